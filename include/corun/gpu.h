@@ -1,0 +1,161 @@
+/*
+ * The simulated GPU: a machine that runs the grids of several applications and obeys a policy.
+ *
+ *     corun_gpu_create → corun_gpu_add (each application) → corun_gpu_run → corun_gpu_… (results) → corun_gpu_destroy
+ *
+ * A GPU holds no state outside its handle: several can live in one process. The results of a run depend on the configuration, the
+ * applications, the policy and the limits, and on nothing else: not on time, memory layout or the number of threads.
+ */
+#ifndef CORUN_GPU_H
+#define CORUN_GPU_H
+
+#include "corun/config.h"
+#include "corun/policy.h"
+#include "corun/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changed whenever the model may give other cycle counts: part of the content key of cached results. */
+#define CORUN_MODEL_VERSION 1u
+
+struct corun_counters {
+#define N(name, unit, meaning) uint64_t name;
+#include "corun/statistics.def"
+#undef N
+};
+
+struct corun_counter_row {
+    const char *name, *unit, *meaning;
+    size_t offset;
+};
+const struct corun_counter_row *corun_counter_rows(size_t *count);
+void corun_counters_add(struct corun_counters *sum, const struct corun_counters *part);
+
+struct corun_gpu;
+
+/* An application: a sequence of grids, run one after the other, again and again while the window lasts. */
+struct corun_application_description {
+    const char *name;
+    enum corun_goal_kind goal;
+    double goal_value;   /* FRACTION: 0..1; IPC; MILLISECONDS */
+    double goal_ipc;     /* the same as thread instructions per cycle; 0 if none or not known */
+    double isolated_ipc; /* 0 if not known */
+    uint64_t start_cycle; /* when it arrives */
+    /* Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. */
+    const struct corun_grid *(*grid)(void *user, uint32_t index);
+    /* Called between two runs (data is set back); may be NULL. Anything but OK stops the application with that status. */
+    enum corun_status (*restart)(void *user);
+    void (*print)(void *user, const char *text, size_t bytes); /* text of vprintf; may be NULL */
+    void *user;
+};
+
+enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct corun_diagnostics *list,
+                                   struct corun_gpu **gpu);
+void corun_gpu_destroy(struct corun_gpu *gpu);
+/* Copies the description; *index is the application's number. LIMIT if there are CORUN_MAX_APPLICATIONS already. */
+enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
+                                uint32_t *index);
+/* `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits. */
+enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
+                                       const double *parameters, struct corun_diagnostics *list);
+
+struct corun_limits {
+    uint64_t cycles;               /* window in core cycles; 0: none */
+    uint64_t thread_instructions;  /* of the slowest application; 0: none */
+    uint32_t runs;                 /* every application has completed this many runs and leaves; 0: none */
+    uint64_t watchdog_cycles;      /* an application is stopped after so many cycles without progress; 0: 20 million */
+    uint32_t threads;              /* host threads that advance SMs; 0 and 1: the calling thread */
+    /* Called now and then (about every 100 000 cycles) with the current cycle; returning false ends the run early. May be NULL. */
+    bool (*progress)(void *user, uint64_t cycle);
+    void *user;
+};
+
+/*
+ * Runs until a limit is reached or every application has left or stopped. An application that faults, deadlocks or is caught by the
+ * watchdog is stopped and the others go on: its status is in its results and a diagnostic has the message. Returns OK unless
+ * the run as a whole could not go on (POLICY, MEMORY), LIMIT if a launch can never fit an SM.
+ */
+enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
+                                struct corun_diagnostics *list);
+
+uint64_t corun_gpu_cycles(const struct corun_gpu *gpu);
+
+struct corun_application_result {
+    enum corun_status status;     /* OK, or why it was stopped */
+    uint32_t runs;                /* completed */
+    uint64_t arrived_cycle;
+    uint64_t ended_cycle;         /* when it left or was stopped, else the end of the window */
+    uint64_t first_run_cycles;    /* length of its first completed run, 0 if none */
+    uint64_t thread_instructions; /* completed over all runs */
+    uint64_t warp_instructions;
+    uint32_t kernel_count;
+};
+void corun_gpu_application(const struct corun_gpu *gpu, uint32_t application, struct corun_application_result *result);
+
+struct corun_kernel_result {
+    const char *name;
+    uint32_t launches; /* completed */
+    uint64_t cycles;   /* from the start to the end of its launches, summed up; one still running counts up to now */
+    uint32_t tbs_per_sm; /* occupancy */
+    uint32_t registers_per_thread, tb_shared_bytes, tb_threads;
+    struct corun_counters counters; /* all SMs and the memory system */
+};
+/* Kernels of an application in order of first launch; `kernel` below kernel_count. */
+void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_t kernel,
+                      struct corun_kernel_result *result);
+
+struct corun_sm_result {
+    uint64_t busy_cycles; /* at least one resident warp */
+    uint64_t idle_scheduler_cycles; /* no live warp of any application there */
+    struct corun_counters counters;
+};
+void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t sm, struct corun_sm_result *result);
+/* Counters of one application on one SM. */
+void corun_gpu_share(const struct corun_gpu *gpu, uint32_t sm, uint32_t application, struct corun_counters *counters);
+
+struct corun_memory_result {
+    uint64_t dram_cycles;      /* DRAM clock cycles of the run, times controllers */
+    uint64_t dram_busy_cycles; /* of these, cycles with data on the bus */
+    uint64_t icnt_cycles;      /* interconnect cycles of the run, times links of both directions */
+    uint64_t icnt_busy_cycles; /* of these, cycles with a flit on the link */
+};
+void corun_gpu_memory(const struct corun_gpu *gpu, struct corun_memory_result *result);
+
+/*
+ * Profile: per instruction of one kernel, filled when profiling was switched on before the run.
+ * stall_cycles: warp cycles for which a warp waited with this instruction as its next one, by cause as in
+ * struct corun_counters (data, memory data, pipeline, memory, barrier, other causes).
+ */
+struct corun_profile_row {
+    uint64_t warp_instructions, thread_instructions;
+    uint64_t stall_data, stall_memory_data, stall_pipeline, stall_memory, stall_barrier, stall_other;
+};
+void corun_gpu_profile(struct corun_gpu *gpu, bool on);
+/* Rows indexed by instruction (as struct corun_grid.code); NULL if profiling is off. */
+const struct corun_profile_row *corun_gpu_kernel_profile(const struct corun_gpu *gpu, uint32_t application,
+                                                         uint32_t kernel, uint32_t *count,
+                                                         const struct corun_instruction **code);
+
+/* Trace: called for every issued warp instruction in [first_cycle, last_cycle], in SM order within a cycle range. */
+struct corun_trace_event {
+    uint64_t cycle;
+    uint32_t sm, scheduler, warp, application, tb;
+    const struct corun_grid *grid;
+    uint32_t pc;
+    uint32_t active;
+};
+void corun_gpu_trace(struct corun_gpu *gpu, uint64_t first_cycle, uint64_t last_cycle,
+                     void (*event)(void *user, const struct corun_trace_event *event), void *user);
+
+/*
+ * How many thread blocks of a grid an empty SM holds, and what limits it: "registers", "shared memory", "threads",
+ * "thread blocks". 0 if one does not fit.
+ */
+uint32_t corun_gpu_occupancy(const struct corun_gpu_config *config, const struct corun_grid *grid, const char **limit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,207 @@
+/*
+ * The sharing contract: a policy never touches a machine; it reads a view and writes allowances, and a machine obeys.
+ *
+ * Both tables are indexed by SM `s` and application `a`: entry [s * application_count + a]. Applications keep their
+ * index for the whole run; one that has not arrived or has left is marked so. A policy is called at few, named moments
+ * (enum corun_policy_event). What it writes takes effect no sooner than one trip through the interconnect later. A
+ * machine checks what was written before it obeys: an impossible allowance ends the run with status POLICY and names the policy.
+ *
+ * The same file serves built-in policies and shared objects (a later version loads them): one exported
+ * `const struct corun_policy corun_policy`.
+ */
+#ifndef CORUN_POLICY_H
+#define CORUN_POLICY_H
+
+#include "corun/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORUN_POLICY_VERSION 1u
+#define CORUN_UNLIMITED UINT32_MAX
+
+/* What a machine can do. C(name, meaning) */
+#define CORUN_CAPABILITIES(C) \
+    C(TB_LIMIT, "limits thread blocks per SM and application") \
+    C(ORDER, "ranks applications when an SM is filled") \
+    C(EXCLUSIVE, "keeps applications from mixing on one SM") \
+    C(DRAIN, "lowers a limit by letting thread blocks complete") \
+    C(SWAP_TB, "swaps single thread blocks out and in") \
+    C(SWITCH_SM, "saves all thread blocks of a stalled SM") \
+    C(DROP, "abandons thread blocks and starts them again") \
+    C(PARTITION, "allocates an application's thread blocks in a given range of resources") \
+    C(QUOTA, "stops issuing an application's warps when its quota is spent") \
+    C(POWER, "switches single SMs off")
+
+enum corun_capability {
+#define CORUN_CAPABILITY_ENUM(name, meaning) CORUN_CAN_##name,
+    CORUN_CAPABILITIES(CORUN_CAPABILITY_ENUM)
+#undef CORUN_CAPABILITY_ENUM
+    CORUN_CAPABILITY_COUNT
+};
+
+enum corun_goal_kind {
+    CORUN_GOAL_NONE,         /* best effort */
+    CORUN_GOAL_FRACTION,     /* of the isolated IPC, 0 < value <= 1 */
+    CORUN_GOAL_IPC,          /* thread instructions per cycle of the whole GPU */
+    CORUN_GOAL_MILLISECONDS  /* one run of the application */
+};
+
+enum corun_application_state {
+    CORUN_APPLICATION_ABSENT, /* not arrived yet */
+    CORUN_APPLICATION_RUNNING,
+    CORUN_APPLICATION_LEFT
+};
+
+struct corun_grid_view {
+    const char *kernel;
+    uint32_t tbs;           /* of the grid */
+    uint32_t tbs_waiting;   /* not yet dispatched */
+    uint32_t tbs_completed;
+    uint32_t tb_threads;
+    uint32_t tb_warps;
+    uint32_t tb_registers; /* 32-bit registers, as allocated */
+    uint32_t tb_shared_bytes;
+    uint32_t tbs_per_sm; /* that fit an empty SM */
+};
+
+struct corun_application_view {
+    const char *name;
+    enum corun_application_state state;
+    enum corun_goal_kind goal;
+    double goal_value;
+    double goal_ipc;     /* the goal as thread instructions per cycle; 0 if none or not known */
+    double isolated_ipc; /* 0 if not known */
+    double epoch_ipc;    /* last epoch */
+    double ipc;          /* since it arrived */
+    uint64_t arrived_cycle;
+    uint64_t thread_instructions; /* since it arrived */
+    uint64_t warp_instructions;
+    uint32_t runs; /* completed */
+    struct corun_grid_view running; /* kernel == NULL if none */
+    uint32_t grids_queued;          /* launched or about to be, after the running one */
+    const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
+    uint32_t speedup_count;
+};
+
+/* One (SM, application). Counts are of the last epoch unless said otherwise. */
+struct corun_share_view {
+    uint32_t resident_tbs; /* now */
+    uint32_t pending_tbs;  /* on their way to the SM */
+    bool one_more_fits;    /* by resources and limits of the SM, whatever the allowances say */
+    uint64_t warp_instructions;
+    uint64_t thread_instructions;
+    uint64_t issue_cycles; /* scheduler cycles in which it issued */
+    double idle_warps;     /* mean ready warps that were not picked, sampled 100 times an epoch */
+    int64_t quota;         /* what remains, now */
+};
+
+struct corun_sm_view {
+    bool powered;
+    bool handing_over; /* holds thread blocks above a lowered limit */
+    uint32_t resident_tbs;
+    uint32_t resident_warps;
+};
+
+struct corun_view {
+    uint32_t version; /* CORUN_POLICY_VERSION */
+    uint64_t cycle;   /* core clock */
+    uint64_t epoch_cycles;
+    uint64_t window_cycles; /* 0: not limited by cycles */
+    uint32_t sm_count;
+    uint32_t application_count;
+    uint32_t capabilities; /* bit mask of enum corun_capability */
+    uint32_t core_clock_khz;
+    const struct corun_application_view *applications; /* [application_count] */
+    const struct corun_sm_view *sms;                   /* [sm_count] */
+    const struct corun_share_view *shares;             /* [sm_count * application_count] */
+};
+
+enum corun_reclaim { CORUN_RECLAIM_DRAIN, CORUN_RECLAIM_SWAP_TB, CORUN_RECLAIM_SWITCH_SM, CORUN_RECLAIM_DROP };
+
+enum corun_fill_rule {
+    CORUN_FILL_ROUND_ROBIN,   /* the next SM after the last one that got a thread block */
+    CORUN_FILL_EMPTIEST_FIRST /* the SM with the fewest resident thread blocks, lowest index first */
+};
+
+enum corun_quota_kind { CORUN_QUOTA_WARP_AT_ISSUE, CORUN_QUOTA_THREAD_AT_COMPLETION };
+
+/* A contiguous part of an SM. All zero: no partition. */
+struct corun_partition {
+    uint32_t first_register, register_count;
+    uint32_t first_shared_byte, shared_bytes;
+    uint32_t thread_count, tb_slots;
+};
+
+/*
+ * The allowance table. It persists between calls: a policy changes what it wants changed. It starts with no limits
+ * (every tb_limit UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).
+ */
+struct corun_allowances {
+    uint32_t *tb_limit;      /* [s][a]: thread blocks that s may hold of a; 0 = none, UNLIMITED = as many as fit */
+    uint32_t *order;         /* [s][a]: rank, lower is tried first; equal ranks in order of arrival */
+    bool *exclusive;         /* [s]: no thread block of another application enters until the old ones are gone */
+    enum corun_reclaim *reclaim; /* [s][a]: how s gets back under a lowered limit */
+    struct corun_partition *partition; /* [s][a] */
+    bool *powered;           /* [s]: off takes effect when s is empty */
+    int64_t *quota;          /* [s][a]: see quota_add */
+    bool *quota_set;         /* [s][a]: quota takes effect this time */
+    bool quota_add;          /* quota is added to what remains (else it replaces it) */
+    bool quotas_on;          /* warps without remaining quota do not issue */
+    enum corun_quota_kind quota_kind;
+    enum corun_fill_rule fill;
+};
+
+enum corun_policy_event {
+    CORUN_EVENT_ARRIVE,         /* `application` has arrived */
+    CORUN_EVENT_LEAVE,          /* `application` has left */
+    CORUN_EVENT_KERNEL_START,   /* `application` starts its next kernel */
+    CORUN_EVENT_RUN_COMPLETE,   /* `application` has ended a run; it is about to start over, unless it leaves */
+    CORUN_EVENT_EPOCH,          /* an epoch has ended */
+    CORUN_EVENT_QUOTAS_SPENT,   /* on `sm`, all applications with runnable warps have spent theirs */
+    CORUN_EVENT_LIMIT_REACHED,  /* on `sm`, `application` is back under its lowered limit */
+    CORUN_EVENT_TB_COMPLETE     /* a thread block of `application` has completed on `sm`; only if wants_tb_complete */
+};
+
+struct corun_policy_moment {
+    enum corun_policy_event event;
+    uint32_t sm;          /* where it applies */
+    uint32_t application; /* where it applies */
+};
+
+/* A parameter: every value is a double; integers and booleans are checked to be such. */
+struct corun_policy_parameter {
+    const char *name;
+    double initial, lowest, highest;
+    bool integer;
+    const char *meaning;
+};
+
+struct corun_policy {
+    uint32_t version; /* CORUN_POLICY_VERSION */
+    const char *name;
+    const char *summary; /* one line */
+    const char *paper;   /* paper and section */
+    const struct corun_policy_parameter *parameters;
+    uint32_t parameter_count;
+    uint32_t needs;          /* bit mask of enum corun_capability that it cannot do without */
+    bool needs_isolated_ipc; /* isolated baselines must be known before it starts */
+    bool wants_tb_complete;
+    size_t state_bytes; /* zeroed, given to every call */
+    /* Before the first event: checks its parameters against the machine; what it returns other than OK ends the run. */
+    enum corun_status (*start)(void *state, const struct corun_view *view, const double *parameters,
+                               struct corun_allowances *allowances);
+    void (*decide)(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                   struct corun_allowances *allowances);
+    void (*stop)(void *state); /* may be NULL */
+};
+
+/* The built-in policies, in order of introduction; NULL after the last. */
+const struct corun_policy *corun_policy_at(size_t index);
+const struct corun_policy *corun_policy_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/*
+ * Programs: PTX text → module → kernels → launches.
+ */
+#ifndef CORUN_PROGRAM_H
+#define CORUN_PROGRAM_H
+
+#include "corun/memory.h"
+#include "corun/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct corun_module; /* immutable once loaded: any number of GPUs and threads may share it */
+struct corun_kernel; /* belongs to its module */
+
+/* Parses, checks and decodes PTX. `name` is used in messages. Returns the first error's status; *module is NULL then. */
+enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
+                                    struct corun_module **module);
+enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module);
+void corun_module_destroy(struct corun_module *module);
+
+size_t corun_module_kernel_count(const struct corun_module *module);
+const struct corun_kernel *corun_module_kernel_at(const struct corun_module *module, size_t index);
+/* NULL if there is no entry of that name. */
+const struct corun_kernel *corun_module_kernel(const struct corun_module *module, const char *name);
+
+struct corun_parameter {
+    const char *name;
+    uint32_t offset_bytes; /* in the parameter block */
+    uint32_t bytes;
+    uint32_t align_bytes;
+    bool is_pointer; /* best knowledge: a .u64/.b64 parameter */
+    char type[8];    /* "u32", "f32", "b8[24]" is given as "b8" with bytes = 24 */
+};
+
+struct corun_kernel_info {
+    const char *name;
+    uint32_t registers_per_thread; /* what occupancy is computed from: 32-bit registers */
+    const char *registers_from;    /* "assembler", "maxnreg" or "allocation" */
+    uint32_t shared_bytes;         /* static */
+    uint32_t local_bytes;          /* per thread */
+    uint32_t constant_bytes;
+    uint32_t instructions;
+    uint32_t max_threads_per_tb; /* .maxntid / .reqntid, 0 = not given */
+    uint32_t parameter_bytes;
+    uint32_t parameter_count;
+    const struct corun_parameter *parameters;
+};
+void corun_kernel_describe(const struct corun_kernel *kernel, struct corun_kernel_info *info);
+
+struct corun_dim3 {
+    uint32_t x, y, z;
+};
+
+/* One launch of one kernel. The caller owns what is pointed to; corun_launch_create copies the parameters. */
+struct corun_launch_description {
+    const struct corun_kernel *kernel;
+    struct corun_dim3 grid, block;
+    uint32_t dynamic_shared_bytes;
+    const void *parameters; /* parameter_bytes of the kernel */
+    size_t parameter_bytes;
+};
+
+/*
+ * A program instance: one module loaded into one application's memory (its .global and .const variables allocated and
+ * initialised). It is the warp source of that application. The module and the memory must outlive it.
+ */
+struct corun_program;
+enum corun_status corun_program_create(struct corun_module *module, struct corun_memory *memory,
+                                       struct corun_diagnostics *list, struct corun_program **program);
+void corun_program_destroy(struct corun_program *program);
+/* Device address of a module variable, 0 if there is none of that name. */
+uint64_t corun_program_variable(const struct corun_program *program, const char *name, uint64_t *bytes);
+/* Writes the initial values of the module's variables again (an application starts over). */
+void corun_program_reset(struct corun_program *program);
+
+/* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
+enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,
+                                      struct corun_diagnostics *list, struct corun_grid **grid);
+void corun_launch_destroy(struct corun_grid *grid);
+
+/* What a functional run counted. */
+struct corun_functional_result {
+    uint64_t warp_instructions;
+    uint64_t thread_instructions;
+};
+
+/*
+ * Runs a grid to its end without timing. `watchdog` bounds the warp instructions of one thread block (0: none).
+ * Returns OK, FAULT, DEADLOCK or WATCHDOG; what the kernel printed with vprintf goes to `print` (may be NULL).
+ */
+enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
+                                       void (*print)(void *user, const char *text, size_t bytes), void *user,
+                                       struct corun_functional_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/*
+ * The source of warp instructions: what a machine needs to know about the code it runs, and nothing more.
+ *
+ * A machine (the simulated GPU) knows neither PTX nor CUDA. It sees grids, thread blocks and warps as opaque handles, a
+ * static description of every instruction, and at issue time the dynamic facts of one warp instruction: which lanes ran,
+ * which addresses they touched, where the warp goes next. Behind that contract stands the functional executor
+ * (corun_program) or a recorded stream.
+ *
+ * Threads and visibility. A machine may run its SMs on several threads. It gives each SM an index; calls with different
+ * SM indices may run at the same time, calls with the same index never do. Global stores of an SM are visible to that SM at once
+ * and to the others only after `commit`, which the machine calls for one SM after the other in SM order while no SM
+ * runs. Global atomics are performed by `perform`, likewise called while no SM runs, in the order in which they reach
+ * the memory. So results do not depend on the number of threads.
+ */
+#ifndef CORUN_SOURCE_H
+#define CORUN_SOURCE_H
+
+#include "corun/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORUN_WARP_LANES 32u
+#define CORUN_FULL_MASK 0xffffffffu
+#define CORUN_MAX_APPLICATIONS 16u
+#define CORUN_APPLICATION_SHIFT 40u /* device address >> this = application + 1 */
+
+/* Pipelines. U(name, label, meaning) */
+#define CORUN_UNITS(U) \
+    U(INT, "int", "integer, logic, moves, comparisons, integer conversions") \
+    U(FP32, "fp32", "single precision") \
+    U(FP64, "fp64", "double precision") \
+    U(SFU, "sfu", "special functions: rcp, sqrt, rsqrt, sin, cos, ex2, lg2, and conversions between float and integer") \
+    U(TENSOR, "tensor", "matrix multiply-accumulate") \
+    U(MEMORY, "memory", "loads, stores and atomics of every space, fences") \
+    U(CONTROL, "control", "branches, calls, returns, exits, barriers, votes and shuffles' control part")
+
+enum corun_unit {
+#define CORUN_UNIT_ENUM(name, label, meaning) CORUN_UNIT_##name,
+    CORUN_UNITS(CORUN_UNIT_ENUM)
+#undef CORUN_UNIT_ENUM
+    CORUN_UNIT_COUNT
+};
+
+/* Latency classes within INT, FP32 and FP64 (configuration gives latency and initiation interval of each). */
+enum corun_operation {
+    CORUN_OPERATION_ADD, /* also logic, shifts, moves, selects, comparisons */
+    CORUN_OPERATION_MAX, /* min, max */
+    CORUN_OPERATION_MUL,
+    CORUN_OPERATION_MAD, /* mad, fma, dp4a, sad */
+    CORUN_OPERATION_DIV, /* div, rem, and for floats the precise div and sqrt */
+    CORUN_OPERATION_COUNT
+};
+
+enum corun_space {
+    CORUN_SPACE_NONE,
+    CORUN_SPACE_GLOBAL,
+    CORUN_SPACE_SHARED,
+    CORUN_SPACE_LOCAL,
+    CORUN_SPACE_CONSTANT, /* .const variables and kernel parameters (both live in constant banks) */
+    CORUN_SPACE_TEXTURE,  /* texture fetches and ld.global.nc on GPUs that route it there */
+    CORUN_SPACE_GENERIC,  /* static only: at issue it resolves to global, shared or local, one warp may touch all three */
+    CORUN_SPACE_COUNT
+};
+
+enum corun_instruction_flag {
+    CORUN_LOAD = 1 << 0,
+    CORUN_STORE = 1 << 1,
+    CORUN_ATOMIC = 1 << 2,    /* performed at the L2 (global) or in the SM (shared) */
+    CORUN_REDUCTION = 1 << 3, /* an atomic without result */
+    CORUN_BRANCH = 1 << 4,    /* may change control flow: branch, call, return, exit */
+    CORUN_BARRIER = 1 << 5,
+    CORUN_FENCE = 1 << 6, /* waits until the warp's stores and atomics have been performed */
+    CORUN_EXIT = 1 << 7,
+    CORUN_BYPASS_L1 = 1 << 8, /* .cg, .cv, .volatile */
+    CORUN_UNIFORM_LOAD = 1 << 9
+};
+
+#define CORUN_MAX_SOURCES 8
+#define CORUN_MAX_DESTINATIONS 8
+
+/*
+ * What a machine knows of one instruction before it runs. Registers are 32-bit slots of the warp's register file, as
+ * allocated: a 64-bit value names both of its slots. Predicates follow the registers: predicate p is slot
+ * register_slots + p. `sources` includes the guard predicate and address registers.
+ */
+struct corun_instruction {
+    uint8_t unit;      /* enum corun_unit */
+    uint8_t operation; /* enum corun_operation */
+    uint8_t space;     /* enum corun_space */
+    uint8_t access_bytes; /* per lane, memory operations only */
+    uint16_t flags;    /* enum corun_instruction_flag */
+    uint8_t source_count;
+    uint8_t destination_count;
+    uint16_t sources[CORUN_MAX_SOURCES];
+    uint16_t destinations[CORUN_MAX_DESTINATIONS];
+    uint32_t line; /* PTX line, for profiles and messages */
+};
+
+/* A launch as a machine sees it. Made by a source (corun_launch_create), immutable while it runs. */
+struct corun_grid {
+    const struct corun_source_operations *operations;
+    const char *name; /* of the kernel */
+    const struct corun_instruction *code;
+    uint32_t code_length;
+    uint32_t register_slots; /* scoreboard entries are register_slots + predicate_slots */
+    uint32_t predicate_slots;
+    uint32_t tb_count;       /* thread blocks; x runs fastest */
+    uint32_t tb_threads;
+    uint32_t tb_warps;
+    uint32_t tb_shared_bytes; /* static and dynamic */
+    uint32_t registers_per_thread;
+    uint32_t barrier_count; /* barrier resources used, 1..16 */
+    const char *file;  /* of the PTX, for messages */
+    uint64_t code_address; /* device address of instruction 0 for the instruction cache: unique per module */
+};
+
+/* What one warp instruction did. Filled by `issue`. */
+struct corun_issue {
+    uint32_t active;  /* lanes that ran it (guard included), may be 0 */
+    uint32_t pc;      /* next instruction of the warp; undefined after exit */
+    uint8_t outcome;  /* enum corun_outcome */
+    uint8_t space;    /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
+    bool jumped;      /* the next pc is not the one that follows */
+    uint8_t barrier;  /* BARRIER: which one (0..15) */
+    uint32_t barrier_threads; /* BARRIER: threads that must arrive; 0 = all threads of the TB */
+    bool barrier_waits; /* false for bar.arrive */
+    uint32_t ticket;  /* global atomics: to be given to `perform` and `complete` */
+    uint64_t address[CORUN_WARP_LANES];   /* byte address per active lane (memory operations only) */
+    uint8_t lane_space[CORUN_WARP_LANES]; /* only if space == GENERIC */
+};
+
+enum corun_outcome {
+    CORUN_OUTCOME_NEXT,    /* go on at pc */
+    CORUN_OUTCOME_BARRIER, /* wait until the barrier is met, then go on at pc */
+    CORUN_OUTCOME_EXIT,    /* every lane of the warp has ended */
+    CORUN_OUTCOME_FAULT    /* the application must stop; `fault` has the message */
+};
+
+struct corun_warp; /* owned by the source */
+struct corun_tb;   /* a thread block, owned by the source */
+
+/*
+ * The operations of a source. `sm` is the SM on whose behalf a call is made (see Threads above), below the count given to `attach`.
+ */
+struct corun_source_operations {
+    /* Called once before a machine of `sm_count` SMs runs grids of this source. OK or MEMORY. */
+    enum corun_status (*attach)(const struct corun_grid *grid, uint32_t sm_count);
+    /*
+     * Creates thread block `index` (0..tb_count-1) with its registers, shared and local memory, and stores its
+     * tb_warps warp handles. NULL when out of memory. A TB may later run on another SM: `tb_move`.
+     */
+    struct corun_tb *(*tb_begin)(const struct corun_grid *grid, uint32_t index, uint32_t sm, struct corun_warp **warps);
+    void (*tb_end)(struct corun_tb *tb); /* its storage is recycled; atomics of it must be completed */
+    void (*tb_move)(struct corun_tb *tb, uint32_t sm);
+    /* What %warpid, %smid, %clock and their like return from now on. `cycle` is read at each issue. */
+    void (*warp_place)(struct corun_warp *warp, uint32_t warp_slot, uint32_t sm_count, const uint64_t *cycle);
+    uint32_t (*warp_pc)(const struct corun_warp *warp);
+    /*
+     * Runs the next instruction of a warp. Loads and stores take effect as described above. The destination of a
+     * global atomic is written by `complete`, not now.
+     */
+    void (*issue)(struct corun_warp *warp, struct corun_issue *result);
+    /* Performs the lanes `lanes` of a global atomic on memory, now. Called while no SM runs. */
+    void (*perform)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket, uint32_t lanes);
+    /* All lanes were performed and the reply has arrived: writes the destination register and frees the ticket. */
+    void (*complete)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket);
+    /* Makes the global stores of one SM since the last commit visible to all. */
+    void (*commit)(const struct corun_grid *grid, uint32_t sm);
+    /* true if `sm` has stores that were not committed (so that idle SMs cost nothing). */
+    bool (*dirty)(const struct corun_grid *grid, uint32_t sm);
+    /* After FAULT: one line that names kernel, thread block, thread, PTX line and address; valid until the tb ends. */
+    const char *(*fault)(const struct corun_warp *warp, struct corun_place *place);
+    /* Text that the kernel printed on this SM since the last call (vprintf); *bytes = 0 if none. Called while no SM runs. */
+    const char *(*printed)(const struct corun_grid *grid, uint32_t sm, size_t *bytes);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Everything beyond the SMs: interconnect, L2 slices, DRAM. Driven by gpu.c in steps, between the steps of the SMs.
+ *
+ * Time is in core cycles at this boundary. One step of the GPU:
+ *   1. SMs run [T, T + Q) on their own and collect their packets, each with the cycle at which it enters the network.
+ *   2. All packets of the step are merged in order of (cycle, sm) and given to memory_system_send.
+ *   3. memory_system_advance(T + Q) plays the memory system far enough that every reply which reaches an SM before
+ *      T + 2Q is in that SM's reply ring.
+ * Q is at most memory_system_quantum(): the shortest request way (network and the L2's fixed latency) plus the shortest
+ * reply way, so no SM can miss a reply. Everything here is serial and deterministic: ties go to the lower slice, then to the lower SM.
+ */
+#ifndef CORUN_GPU_MEMORY_SYSTEM_H
+#define CORUN_GPU_MEMORY_SYSTEM_H
+
+#include "corun/gpu.h"
+
+enum packet_kind {
+    PACKET_READ,        /* wants `sectors` of the line; replied to with the data */
+    PACKET_WRITE,       /* carries `bytes` of data; acknowledged when accepted by the slice (L2) or DRAM queue (no L2) */
+    PACKET_ATOMIC,      /* lanes of an atomic that fall into this line; replied to after it was performed */
+    PACKET_KINDS
+};
+
+/* One request and, later, its reply. 48 bytes. Copied by value. */
+struct packet {
+    uint64_t cycle;    /* request: enters the network; reply: is at the SM */
+    uint64_t address;  /* of the line (aligned to the line of the L2) */
+    uint32_t token;    /* the SM's own: comes back with the reply */
+    uint32_t lanes;    /* ATOMIC: lanes of the warp instruction in this line */
+    uint32_t ticket;   /* ATOMIC: of the source */
+    uint16_t kernel;   /* statistics slot, index into memory_system_counters */
+    uint16_t sm;
+    uint16_t bytes;    /* payload: WRITE and ATOMIC: data carried by the request */
+    uint8_t kind;      /* enum packet_kind */
+    uint8_t sectors;   /* mask of 32-byte-unit sectors (l2_sector_bytes) of the line */
+    uint8_t full_sectors; /* WRITE: sectors of which every byte is written (no fill needed) */
+    uint8_t application;
+    uint8_t client;    /* the SM's own: which unit asked (L1, instruction cache, …) */
+    uint8_t unused;
+};
+
+/* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. */
+struct reply_ring {
+    struct packet *slots; /* capacity is a power of two and never exceeded: an SM has at most icnt_buffer packets under way */
+    uint32_t mask, head, tail;
+};
+
+struct memory_system;
+
+/* `perform` executes an atomic packet on memory, in order of service. */
+struct memory_system *memory_system_create(const struct corun_gpu_config *config,
+                                           void (*perform)(void *user, const struct packet *packet), void *user);
+void memory_system_destroy(struct memory_system *memory);
+/* Upper bound for the length of a step, in core cycles, >= 1. */
+uint64_t memory_system_quantum(const struct memory_system *memory);
+struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t sm);
+/* Takes packets in order of (cycle, sm); they are copied. */
+void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count);
+/* All packets with cycle < `now` have been sent. Returns false when the host is out of memory. */
+bool memory_system_advance(struct memory_system *memory, uint64_t now);
+/* Earliest core cycle at which anything can happen in it or reach an SM; UINT64_MAX if it is empty. */
+uint64_t memory_system_next(const struct memory_system *memory);
+/* Counters by kernel slot; grows on demand, zeroed. NULL when out of memory. */
+struct corun_counters *memory_system_counters(struct memory_system *memory, uint32_t kernel);
+/* Bus and link occupation up to core cycle `now`. */
+void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result);
+
+/* Flits of a request or reply packet: header plus payload, rounded up. */
+uint32_t packet_request_flits(const struct corun_gpu_config *config, const struct packet *packet);
+uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct packet *packet);
+
+#endif

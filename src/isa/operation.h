@@ -1,0 +1,82 @@
+/*
+ * The decoded form of one instruction: fixed size, no pointers into the module, executed over the 32 lanes of a warp.
+ *
+ * Register file of a warp: slots of 32 lanes x 32 bits, lane-contiguous (128 bytes). A 64-bit value takes two consecutive
+ * slots, read as 32 x uint64_t (256 bytes). 8- and 16-bit values live in a 32-bit lane; only their low bits have a meaning, so an
+ * operation on them takes the low bits of its sources and writes its result zero-extended. Predicates are one bit per
+ * lane in a uint32_t. Immediates live in a constant pool of the kernel as broadcast lanes, so that an operand is always
+ * "32 lanes in memory" and no lane function has a variant for immediates.
+ */
+#ifndef CORUN_ISA_OPERATION_H
+#define CORUN_ISA_OPERATION_H
+
+#include "corun/source.h"
+
+#define SLOT_BYTES 128u
+#define OPERAND_CONSTANT 0x8000u /* operand is a slot of the constant pool */
+#define NO_PREDICATE 0xffffu
+
+struct lanes {
+    uint8_t *registers;       /* 64-byte aligned */
+    uint32_t *predicates;
+    const uint8_t *constants; /* 64-byte aligned */
+};
+
+struct operation;
+
+/*
+ * Computes an operation for the lanes in `mask` (never 0); other lanes of the destination keep their value. A lane function
+ * touches nothing but registers and predicates. Full masks have a fast path.
+ */
+typedef void (*lane_function)(const struct operation *op, const struct lanes *lanes, uint32_t mask);
+
+enum operation_kind {
+    OPERATION_LANES, /* `run` does everything */
+    OPERATION_SPECIAL_REGISTER, /* mov from a special register */
+    OPERATION_LOAD,
+    OPERATION_STORE,
+    OPERATION_ATOMIC,
+    OPERATION_BRANCH,
+    OPERATION_CALL,
+    OPERATION_RETURN,
+    OPERATION_EXIT,
+    OPERATION_BARRIER,
+    OPERATION_FENCE,
+    OPERATION_TRAP,
+    OPERATION_PRINT, /* vprintf */
+    OPERATION_NOTHING
+};
+
+struct operation {
+    lane_function run;
+    uint16_t destination;      /* slot */
+    uint16_t source[4];        /* slot, or OPERAND_CONSTANT | constant slot */
+    uint16_t predicate_out[2]; /* setp p|q, shfl d|p; NO_PREDICATE if absent */
+    uint16_t predicate_in;     /* selp, setp with a boolean operand, addc-like; NO_PREDICATE if absent */
+    uint16_t guard;            /* NO_PREDICATE: unconditional */
+    uint8_t guard_negated;
+    uint8_t predicate_in_negated;
+    uint8_t kind;              /* enum operation_kind */
+    uint8_t variant;           /* what `run` or the executor still has to know: comparison, boolean operator, lut, mode, … */
+    uint8_t width_bytes;       /* memory: per element */
+    uint8_t vector;            /* memory: elements per lane, 1, 2 or 4 */
+    uint8_t space;             /* memory: enum corun_space */
+    uint8_t extend;            /* memory: loads narrower than their register: 0 zero, 1 sign */
+    int64_t offset;            /* memory: address offset */
+    uint32_t target;           /* branch, call: operation index */
+    uint32_t reconverge;       /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
+    uint16_t extra[4];         /* vector elements after the first, or further operands */
+};
+
+static inline const void *lanes_source(const struct lanes *lanes, uint16_t operand)
+{
+    return operand & OPERAND_CONSTANT ? lanes->constants + (size_t)(operand & ~OPERAND_CONSTANT) * SLOT_BYTES
+                                      : lanes->registers + (size_t)operand * SLOT_BYTES;
+}
+
+static inline void *lanes_destination(const struct lanes *lanes, uint16_t slot)
+{
+    return lanes->registers + (size_t)slot * SLOT_BYTES;
+}
+
+#endif
