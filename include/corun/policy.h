@@ -151,6 +151,8 @@ struct corun_allowances {
     bool quotas_on;          /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
     enum corun_fill_rule fill;
+    /* In words, why `start` does not return OK: the machine quotes it in its message. Constant text; may stay NULL. */
+    const char *refusal;
 };
 
 enum corun_policy_event {

@@ -1,0 +1,10 @@
+/* The built-in policies: one file each, named in registry.c. */
+#ifndef CORUN_SHARE_POLICIES_H
+#define CORUN_SHARE_POLICIES_H
+
+#include "corun/policy.h"
+
+extern const struct corun_policy cooperative_policy;
+extern const struct corun_policy even_policy;
+
+#endif

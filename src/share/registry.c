@@ -1,0 +1,23 @@
+#include "share/policies.h"
+
+#include <string.h>
+
+/* In order of introduction. */
+static const struct corun_policy *const policies[] = {
+    &cooperative_policy,
+    &even_policy,
+};
+
+const struct corun_policy *corun_policy_at(size_t index)
+{
+    return index < sizeof policies / sizeof policies[0] ? policies[index] : NULL;
+}
+
+const struct corun_policy *corun_policy_find(const char *name)
+{
+    for (size_t index = 0; corun_policy_at(index); index++) {
+        if (!strcmp(corun_policy_at(index)->name, name))
+            return corun_policy_at(index);
+    }
+    return NULL;
+}
