@@ -43,7 +43,11 @@ struct corun_application_description {
     double goal_ipc;     /* the same as thread instructions per cycle; 0 if none or not known */
     double isolated_ipc; /* 0 if not known */
     uint64_t start_cycle; /* when it arrives */
-    /* Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. */
+    /*
+     * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
+     * in order, once per index and run, when grid index - 1 has completed and its stores are visible: copies between
+     * launches happen in it.
+     */
     const struct corun_grid *(*grid)(void *user, uint32_t index);
     /* Called between two runs (data is set back); may be NULL. Anything but OK stops the application with that status. */
     enum corun_status (*restart)(void *user);
