@@ -56,38 +56,41 @@ enum ptx_suffix {
     PTX_SUFFIX_COUNT
 };
 
-/* Fields of an instruction that suffix words set: F(name, FIELD). */
+/*
+ * Fields of an instruction that suffix words set: F(name, FIELD), in the order in which PTX wants the words (types follow them all, except
+ * that the mode of prmt follows its type).
+ */
 #define PTX_FIELDS(F) \
-    F(rounding, ROUNDING) \
-    F(ftz, FTZ) \
-    F(sat, SAT) \
-    F(precision, PRECISION) \
-    F(half, HALF) \
-    F(comparison, COMPARISON) \
-    F(boolean, BOOLEAN) \
-    F(atomic, ATOMIC) \
-    F(shuffle, SHUFFLE) \
-    F(vote, VOTE) \
-    F(permute, PERMUTE) \
-    F(direction, DIRECTION) \
-    F(shift, SHIFT) \
-    F(cache, CACHE) \
-    F(scope, SCOPE) \
-    F(semantics, SEMANTICS) \
-    F(space, SPACE) \
-    F(vector, VECTOR) \
-    F(test, TEST) \
-    F(level, LEVEL) \
-    F(eviction, EVICTION) \
-    F(prefetch, PREFETCH) \
     F(sync, SYNC) \
     F(aligned, ALIGNED) \
-    F(uniform, UNIFORM) \
-    F(carry, CARRY) \
+    F(semantics, SEMANTICS) \
+    F(scope, SCOPE) \
     F(to, TO) \
+    F(space, SPACE) \
+    F(cache, CACHE) \
     F(noncoherent, NONCOHERENT) \
+    F(eviction, EVICTION) \
+    F(level, LEVEL) \
+    F(prefetch, PREFETCH) \
+    F(vector, VECTOR) \
+    F(direction, DIRECTION) \
+    F(shift, SHIFT) \
+    F(shuffle, SHUFFLE) \
+    F(vote, VOTE) \
+    F(atomic, ATOMIC) \
+    F(comparison, COMPARISON) \
+    F(boolean, BOOLEAN) \
+    F(half, HALF) \
+    F(carry, CARRY) \
+    F(rounding, ROUNDING) \
+    F(precision, PRECISION) \
+    F(ftz, FTZ) \
+    F(nan, NAN) \
+    F(sat, SAT) \
+    F(test, TEST) \
     F(shiftamt, SHIFTAMT) \
-    F(nan, NAN)
+    F(uniform, UNIFORM) \
+    F(permute, PERMUTE)
 
 enum ptx_field {
 #define F(name, field) PTX_FIELD_##field,
