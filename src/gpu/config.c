@@ -1,0 +1,430 @@
+#include "gpu/config.h"
+#include "base/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Words of the word parameters, in the order of their enum. */
+#define WORD_TEXT(name, word, meaning) word,
+static const char *const corun_scheduler_texts[] = {CORUN_SCHEDULER_WORDS(WORD_TEXT) NULL};
+static const char *const corun_icnt_texts[] = {CORUN_ICNT_WORDS(WORD_TEXT) NULL};
+static const char *const corun_dram_scheduler_texts[] = {CORUN_DRAM_SCHEDULER_WORDS(WORD_TEXT) NULL};
+#undef WORD_TEXT
+
+#define PREFIX_corun_scheduler(name) CORUN_SCHEDULER_##name
+#define PREFIX_corun_icnt(name) CORUN_ICNT_##name
+#define PREFIX_corun_dram_scheduler(name) CORUN_DRAM_SCHEDULER_##name
+#define COUNT_OF(texts) (sizeof(texts) / sizeof *(texts))
+
+#define UNIT_BYTES "bytes"
+#define UNIT_CYCLES "cycles"
+#define UNIT_KHZ "kHz"
+#define UNIT_COUNT "count"
+#define UNIT_BOOL "bool"
+
+static const struct corun_gpu_parameter parameter_rows[] = {
+#define P(name, initial, lowest, highest, unit, meaning) \
+    {#name, UNIT_##unit, meaning, initial, lowest, highest, offsetof(struct corun_gpu_config, name), NULL},
+#define E(name, initial, table, meaning) \
+    {#name, \
+     "word", \
+     meaning, \
+     PREFIX_##table(initial), \
+     0, \
+     COUNT_OF(table##_texts) - 2, \
+     offsetof(struct corun_gpu_config, name), \
+     table##_texts},
+#include "corun/gpu_parameters.def"
+#undef P
+#undef E
+};
+
+/* Units in which a value may be written: {unit of the parameter, as written, factor}. */
+static const struct {
+    const char *unit, *written;
+    uint64_t factor;
+} unit_rows[] = {
+    {UNIT_BYTES, "bytes", 1}, {UNIT_BYTES, "KiB", 1024},  {UNIT_BYTES, "MiB", 1048576}, {UNIT_KHZ, "kHz", 1},
+    {UNIT_KHZ, "MHz", 1000},  {UNIT_KHZ, "GHz", 1000000}, {UNIT_CYCLES, "cycles", 1},   {UNIT_COUNT, "count", 1},
+    {UNIT_BOOL, "bool", 1},   {"word", "word", 1},
+};
+
+/* Endings that an abbreviated name may leave out. */
+static const char *const unit_endings[] = {"_bytes", "_khz", "_cycles"};
+
+const struct corun_gpu_parameter *corun_gpu_parameters(size_t *count)
+{
+    *count = COUNT_OF(parameter_rows);
+    return parameter_rows;
+}
+
+void config_store(struct corun_gpu_config *config, const struct corun_gpu_parameter *row, uint32_t value)
+{
+    memcpy((char *)config + row->offset, &value, sizeof value);
+}
+
+void corun_gpu_config_default(struct corun_gpu_config *config)
+{
+    memset(config, 0, sizeof *config);
+    strcpy(config->name, "default");
+    for (size_t i = 0; i < COUNT_OF(parameter_rows); i++)
+        config_store(config, &parameter_rows[i], parameter_rows[i].initial);
+}
+
+/* Edits (insert, delete, replace) from one word to another; words beyond the limit count as far apart. */
+#define LONGEST_WORD 63
+static size_t edit_distance(const char *from, const char *to)
+{
+    size_t rows = strlen(from), columns = strlen(to);
+    if (rows > LONGEST_WORD || columns > LONGEST_WORD)
+        return SIZE_MAX;
+    size_t distance[LONGEST_WORD + 1];
+    for (size_t column = 0; column <= columns; column++)
+        distance[column] = column;
+    for (size_t row = 1; row <= rows; row++) {
+        size_t diagonal = distance[0];
+        distance[0] = row;
+        for (size_t column = 1; column <= columns; column++) {
+            size_t above = distance[column];
+            size_t best = diagonal + (from[row - 1] != to[column - 1]);
+            if (above + 1 < best)
+                best = above + 1;
+            if (distance[column - 1] + 1 < best)
+                best = distance[column - 1] + 1;
+            distance[column] = best;
+            diagonal = above;
+        }
+    }
+    return distance[columns];
+}
+
+/* Remembers the nearest word seen so far. Further than a third of the word's letters is no suggestion. */
+static void consider_word(const char *text, const char *word, const char **nearest, size_t *nearest_distance)
+{
+    size_t distance = edit_distance(text, word);
+    size_t allowed = strlen(word) / 3 > 2 ? strlen(word) / 3 : 2;
+    if (distance <= allowed && distance < strlen(word) && distance < *nearest_distance) {
+        *nearest = word;
+        *nearest_distance = distance;
+    }
+}
+
+const char *config_nearest_word(const char *text, const char *const *words)
+{
+    const char *nearest = NULL;
+    size_t distance = SIZE_MAX;
+    for (; *words; words++)
+        consider_word(text, *words, &nearest, &distance);
+    return nearest;
+}
+
+static const char *nearest_parameter(const char *key)
+{
+    const char *nearest = NULL;
+    size_t distance = SIZE_MAX;
+    for (size_t i = 0; i < COUNT_OF(parameter_rows); i++)
+        consider_word(key, parameter_rows[i].name, &nearest, &distance);
+    return nearest;
+}
+
+static const struct corun_gpu_parameter *find_exact(const char *key, size_t length, const char *ending)
+{
+    for (size_t i = 0; i < COUNT_OF(parameter_rows); i++) {
+        const char *name = parameter_rows[i].name;
+        if (strlen(name) == length + strlen(ending) && !strncmp(name, key, length) && !strcmp(name + length, ending))
+            return &parameter_rows[i];
+    }
+    return NULL;
+}
+
+const struct corun_gpu_parameter *config_find_parameter(const char *key, bool abbreviations, enum corun_status status,
+                                                        struct corun_diagnostics *list, struct corun_place place)
+{
+    size_t length = strlen(key);
+    const struct corun_gpu_parameter *found = find_exact(key, length, "");
+    for (size_t i = 0; abbreviations && !found && i < COUNT_OF(unit_endings); i++)
+        found = find_exact(key, length, unit_endings[i]);
+    if (found)
+        return found;
+
+    const struct corun_gpu_parameter *second = NULL;
+    for (size_t i = 0; abbreviations && length > 0 && i < COUNT_OF(parameter_rows); i++) {
+        if (strncmp(parameter_rows[i].name, key, length))
+            continue;
+        if (!found)
+            found = &parameter_rows[i];
+        else if (!second)
+            second = &parameter_rows[i];
+    }
+    if (second) {
+        corun_report(list, status, place, "'%.64s' can mean several parameters, such as '%s' and '%s'", key,
+                     found->name, second->name);
+        return NULL;
+    }
+    if (found)
+        return found;
+    const char *nearest = nearest_parameter(key);
+    if (nearest)
+        corun_report(list, status, place, "there is no parameter '%.64s'; did you mean '%s'?", key, nearest);
+    else
+        corun_report(list, status, place, "there is no parameter '%.64s'", key);
+    return NULL;
+}
+
+/* Cuts a unit off the end of a value such as 1216MHz or 48KiB; `text` is changed. 1 if there is none. */
+static uint64_t take_written_unit(const struct corun_gpu_parameter *row, char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < COUNT_OF(unit_rows); i++) {
+        size_t unit_length = strlen(unit_rows[i].written);
+        if (!strcmp(unit_rows[i].unit, row->unit) && length > unit_length &&
+            !strcasecmp(text + length - unit_length, unit_rows[i].written)) {
+            text[length - unit_length] = 0;
+            return unit_rows[i].factor;
+        }
+    }
+    return 1;
+}
+
+static enum corun_status find_unit(const struct corun_gpu_parameter *row, const char *unit, enum corun_status status,
+                                   struct corun_diagnostics *list, struct corun_place place, uint64_t *factor)
+{
+    for (size_t i = 0; i < COUNT_OF(unit_rows); i++)
+        if (!strcmp(unit_rows[i].unit, row->unit) && !strcmp(unit_rows[i].written, unit)) {
+            *factor = unit_rows[i].factor;
+            return CORUN_OK;
+        }
+    return corun_report(list, status, place, "the unit of %s is %s, not '%.32s'", row->name, row->unit, unit);
+}
+
+static enum corun_status parse_word(const struct corun_gpu_parameter *row, const char *text, enum corun_status status,
+                                    struct corun_diagnostics *list, struct corun_place place, uint32_t *value)
+{
+    for (uint32_t i = 0; row->words[i]; i++)
+        if (!strcasecmp(row->words[i], text)) {
+            *value = i;
+            return CORUN_OK;
+        }
+    char known[256] = "";
+    for (uint32_t i = 0; row->words[i]; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", row->words[i]);
+    return corun_report(list, status, place, "%s is one of %s, not '%.32s'", row->name, known, text);
+}
+
+static bool parse_truth(const char *text, uint32_t *value)
+{
+    static const char *const words[] = {"0", "1", "false", "true", "no", "yes", "off", "on"};
+    for (uint32_t i = 0; i < COUNT_OF(words); i++)
+        if (!strcasecmp(words[i], text)) {
+            *value = i % 2;
+            return true;
+        }
+    return false;
+}
+
+enum corun_status config_parse_value(const struct corun_gpu_parameter *row, const char *text, const char *unit,
+                                     enum corun_status status, struct corun_diagnostics *list, struct corun_place place,
+                                     uint32_t *value)
+{
+    uint64_t factor = 1;
+    if (unit && find_unit(row, unit, status, list, place, &factor) != CORUN_OK)
+        return status;
+    if (row->words)
+        return parse_word(row, text, status, list, place, value);
+    if (!strcmp(row->unit, UNIT_BOOL)) {
+        if (parse_truth(text, value))
+            return CORUN_OK;
+        return corun_report(list, status, place, "%s is true or false, not '%.32s'", row->name, text);
+    }
+
+    char digits[64];
+    snprintf(digits, sizeof digits, "%s", text);
+    if (!unit)
+        factor = take_written_unit(row, digits);
+    uint64_t number;
+    uint64_t kilo = strcmp(row->unit, UNIT_BYTES) ? 1000 : 1024;
+    if (strlen(text) >= sizeof digits || !number_parse(digits, kilo, &number))
+        return corun_report(list, status, place, "%s is a whole number of %s, not '%.32s'", row->name,
+                            strcmp(row->unit, UNIT_COUNT) ? row->unit : "things", text);
+    if (number > UINT64_MAX / factor || number * factor < row->lowest || number * factor > row->highest)
+        return corun_report(list, status, place,
+                            "%s must be between %" PRIu32 " and %" PRIu32 "%s%s, and %.32s%s%.8s is not", row->name,
+                            row->lowest, row->highest, strcmp(row->unit, UNIT_COUNT) ? " " : "",
+                            strcmp(row->unit, UNIT_COUNT) ? row->unit : "", text, unit ? " " : "", unit ? unit : "");
+    *value = (uint32_t)(number * factor);
+    return CORUN_OK;
+}
+
+enum corun_status corun_gpu_config_set(struct corun_gpu_config *config, const char *key, const char *value,
+                                       struct corun_diagnostics *list, struct corun_place place)
+{
+    const struct corun_gpu_parameter *row = config_find_parameter(key, true, CORUN_ARGUMENT, list, place);
+    uint32_t number;
+    if (!row || config_parse_value(row, value, NULL, CORUN_ARGUMENT, list, place, &number) != CORUN_OK)
+        return CORUN_ARGUMENT;
+    config_store(config, row, number);
+    return CORUN_OK;
+}
+
+/* Reads a whole file with a NUL behind it; the caller frees. */
+static enum corun_status read_file(const char *path, struct corun_diagnostics *list, char **text, size_t *length)
+{
+    struct corun_place place = {path, 0, 0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return corun_report(list, errno == ENOENT ? CORUN_NOT_FOUND : CORUN_FILE, place, "cannot open: %s",
+                            strerror(errno));
+    enum corun_status status = CORUN_OK;
+    char *buffer = malloc(CONFIG_FILE_BYTES + 1);
+    if (!buffer) {
+        status = corun_report(list, CORUN_MEMORY, place, "out of memory");
+    } else {
+        *length = fread(buffer, 1, CONFIG_FILE_BYTES + 1, file);
+        if (ferror(file))
+            status = corun_report(list, CORUN_FILE, place, "cannot read: %s", strerror(errno));
+        else if (*length > CONFIG_FILE_BYTES)
+            status = corun_report(list, CORUN_SYNTAX, place, "larger than %u bytes: this is no GPU configuration",
+                                  CONFIG_FILE_BYTES);
+        else
+            buffer[*length] = 0;
+    }
+    fclose(file);
+    if (status != CORUN_OK) {
+        free(buffer);
+        return status;
+    }
+    *text = buffer;
+    return CORUN_OK;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+#define LISTED_GPUS 32
+/* "there is no GPU 'x'" with the names that there are. */
+static enum corun_status report_unknown_gpu(const char *name, const char *directory, struct corun_diagnostics *list)
+{
+    char *names[LISTED_GPUS];
+    size_t count = 0;
+    DIR *folder = opendir(directory);
+    for (struct dirent *entry; folder && count < LISTED_GPUS && (entry = readdir(folder));) {
+        size_t length = strlen(entry->d_name);
+        if (length > 5 && !strcmp(entry->d_name + length - 5, ".yaml"))
+            if ((names[count] = strndup(entry->d_name, length - 5)))
+                count++;
+    }
+    if (folder)
+        closedir(folder);
+    qsort(names, count, sizeof *names, compare_texts);
+    char known[512] = "";
+    for (size_t i = 0; i < count; i++) {
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", names[i]);
+        free(names[i]);
+    }
+    if (!count)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                            "there is no GPU '%.64s': no configurations in %.256s", name, directory);
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no GPU '%.64s'; there are %s", name, known);
+}
+
+/* Reads the file that `base` (NAME or a path) means, over the defaults. */
+static enum corun_status load_base(const char *base, const char *data_directory, struct corun_diagnostics *list,
+                                   struct corun_gpu_config *config)
+{
+    size_t length = strlen(base);
+    bool is_path = strchr(base, '/') || (length > 5 && !strcmp(base + length - 5, ".yaml")) ||
+                   (length > 4 && !strcmp(base + length - 4, ".yml"));
+    char path[4096];
+    int written = is_path ? snprintf(path, sizeof path, "%s", base)
+                          : snprintf(path, sizeof path, "%s/gpu/%s.yaml", data_directory ? data_directory : ".", base);
+    if (!length || written < 0 || (size_t)written >= sizeof path)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "'%.64s' is no name of a GPU", base);
+
+    corun_gpu_config_default(config);
+    char *text = NULL;
+    size_t bytes = 0;
+    enum corun_status status = read_file(path, is_path ? list : NULL, &text, &bytes);
+    if (status == CORUN_NOT_FOUND && !strcmp(base, "default"))
+        return CORUN_OK;
+    if (status != CORUN_OK && !is_path) {
+        if (status == CORUN_NOT_FOUND) {
+            char directory[4096 + 8];
+            snprintf(directory, sizeof directory, "%s/gpu", data_directory ? data_directory : ".");
+            return report_unknown_gpu(base, directory, list);
+        }
+        return corun_report(list, status, (struct corun_place){path, 0, 0}, "cannot read");
+    }
+    if (status != CORUN_OK)
+        return status;
+    const char *stem = strrchr(base, '/') ? strrchr(base, '/') + 1 : base;
+    const char *dot = is_path ? strrchr(stem, '.') : NULL;
+    snprintf(config->name, sizeof config->name, "%.*s", dot ? (int)(dot - stem) : (int)strlen(stem), stem);
+    status = config_parse_yaml(text, bytes, path, list, config);
+    free(text);
+    return status;
+}
+
+/* Applies key=value,key=value. `overrides` is changed. */
+static enum corun_status apply_overrides(char *overrides, struct corun_diagnostics *list,
+                                         struct corun_gpu_config *config)
+{
+    bool seen[CONFIG_PARAMETERS] = {false};
+    enum corun_status first = CORUN_OK;
+    char *rest = overrides;
+    for (char *item; (item = strsep(&rest, ","));) {
+        enum corun_status status;
+        char *equals = strchr(item, '=');
+        if (!equals) {
+            status = corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "expected parameter=value, found '%.64s'", item);
+        } else {
+            *equals = 0;
+            const struct corun_gpu_parameter *row =
+                config_find_parameter(item, true, CORUN_ARGUMENT, list, CORUN_NOWHERE);
+            if (!row)
+                status = CORUN_ARGUMENT;
+            else if (seen[row - parameter_rows])
+                status = corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s is given twice", row->name);
+            else
+                status = corun_gpu_config_set(config, row->name, equals + 1, list, CORUN_NOWHERE);
+            if (row)
+                seen[row - parameter_rows] = true;
+        }
+        if (first == CORUN_OK)
+            first = status;
+    }
+    return first;
+}
+
+enum corun_status corun_gpu_config_load(const char *specification, const char *data_directory,
+                                        struct corun_diagnostics *list, struct corun_gpu_config *config)
+{
+    char *base = strdup(specification);
+    if (!base)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    /* A folder's name may hold a colon: the overrides begin behind the last component. */
+    char *component = strrchr(base, '/');
+    char *overrides = strchr(component ? component : base, ':');
+    char written[sizeof config->name] = "";
+    if (overrides) {
+        snprintf(written, sizeof written, "%s", overrides);
+        *overrides++ = 0;
+    }
+    enum corun_status status = load_base(base, data_directory, list, config);
+    if (status == CORUN_OK && overrides) {
+        status = apply_overrides(overrides, list, config);
+        /* A report should show that this is not the GPU of that name any more. */
+        size_t length = strlen(config->name);
+        snprintf(config->name + length, sizeof config->name - length, "%s", written);
+    }
+    if (status == CORUN_OK)
+        status = corun_gpu_config_check(config, list);
+    free(base);
+    return status;
+}
