@@ -1,0 +1,257 @@
+/*
+ * Tag arrays.
+ *
+ * A set is searched by 32-bit folds of its line numbers, kept apart from the rest so that one loop without exits compares
+ * them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of use is a linked list per set
+ * with the most recent first and invalid lines last: constant time at any number of ways, and no time stamps that wrap.
+ */
+#include "gpu/cache.h"
+
+#include "base/bits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cache_line {
+    uint64_t number; /* address / line_bytes; NO_NUMBER: invalid */
+    uint32_t valid, dirty, reserved;
+    uint16_t newer, older; /* ways; the newest and the oldest of the set have NO_WAY */
+    uint16_t kernel;
+    uint8_t application;
+};
+
+struct cache_set {
+    uint16_t newest, oldest;
+};
+
+struct cache {
+    uint32_t ways, sets;
+    uint32_t set_mask; /* sets - 1 if that is a power of two, else 0 */
+    uint32_t set_bits;
+    uint32_t line_shift;
+    uint32_t all_sectors;
+    bool hashed;
+    uint32_t *folds;
+    struct cache_line *lines;
+    struct cache_set *order;
+};
+
+#define NO_NUMBER UINT64_MAX
+#define NO_WAY UINT16_MAX
+
+static uint32_t fold(uint64_t number)
+{
+    return (uint32_t)number ^ (uint32_t)(number >> 32) * UINT32_C(0x9e3779b1);
+}
+
+static uint32_t set_of(const struct cache *cache, uint64_t number)
+{
+    if (cache->sets == 1)
+        return 0;
+    if (!cache->set_mask) {
+        /* Rotated by a mix of the upper part: dense ranges stay perfectly even, strides become so. */
+        uint64_t upper = cache->hashed ? number / cache->sets : 0;
+        return (uint32_t)((number + (upper * UINT64_C(0x9e3779b97f4a7c15) >> 40)) % cache->sets);
+    }
+    if (cache->hashed) {
+        /* Doubling the shift folds every group of set_bits bits onto the lowest one. */
+        for (uint32_t shift = cache->set_bits; shift < 64; shift *= 2)
+            number ^= number >> shift;
+    }
+    return (uint32_t)number & cache->set_mask;
+}
+
+struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, uint32_t sector_bytes, bool hashed)
+{
+    if (!ways || ways >= NO_WAY || !is_power_of_two(line_bytes) || !is_power_of_two(sector_bytes) ||
+        sector_bytes > line_bytes || line_bytes / sector_bytes > 32)
+        return NULL;
+    uint64_t set_bytes = (uint64_t)ways * line_bytes;
+    if (!bytes || bytes % set_bytes)
+        return NULL;
+    struct cache *cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return NULL;
+    cache->ways = ways;
+    cache->sets = (uint32_t)(bytes / set_bytes);
+    cache->set_mask = is_power_of_two(cache->sets) ? cache->sets - 1 : 0;
+    cache->set_bits = log2_floor(cache->sets);
+    cache->line_shift = log2_floor(line_bytes);
+    cache->all_sectors = (uint32_t)((UINT64_C(1) << line_bytes / sector_bytes) - 1);
+    cache->hashed = hashed;
+    size_t count = (size_t)cache->sets * ways;
+    cache->folds = malloc(count * sizeof *cache->folds);
+    cache->lines = malloc(count * sizeof *cache->lines);
+    cache->order = malloc(cache->sets * sizeof *cache->order);
+    if (!cache->folds || !cache->lines || !cache->order) {
+        cache_destroy(cache);
+        return NULL;
+    }
+    cache_flush(cache);
+    return cache;
+}
+
+void cache_destroy(struct cache *cache)
+{
+    if (!cache)
+        return;
+    free(cache->folds);
+    free(cache->lines);
+    free(cache->order);
+    free(cache);
+}
+
+void cache_flush(struct cache *cache)
+{
+    for (uint32_t set = 0; set < cache->sets; set++) {
+        for (uint32_t way = 0; way < cache->ways; way++) {
+            size_t line = (size_t)set * cache->ways + way;
+            cache->folds[line] = fold(NO_NUMBER);
+            cache->lines[line] = (struct cache_line){
+                .number = NO_NUMBER,
+                .newer = way ? (uint16_t)(way - 1) : NO_WAY,
+                .older = way + 1 < cache->ways ? (uint16_t)(way + 1) : NO_WAY,
+            };
+        }
+        cache->order[set] = (struct cache_set){.newest = 0, .oldest = (uint16_t)(cache->ways - 1)};
+    }
+}
+
+uint32_t cache_find(const struct cache *cache, uint64_t address)
+{
+    uint64_t number = address >> cache->line_shift;
+    uint32_t set = set_of(cache, number), first = set * cache->ways;
+    const struct cache_line *lines = cache->lines + first;
+    /* Programs come back to what they just used. */
+    uint32_t newest = cache->order[set].newest;
+    if (lines[newest].number == number)
+        return first + newest;
+    const uint32_t *folds = cache->folds + first;
+    uint32_t wanted = fold(number), ways = cache->ways, match = 0;
+    for (uint32_t way = 0; way < ways; way++)
+        match |= folds[way] == wanted ? way + 1 : 0;
+    if (!match)
+        return CACHE_NO_LINE;
+    if (match <= ways && lines[match - 1].number == number)
+        return first + match - 1;
+    /* Several lines, or another one, have the same fold. */
+    for (uint32_t way = 0; way < ways; way++)
+        if (lines[way].number == number)
+            return first + way;
+    return CACHE_NO_LINE;
+}
+
+static void unlink_line(struct cache_line *lines, struct cache_set *order, uint32_t way)
+{
+    struct cache_line *line = &lines[way];
+    if (line->newer == NO_WAY)
+        order->newest = line->older;
+    else
+        lines[line->newer].older = line->older;
+    if (line->older == NO_WAY)
+        order->oldest = line->newer;
+    else
+        lines[line->older].newer = line->newer;
+}
+
+void cache_touch(struct cache *cache, uint32_t line)
+{
+    uint32_t set = line / cache->ways, way = line % cache->ways;
+    struct cache_set *order = &cache->order[set];
+    if (order->newest == way)
+        return;
+    struct cache_line *lines = cache->lines + (size_t)set * cache->ways;
+    unlink_line(lines, order, way);
+    lines[way].newer = NO_WAY;
+    lines[way].older = order->newest;
+    lines[order->newest].newer = (uint16_t)way;
+    order->newest = (uint16_t)way;
+}
+
+uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_victim *victim)
+{
+    uint64_t number = address >> cache->line_shift;
+    uint32_t set = set_of(cache, number), first = set * cache->ways;
+    struct cache_line *lines = cache->lines + first;
+    *victim = (struct cache_victim){0};
+    uint32_t way = cache->order[set].oldest;
+    while (lines[way].reserved) {
+        way = lines[way].newer;
+        if (way == NO_WAY)
+            return CACHE_NO_LINE;
+    }
+    struct cache_line *line = &lines[way];
+    if (line->number != NO_NUMBER) {
+        victim->address = line->number << cache->line_shift;
+        victim->dirty = line->dirty;
+        victim->kernel = line->kernel;
+        victim->application = line->application;
+    }
+    line->number = number;
+    line->valid = line->dirty = 0;
+    line->kernel = 0;
+    line->application = 0;
+    cache->folds[first + way] = fold(number);
+    cache_touch(cache, first + way);
+    return first + way;
+}
+
+uint32_t cache_valid(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].valid;
+}
+
+uint32_t cache_dirty(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].dirty;
+}
+
+uint32_t cache_reserved(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].reserved;
+}
+
+void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors)
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].valid |= sectors;
+    cache->lines[line].reserved &= ~sectors;
+}
+
+void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors)
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].valid |= sectors;
+    cache->lines[line].dirty |= sectors;
+}
+
+void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors)
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].reserved |= sectors;
+}
+
+void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application)
+{
+    cache->lines[line].kernel = kernel;
+    cache->lines[line].application = application;
+}
+
+void cache_invalidate(struct cache *cache, uint32_t line)
+{
+    uint32_t set = line / cache->ways, way = line % cache->ways;
+    struct cache_set *order = &cache->order[set];
+    struct cache_line *lines = cache->lines + (size_t)set * cache->ways;
+    lines[way].number = NO_NUMBER;
+    lines[way].valid = lines[way].dirty = lines[way].reserved = 0;
+    cache->folds[line] = fold(NO_NUMBER);
+    if (order->oldest == way)
+        return;
+    /* Invalid lines stand behind all valid ones, so that they are taken first. */
+    unlink_line(lines, order, way);
+    lines[way].older = NO_WAY;
+    lines[way].newer = order->oldest;
+    lines[order->oldest].older = (uint16_t)way;
+    order->oldest = (uint16_t)way;
+}
