@@ -1,0 +1,80 @@
+# The workload suite: every folder kernels/NAME with NAME.yaml becomes one workload, NAME.cu is compiled to PTX, and reference.c,
+# if there is one, is compiled into the library of references. Adding a workload is adding a folder.
+#
+# CUDA C is compiled with clang alone, no NVIDIA toolkit: kernels/include/device.h stands for what its headers bring, and the
+# math library is libclc's. The architecture is sm_52, a GTX 980: what the device of most experiments would be given, and free
+# of later instructions, so that every configured GPU may run it. -O3 and fused multiply-add are what nvcc does by default.
+
+find_program(CORUN_CLANG NAMES clang-14 clang DOC "clang that compiles CUDA C to PTX")
+find_file(CORUN_LIBCLC nvptx64--nvidiacl.bc PATHS /usr/lib/clc /usr/share/clc PATH_SUFFIXES clc
+          DOC "math library of libclc for NVIDIA GPUs")
+if(NOT CORUN_CLANG OR NOT CORUN_LIBCLC)
+  message(FATAL_ERROR "the kernels need clang with its CUDA front end and libclc (packages clang-14, libclc-14)")
+endif()
+set(CORUN_PTX_ARCHITECTURE sm_52 CACHE STRING "architecture that the kernels are compiled for")
+
+# The version feature is the lowest that knows the instructions with .sync; the linker warning is about libclc's other triple.
+set(CORUN_PTX_FLAGS
+    -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -S -O3 -std=c++14 -ffp-contract=fast
+    -fdeclspec --cuda-gpu-arch=${CORUN_PTX_ARCHITECTURE} -Xclang -target-feature -Xclang +ptx63 -Wall -Wextra -Werror
+    -Wno-unused-function -Wno-linker-warnings -include ${CMAKE_SOURCE_DIR}/kernels/include/device.h
+    -Xclang -mlink-builtin-bitcode -Xclang ${CORUN_LIBCLC})
+
+# Compiles SOURCE (CUDA C) to the file PTX.
+function(corun_add_ptx ptx source)
+  get_filename_component(folder ${ptx} DIRECTORY)
+  add_custom_command(
+    OUTPUT ${ptx}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} -o ${ptx} ${source}
+    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/kernels/include/device.h ${CORUN_LIBCLC}
+    COMMENT "PTX ${ptx}"
+    VERBATIM)
+endfunction()
+
+set(CORUN_DATA_DIRECTORY ${CMAKE_BINARY_DIR}/data)
+file(GLOB descriptions CONFIGURE_DEPENDS kernels/*/*.yaml)
+file(GLOB references CONFIGURE_DEPENDS kernels/*/reference.c)
+set(outputs "")
+foreach(description IN LISTS descriptions)
+  get_filename_component(folder ${description} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  set(target_folder ${CORUN_DATA_DIRECTORY}/kernels/${name})
+  corun_add_ptx(${target_folder}/${name}.ptx ${folder}/${name}.cu)
+  add_custom_command(
+    OUTPUT ${target_folder}/${name}.yaml
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${target_folder}
+    COMMAND ${CMAKE_COMMAND} -E copy ${description} ${target_folder}/${name}.yaml
+    DEPENDS ${description}
+    COMMENT ""
+    VERBATIM)
+  list(APPEND outputs ${target_folder}/${name}.ptx ${target_folder}/${name}.yaml)
+  install(FILES ${target_folder}/${name}.ptx ${target_folder}/${name}.yaml DESTINATION share/corun/kernels/${name})
+endforeach()
+add_custom_target(corun_kernels ALL DEPENDS ${outputs})
+
+set(declarations "")
+set(entries "")
+foreach(reference IN LISTS references)
+  get_filename_component(folder ${reference} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  string(MAKE_C_IDENTIFIER ${name} symbol)
+  string(APPEND declarations "extern const struct corun_reference corun_reference_${symbol};\n")
+  string(APPEND entries "    &corun_reference_${symbol},\n")
+endforeach()
+set(registry ${CMAKE_BINARY_DIR}/generated/references.c)
+file(CONFIGURE OUTPUT ${registry} @ONLY CONTENT "/* Made by cmake/kernels.cmake from the folders in kernels/. */
+#include \"workload/references.h\"
+
+@declarations@
+const struct corun_reference *const corun_references[] = {
+@entries@    NULL,
+};
+")
+if(TARGET corun_workload)
+  add_library(corun_references STATIC ${registry} ${references})
+  target_include_directories(corun_references PRIVATE include src)
+  target_link_libraries(corun_references PRIVATE m)
+  target_link_libraries(corun_workload PUBLIC corun_references)
+  add_dependencies(corun_workload corun_kernels)
+endif()
