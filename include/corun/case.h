@@ -1,0 +1,145 @@
+/*
+ * A case: several applications share one simulated GPU under one policy for one window, each compared with itself alone.
+ *
+ *     corun_gpu_config_load, corun_workload specifications, corun_policy_find → corun_case_run → results
+ *
+ * The results depend on what a case says and on nothing else; `threads`, `baseline_jobs` and the cache change only how
+ * long it takes.
+ */
+#ifndef CORUN_CASE_H
+#define CORUN_CASE_H
+
+#include "corun/gpu.h"
+#include "corun/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changed whenever what is stored in the cache of isolated baselines changes its meaning or form. */
+#define CORUN_RESULTS_VERSION 1u
+
+struct corun_case_application {
+    const char *workload; /* as corun_workload_load takes it: NAME, NAME@SIZE or a path */
+    enum corun_goal_kind goal;
+    double goal_value; /* FRACTION: 0 < value <= 1; IPC; MILLISECONDS of one run */
+    uint64_t start_cycle;
+};
+
+/* What a long case is doing. `cycle` counts up to cycle_limit (0: not known beforehand). */
+struct corun_case_progress {
+    const char *stage; /* "isolated NAME" or "shared" */
+    uint64_t cycle, cycle_limit;
+};
+
+struct corun_case {
+    const struct corun_gpu_config *gpu;
+    const struct corun_policy *policy; /* NULL: every SM takes what fits ("left-over") */
+    const double *parameters;          /* of the policy; NULL: the initial ones */
+    const struct corun_case_application *applications;
+    uint32_t application_count; /* 1..CORUN_MAX_APPLICATIONS */
+    /* The window ends with the first limit that is reached; 0 means no such limit, at least one must be given. */
+    uint64_t cycles;
+    uint64_t thread_instructions; /* of the slowest application */
+    uint32_t runs;                /* of every application */
+    uint64_t watchdog_cycles;     /* 0: the machine's default */
+    uint64_t seed;                /* of the workloads' data */
+    uint32_t threads;             /* host threads of one simulated GPU, 0 and 1: one */
+    uint32_t baseline_jobs; /* isolated baselines that are computed side by side; 0: as many as there are processors */
+    bool no_baselines;      /* only those that a goal or the policy needs */
+    const char *data_directory;  /* where workloads are looked up by name */
+    const char *cache_directory; /* of baselines; created when needed; NULL: no cache */
+    bool profile;
+    /* Called for every warp instruction issued in the shared run from trace_first to trace_last; may be NULL. */
+    void (*trace)(void *user, const struct corun_trace_event *event);
+    void *trace_user;
+    uint64_t trace_first, trace_last;
+    /* Text that the applications print in the shared run; may be NULL. */
+    void (*print)(void *user, const char *text, size_t bytes);
+    void *print_user;
+    /* Called now and then, never by two threads at once; false ends the case early with what was measured. May be NULL. */
+    bool (*progress)(void *user, const struct corun_case_progress *progress);
+    void *progress_user;
+};
+
+/* One PTX line of a kernel. Stall cycles as in struct corun_profile_row. */
+struct corun_profile_line {
+    uint32_t line;
+    const char *text; /* of the PTX, without blanks around it; "" if not known */
+    struct corun_profile_row counts;
+};
+
+/* Where a number is a ratio whose divisor is 0 or not known, it is NAN. */
+struct corun_case_kernel {
+    struct corun_kernel_result result;
+    double ipc;          /* thread instructions per cycle while its launches ran */
+    double ipc_isolated; /* the same in the isolated run */
+    double normalised_ipc;
+    uint32_t profile_count;                   /* 0: no profile */
+    const struct corun_profile_line *profile; /* lines that were executed, ascending */
+};
+
+enum corun_goal_outcome { CORUN_GOAL_NOT_SET, CORUN_GOAL_MET, CORUN_GOAL_MISSED, CORUN_GOAL_NOT_KNOWN };
+
+struct corun_case_application_result {
+    const char *name, *size; /* of the workload */
+    enum corun_goal_kind goal;
+    double goal_value;
+    double goal_ipc;      /* NAN: none or not known */
+    double goal_distance; /* ipc / goal_ipc - 1; NAN: none or not known */
+    enum corun_goal_outcome goal_outcome;
+    uint64_t start_cycle;
+    struct corun_application_result result;
+    uint64_t cycles; /* from its arrival until it left or the window ended */
+    double ipc;      /* thread instructions / cycles */
+    double ipc_isolated;
+    double normalised_ipc;
+    bool isolated_from_cache;
+    struct corun_counters counters; /* all its kernels */
+    uint32_t kernel_count;
+    const struct corun_case_kernel *kernels;
+    const struct corun_counters *sms; /* [sm_count]: its counters on each SM */
+};
+
+struct corun_case_result {
+    struct corun_gpu_config gpu;
+    const char *policy; /* "left-over" without a policy */
+    uint32_t parameter_count;
+    const struct corun_policy_parameter *parameters;
+    const double *parameter_values;
+    uint64_t window_cycles, window_thread_instructions; /* as asked for */
+    uint32_t window_runs;
+    uint64_t seed;
+    uint32_t threads;
+    uint64_t cycles;  /* simulated */
+    bool interrupted; /* progress() said so */
+    uint32_t application_count;
+    const struct corun_case_application_result *applications;
+    const struct corun_sm_result *sms; /* [gpu.sms] */
+    struct corun_counters counters;    /* everything */
+    struct corun_memory_result memory;
+    /* NAN unless every application's normalised IPC is known */
+    double stp;      /* system throughput: sum of normalised IPC */
+    double antt;     /* average normalised turnaround time: mean of 1 / normalised IPC; infinite if one did nothing */
+    double fairness; /* smallest / largest normalised IPC */
+    double wall_seconds; /* of the shared run */
+    double warp_instructions_per_second;
+    double baseline_wall_seconds; /* of the isolated runs that had to be simulated */
+};
+
+/*
+ * Runs a case. OK if it was measured, also if an application was stopped: that is in its result's status and in a diagnostic. With
+ * another status *result is NULL. Diagnostics whose status is OK are warnings. Errors: ARGUMENT (an impossible case),
+ * LIMIT, POLICY, MEMORY and those of corun_workload_load.
+ */
+enum corun_status corun_case_run(const struct corun_case *job, struct corun_diagnostics *list,
+                                 struct corun_case_result **result);
+void corun_case_result_destroy(struct corun_case_result *result);
+
+/* $XDG_CACHE_HOME/corun or ~/.cache/corun; false if neither variable is set or it does not fit. */
+bool corun_cache_directory(char *path, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

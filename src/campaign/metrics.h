@@ -1,0 +1,25 @@
+/* How a shared run is compared with the isolated ones (Eyerman and Eeckhout, IEEE Micro 2008: STP and ANTT). */
+#ifndef CORUN_CAMPAIGN_METRICS_H
+#define CORUN_CAMPAIGN_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NAN when the divisor is 0. */
+double ratio(uint64_t dividend, uint64_t divisor);
+
+struct metrics {
+    double stp;      /* sum of normalised IPC */
+    double antt;     /* mean of 1 / normalised IPC: infinite if one is 0 */
+    double fairness; /* smallest / largest normalised IPC; 1 if all are 0 */
+};
+/* All NAN if one of the values is NAN or there are none. */
+struct metrics metrics_of(const double *normalised, size_t count);
+
+/*
+ * The IPC at which one run takes `milliseconds` (Wang et al., "Quality of service support for fine-grained sharing on
+ * GPUs", ISCA 2017, section 3.2): instructions of one run / (frequency * time).
+ */
+double ipc_of_milliseconds(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds);
+
+#endif

@@ -1,0 +1,51 @@
+/* A case while it is being run: what case.c, isolated.c and collect.c share. */
+#ifndef CORUN_CAMPAIGN_RUN_H
+#define CORUN_CAMPAIGN_RUN_H
+
+#include "base/arena.h"
+#include "campaign/baseline.h"
+#include "corun/case.h"
+#include "corun/workload.h"
+
+struct run;
+
+/* One application while the case is being run. */
+struct member {
+    struct run *run;
+    const struct corun_case_application *request;
+    struct corun_workload *workload; /* shared by members with the same specification; the first one owns it */
+    bool owns_workload;
+    struct corun_workload_info info;
+    struct corun_instance *instance;
+    bool has_baseline, from_cache;
+    struct baseline baseline;
+    double goal_ipc; /* NAN: none or not known */
+};
+
+struct run {
+    const struct corun_case *job;
+    struct corun_diagnostics *list;
+    struct arena *arena;
+    struct member members[CORUN_MAX_APPLICATIONS];
+    struct corun_gpu *gpu;
+    bool interrupted;
+    double baseline_seconds, shared_seconds;
+};
+
+/* Seconds of a clock that only goes forward. */
+double run_clock(void);
+/* Tells the caller of the case how far a stage is; false when it is to end early. Not for two threads at once. */
+bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit);
+/* Thread instructions per cycle alone; NAN if not known. */
+double run_isolated_ipc(const struct member *member);
+/* What the baseline of a member is computed from. */
+struct baseline_request run_baseline_request(const struct run *run, const struct member *member);
+/* The baselines of the members that need one: from the cache, or simulated side by side. */
+enum corun_status run_find_baselines(struct run *run);
+/* Copies everything the GPU measured into the result, in memory of the arena. MEMORY. */
+enum corun_status run_collect(struct run *run, struct arena *arena, struct corun_case_result *result);
+
+/* Copies diagnostics from one list to the other. */
+void diagnostics_pass_on(const struct corun_diagnostics *from, struct corun_diagnostics *to);
+
+#endif
