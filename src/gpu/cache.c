@@ -51,8 +51,9 @@ static uint32_t set_of(const struct cache *cache, uint64_t number)
         return 0;
     if (!cache->set_mask) {
         /* Rotated by a mix of the upper part: dense ranges stay perfectly even, strides become so. */
-        uint64_t upper = cache->hashed ? number / cache->sets : 0;
-        return (uint32_t)((number + (upper * UINT64_C(0x9e3779b97f4a7c15) >> 40)) % cache->sets);
+        uint64_t mix = cache->hashed ? number / cache->sets : 0;
+        mix = (mix ^ mix >> 15) * UINT64_C(0x9e3779b97f4a7c15);
+        return (uint32_t)((number + (mix >> 32 ^ mix >> 40)) % cache->sets);
     }
     if (cache->hashed) {
         /* Doubling the shift folds every group of set_bits bits onto the lowest one. */
