@@ -123,6 +123,7 @@ struct corun_issue {
     uint8_t outcome;  /* enum corun_outcome */
     uint8_t space;    /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
     bool jumped;      /* the next pc is not the one that follows */
+    bool diverged;    /* a branch, call or return whose active lanes went different ways */
     uint8_t barrier;  /* BARRIER: which one (0..15) */
     uint32_t barrier_threads; /* BARRIER: threads that must arrive; 0 = all threads of the TB */
     bool barrier_waits; /* false for bar.arrive */

@@ -1,0 +1,232 @@
+/* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
+#include "gpu/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid)
+{
+    struct application *application = &gpu->applications[index];
+    for (size_t i = 0; i < application->kernels.count; i++)
+        if (application->kernels.data[i]->code == grid->code)
+            return application->kernels.data[i];
+    if (grid->operations->attach(grid, gpu->config.sms) != CORUN_OK || gpu->kernels.count > UINT16_MAX)
+        return NULL;
+    struct machine_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel)
+        return NULL;
+    kernel->code = grid->code;
+    kernel->name = grid->name;
+    kernel->code_length = grid->code_length;
+    kernel->hazard_entries = grid->register_slots + grid->predicate_slots;
+    kernel->slot = (uint16_t)gpu->kernels.count;
+    kernel->application = (uint8_t)index;
+    kernel->ops = calloc(grid->code_length + 1, sizeof *kernel->ops);
+    if (gpu->profiling)
+        kernel->profile = calloc(grid->code_length + 1, sizeof *kernel->profile);
+    if (!kernel->ops || (gpu->profiling && !kernel->profile) || !vector_push(&application->kernels, kernel)) {
+        free(kernel->ops);
+        free(kernel->profile);
+        free(kernel);
+        return NULL;
+    }
+    if (!vector_push(&gpu->kernels, kernel) || !memory_system_counters(gpu->memory, kernel->slot))
+        return NULL;
+    machine_ops_build(&gpu->config, grid, kernel->ops);
+    return kernel;
+}
+
+static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
+                                     uint64_t cycle)
+{
+    struct application *application = &gpu->applications[index];
+    const char *limit;
+    uint32_t tbs_per_sm = corun_gpu_occupancy(&gpu->config, grid, &limit);
+    if (tbs_per_sm == 0) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "kernel %s can never fit an SM of %s: a thread block of %u threads with %u registers each and %u bytes "
+            "of shared memory exceeds its %s",
+            grid->name, gpu->config.name, grid->tb_threads, grid->registers_per_thread, grid->tb_shared_bytes, limit);
+        application_stop(gpu, index, CORUN_LIMIT, CORUN_NOWHERE, text);
+        return CORUN_OK;
+    }
+    struct launch *launch = calloc(1, sizeof *launch);
+    struct machine_kernel *kernel = kernel_of(gpu, index, grid);
+    if (!launch || !kernel || !vector_push(&application->launches, launch)) {
+        free(launch);
+        return CORUN_MEMORY;
+    }
+    kernel->tbs_per_sm = tbs_per_sm;
+    kernel->registers_per_thread = grid->registers_per_thread;
+    kernel->tb_shared_bytes = grid->tb_shared_bytes;
+    kernel->tb_threads = grid->tb_threads;
+    *launch = (struct launch){.grid = grid,
+                              .kernel = kernel,
+                              .number = ++gpu->launch_numbers,
+                              .earliest = cycle + gpu->config.dispatch_latency};
+    application->running = launch;
+    application->progress_cycle = gpu->now;
+    gpu->dispatch_due = true;
+    return sharing_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
+}
+
+static enum corun_status start_run(struct corun_gpu *gpu, uint32_t index, uint64_t cycle)
+{
+    struct application *application = &gpu->applications[index];
+    application->grid_index = 0;
+    application->run_started_cycle = cycle;
+    const struct corun_grid *grid = application->description.grid(application->description.user, 0);
+    if (!grid) {
+        application_stop(gpu, index, CORUN_ARGUMENT, CORUN_NOWHERE, "the application launches no kernel");
+        return CORUN_OK;
+    }
+    return launch_grid(gpu, index, grid, cycle);
+}
+
+void application_leave(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    application->state = CORUN_APPLICATION_LEFT;
+    application->ended_cycle = gpu->now;
+    application->running = NULL;
+    gpu->dispatch_due = true;
+}
+
+void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status status, struct corun_place place,
+                      const char *message)
+{
+    struct application *application = &gpu->applications[index];
+    if (application->state == CORUN_APPLICATION_LEFT)
+        return;
+    corun_report(gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
+                 (unsigned long long)gpu->now, message);
+    application->status = status;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        struct sm *sm = gpu->sms[s];
+        struct sm_use *use = &gpu->use[s];
+        /* what is resident or announced is taken back from the account with the needs it was entered with */
+        for (uint32_t i = 0; i < MAX_TBS; i++)
+            if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
+                dispatcher_release(
+                    gpu, s,
+                    &(struct news){.cycle = gpu->now, .needs = sm->tbs[i].needs, .application = (uint8_t)index});
+        for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
+            if (sm->arrivals.data[i].launch->kernel->application == index) {
+                struct news news = {.cycle = gpu->now, .application = (uint8_t)index};
+                tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
+                dispatcher_release(gpu, s, &news);
+            }
+        use->over_limit &= ~(1u << index);
+        sm_remove_application(sm, index);
+    }
+    application_leave(gpu, index);
+    (void)sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
+}
+
+uint64_t application_next_arrival(const struct corun_gpu *gpu)
+{
+    uint64_t next = NEVER;
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        const struct application *application = &gpu->applications[a];
+        if (application->state == CORUN_APPLICATION_ABSENT && application->description.start_cycle < next)
+            next = application->description.start_cycle;
+    }
+    return next;
+}
+
+static enum corun_status arrive(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    application->state = CORUN_APPLICATION_RUNNING;
+    application->arrived_cycle = gpu->now;
+    application->arrival_order = gpu->arrivals++;
+    enum corun_status status = sharing_moment(gpu, CORUN_EVENT_ARRIVE, 0, index);
+    return status == CORUN_OK ? start_run(gpu, index, gpu->now) : status;
+}
+
+static uint32_t writes_under_way(const struct corun_gpu *gpu, uint32_t application)
+{
+    uint32_t sum = 0;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        const struct sm *sm = gpu->sms[s];
+        sum += sm->writes_under_way[application];
+        const struct load_store *unit = &sm->load_store;
+        for (uint32_t i = 0; i < unit->count; i++)
+            sum += unit->entries[(unit->head + i) & unit->mask].application == application;
+    }
+    return sum;
+}
+
+static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uint64_t cycle)
+{
+    struct application *application = &gpu->applications[index];
+    if (application->runs++ == 0)
+        application->first_run_cycles = cycle - application->run_started_cycle;
+    if (gpu->limits.runs && application->runs >= gpu->limits.runs) {
+        application_leave(gpu, index);
+        application->ended_cycle = cycle;
+        return sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
+    }
+    enum corun_status status = sharing_moment(gpu, CORUN_EVENT_RUN_COMPLETE, 0, index);
+    if (status != CORUN_OK)
+        return status;
+    if (application->description.restart) {
+        enum corun_status restarted = application->description.restart(application->description.user);
+        if (restarted != CORUN_OK) {
+            application_stop(gpu, index, restarted, CORUN_NOWHERE, "it could not be started again");
+            return CORUN_OK;
+        }
+    }
+    return start_run(gpu, index, cycle + gpu->config.launch_latency);
+}
+
+/* A grid has ended when all its thread blocks have and everything that they wrote has been performed. */
+static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    struct launch *launch = application->running;
+    if (!launch || launch->completed < launch->grid->tb_count)
+        return CORUN_OK;
+    if (writes_under_way(gpu, index)) {
+        launch->last_cycle = gpu->now;
+        return CORUN_OK;
+    }
+    launch->kernel->launches++;
+    launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
+    application->running = NULL;
+    const struct corun_grid *grid =
+        application->description.grid(application->description.user, ++application->grid_index);
+    if (grid)
+        return launch_grid(gpu, index, grid, launch->last_cycle + gpu->config.launch_latency);
+    return run_complete(gpu, index, launch->last_cycle);
+}
+
+enum corun_status applications_advance(struct corun_gpu *gpu)
+{
+    enum corun_status status = CORUN_OK;
+    for (uint32_t a = 0; a < gpu->application_count && status == CORUN_OK; a++) {
+        struct application *application = &gpu->applications[a];
+        if (application->state == CORUN_APPLICATION_ABSENT && application->description.start_cycle <= gpu->now)
+            status = arrive(gpu, a);
+        else if (application->state == CORUN_APPLICATION_RUNNING)
+            status = advance(gpu, a);
+    }
+    return status;
+}
+
+void application_destroy(struct application *application)
+{
+    for (size_t i = 0; i < application->kernels.count; i++) {
+        free(application->kernels.data[i]->ops);
+        free(application->kernels.data[i]->profile);
+        free(application->kernels.data[i]);
+    }
+    for (size_t i = 0; i < application->launches.count; i++)
+        free(application->launches.data[i]);
+    vector_free(&application->kernels);
+    vector_free(&application->launches);
+    free(application->name);
+}

@@ -1,0 +1,132 @@
+/* Thread blocks to SMs: in the order of the fill rule and the policy's ranks, as far as allowances and resources go. */
+#include "gpu/machine.h"
+
+bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs)
+{
+    const struct corun_gpu_config *c = &gpu->config;
+    const struct sm_use *use = &gpu->use[sm];
+    return use->registers + needs->registers <= c->registers_per_sm &&
+           use->shared_bytes + needs->shared_bytes <= c->shared_bytes_per_sm &&
+           use->threads + needs->threads <= c->threads_per_sm && use->tbs < c->tbs_per_sm &&
+           use->barriers + needs->barriers <= c->barriers_per_sm;
+}
+
+void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news)
+{
+    struct sm_use *use = &gpu->use[sm];
+    use->registers -= news->needs.registers;
+    use->shared_bytes -= news->needs.shared_bytes;
+    use->threads -= news->needs.threads;
+    use->barriers -= news->needs.barriers;
+    use->tbs--;
+    use->application_tbs[news->application]--;
+    if (news->cycle > use->freed_cycle)
+        use->freed_cycle = news->cycle;
+    gpu->dispatch_due = true;
+}
+
+static bool allowed(const struct corun_gpu *gpu, uint32_t sm, uint32_t application)
+{
+    const struct sm_use *use = &gpu->use[sm];
+    uint32_t entry = sm * gpu->application_count + application;
+    if (use->application_tbs[application] >= gpu->allowances.tb_limit[entry])
+        return false;
+    return !gpu->allowances.exclusive[sm] || use->tbs == use->application_tbs[application];
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
+{
+    struct launch *launch = gpu->applications[application].running;
+    if (!launch || launch->next_tb >= launch->grid->tb_count || !allowed(gpu, sm, application))
+        return false;
+    struct tb_needs needs;
+    tb_needs_compute(&gpu->config, launch->grid, &needs);
+    if (!tb_fits(gpu, sm, &needs))
+        return false;
+    struct sm_use *use = &gpu->use[sm];
+    uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
+    uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
+    if (!sm_announce(gpu->sms[sm], start, launch, launch->next_tb)) {
+        gpu->sms[sm]->failed = true;
+        return false;
+    }
+    use->next_start = start + 1;
+    use->registers += needs.registers;
+    use->shared_bytes += needs.shared_bytes;
+    use->threads += needs.threads;
+    use->barriers += needs.barriers;
+    use->tbs++;
+    use->application_tbs[application]++;
+    launch->next_tb++;
+    if (!launch->started) {
+        launch->started = true;
+        launch->first_cycle = start;
+    }
+    return true;
+}
+
+/* Tries the applications on one SM by rank, equal ranks in order of arrival. */
+static bool fill_one(struct corun_gpu *gpu, uint32_t sm)
+{
+    uint32_t tried = 0, count = gpu->application_count;
+    for (uint32_t round = 0; round < count; round++) {
+        uint32_t best = NOTHING;
+        for (uint32_t a = 0; a < count; a++) {
+            if (tried >> a & 1u || gpu->applications[a].state != CORUN_APPLICATION_RUNNING)
+                continue;
+            uint32_t order = gpu->allowances.order[sm * count + a];
+            uint32_t best_order = best == NOTHING ? 0 : gpu->allowances.order[sm * count + best];
+            if (best == NOTHING || order < best_order ||
+                (order == best_order && gpu->applications[a].arrival_order < gpu->applications[best].arrival_order))
+                best = a;
+        }
+        if (best == NOTHING)
+            return false;
+        tried |= 1u << best;
+        if (place(gpu, sm, best))
+            return true;
+    }
+    return false;
+}
+
+static bool fill_round_robin(struct corun_gpu *gpu)
+{
+    bool any = false;
+    uint32_t first = gpu->round_robin;
+    for (uint32_t i = 0; i < gpu->config.sms; i++) {
+        uint32_t sm = (first + i) % gpu->config.sms;
+        if (fill_one(gpu, sm)) {
+            any = true;
+            gpu->round_robin = (sm + 1) % gpu->config.sms;
+        }
+    }
+    return any;
+}
+
+static bool fill_emptiest(struct corun_gpu *gpu)
+{
+    for (uint32_t tbs = 0; tbs < gpu->config.tbs_per_sm; tbs++)
+        for (uint32_t sm = 0; sm < gpu->config.sms; sm++)
+            if (gpu->use[sm].tbs == tbs && fill_one(gpu, sm))
+                return true;
+    return false;
+}
+
+void dispatch(struct corun_gpu *gpu)
+{
+    gpu->dispatch_due = false;
+    bool waiting = false;
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        const struct launch *launch = gpu->applications[a].running;
+        waiting |= launch && launch->next_tb < launch->grid->tb_count;
+    }
+    if (!waiting)
+        return;
+    while (gpu->allowances.fill == CORUN_FILL_EMPTIEST_FIRST ? fill_emptiest(gpu) : fill_round_robin(gpu))
+        ;
+}

@@ -1,0 +1,396 @@
+/*
+ * The GPU's run loop. One step:
+ *
+ *   SMs run [now, end) side by side          nothing is shared during it
+ *   their packets go to the memory system    merged in order of (cycle, SM)
+ *   their stores become visible              in order of SMs
+ *   the memory system follows                atomics are performed
+ *   their news are taken                     in order of (cycle, SM): completions, faults
+ *   applications, policy, dispatcher act     with effect one dispatch latency after what made them act
+ *
+ * The step is no longer than the shortest way to the memory system and back and than the dispatch latency, so nothing
+ * that is decided at its end could have mattered within it.
+ */
+#include "gpu/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRESS_CYCLES 100000u
+#define LONGEST_STEP 1000u /* cycles; bounds the table that packets are sorted with */
+
+static void perform_atomic(void *user, const struct packet *packet)
+{
+    struct corun_gpu *gpu = user;
+    const struct application *application = &gpu->applications[packet->application];
+    if (!application->running) /* stopped meanwhile */
+        return;
+    const struct corun_grid *grid = application->running->grid;
+    grid->operations->perform(grid, packet->sm, packet->ticket, packet->lanes);
+}
+
+enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct corun_diagnostics *list,
+                                   struct corun_gpu **result)
+{
+    *result = NULL;
+    enum corun_status status = corun_gpu_config_check(config, list);
+    if (status != CORUN_OK)
+        return status;
+    struct corun_gpu *gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return CORUN_MEMORY;
+    gpu->config = *config;
+    gpu->memory = memory_system_create(&gpu->config, perform_atomic, gpu);
+    gpu->sms = calloc(config->sms, sizeof *gpu->sms);
+    gpu->use = calloc(config->sms, sizeof *gpu->use);
+    bool fine = gpu->memory && gpu->sms && gpu->use;
+    for (uint32_t s = 0; fine && s < config->sms; s++)
+        fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(gpu->memory, s))) != NULL;
+    if (!fine) {
+        corun_gpu_destroy(gpu);
+        return CORUN_MEMORY;
+    }
+    gpu->quantum = memory_system_quantum(gpu->memory);
+    if (gpu->quantum > config->dispatch_latency)
+        gpu->quantum = config->dispatch_latency;
+    if (gpu->quantum > LONGEST_STEP)
+        gpu->quantum = LONGEST_STEP;
+    *result = gpu;
+    return CORUN_OK;
+}
+
+void corun_gpu_destroy(struct corun_gpu *gpu)
+{
+    if (!gpu)
+        return;
+    for (uint32_t s = 0; gpu->sms && s < gpu->config.sms; s++)
+        sm_destroy(gpu->sms[s]);
+    memory_system_destroy(gpu->memory);
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        application_destroy(&gpu->applications[a]);
+    team_destroy(gpu->team);
+    sharing_free(gpu);
+    vector_free(&gpu->kernels);
+    vector_free(&gpu->packets);
+    free(gpu->sorted);
+    free(gpu->sms);
+    free(gpu->use);
+    free(gpu);
+}
+
+enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
+                                uint32_t *index)
+{
+    if (gpu->application_count == CORUN_MAX_APPLICATIONS)
+        return CORUN_LIMIT;
+    struct application *application = &gpu->applications[gpu->application_count];
+    application->description = *description;
+    application->name = strdup(description->name);
+    if (!application->name)
+        return CORUN_MEMORY;
+    *index = gpu->application_count++;
+    return CORUN_OK;
+}
+
+void corun_gpu_profile(struct corun_gpu *gpu, bool on)
+{
+    gpu->profiling = on;
+}
+
+void corun_gpu_trace(struct corun_gpu *gpu, uint64_t first_cycle, uint64_t last_cycle,
+                     void (*event)(void *user, const struct corun_trace_event *event), void *user)
+{
+    gpu->tracing = event != NULL;
+    gpu->trace_first = first_cycle;
+    gpu->trace_last = last_cycle;
+    gpu->trace = event;
+    gpu->trace_user = user;
+}
+
+struct step {
+    struct corun_gpu *gpu;
+    uint64_t end;
+};
+
+static void advance_sm(void *user, uint32_t index)
+{
+    struct step *step = user;
+    struct sm *sm = step->gpu->sms[index];
+    if (sm_next(sm) < step->end)
+        sm_run(sm, step->end);
+}
+
+/* All packets of the step in order of (cycle, SM): a counting sort by cycle, stable over SMs. */
+static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
+{
+    size_t length = (size_t)(end - start), count = 0;
+    uint32_t begin[LONGEST_STEP + 1] = {0};
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        count += gpu->sms[s]->out.count;
+    if (count == 0)
+        return true;
+    if (count > gpu->sorted_capacity) {
+        free(gpu->sorted);
+        gpu->sorted_capacity = count * 2;
+        gpu->sorted = malloc(gpu->sorted_capacity * sizeof *gpu->sorted);
+        if (!gpu->sorted) {
+            gpu->sorted_capacity = 0;
+            return false;
+        }
+    }
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        for (size_t i = 0; i < gpu->sms[s]->out.count; i++)
+            begin[gpu->sms[s]->out.data[i].cycle - start + 1]++;
+    for (size_t i = 1; i <= length; i++)
+        begin[i] += begin[i - 1];
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        for (size_t i = 0; i < gpu->sms[s]->out.count; i++) {
+            const struct packet *packet = &gpu->sms[s]->out.data[i];
+            gpu->sorted[begin[packet->cycle - start]++] = *packet;
+        }
+        gpu->sms[s]->out.count = 0;
+    }
+    memory_system_send(gpu->memory, gpu->sorted, count);
+    return true;
+}
+
+static void commit_stores(struct corun_gpu *gpu)
+{
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        const struct application *application = &gpu->applications[a];
+        if (!application->running)
+            continue;
+        const struct corun_grid *grid = application->running->grid;
+        for (uint32_t s = 0; s < gpu->config.sms; s++) {
+            if (grid->operations->dirty(grid, s))
+                grid->operations->commit(grid, s);
+            size_t bytes;
+            const char *text = grid->operations->printed(grid, s, &bytes);
+            if (bytes && application->description.print)
+                application->description.print(application->description.user, text, bytes);
+        }
+    }
+}
+
+static void hand_on_traces(struct corun_gpu *gpu)
+{
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        for (size_t i = 0; i < gpu->sms[s]->trace.count; i++)
+            gpu->trace(gpu->trace_user, &gpu->sms[s]->trace.data[i]);
+        gpu->sms[s]->trace.count = 0;
+    }
+}
+
+static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct news *news)
+{
+    struct application *application = &gpu->applications[news->application];
+    if (application->state == CORUN_APPLICATION_LEFT)
+        return CORUN_OK;
+    switch (news->kind) {
+    case NEWS_TB_COMPLETE:
+        dispatcher_release(gpu, s, news);
+        news->launch->completed++;
+        if (news->cycle > news->launch->last_cycle)
+            news->launch->last_cycle = news->cycle;
+        return sharing_moment(gpu, CORUN_EVENT_TB_COMPLETE, s, news->application);
+    case NEWS_FAULT:
+    case NEWS_DEADLOCK:
+        application_stop(gpu, news->application, news->kind == NEWS_FAULT ? CORUN_FAULT : CORUN_DEADLOCK, news->place,
+                         news->message ? news->message : "out of memory");
+        return CORUN_OK;
+    default:
+        return CORUN_MEMORY;
+    }
+}
+
+/* In order of cycle, then SM: repeatedly the earliest that is left. News are rare, SMs are few. */
+static enum corun_status take_news(struct corun_gpu *gpu)
+{
+    enum corun_status status = CORUN_OK;
+    size_t taken[MAX_SMS], news_count = 0;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        taken[s] = 0;
+        news_count += gpu->sms[s]->news.count;
+        if (gpu->sms[s]->failed)
+            status = CORUN_MEMORY;
+    }
+    while (news_count--) {
+        uint32_t best = NOTHING;
+        for (uint32_t s = 0; s < gpu->config.sms; s++) {
+            const struct sm *sm = gpu->sms[s];
+            if (taken[s] < sm->news.count &&
+                (best == NOTHING || sm->news.data[taken[s]].cycle < gpu->sms[best]->news.data[taken[best]].cycle))
+                best = s;
+        }
+        struct news *news = &gpu->sms[best]->news.data[taken[best]++];
+        if (status == CORUN_OK)
+            status = take_one_news(gpu, best, news);
+        free(news->message);
+        news->message = NULL;
+    }
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        gpu->sms[s]->news.count = 0;
+    return status;
+}
+
+static void watch_application(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    bool resident = false;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        const struct sm *sm = gpu->sms[s];
+        if (sm->progress_cycle[index] > application->progress_cycle)
+            application->progress_cycle = sm->progress_cycle[index];
+        resident |= sm->application_tbs[index] != 0;
+    }
+    if (!resident || !application->running) {
+        application->progress_cycle = gpu->now;
+    } else if (gpu->now - application->progress_cycle > gpu->watchdog) {
+        char text[256];
+        const struct corun_grid *grid = application->running->grid;
+        uint32_t line = 0;
+        for (uint32_t s = 0; s < gpu->config.sms && !line; s++)
+            if (gpu->sms[s]->application_warps[index])
+                line = grid->code[gpu->sms[s]->warps[lowest_bit(gpu->sms[s]->application_warps[index])].pc].line;
+        snprintf(
+            text, sizeof text,
+            "kernel %s made no progress for %llu cycles (no store, no thread block or warp ended); one warp is here",
+            grid->name, (unsigned long long)gpu->watchdog);
+        application_stop(gpu, index, CORUN_WATCHDOG, (struct corun_place){grid->file, line, 0}, text);
+    }
+}
+
+static enum corun_status watch(struct corun_gpu *gpu)
+{
+    bool running = false, resident = false;
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        if (gpu->applications[a].state == CORUN_APPLICATION_RUNNING) {
+            watch_application(gpu, a);
+            running |= gpu->applications[a].state == CORUN_APPLICATION_RUNNING;
+        }
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        resident |= gpu->use[s].tbs != 0;
+    if (!running || resident)
+        gpu->no_tb_since = gpu->now;
+    else if (gpu->policy && gpu->now - gpu->no_tb_since > gpu->watchdog)
+        return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
+                            "policy %s has let no application run for %llu cycles", gpu->policy->name,
+                            (unsigned long long)gpu->watchdog);
+    return CORUN_OK;
+}
+
+static bool limit_reached(const struct corun_gpu *gpu)
+{
+    const struct corun_limits *limits = &gpu->limits;
+    if (limits->cycles && gpu->now >= limits->cycles)
+        return true;
+    bool any_left = false, all_done = limits->thread_instructions != 0;
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        if (gpu->applications[a].state == CORUN_APPLICATION_LEFT)
+            continue;
+        any_left = true;
+        all_done = all_done && application_thread_instructions(gpu, a) >= limits->thread_instructions;
+    }
+    return !any_left || all_done;
+}
+
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The next cycle after now at which anything can happen: an SM, the memory system, an arrival, an epoch, the window's end. */
+static uint64_t next_event(const struct corun_gpu *gpu)
+{
+    uint64_t next = earliest(memory_system_next(gpu->memory), earliest(gpu->next_epoch, application_next_arrival(gpu)));
+    if (gpu->limits.cycles)
+        next = earliest(next, gpu->limits.cycles);
+    for (uint32_t s = 0; s < gpu->config.sms && next > gpu->now; s++)
+        next = earliest(next, sm_next(gpu->sms[s]));
+    return next > gpu->now ? next : gpu->now;
+}
+
+static enum corun_status step(struct corun_gpu *gpu)
+{
+    uint64_t start = next_event(gpu);
+    if (start > gpu->now && !memory_system_advance(gpu->memory, start))
+        return CORUN_MEMORY;
+    gpu->now = start;
+    uint64_t end = earliest(start + gpu->quantum, gpu->next_epoch > start ? gpu->next_epoch : NEVER);
+    if (gpu->limits.cycles && start < gpu->limits.cycles)
+        end = earliest(end, gpu->limits.cycles);
+    struct step work = {gpu, end};
+    if (gpu->team)
+        team_run(gpu->team, advance_sm, &work, gpu->config.sms);
+    else
+        for (uint32_t s = 0; s < gpu->config.sms; s++)
+            advance_sm(&work, s);
+    if (gpu->tracing)
+        hand_on_traces(gpu);
+    if (!send_packets(gpu, start, end))
+        return CORUN_MEMORY;
+    commit_stores(gpu);
+    if (!memory_system_advance(gpu->memory, end))
+        return CORUN_MEMORY;
+    gpu->now = end;
+    enum corun_status status = take_news(gpu);
+    if (status == CORUN_OK)
+        status = applications_advance(gpu);
+    if (status == CORUN_OK && gpu->now >= gpu->next_epoch) {
+        status = sharing_epoch(gpu);
+        if (status == CORUN_OK)
+            status = watch(gpu);
+    }
+    if (gpu->dispatch_due && status == CORUN_OK)
+        dispatch(gpu);
+    return status;
+}
+
+static bool go_on(struct corun_gpu *gpu)
+{
+    if (!gpu->limits.progress || gpu->now < gpu->next_progress)
+        return true;
+    gpu->next_progress = gpu->now + PROGRESS_CYCLES;
+    return gpu->limits.progress(gpu->limits.user, gpu->now);
+}
+
+static enum corun_status prepare(struct corun_gpu *gpu)
+{
+    if (!sharing_allocate(gpu))
+        return CORUN_MEMORY;
+    gpu->watchdog = gpu->limits.watchdog_cycles ? gpu->limits.watchdog_cycles : DEFAULT_WATCHDOG_CYCLES;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        gpu->sms[s]->tracing = gpu->tracing;
+        gpu->sms[s]->profiling = gpu->profiling;
+        gpu->sms[s]->trace_first = gpu->trace_first;
+        gpu->sms[s]->trace_last = gpu->trace_last;
+    }
+    /* a profile is one table per kernel for all SMs: it is filled by one thread */
+    if (gpu->limits.threads > 1 && !gpu->profiling && !(gpu->team = team_create(gpu->limits.threads)))
+        return CORUN_MEMORY;
+    return sharing_start(gpu);
+}
+
+enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
+                                struct corun_diagnostics *list)
+{
+    if (gpu->started)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a GPU runs once: create another one");
+    gpu->started = true;
+    gpu->limits = *limits;
+    gpu->list = list;
+    enum corun_status status = prepare(gpu);
+    if (status == CORUN_OK)
+        status = applications_advance(gpu); /* those that are there from the start */
+    if (status == CORUN_OK)
+        dispatch(gpu);
+    while (status == CORUN_OK && !limit_reached(gpu) && go_on(gpu))
+        status = step(gpu);
+    for (uint32_t s = 0; s < gpu->config.sms; s++) /* those that slept: account for it */
+        if (status == CORUN_OK && gpu->sms[s]->now < gpu->now)
+            sm_run(gpu->sms[s], gpu->now);
+    sharing_stop(gpu);
+    gpu->list = NULL;
+    return status;
+}

@@ -1,0 +1,268 @@
+/*
+ * One warp instruction is issued: operands are collected through the register banks, a pipeline is reserved, the source
+ * runs the instruction, the scoreboard learns when its results can be read.
+ *
+ * Everything later than the issue is a reservation (a "free at" cycle per bank, collector and pipeline): an instruction
+ * costs the host a fixed number of steps, whatever its latency.
+ */
+#include "gpu/sm.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The pipelines of a kind that a scheduler may use: one of its own where there are enough, else a shared one. */
+static uint32_t first_unit(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+{
+    return scheduler % sm->pipe_units[pipe];
+}
+
+bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+{
+    if (pipe == PIPE_MEMORY)
+        return load_store_has_room(sm);
+    uint64_t start = sm->now + sm->config->collect_cycles;
+    for (uint32_t unit = first_unit(sm, scheduler, pipe); unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
+        if (sm->pipe_free[pipe][unit] <= start)
+            return true;
+    return false;
+}
+
+static uint32_t collectors_of(const struct sm *sm)
+{
+    uint32_t count = sm->config->collectors / sm->scheduler_count;
+    return count ? count : 1;
+}
+
+bool collector_available(const struct sm *sm, uint32_t index)
+{
+    const struct scheduler *scheduler = &sm->schedulers[index];
+    for (uint32_t i = 0, count = collectors_of(sm); i < count; i++)
+        if (scheduler->collector_free[i] <= sm->now)
+            return true;
+    return false;
+}
+
+/* Reserves the register banks for the reads; returns the cycle from which execution can start. */
+static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot, const struct machine_op *op)
+{
+    uint32_t banks = sm->config->register_banks / sm->scheduler_count;
+    if (banks == 0)
+        banks = 1;
+    uint64_t first = sm->now + 1, last = first;
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        uint64_t *bank = &scheduler->bank_free[(op->reads[i] + slot / sm->scheduler_count) % banks];
+        uint64_t at = *bank > first ? *bank : first;
+        *bank = at + 1;
+        if (at > last)
+            last = at;
+    }
+    return last - first + sm->now + sm->config->collect_cycles;
+}
+
+/* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
+static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    if (op->pipe != PIPE_MEMORY) {
+        uint32_t best = first_unit(sm, index, op->pipe);
+        for (uint32_t unit = best; unit < sm->pipe_units[op->pipe]; unit += sm->scheduler_count)
+            if (sm->pipe_free[op->pipe][unit] < sm->pipe_free[op->pipe][best])
+                best = unit;
+        uint64_t *free_at = &sm->pipe_free[op->pipe][best];
+        if (*free_at > start)
+            start = *free_at;
+        *free_at = start + op->interval;
+    }
+    for (uint32_t i = 0, count = collectors_of(sm); i < count; i++)
+        if (scheduler->collector_free[i] <= sm->now) {
+            /* free again when the last operand has been read */
+            scheduler->collector_free[i] = start - sm->config->collect_cycles + 1;
+            break;
+        }
+    return start;
+}
+
+/* The unit counters stand in statistics.def in the order of CORUN_UNITS. */
+static uint64_t *unit_counter(struct corun_counters *counters, uint32_t unit)
+{
+    return &counters->int_instructions + unit;
+}
+_Static_assert(offsetof(struct corun_counters, control_instructions) -
+                       offsetof(struct corun_counters, int_instructions) ==
+                   CORUN_UNIT_CONTROL * sizeof(uint64_t),
+               "unit counters and units have the same order");
+
+static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machine_op *op)
+{
+    struct corun_counters *counters = warp->counters;
+    uint32_t lanes = count_bits(sm->issue.active);
+    counters->warp_instructions++;
+    counters->thread_instructions += lanes;
+    ++*unit_counter(counters, op->unit);
+    counters->loads += (op->flags & CORUN_LOAD) != 0;
+    counters->stores += (op->flags & CORUN_STORE) != 0;
+    counters->atomics += (op->flags & CORUN_ATOMIC) != 0;
+    if (op->flags & CORUN_BRANCH) {
+        counters->branches++;
+        counters->divergent_branches += sm->issue.diverged;
+    }
+    if (sm->profiling && warp->kernel->profile) {
+        warp->kernel->profile[warp->pc].warp_instructions++;
+        warp->kernel->profile[warp->pc].thread_instructions += lanes;
+    }
+}
+
+static void trace_issue(struct sm *sm, uint32_t scheduler, uint32_t slot)
+{
+    const struct sm_warp *warp = &sm->warps[slot];
+    const struct sm_tb *tb = &sm->tbs[warp->tb];
+    struct corun_trace_event event = {sm->now,          sm->index, scheduler,       slot, warp->application, tb->index,
+                                      tb->launch->grid, warp->pc,  sm->issue.active};
+    if (sm->now >= sm->trace_first && sm->now <= sm->trace_last && !vector_push(&sm->trace, event))
+        sm->failed = true;
+}
+
+static void post_deadlock(struct sm *sm, uint32_t index)
+{
+    struct sm_tb *tb = &sm->tbs[index];
+    const struct sm_warp *warp = &sm->warps[lowest_bit(tb->waiting)];
+    const struct corun_grid *grid = tb->launch->grid;
+    char text[256];
+    uint32_t number = 0;
+    while (number + 1 < MAX_BARRIERS && !(tb->barriers[number].waiting & tb->waiting))
+        number++;
+    const struct barrier *barrier = &tb->barriers[number];
+    snprintf(text, sizeof text,
+             "kernel %s, thread block %u: barrier %u can never be met: %u of %u threads have arrived and all that "
+             "remain are waiting",
+             grid->name, tb->index, number, barrier->arrived * CORUN_WARP_LANES,
+             barrier->threads ? barrier->threads : count_bits(tb->warps) * CORUN_WARP_LANES);
+    uint32_t line = warp->pc > 0 ? grid->code[warp->pc - 1].line : 0;
+    sm_post(sm, (struct news){.cycle = sm->now,
+                              .launch = tb->launch,
+                              .tb_index = tb->index,
+                              .kind = NEWS_DEADLOCK,
+                              .application = warp->application,
+                              .message = strdup(text),
+                              .place = {grid->file, line, 0}});
+}
+
+static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
+{
+    uint64_t warps = barrier->waiting;
+    tb->waiting &= ~warps;
+    *barrier = (struct barrier){0, 0, 0};
+    for (; warps; warps &= warps - 1) {
+        uint32_t slot = lowest_bit(warps);
+        sm->warps[slot].not_before = sm->now + sm->config->barrier_cycles;
+        warp_set_state(sm, slot, WARP_CONTROL);
+        warp_evaluate(sm, slot);
+    }
+}
+
+static bool met(const struct sm_tb *tb, const struct barrier *barrier)
+{
+    return barrier->threads ? barrier->arrived * CORUN_WARP_LANES >= barrier->threads
+                            : barrier->arrived >= count_bits(tb->warps);
+}
+
+static void arrive(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct sm_tb *tb = &sm->tbs[warp->tb];
+    struct barrier *barrier = &tb->barriers[sm->issue.barrier % MAX_BARRIERS];
+    warp->counters->barriers++;
+    barrier->arrived++;
+    barrier->threads = sm->issue.barrier_threads;
+    if (sm->issue.barrier_waits) {
+        barrier->waiting |= UINT64_C(1) << slot;
+        tb->waiting |= UINT64_C(1) << slot;
+        warp_set_state(sm, slot, WARP_BARRIER);
+    }
+    if (met(tb, barrier))
+        release(sm, tb, barrier);
+    else if (tb->waiting == tb->warps)
+        post_deadlock(sm, warp->tb);
+    if (!sm->issue.barrier_waits)
+        warp_evaluate(sm, slot);
+}
+
+/* A warp has ended: barriers that waited for it alone are met now. */
+void barrier_warp_ended(struct sm *sm, uint32_t index)
+{
+    struct sm_tb *tb = &sm->tbs[index];
+    if (!tb->waiting)
+        return;
+    for (uint32_t i = 0; i < MAX_BARRIERS; i++)
+        if (tb->barriers[i].waiting && met(tb, &tb->barriers[i]))
+            release(sm, tb, &tb->barriers[i]);
+    if (tb->waiting && tb->waiting == tb->warps)
+        post_deadlock(sm, index);
+}
+
+static void post_fault(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct sm_tb *tb = &sm->tbs[warp->tb];
+    struct corun_place place = CORUN_NOWHERE;
+    const char *text = tb->launch->grid->operations->fault(warp->source, &place);
+    sm->states[warp->state] &= ~(UINT64_C(1) << slot); /* stays where it is until its application is removed */
+    sm_post(sm, (struct news){.cycle = sm->now,
+                              .launch = tb->launch,
+                              .tb_index = tb->index,
+                              .kind = NEWS_FAULT,
+                              .application = warp->application,
+                              .message = strdup(text ? text : "fault"),
+                              .place = place});
+}
+
+void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+    const struct corun_source_operations *source = sm->tbs[warp->tb].launch->grid->operations;
+
+    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
+    if (sm->profiling)
+        warp_profile(sm, slot);
+    source->issue(warp->source, &sm->issue);
+    count_issue(sm, warp, op);
+    if (sm->tracing)
+        trace_issue(sm, index, slot);
+    scheduler->last = slot;
+    scheduler->application = warp->application;
+    scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
+
+    if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
+        op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
+        load_store_accept(sm, slot, op, start);
+    } else {
+        uint64_t ready = ready_entry(start + op->latency, false);
+        for (uint32_t i = 0; i < op->written_count; i++)
+            warp->ready[op->written[i]] = ready;
+    }
+
+    switch (sm->issue.outcome) {
+    case CORUN_OUTCOME_EXIT:
+        warp_end(sm, slot);
+        return;
+    case CORUN_OUTCOME_FAULT:
+        post_fault(sm, slot);
+        return;
+    default:
+        break;
+    }
+    warp->pc = sm->issue.pc;
+    warp->op = &warp->kernel->ops[warp->pc];
+    if (sm->issue.jumped) {
+        warp->not_before = sm->now + sm->config->branch_cycles;
+        if (!sm->config->icache_perfect)
+            warp->not_before += sm->config->icache_latency_cycles - 1;
+    }
+    if (sm->issue.outcome == CORUN_OUTCOME_BARRIER)
+        arrive(sm, slot);
+    else
+        warp_evaluate(sm, slot);
+}

@@ -1,0 +1,354 @@
+/*
+ * The load/store unit: memory instructions wait in order; the one at the head is served one transaction per cycle (or
+ * takes the shared memory for as many cycles as its bank conflicts cost). A transaction that finds no MSHR, no line or
+ * no place in the network stops the unit until a reply arrives.
+ */
+#include "gpu/sm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKEN_SLOT_BITS 6u /* a store's token: warp slot and the low bits of its generation */
+
+bool load_store_create(struct sm *sm)
+{
+    const struct corun_gpu_config *c = sm->config;
+    uint32_t queue = 1;
+    while (queue < c->memory_queue)
+        queue *= 2;
+    sm->load_store.entries = calloc(queue, sizeof *sm->load_store.entries);
+    sm->load_store.mask = queue - 1;
+    /* one record per waiter of the misses, per atomic packet under way and per entry of the queue */
+    uint32_t records = (c->l1_mshrs + 64) * c->l1_mshr_merge + c->icnt_buffer + queue + MAX_WARPS;
+    sm->records = calloc(records, sizeof *sm->records);
+    sm->free_records = malloc(records * sizeof *sm->free_records);
+    if (!sm->load_store.entries || !sm->records || !sm->free_records)
+        return false;
+    for (uint32_t i = 0; i < records; i++)
+        sm->free_records[i] = records - 1 - i;
+    sm->free_record_count = records;
+    return true;
+}
+
+void load_store_destroy(struct sm *sm)
+{
+    free(sm->load_store.entries);
+    free(sm->records);
+    free(sm->free_records);
+}
+
+bool packet_send(struct sm *sm, const struct packet *packet)
+{
+    if (sm->under_way >= sm->config->icnt_buffer)
+        return false;
+    if (!vector_push(&sm->out, *packet))
+        sm->failed = true;
+    sm->under_way++;
+    if (packet->kind != PACKET_READ)
+        sm->writes_under_way[packet->application]++;
+    return true;
+}
+
+static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_op *op, const struct corun_grid *grid)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint32_t index = sm->free_records[--sm->free_record_count];
+    bool atomic = op->flags & CORUN_ATOMIC && sm->issue.space != CORUN_SPACE_SHARED;
+    bool reduction = atomic && op->written_count == 0;
+    sm->records[index] = (struct load_record){.op = op,
+                                              .ticket = sm->issue.ticket,
+                                              .generation = warp->generation,
+                                              .warp = (uint16_t)slot,
+                                              .open = true,
+                                              .atomic = atomic,
+                                              .reduction = reduction,
+                                              .application = warp->application,
+                                              .grid = grid};
+    if (reduction) {
+        warp->writes++;
+    } else {
+        warp->pending++;
+        for (uint32_t i = 0; i < op->written_count; i++)
+            warp->ready[op->written[i]] = UNKNOWN;
+    }
+    return index;
+}
+
+static void after_write(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    warp->writes--;
+    if (sm->states[WARP_FENCE] >> slot & 1u)
+        warp_evaluate(sm, slot);
+}
+
+/* Ends a record once all its transactions have been started and answered. */
+void record_settle(struct sm *sm, uint32_t index)
+{
+    struct load_record *record = &sm->records[index];
+    if (record->open || record->outstanding)
+        return;
+    struct sm_warp *warp = &sm->warps[record->warp];
+    bool here = warp->generation == record->generation;
+    bool removed = sm->removed >> record->application & 1u;
+    if (record->atomic && !removed)
+        record->grid->operations->complete(record->grid, sm->index, record->ticket);
+    sm->free_records[sm->free_record_count++] = index;
+    if (!here || removed)
+        return;
+    if (record->reduction) {
+        after_write(sm, record->warp);
+        return;
+    }
+    uint64_t done = record->done > sm->now ? record->done : sm->now;
+    for (uint32_t i = 0; i < record->op->written_count; i++)
+        warp->ready[record->op->written[i]] = ready_entry(done, true);
+    warp->pending--;
+    uint64_t bit = UINT64_C(1) << record->warp;
+    if (sm->states[WARP_DRAIN] & bit) {
+        if (warp->pending == 0)
+            warp_end(sm, record->warp);
+    } else if ((sm->states[WARP_LOAD] | sm->states[WARP_FENCE]) & bit) {
+        warp_evaluate(sm, record->warp);
+    }
+}
+
+/* Which cache a load goes through, and whether it is looked up there at all. */
+static enum client client_of(const struct sm *sm, uint32_t space, uint32_t flags, bool *bypass)
+{
+    const struct corun_gpu_config *c = sm->config;
+    *bypass = false;
+    if (space == CORUN_SPACE_CONSTANT)
+        return CLIENT_CONSTANT;
+    if (space == CORUN_SPACE_TEXTURE && c->texture_bytes)
+        return CLIENT_TEXTURE;
+    bool cached = space == CORUN_SPACE_LOCAL ? c->local_cached : c->l1_caches_global;
+    *bypass = !cached || flags & CORUN_BYPASS_L1 || c->l1_bytes == 0;
+    return CLIENT_L1;
+}
+
+static uint32_t lanes_in(const struct corun_issue *issue, uint32_t space)
+{
+    uint32_t lanes = 0;
+    for (uint32_t rest = issue->active; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        if (issue->lane_space[lane] == space)
+            lanes |= 1u << lane;
+    }
+    return lanes;
+}
+
+/* Fills the entry with what the lanes of one space ask for. */
+static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
+                      uint32_t lanes)
+{
+    const struct corun_gpu_config *c = sm->config;
+    struct corun_counters *counters = entry->counters;
+    bool store = op->flags & CORUN_STORE, atomic = op->flags & CORUN_ATOMIC;
+    if (!lanes)
+        return;
+    if (space == CORUN_SPACE_SHARED) {
+        uint32_t cycles = 0;
+        for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
+            uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
+            if (part)
+                cycles += shared_memory_cycles(c, sm->issue.address, part, op->access_bytes, atomic);
+        }
+        counters->shared_accesses++;
+        counters->shared_conflict_cycles += cycles - 1;
+        entry->bank_cycles = (uint16_t)cycles;
+        entry->bank_latency = (uint16_t)c->shared_latency;
+        return;
+    }
+    bool bypass;
+    enum client client = client_of(sm, space, op->flags, &bypass);
+    uint32_t line_bytes = c->l2_line_bytes;
+    if (!store && !atomic && !bypass)
+        line_bytes = sm->caches[client].line_bytes;
+    uint32_t count =
+        coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, entry->transactions + entry->count);
+    if (client == CLIENT_CONSTANT && !sm->caches[client].tags) { /* perfect: one line a cycle */
+        counters->constant_accesses += count;
+        entry->bank_cycles = (uint16_t)count;
+        entry->bank_latency = (uint16_t)c->constant_latency;
+        return;
+    }
+    entry->count = (uint16_t)(entry->count + count);
+    entry->client = (uint8_t)client;
+    entry->bypass = bypass;
+}
+
+void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op, uint64_t start)
+{
+    struct load_store *unit = &sm->load_store;
+    struct sm_warp *warp = &sm->warps[slot];
+    struct memory_entry *entry = &unit->entries[(unit->head + unit->count++) & unit->mask];
+    const struct corun_grid *grid = sm->tbs[warp->tb].launch->grid;
+    entry->ready = start;
+    entry->generation = warp->generation;
+    entry->ticket = sm->issue.ticket;
+    entry->warp = (uint16_t)slot;
+    entry->kernel = warp->kernel->slot;
+    entry->bank_cycles = entry->bank_latency = 0;
+    entry->application = warp->application;
+    entry->flags = (uint8_t)op->flags;
+    entry->next = entry->count = 0;
+    entry->counters = warp->counters;
+    entry->grid = grid;
+    if (sm->issue.space != CORUN_SPACE_GENERIC) {
+        add_lanes(sm, entry, op, sm->issue.space, sm->issue.active);
+    } else {
+        static const uint8_t spaces[] = {CORUN_SPACE_SHARED, CORUN_SPACE_GLOBAL, CORUN_SPACE_LOCAL,
+                                         CORUN_SPACE_CONSTANT};
+        for (uint32_t i = 0; i < sizeof spaces; i++)
+            add_lanes(sm, entry, op, spaces[i], lanes_in(&sm->issue, spaces[i]));
+    }
+    entry->counters->global_transactions += entry->count;
+    if (op->flags & (CORUN_LOAD | CORUN_ATOMIC)) {
+        entry->record = open_record(sm, slot, op, grid);
+    } else {
+        entry->record = NOTHING;
+        warp->writes += entry->count;
+    }
+    if (op->flags & CORUN_STORE)
+        sm->progress_cycle[warp->application] = sm->now;
+}
+
+static enum lookup serve_load(struct sm *sm, struct memory_entry *entry, const struct transaction *transaction)
+{
+    enum lookup result =
+        cache_read(sm, entry->client, transaction, entry->bypass, entry->record, 0, entry->kernel, entry->application);
+    if (result == LOOKUP_FULL)
+        return result;
+    struct corun_counters *counters = entry->counters;
+    if (entry->client == CLIENT_CONSTANT) {
+        counters->constant_accesses++;
+        counters->constant_misses += result == LOOKUP_MISS;
+    } else {
+        uint32_t line_bytes = entry->bypass ? sm->config->l2_line_bytes : sm->caches[entry->client].line_bytes;
+        counters->global_sectors += count_bits(sectors_touched(transaction, line_bytes, sm->config->l2_sector_bytes));
+        if (entry->client == CLIENT_TEXTURE) {
+            counters->texture_accesses++;
+            counters->texture_misses += result == LOOKUP_MISS;
+        } else if (!entry->bypass) {
+            counters->l1_accesses++;
+            counters->l1_hits += result == LOOKUP_HIT;
+            counters->l1_misses += result == LOOKUP_MISS;
+        }
+    }
+    if (result == LOOKUP_HIT) {
+        struct load_record *record = &sm->records[entry->record];
+        uint64_t done = sm->now + sm->caches[entry->client].latency;
+        if (done > record->done)
+            record->done = done;
+    }
+    return result;
+}
+
+static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const struct transaction *transaction)
+{
+    const struct corun_gpu_config *c = sm->config;
+    bool atomic = entry->flags & CORUN_ATOMIC;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        bytes += count_bits(transaction->bytes[i]);
+    struct packet packet = {
+        .cycle = sm->now,
+        .address = transaction->line,
+        .token = atomic ? entry->record : entry->generation << TOKEN_SLOT_BITS | entry->warp,
+        .lanes = transaction->lanes,
+        .ticket = entry->ticket,
+        .kernel = entry->kernel,
+        .sm = (uint16_t)sm->index,
+        .bytes = (uint16_t)bytes,
+        .kind = atomic ? PACKET_ATOMIC : PACKET_WRITE,
+        .sectors = (uint8_t)sectors_touched(transaction, c->l2_line_bytes, c->l2_sector_bytes),
+        .full_sectors = (uint8_t)sectors_full(transaction, c->l2_line_bytes, c->l2_sector_bytes),
+        .application = entry->application,
+        .client = atomic ? CLIENT_ATOMIC : CLIENT_STORE,
+    };
+    if (!packet_send(sm, &packet))
+        return LOOKUP_FULL;
+    entry->counters->global_sectors += count_bits(packet.sectors);
+    if (atomic)
+        sm->records[entry->record].outstanding++;
+    return LOOKUP_MISS;
+}
+
+static void pop(struct sm *sm)
+{
+    struct load_store *unit = &sm->load_store;
+    uint32_t record = unit->entries[unit->head].record;
+    unit->head = (unit->head + 1) & unit->mask;
+    unit->count--;
+    if (record != NOTHING) {
+        sm->records[record].open = false;
+        record_settle(sm, record);
+    }
+}
+
+void load_store_tick(struct sm *sm)
+{
+    struct load_store *unit = &sm->load_store;
+    struct memory_entry *entry = &unit->entries[unit->head];
+    if (unit->stalled || entry->ready > sm->now || unit->busy_until > sm->now)
+        return;
+    if (entry->bank_cycles) {
+        unit->busy_until = sm->now + entry->bank_cycles;
+        if (entry->record != NOTHING)
+            sm->records[entry->record].done = unit->busy_until - 1 + entry->bank_latency;
+        entry->bank_cycles = 0;
+    } else if (entry->next < entry->count) {
+        const struct transaction *transaction = &entry->transactions[entry->next];
+        enum lookup result = entry->flags & (CORUN_STORE | CORUN_ATOMIC) ? serve_write(sm, entry, transaction)
+                                                                         : serve_load(sm, entry, transaction);
+        if (result == LOOKUP_FULL) {
+            unit->stalled = true;
+            unit->stalled_since = sm->now;
+            return;
+        }
+        entry->next++;
+    }
+    if (entry->next == entry->count)
+        pop(sm);
+}
+
+uint64_t load_store_next(const struct sm *sm)
+{
+    const struct load_store *unit = &sm->load_store;
+    if (unit->count == 0 || unit->stalled)
+        return NEVER;
+    uint64_t ready = unit->entries[unit->head].ready;
+    return ready > unit->busy_until ? ready : unit->busy_until;
+}
+
+/* A reply has freed something: whatever stalled may try again. */
+static void wake_unit(struct sm *sm)
+{
+    struct load_store *unit = &sm->load_store;
+    if (!unit->stalled)
+        return;
+    unit->stalled = false;
+    unit->entries[unit->head].counters->l1_reservation_failures += sm->now - unit->stalled_since;
+}
+
+void load_store_reply(struct sm *sm, const struct packet *packet)
+{
+    sm->under_way--;
+    if (packet->client == CLIENT_STORE) {
+        uint32_t slot = packet->token & ((1u << TOKEN_SLOT_BITS) - 1);
+        sm->writes_under_way[packet->application]--;
+        if (sm->warps[slot].generation << TOKEN_SLOT_BITS == (packet->token & ~((1u << TOKEN_SLOT_BITS) - 1)))
+            after_write(sm, slot);
+    } else if (packet->client == CLIENT_ATOMIC) {
+        struct load_record *record = &sm->records[packet->token];
+        sm->writes_under_way[packet->application]--;
+        record->outstanding--;
+        if (record->done < sm->now)
+            record->done = sm->now;
+        record_settle(sm, packet->token);
+    } else {
+        miss_reply(sm, packet);
+    }
+    wake_unit(sm);
+}

@@ -1,0 +1,124 @@
+/*
+ * The simulated GPU behind corun_gpu: what its files share.
+ *
+ *   gpu.c          create, the run loop, limits
+ *   application.c  arriving, grids one after the other, runs, leaving, being stopped
+ *   dispatcher.c   thread blocks to SMs under the allowances
+ *   sharing.c      the policy's view, its moments, checking what it wrote
+ *   results.c      counters summed up
+ *   team.c         host threads that advance SMs side by side
+ */
+#ifndef CORUN_GPU_MACHINE_H
+#define CORUN_GPU_MACHINE_H
+
+#include "gpu/sm.h"
+
+#define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
+#define SAMPLES_PER_EPOCH 100u /* of idle warps: seed 001 (ISCA 2017), section 3.6 */
+
+struct application {
+    struct corun_application_description description;
+    char *name;
+    enum corun_application_state state;
+    enum corun_status status;
+    VECTOR(struct machine_kernel *) kernels; /* in order of first launch */
+    VECTOR(struct launch *) launches;        /* every one, freed with the GPU: late replies may still name them */
+    struct launch *running;
+    uint32_t grid_index; /* of the running grid within the run */
+    uint32_t runs;
+    uint64_t arrived_cycle, ended_cycle, run_started_cycle, first_run_cycles;
+    uint64_t arrival_order;
+    uint64_t progress_cycle;
+    uint64_t epoch_thread_instructions; /* at the start of the epoch */
+    double epoch_ipc;
+};
+
+/* The dispatcher's account of an SM: what is there or on its way. */
+struct sm_use {
+    uint32_t registers, shared_bytes, threads, tbs, barriers;
+    uint32_t application_tbs[CORUN_MAX_APPLICATIONS];
+    uint64_t freed_cycle; /* of the last completion */
+    uint64_t next_start;  /* one thread block per cycle and SM */
+    uint32_t over_limit;  /* applications above their limit, as a mask */
+};
+
+struct team;
+
+struct corun_gpu {
+    struct corun_gpu_config config;
+    uint64_t now;
+    uint64_t quantum;
+    struct memory_system *memory;
+    struct sm **sms;
+    struct sm_use *use;
+    struct application applications[CORUN_MAX_APPLICATIONS];
+    uint32_t application_count;
+    uint64_t arrivals, launch_numbers;
+    VECTOR(struct machine_kernel *) kernels; /* by slot; owned by the applications */
+    struct team *team;
+
+    /* dispatch */
+    bool dispatch_due; /* something changed since the last dispatch */
+    uint32_t round_robin;
+
+    /* sharing */
+    const struct corun_policy *policy;
+    double *parameters;
+    void *policy_state;
+    struct corun_allowances allowances;
+    uint64_t allowances_cycle; /* when they were last written */
+    struct corun_view view;
+    struct corun_application_view *application_views;
+    struct corun_sm_view *sm_views;
+    struct corun_share_view *share_views;
+    struct corun_counters *share_marks; /* [s][a] at the start of the epoch */
+    uint64_t next_epoch;
+    uint64_t no_tb_since;
+
+    /* the run */
+    struct corun_limits limits;
+    struct corun_diagnostics *list;
+    VECTOR(struct packet) packets;
+    struct packet *sorted;
+    size_t sorted_capacity;
+    uint64_t watchdog;
+    uint64_t next_progress;
+    bool started, stop, tracing, profiling;
+    uint64_t trace_first, trace_last;
+    void (*trace)(void *user, const struct corun_trace_event *event);
+    void *trace_user;
+};
+
+/* application.c */
+void applications_arrive(struct corun_gpu *gpu);
+enum corun_status applications_advance(struct corun_gpu *gpu);
+void application_stop(struct corun_gpu *gpu, uint32_t application, enum corun_status status, struct corun_place place,
+                      const char *message);
+void application_leave(struct corun_gpu *gpu, uint32_t application);
+uint64_t application_next_arrival(const struct corun_gpu *gpu);
+void application_destroy(struct application *application);
+
+/* dispatcher.c */
+void dispatch(struct corun_gpu *gpu);
+void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
+bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs);
+
+/* sharing.c */
+enum corun_status sharing_start(struct corun_gpu *gpu);
+void sharing_stop(struct corun_gpu *gpu);
+enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event event, uint32_t sm,
+                                 uint32_t application);
+enum corun_status sharing_epoch(struct corun_gpu *gpu);
+bool sharing_allocate(struct corun_gpu *gpu);
+void sharing_free(struct corun_gpu *gpu);
+
+/* results.c */
+void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);
+uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application);
+
+/* team.c: runs `work(user, index)` for every index below `count`, on the calling thread and the team's */
+struct team *team_create(uint32_t threads); /* NULL when out of memory or threads */
+void team_destroy(struct team *team);
+void team_run(struct team *team, void (*work)(void *user, uint32_t index), void *user, uint32_t count);
+
+#endif

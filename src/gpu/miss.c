@@ -1,0 +1,268 @@
+/*
+ * The caches of an SM and what happens when they miss: one pool of MSHRs serves the L1, texture, constant and
+ * instruction caches. An MSHR stands for one request under way; requests for sectors that are on their way already wait
+ * with it. Uncached reads take an MSHR without a line.
+ */
+#include "gpu/sm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRA_MSHRS 64u /* beyond l1_mshrs, for constants and instructions, which have their own in hardware */
+
+static uint32_t pool_size(const struct sm *sm)
+{
+    return sm->config->l1_mshrs + EXTRA_MSHRS;
+}
+
+static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, uint32_t line_bytes,
+                       uint32_t sector_bytes, uint32_t latency)
+{
+    *cache = (struct sm_cache){NULL, NULL, line_bytes, sector_bytes, latency};
+    if (bytes == 0)
+        return true;
+    uint32_t lines = bytes / line_bytes;
+    cache->tags = cache_create(bytes, ways, line_bytes, sector_bytes, true);
+    cache->line_mshr = malloc(lines * sizeof *cache->line_mshr);
+    if (!cache->tags || !cache->line_mshr)
+        return false;
+    for (uint32_t i = 0; i < lines; i++)
+        cache->line_mshr[i] = NOTHING;
+    return true;
+}
+
+bool miss_create(struct sm *sm)
+{
+    const struct corun_gpu_config *c = sm->config;
+    uint32_t mshrs = pool_size(sm), waiters = mshrs * c->l1_mshr_merge;
+    bool fine = cache_open(&sm->caches[CLIENT_L1], c->l1_bytes, c->l1_ways, c->l1_line_bytes, c->l1_sector_bytes,
+                           c->l1_latency) &&
+                cache_open(&sm->caches[CLIENT_TEXTURE], c->texture_bytes, c->texture_ways, c->texture_line_bytes,
+                           c->texture_line_bytes, c->texture_latency) &&
+                cache_open(&sm->caches[CLIENT_CONSTANT], c->constant_perfect ? 0 : c->constant_bytes, c->constant_ways,
+                           c->constant_line_bytes, c->constant_line_bytes, c->constant_latency) &&
+                cache_open(&sm->caches[CLIENT_INSTRUCTION], c->icache_perfect ? 0 : c->icache_bytes, c->icache_ways,
+                           c->icache_line_bytes, c->icache_line_bytes, c->icache_latency_cycles);
+    sm->mshrs = calloc(mshrs, sizeof *sm->mshrs);
+    sm->waiters = calloc(waiters, sizeof *sm->waiters);
+    if (!fine || !sm->mshrs || !sm->waiters)
+        return false;
+    for (uint32_t i = 0; i < mshrs; i++)
+        sm->mshrs[i].next = i + 1 < mshrs ? i + 1 : NOTHING;
+    for (uint32_t i = 0; i < waiters; i++)
+        sm->waiters[i].next = i + 1 < waiters ? i + 1 : NOTHING;
+    sm->free_mshr = sm->free_waiter = 0;
+    return true;
+}
+
+void miss_destroy(struct sm *sm)
+{
+    for (uint32_t i = 0; i < CLIENT_CACHES; i++) {
+        cache_destroy(sm->caches[i].tags);
+        free(sm->caches[i].line_mshr);
+    }
+    free(sm->mshrs);
+    free(sm->waiters);
+}
+
+/* Lets a record (or, for instructions, a warp) wait for an MSHR. The pool has a waiter for every merge that is allowed. */
+static void wait_for(struct sm *sm, uint32_t index, uint32_t record, uint32_t generation)
+{
+    struct mshr *mshr = &sm->mshrs[index];
+    uint32_t waiter = sm->free_waiter;
+    sm->free_waiter = sm->waiters[waiter].next;
+    sm->waiters[waiter] = (struct waiter){mshr->waiter, record, generation};
+    mshr->waiter = waiter;
+    mshr->merged++;
+    if (mshr->client != CLIENT_INSTRUCTION)
+        sm->records[record].outstanding++;
+}
+
+/* The sectors of a cache's line as sectors of the L2 line that contains it. */
+static uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, uint64_t line, uint32_t sectors)
+{
+    uint32_t unit = sm->config->l2_sector_bytes;
+    uint32_t base = (uint32_t)(line & (sm->config->l2_line_bytes - 1));
+    uint32_t result = 0;
+    for (; sectors; sectors &= sectors - 1) {
+        uint32_t first = base + lowest_bit(sectors) * cache->sector_bytes;
+        for (uint32_t sector = first / unit; sector <= (first + cache->sector_bytes - 1) / unit; sector++)
+            result |= 1u << sector;
+    }
+    return (uint8_t)result;
+}
+
+static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index, uint64_t line, uint16_t kernel,
+                    uint8_t application)
+{
+    const struct mshr *mshr = &sm->mshrs[index];
+    struct packet packet = {
+        .cycle = sm->now,
+        .address = line & ~(uint64_t)(sm->config->l2_line_bytes - 1),
+        .token = index,
+        .kernel = kernel,
+        .sm = (uint16_t)sm->index,
+        .kind = PACKET_READ,
+        .sectors = cache ? sectors_at_l2(sm, cache, line, mshr->sectors) : (uint8_t)mshr->sectors,
+        .application = application,
+        .client = mshr->client,
+    };
+    packet_send(sm, &packet);
+}
+
+static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint32_t sectors)
+{
+    uint32_t index = sm->free_mshr;
+    struct mshr *mshr = &sm->mshrs[index];
+    sm->free_mshr = mshr->next;
+    sm->mshrs_used++;
+    *mshr = (struct mshr){NOTHING, line, sectors, NOTHING, 0, (uint8_t)client};
+    return index;
+}
+
+static bool can_request(const struct sm *sm, enum client client)
+{
+    uint32_t limit = client == CLIENT_L1 || client == CLIENT_TEXTURE ? sm->config->l1_mshrs : pool_size(sm);
+    return sm->mshrs_used < limit && sm->under_way < sm->config->icnt_buffer;
+}
+
+enum lookup cache_read(struct sm *sm, enum client client, const struct transaction *transaction, bool bypass,
+                       uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application)
+{
+    struct sm_cache *cache = &sm->caches[client];
+    if (bypass || !cache->tags) {
+        if (!can_request(sm, client))
+            return LOOKUP_FULL;
+        uint32_t sectors = sectors_touched(transaction, sm->config->l2_line_bytes, sm->config->l2_sector_bytes);
+        uint32_t index = take_mshr(sm, client, CACHE_NO_LINE, sectors);
+        request(sm, NULL, index, transaction->line, kernel, application);
+        wait_for(sm, index, record, generation);
+        return LOOKUP_MISS;
+    }
+    uint32_t missing = sectors_touched(transaction, cache->line_bytes, cache->sector_bytes);
+    uint32_t line = cache_find(cache->tags, transaction->line);
+    uint32_t on_the_way = 0;
+    if (line != CACHE_NO_LINE) {
+        missing &= ~cache_valid(cache->tags, line);
+        if (!missing) {
+            cache_touch(cache->tags, line);
+            return LOOKUP_HIT;
+        }
+        for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next) {
+            if (sm->mshrs[m].sectors & missing && sm->mshrs[m].merged >= sm->config->l1_mshr_merge)
+                return LOOKUP_FULL;
+            on_the_way |= sm->mshrs[m].sectors;
+        }
+    }
+    uint32_t fetch = missing & ~on_the_way;
+    if (fetch && !can_request(sm, client))
+        return LOOKUP_FULL;
+    if (line == CACHE_NO_LINE) {
+        struct cache_victim victim;
+        line = cache_allocate(cache->tags, transaction->line, &victim);
+        if (line == CACHE_NO_LINE)
+            return LOOKUP_FULL;
+    } else {
+        cache_touch(cache->tags, line);
+    }
+    for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next)
+        if (sm->mshrs[m].sectors & missing)
+            wait_for(sm, m, record, generation);
+    if (fetch) {
+        uint32_t index = take_mshr(sm, client, line, fetch);
+        sm->mshrs[index].next = cache->line_mshr[line];
+        cache->line_mshr[line] = index;
+        cache_set_reserved(cache->tags, line, fetch);
+        request(sm, cache, index, transaction->line, kernel, application);
+        wait_for(sm, index, record, generation);
+    }
+    return LOOKUP_MISS;
+}
+
+static void unlink_mshr(struct sm *sm, struct sm_cache *cache, uint32_t index)
+{
+    uint32_t *link = &cache->line_mshr[sm->mshrs[index].line];
+    while (*link != index)
+        link = &sm->mshrs[*link].next;
+    *link = sm->mshrs[index].next;
+}
+
+static void wake_fetching(struct sm *sm, uint32_t slot, uint32_t generation)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    if (warp->generation != generation || !(sm->states[WARP_FETCH] >> slot & 1u))
+        return;
+    uint32_t line_bytes = sm->caches[CLIENT_INSTRUCTION].line_bytes;
+    warp->fetched_line = (uint64_t)warp->pc * sm->config->instruction_bytes / line_bytes;
+    warp_evaluate(sm, slot);
+}
+
+void miss_reply(struct sm *sm, const struct packet *packet)
+{
+    uint32_t index = packet->token;
+    struct mshr *mshr = &sm->mshrs[index];
+    struct sm_cache *cache = &sm->caches[mshr->client];
+    if (mshr->line != CACHE_NO_LINE) {
+        unlink_mshr(sm, cache, index);
+        cache_set_valid(cache->tags, mshr->line, mshr->sectors);
+    }
+    uint32_t waiter = mshr->waiter;
+    enum client client = mshr->client;
+    mshr->next = sm->free_mshr;
+    sm->free_mshr = index;
+    sm->mshrs_used--;
+    while (waiter != NOTHING) {
+        struct waiter *w = &sm->waiters[waiter];
+        uint32_t next = w->next;
+        if (client == CLIENT_INSTRUCTION) {
+            wake_fetching(sm, w->record, w->generation);
+        } else {
+            struct load_record *record = &sm->records[w->record];
+            record->outstanding--;
+            if (record->done < sm->now)
+                record->done = sm->now;
+            record_settle(sm, w->record);
+        }
+        w->next = sm->free_waiter;
+        sm->free_waiter = waiter;
+        waiter = next;
+    }
+}
+
+void caches_flush(struct sm *sm)
+{
+    for (enum client client = CLIENT_L1; client <= CLIENT_TEXTURE; client++) {
+        struct sm_cache *cache = &sm->caches[client];
+        if (!cache->tags)
+            continue;
+        uint32_t bytes = client == CLIENT_L1 ? sm->config->l1_bytes : sm->config->texture_bytes;
+        for (uint32_t line = 0; line < bytes / cache->line_bytes; line++) {
+            /* what is on its way still reaches those who wait for it, but no line */
+            for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next)
+                sm->mshrs[m].line = CACHE_NO_LINE;
+            cache->line_mshr[line] = NOTHING;
+        }
+        cache_flush(cache->tags);
+    }
+}
+
+enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct sm_cache *cache = &sm->caches[CLIENT_INSTRUCTION];
+    uint64_t line = (uint64_t)warp->pc * sm->config->instruction_bytes / cache->line_bytes;
+    if (warp->fetched_line == line)
+        return LOOKUP_HIT;
+    const struct sm_tb *tb = &sm->tbs[warp->tb];
+    uint64_t address = tb->launch->grid->code_address + line * cache->line_bytes;
+    struct transaction transaction = {.line = address & ~(uint64_t)(cache->line_bytes - 1), .bytes = {1}};
+    enum lookup result = cache_read(sm, CLIENT_INSTRUCTION, &transaction, false, slot, warp->generation,
+                                    warp->kernel->slot, warp->application);
+    if (result != LOOKUP_FULL) {
+        warp->counters->icache_accesses++;
+        warp->counters->icache_misses += result == LOOKUP_MISS;
+    }
+    if (result == LOOKUP_HIT)
+        warp->fetched_line = line;
+    return result;
+}

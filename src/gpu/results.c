@@ -1,0 +1,132 @@
+/* Counters summed up for kernels, applications, SMs and the GPU. */
+#include "gpu/machine.h"
+
+#include <string.h>
+
+static const struct corun_counter_row counter_rows[] = {
+#define N(name, unit, meaning) {#name, unit, meaning, offsetof(struct corun_counters, name)},
+#include "corun/statistics.def"
+#undef N
+};
+
+const struct corun_counter_row *corun_counter_rows(size_t *count)
+{
+    *count = sizeof counter_rows / sizeof *counter_rows;
+    return counter_rows;
+}
+
+void corun_counters_add(struct corun_counters *sum, const struct corun_counters *part)
+{
+#define N(name, unit, meaning) sum->name += part->name;
+#include "corun/statistics.def"
+#undef N
+}
+
+static void add_kernel(const struct corun_gpu *gpu, uint32_t slot, struct corun_counters *sum)
+{
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        if (slot < gpu->sms[s]->counters_capacity && gpu->sms[s]->counters[slot])
+            corun_counters_add(sum, gpu->sms[s]->counters[slot]);
+    corun_counters_add(sum, memory_system_counters(gpu->memory, slot));
+}
+
+void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum)
+{
+    memset(sum, 0, sizeof *sum);
+    for (size_t i = 0; i < gpu->applications[application].kernels.count; i++)
+        add_kernel(gpu, gpu->applications[application].kernels.data[i]->slot, sum);
+}
+
+static uint64_t count_instructions(const struct corun_gpu *gpu, uint32_t application, size_t offset)
+{
+    uint64_t sum = 0;
+    const struct application *a = &gpu->applications[application];
+    for (size_t i = 0; i < a->kernels.count; i++)
+        for (uint32_t s = 0; s < gpu->config.sms; s++) {
+            const struct sm *sm = gpu->sms[s];
+            uint32_t slot = a->kernels.data[i]->slot;
+            uint64_t value = 0;
+            if (slot < sm->counters_capacity && sm->counters[slot])
+                memcpy(&value, (const char *)sm->counters[slot] + offset, sizeof value);
+            sum += value;
+        }
+    return sum;
+}
+
+uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application)
+{
+    return count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions));
+}
+
+uint64_t corun_gpu_cycles(const struct corun_gpu *gpu)
+{
+    return gpu->now;
+}
+
+void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct corun_application_result *result)
+{
+    const struct application *a = &gpu->applications[index];
+    *result = (struct corun_application_result){
+        .status = a->status,
+        .runs = a->runs,
+        .arrived_cycle = a->arrived_cycle,
+        .ended_cycle = a->state == CORUN_APPLICATION_LEFT ? a->ended_cycle : gpu->now,
+        .first_run_cycles = a->first_run_cycles,
+        .thread_instructions = application_thread_instructions(gpu, index),
+        .warp_instructions = count_instructions(gpu, index, offsetof(struct corun_counters, warp_instructions)),
+        .kernel_count = (uint32_t)a->kernels.count,
+    };
+}
+
+void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_t kernel,
+                      struct corun_kernel_result *result)
+{
+    const struct application *a = &gpu->applications[application];
+    const struct machine_kernel *k = a->kernels.data[kernel];
+    *result = (struct corun_kernel_result){.name = k->name,
+                                           .launches = k->launches,
+                                           .cycles = k->cycles,
+                                           .tbs_per_sm = k->tbs_per_sm,
+                                           .registers_per_thread = k->registers_per_thread,
+                                           .tb_shared_bytes = k->tb_shared_bytes,
+                                           .tb_threads = k->tb_threads};
+    if (a->running && a->running->kernel == k && a->running->started && gpu->now > a->running->first_cycle)
+        result->cycles += gpu->now - a->running->first_cycle;
+    add_kernel(gpu, k->slot, &result->counters);
+}
+
+void corun_gpu_share(const struct corun_gpu *gpu, uint32_t s, uint32_t application, struct corun_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    const struct sm *sm = gpu->sms[s];
+    for (size_t i = 0; i < gpu->applications[application].kernels.count; i++) {
+        uint32_t slot = gpu->applications[application].kernels.data[i]->slot;
+        if (slot < sm->counters_capacity && sm->counters[slot])
+            corun_counters_add(counters, sm->counters[slot]);
+    }
+}
+
+void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t s, struct corun_sm_result *result)
+{
+    const struct sm *sm = gpu->sms[s];
+    *result =
+        (struct corun_sm_result){.busy_cycles = sm->busy_cycles, .idle_scheduler_cycles = sm->idle_scheduler_cycles};
+    for (uint32_t slot = 0; slot < sm->counters_capacity; slot++)
+        if (sm->counters[slot])
+            corun_counters_add(&result->counters, sm->counters[slot]);
+}
+
+void corun_gpu_memory(const struct corun_gpu *gpu, struct corun_memory_result *result)
+{
+    memory_system_result(gpu->memory, gpu->now, result);
+}
+
+const struct corun_profile_row *corun_gpu_kernel_profile(const struct corun_gpu *gpu, uint32_t application,
+                                                         uint32_t kernel, uint32_t *count,
+                                                         const struct corun_instruction **code)
+{
+    const struct machine_kernel *k = gpu->applications[application].kernels.data[kernel];
+    *count = k->code_length;
+    *code = k->code;
+    return k->profile;
+}

@@ -1,0 +1,500 @@
+/* The life of an SM: the loop over its cycles, thread blocks and warps coming and going, warp states. */
+#include "gpu/sm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t units_of(uint32_t configured)
+{
+    return configured ? configured : 1;
+}
+
+struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies)
+{
+    struct sm *sm = calloc(1, sizeof *sm);
+    if (!sm)
+        return NULL;
+    sm->config = config;
+    sm->index = index;
+    sm->replies = replies;
+    sm->wake = NEVER;
+    sm->next_sample = NEVER;
+    sm->scheduler_count = config->schedulers_per_sm;
+    sm->pipe_units[PIPE_INT] = units_of(config->int_units);
+    sm->pipe_units[PIPE_FP32] = units_of(config->fp32_units);
+    sm->pipe_units[PIPE_FP64] = units_of(config->fp64_units);
+    sm->pipe_units[PIPE_SFU] = units_of(config->sfu_units);
+    sm->pipe_units[PIPE_TENSOR] = units_of(config->tensor_units);
+    sm->pipe_units[PIPE_MEMORY] = 1;
+    for (uint32_t slot = 0; slot < config->threads_per_sm / CORUN_WARP_LANES; slot++)
+        sm->schedulers[slot % sm->scheduler_count].warps |= UINT64_C(1) << slot;
+    for (uint32_t i = 0; i < MAX_SCHEDULERS; i++)
+        sm->schedulers[i].last = NOTHING;
+    for (uint32_t i = 0; i < MAX_WARPS; i++) {
+        sm->warps[i].pipe = PIPE_COUNT;
+        sm->warps[i].scheduler = (uint8_t)(i % sm->scheduler_count);
+    }
+    if (!miss_create(sm) || !load_store_create(sm)) {
+        sm_destroy(sm);
+        return NULL;
+    }
+    return sm;
+}
+
+void sm_destroy(struct sm *sm)
+{
+    if (!sm)
+        return;
+    for (uint32_t i = 0; i < MAX_TBS; i++)
+        if (sm->tbs[i].source)
+            sm->tbs[i].launch->grid->operations->tb_end(sm->tbs[i].source);
+    for (uint32_t i = 0; i < MAX_WARPS; i++)
+        free(sm->warps[i].ready);
+    for (uint32_t i = 0; i < sm->counters_capacity; i++)
+        free(sm->counters[i]);
+    for (size_t i = 0; i < sm->news.count; i++)
+        free(sm->news.data[i].message);
+    free(sm->counters);
+    miss_destroy(sm);
+    load_store_destroy(sm);
+    vector_free(&sm->out);
+    vector_free(&sm->arrivals);
+    vector_free(&sm->news);
+    vector_free(&sm->trace);
+    free(sm);
+}
+
+void sm_post(struct sm *sm, struct news news)
+{
+    if (!vector_push(&sm->news, news)) {
+        free(news.message);
+        sm->failed = true;
+    }
+}
+
+struct corun_counters *sm_counters(struct sm *sm, uint32_t slot)
+{
+    if (slot >= sm->counters_capacity) {
+        uint32_t capacity = slot + 8;
+        struct corun_counters **counters = realloc(sm->counters, capacity * sizeof *counters);
+        if (!counters)
+            return NULL;
+        memset(counters + sm->counters_capacity, 0, (capacity - sm->counters_capacity) * sizeof *counters);
+        sm->counters = counters;
+        sm->counters_capacity = capacity;
+    }
+    if (!sm->counters[slot])
+        sm->counters[slot] = calloc(1, sizeof **sm->counters);
+    return sm->counters[slot];
+}
+
+void warp_profile(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t cycles = sm->now - warp->since;
+    warp->since = sm->now;
+    if (!warp->kernel->profile)
+        return;
+    struct corun_profile_row *row = &warp->kernel->profile[warp->pc];
+    switch (warp->state) {
+    case WARP_READY:
+        *(warp->op->pipe == PIPE_MEMORY ? &row->stall_memory : &row->stall_pipeline) += cycles;
+        break;
+    case WARP_DATA:
+        row->stall_data += cycles;
+        break;
+    case WARP_LOAD:
+        row->stall_memory_data += cycles;
+        break;
+    case WARP_BARRIER:
+        row->stall_barrier += cycles;
+        break;
+    default:
+        row->stall_other += cycles;
+    }
+}
+
+void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t bit = UINT64_C(1) << slot;
+    if (sm->profiling)
+        warp_profile(sm, slot);
+    if (warp->pipe != PIPE_COUNT)
+        sm->wants[warp->pipe] &= ~bit;
+    sm->states[warp->state] &= ~bit;
+    sm->states[state] |= bit;
+    warp->state = (uint8_t)state;
+    warp->pipe = PIPE_COUNT;
+    if (state == WARP_READY) {
+        warp->pipe = warp->op->pipe;
+        sm->wants[warp->pipe] |= bit;
+    }
+}
+
+/* What the warp waits for, and until when (NEVER: until something else wakes it). */
+static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+    *until = NEVER;
+    if (warp->not_before > sm->now) {
+        *until = warp->not_before;
+        return WARP_CONTROL;
+    }
+    if (!sm->config->icache_perfect) {
+        enum lookup result = instruction_fetch(sm, slot);
+        if (result == LOOKUP_FULL)
+            *until = sm->now + 1;
+        if (result != LOOKUP_HIT)
+            return WARP_FETCH;
+    }
+    uint64_t latest = 0;
+    for (uint32_t i = 0; i < op->hazard_count; i++) {
+        uint64_t entry = warp->ready[op->hazards[i]];
+        latest = entry > latest ? entry : latest;
+    }
+    if (latest == UNKNOWN)
+        return WARP_LOAD;
+    if (latest >> 1 > sm->now) {
+        *until = latest >> 1;
+        return latest & 1 ? WARP_LOAD : WARP_DATA;
+    }
+    if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
+        return WARP_FENCE;
+    return WARP_READY;
+}
+
+void warp_evaluate(struct sm *sm, uint32_t slot)
+{
+    uint64_t until;
+    enum warp_state state = judge(sm, slot, &until);
+    warp_set_state(sm, slot, state);
+    if (until != NEVER)
+        wheel_set(&sm->wheel, sm->now, until, slot);
+}
+
+static void application_present(struct sm *sm, uint32_t application, bool present)
+{
+    if (present) {
+        for (uint32_t i = 0; i < sm->present_count; i++)
+            if (sm->present[i] == application)
+                return;
+        sm->present[sm->present_count++] = application;
+    } else {
+        for (uint32_t i = 0; i < sm->present_count; i++)
+            if (sm->present[i] == application) {
+                sm->present_count--;
+                memmove(&sm->present[i], &sm->present[i + 1], (sm->present_count - i) * sizeof *sm->present);
+                return;
+            }
+    }
+}
+
+static bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_warp *source)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct launch *launch = sm->tbs[tb_slot].launch;
+    struct machine_kernel *kernel = launch->kernel;
+    if (warp->ready_capacity < kernel->hazard_entries) {
+        uint64_t *ready = realloc(warp->ready, kernel->hazard_entries * sizeof *ready);
+        if (!ready)
+            return false;
+        warp->ready = ready;
+        warp->ready_capacity = kernel->hazard_entries;
+    }
+    memset(warp->ready, 0, kernel->hazard_entries * sizeof *warp->ready);
+    warp->source = source;
+    warp->kernel = kernel;
+    warp->counters = sm->counters[kernel->slot];
+    warp->pc = launch->grid->operations->warp_pc(source);
+    warp->op = &kernel->ops[warp->pc];
+    warp->age = sm->next_age++;
+    warp->not_before = sm->now;
+    warp->fetched_line = NEVER;
+    warp->since = sm->now;
+    warp->pending = warp->writes = 0;
+    warp->generation++;
+    warp->tb = (uint8_t)tb_slot;
+    warp->application = kernel->application;
+    launch->grid->operations->warp_place(source, slot, sm->config->sms, &sm->now);
+    sm->application_warps[kernel->application] |= UINT64_C(1) << slot;
+    sm->resident_warps++;
+    return true;
+}
+
+static void tb_begin(struct sm *sm, const struct arrival *arrival)
+{
+    struct launch *launch = arrival->launch;
+    const struct corun_grid *grid = launch->grid;
+    uint32_t application = launch->kernel->application;
+    uint32_t tb_slot = 0;
+    while (sm->tbs[tb_slot].resident) /* the dispatcher only sends what has a place */
+        tb_slot++;
+    struct sm_tb *tb = &sm->tbs[tb_slot];
+    struct corun_warp *warps[MAX_WARPS];
+    *tb = (struct sm_tb){.launch = launch, .index = arrival->tb_index};
+    tb_needs_compute(sm->config, grid, &tb->needs);
+    tb->source = grid->operations->tb_begin(grid, arrival->tb_index, sm->index, warps);
+    struct corun_counters *counters = sm_counters(sm, launch->kernel->slot);
+    if (!tb->source || !counters) {
+        sm->failed = true;
+        return;
+    }
+    if (launch->number > sm->newest_launch) {
+        sm->newest_launch = launch->number;
+        if (sm->config->l1_flush_at_kernel)
+            caches_flush(sm);
+    }
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < MAX_TBS; i++)
+        taken |= sm->tbs[i].resident;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < grid->tb_warps; i++) {
+        while (taken >> slot & 1u)
+            slot++;
+        taken |= UINT64_C(1) << slot;
+        tb->resident |= UINT64_C(1) << slot;
+        if (!warp_begin(sm, slot, tb_slot, warps[i])) {
+            sm->failed = true;
+            return;
+        }
+    }
+    tb->warps = tb->resident;
+    sm->resident_tbs++;
+    sm->application_tbs[application]++;
+    sm->application_counters[application] = counters;
+    application_present(sm, application, true);
+    for (uint64_t rest = tb->warps; rest; rest &= rest - 1)
+        warp_evaluate(sm, lowest_bit(rest));
+}
+
+/* The last warp has gone: the thread block's resources are free. */
+static void tb_complete(struct sm *sm, uint32_t tb_slot)
+{
+    struct sm_tb *tb = &sm->tbs[tb_slot];
+    uint32_t application = tb->launch->kernel->application;
+    sm_counters(sm, tb->launch->kernel->slot)->tbs_completed++;
+    tb->launch->grid->operations->tb_end(tb->source);
+    tb->source = NULL;
+    sm->resident_tbs--;
+    if (--sm->application_tbs[application] == 0)
+        application_present(sm, application, false);
+    sm_post(sm, (struct news){.cycle = sm->now,
+                              .launch = tb->launch,
+                              .needs = tb->needs,
+                              .tb_index = tb->index,
+                              .kind = NEWS_TB_COMPLETE,
+                              .application = (uint8_t)application});
+}
+
+void warp_end(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct sm_tb *tb = &sm->tbs[warp->tb];
+    uint64_t bit = UINT64_C(1) << slot;
+    if (tb->warps & bit) { /* not when a drained warp comes by again */
+        tb->warps &= ~bit;
+        sm->application_warps[warp->application] &= ~bit;
+        sm->progress_cycle[warp->application] = sm->now;
+        barrier_warp_ended(sm, warp->tb);
+    }
+    if (warp->pending) {
+        warp_set_state(sm, slot, WARP_DRAIN);
+        return;
+    }
+    if (warp->pipe != PIPE_COUNT)
+        sm->wants[warp->pipe] &= ~bit;
+    warp->pipe = PIPE_COUNT;
+    sm->states[warp->state] &= ~bit;
+    sm->resident_warps--;
+    tb->resident &= ~bit;
+    if (!tb->resident)
+        tb_complete(sm, warp->tb);
+}
+
+void sm_remove_application(struct sm *sm, uint32_t application)
+{
+    sm->removed |= UINT64_C(1) << application;
+    for (uint32_t i = 0; i < MAX_TBS; i++) {
+        struct sm_tb *tb = &sm->tbs[i];
+        if (!tb->source || tb->launch->kernel->application != application)
+            continue;
+        for (uint64_t rest = tb->resident; rest; rest &= rest - 1) {
+            struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
+            uint64_t bit = rest & -rest;
+            for (uint32_t state = 0; state < WARP_STATES; state++)
+                sm->states[state] &= ~bit;
+            for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
+                sm->wants[pipe] &= ~bit;
+            warp->pipe = PIPE_COUNT;
+            warp->generation++; /* whatever is under way for it is nobody's now */
+            sm->resident_warps--;
+        }
+        tb->launch->grid->operations->tb_end(tb->source);
+        *tb = (struct sm_tb){0};
+        sm->resident_tbs--;
+    }
+    sm->application_warps[application] = 0;
+    sm->application_tbs[application] = 0;
+    application_present(sm, application, false);
+    struct load_store *unit = &sm->load_store;
+    for (uint32_t i = 0; i < unit->count; i++) {
+        struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
+        if (entry->application == application) {
+            entry->count = entry->next;
+            entry->bank_cycles = 0;
+        }
+    }
+    unit->stalled = false;
+    size_t kept = sm->arrivals_taken;
+    for (size_t i = kept; i < sm->arrivals.count; i++)
+        if (sm->arrivals.data[i].launch->kernel->application != application)
+            sm->arrivals.data[kept++] = sm->arrivals.data[i];
+    sm->arrivals.count = kept;
+    sm->wake = sm->now;
+}
+
+bool sm_announce(struct sm *sm, uint64_t cycle, struct launch *launch, uint32_t tb_index)
+{
+    if (sm->arrivals_taken == sm->arrivals.count)
+        sm->arrivals_taken = sm->arrivals.count = 0;
+    struct arrival arrival = {cycle, launch, tb_index};
+    return vector_push(&sm->arrivals, arrival);
+}
+
+uint64_t sm_next(const struct sm *sm)
+{
+    uint64_t next = sm->wake;
+    const struct reply_ring *ring = sm->replies;
+    if (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle < next)
+        next = ring->slots[ring->head & ring->mask].cycle;
+    if (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle < next)
+        next = sm->arrivals.data[sm->arrivals_taken].cycle;
+    return next > sm->now ? next : sm->now;
+}
+
+/* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */
+static uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    if (scheduler->free_at > sm->now) /* still feeding the lanes of the last one */
+        return sm->warps[scheduler->last].application;
+    uint64_t candidates = sm->states[WARP_READY] & scheduler->warps & ~sm->quota_spent;
+    if (sm->config->scheduler == CORUN_SCHEDULER_TWO_LEVEL)
+        candidates = warp_scheduler_active(sm, index, candidates);
+    if (!candidates || !*room)
+        return NOTHING;
+    for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
+        if (candidates & sm->wants[pipe] && !pipe_available(sm, index, pipe))
+            candidates &= ~sm->wants[pipe];
+    if (!candidates || !collector_available(sm, index))
+        return NOTHING;
+    uint32_t slot = warp_scheduler_pick(sm, index, candidates);
+    const struct machine_op *first = sm->warps[slot].op;
+    uint32_t application = sm->warps[slot].application;
+    uint64_t bit = UINT64_C(1) << slot;
+    --*room;
+    sm_issue(sm, index, slot);
+    if (sm->config->issue_width > 1 && *room && !(first->flags & (CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT)) &&
+        sm->states[WARP_READY] & ~sm->quota_spent & bit) {
+        const struct machine_op *second = sm->warps[slot].op;
+        if (second->pipe != first->pipe && pipe_available(sm, index, second->pipe) && collector_available(sm, index)) {
+            --*room;
+            sm_issue(sm, index, slot);
+        }
+    }
+    return application;
+}
+
+/* Earliest cycle after `now` at which a ready warp that found everything taken could issue. */
+static uint64_t next_chance(const struct sm *sm)
+{
+    uint64_t next = NEVER;
+    if (!(sm->states[WARP_READY] & ~sm->quota_spent))
+        return next;
+    for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++) {
+        if (!(sm->wants[pipe] & ~sm->quota_spent))
+            continue;
+        if (pipe == PIPE_MEMORY) {
+            if (load_store_has_room(sm))
+                return sm->now + 1;
+            continue; /* room comes with the next pop, which load_store_next knows */
+        }
+        for (uint32_t unit = 0; unit < sm->pipe_units[pipe]; unit++) {
+            uint64_t free_at = sm->pipe_free[pipe][unit];
+            uint64_t chance = free_at > sm->config->collect_cycles ? free_at - sm->config->collect_cycles : 0;
+            next = chance < next ? chance : next;
+        }
+    }
+    return next > sm->now ? next : sm->now + 1;
+}
+
+static void sample_idle_warps(struct sm *sm)
+{
+    for (uint32_t i = 0; i < sm->present_count; i++)
+        sm->idle_warp_samples[sm->present[i]] +=
+            count_bits(sm->states[WARP_READY] & sm->application_warps[sm->present[i]]);
+    sm->samples++;
+    sm->next_sample += sm->sample_cycles;
+}
+
+static void account_cycles(struct sm *sm, uint64_t cycles)
+{
+    if (!sm->resident_warps) {
+        sm->idle_scheduler_cycles += cycles * sm->scheduler_count;
+        return;
+    }
+    sm->busy_cycles += cycles;
+    for (uint32_t i = 0; i < sm->present_count; i++) {
+        uint32_t application = sm->present[i];
+        struct corun_counters *counters = sm->application_counters[application];
+        counters->warp_cycles += cycles * count_bits(sm->application_warps[application]);
+        counters->tb_cycles += cycles * sm->application_tbs[application];
+    }
+}
+
+void sm_run(struct sm *sm, uint64_t until)
+{
+    struct reply_ring *ring = sm->replies;
+    while (sm->now < until && !sm->failed) {
+        uint64_t now = sm->now;
+        while (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= now)
+            load_store_reply(sm, &ring->slots[ring->head++ & ring->mask]);
+        while (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle <= now) {
+            struct arrival arrival = sm->arrivals.data[sm->arrivals_taken++];
+            tb_begin(sm, &arrival);
+        }
+        uint64_t waiting =
+            sm->states[WARP_DATA] | sm->states[WARP_LOAD] | sm->states[WARP_CONTROL] | sm->states[WARP_FETCH];
+        for (uint64_t woken = wheel_take(&sm->wheel, now) & waiting; woken; woken &= woken - 1)
+            warp_evaluate(sm, lowest_bit(woken));
+        if (sm->load_store.count)
+            load_store_tick(sm);
+
+        uint32_t issued[MAX_SCHEDULERS], room = sm->config->fetch_width;
+        bool any = false;
+        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+            issued[s] = scheduler_step(sm, s, &room);
+            any |= issued[s] != NOTHING;
+        }
+        uint64_t next = now + 1;
+        sm->wake = next;
+        if (!any) {
+            uint64_t events[] = {wheel_next(&sm->wheel, now), load_store_next(sm), next_chance(sm)};
+            next = NEVER;
+            for (uint32_t i = 0; i < sizeof events / sizeof *events; i++)
+                next = events[i] < next ? events[i] : next;
+            sm->wake = next = next > now ? next : now + 1;
+            next = sm_next(sm);
+            next = next > now ? next : now + 1;
+            next = next < until ? next : until;
+        }
+        for (uint32_t s = 0; s < sm->scheduler_count; s++)
+            stall_count(sm, s, issued[s], next - now);
+        account_cycles(sm, next - now);
+        while (sm->next_sample < next)
+            sample_idle_warps(sm);
+        sm->now = next;
+    }
+}
