@@ -1,0 +1,489 @@
+#include "gpu/dram.h"
+
+#include "base/bits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+#define NO_ROW UINT64_MAX
+#define NEVER UINT64_MAX
+
+enum direction { READ, WRITE, DIRECTIONS };
+enum command { COLUMN, ACTIVATE, PRECHARGE, REFRESH };
+
+struct waiting {
+    uint64_t row, arrival, sequence;
+    uint32_t previous, next; /* in its bank's queue, oldest first; next also links free ones */
+    uint32_t token;
+    uint16_t bank, kernel;
+    uint8_t slice, sectors, bursts, direction;
+};
+
+struct queue {
+    uint32_t first, last;
+    uint32_t hit; /* the oldest request to the open row, NONE if there is none */
+};
+
+struct bank {
+    uint64_t row; /* open row or NO_ROW */
+    uint64_t column_ready, precharge_ready, activate_ready;
+    struct queue queues[DIRECTIONS];
+    uint16_t group;
+    bool fresh; /* no column command since its activate */
+};
+
+struct choice {
+    uint64_t cycle, sequence;
+    uint32_t bank, request;
+    enum command command;
+};
+
+struct dram {
+    const struct corun_gpu_config *config;
+    uint32_t burst_cycles, column_gap, group_gap;
+    uint32_t high, low;  /* watermarks of waiting writes */
+    uint8_t bursts[256]; /* by mask of sectors */
+    struct bank *banks;
+    uint64_t *group_ready;
+    uint64_t *busy_banks[DIRECTIONS]; /* bit sets: banks with a request of that direction */
+    uint32_t bank_words;
+    uint64_t column_ready[DIRECTIONS];
+    uint64_t activate_ready; /* tRRD */
+    uint64_t refresh;        /* when the next one is due */
+    struct waiting *waiting;
+    uint32_t capacity, first_free, counts[DIRECTIONS];
+    uint64_t sequence;
+    enum direction mode;
+    uint64_t now; /* of the last arrival or command */
+    struct choice choice;
+    struct dram_fill *fills; /* a ring, capacity a power of two */
+    uint32_t fill_capacity, fill_head, fill_count;
+    uint64_t bus_busy, bus_free;
+};
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void count_bursts(struct dram *dram)
+{
+    uint32_t sector = dram->config->l2_sector_bytes, burst = dram->config->dram_burst_bytes;
+    for (uint32_t mask = 1; mask < 256; mask++) {
+        uint32_t count = 0;
+        if (burst <= sector) {
+            count = count_bits(mask) * (sector / burst);
+        } else {
+            uint32_t together = burst / sector >= 8 ? 8 : burst / sector;
+            for (uint32_t first = 0; first < 8; first += together)
+                count += (mask >> first & ((1u << together) - 1)) != 0;
+        }
+        dram->bursts[mask] = (uint8_t)count;
+    }
+}
+
+struct dram *dram_create(const struct corun_gpu_config *config)
+{
+    struct dram *dram = calloc(1, sizeof *dram);
+    if (!dram)
+        return NULL;
+    uint32_t bus = config->dram_bus_bytes * config->dram_data_rate;
+    dram->config = config;
+    dram->burst_cycles = (uint32_t)divide_up(config->dram_burst_bytes, bus);
+    dram->column_gap = (uint32_t)later(config->dram_tCCD, dram->burst_cycles);
+    dram->group_gap = (uint32_t)later(config->dram_tCCDL, dram->burst_cycles);
+    dram->high = config->dram_queue / 2 ? config->dram_queue / 2 : 1;
+    dram->low = config->dram_queue / 8;
+    dram->refresh = config->dram_tREFI ? config->dram_tREFI : NEVER;
+    dram->first_free = NONE;
+    dram->choice.cycle = NEVER;
+    dram->bank_words = (uint32_t)BIT_WORDS(config->dram_banks);
+    dram->banks = calloc(config->dram_banks, sizeof *dram->banks);
+    dram->group_ready = calloc(config->dram_bank_groups, sizeof *dram->group_ready);
+    for (int direction = 0; direction < DIRECTIONS; direction++)
+        dram->busy_banks[direction] = calloc(dram->bank_words, sizeof **dram->busy_banks);
+    if (!dram->banks || !dram->group_ready || !dram->busy_banks[READ] || !dram->busy_banks[WRITE]) {
+        dram_destroy(dram);
+        return NULL;
+    }
+    count_bursts(dram);
+    for (uint32_t i = 0; i < config->dram_banks; i++) {
+        struct queue empty = {NONE, NONE, NONE};
+        dram->banks[i].row = NO_ROW;
+        dram->banks[i].group = (uint16_t)(i % config->dram_bank_groups);
+        dram->banks[i].queues[READ] = dram->banks[i].queues[WRITE] = empty;
+    }
+    return dram;
+}
+
+void dram_destroy(struct dram *dram)
+{
+    if (!dram)
+        return;
+    free(dram->banks);
+    free(dram->group_ready);
+    free(dram->busy_banks[READ]);
+    free(dram->busy_banks[WRITE]);
+    free(dram->waiting);
+    free(dram->fills);
+    free(dram);
+}
+
+uint32_t dram_places(const struct dram *dram)
+{
+    uint32_t used = dram->counts[READ] + dram->counts[WRITE];
+    return used < dram->config->dram_queue ? dram->config->dram_queue - used : 0;
+}
+
+uint64_t dram_next(const struct dram *dram)
+{
+    return dram->choice.cycle;
+}
+
+bool dram_empty(const struct dram *dram)
+{
+    return !(dram->counts[READ] | dram->counts[WRITE]);
+}
+
+uint32_t dram_read_cycles(const struct dram *dram)
+{
+    return dram->config->dram_tCL + dram->burst_cycles;
+}
+
+uint64_t dram_busy(const struct dram *dram, uint64_t cycle)
+{
+    uint64_t ahead = dram->bus_free > cycle ? dram->bus_free - cycle : 0;
+    return dram->bus_busy > ahead ? dram->bus_busy - ahead : 0;
+}
+
+/* ---- what to do next ---- */
+
+/* The next command for one bank's requests of the current direction. `oldest`: FCFS: sequence of the oldest of all. */
+static struct choice choose_in_bank(const struct dram *dram, uint32_t index, uint64_t oldest)
+{
+    const struct bank *bank = &dram->banks[index];
+    const struct queue *queue = &bank->queues[dram->mode];
+    const struct waiting *first = &dram->waiting[queue->first];
+    struct choice choice = {.cycle = dram->now, .sequence = first->sequence, .bank = index, .request = queue->first};
+    uint32_t hit = queue->hit;
+    if (dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS && hit != NONE) {
+        if (hit == queue->first && first->sequence != oldest) {
+            choice.cycle = NEVER; /* its row is open; it waits for its turn */
+            return choice;
+        }
+        hit = hit == queue->first ? hit : NONE;
+    }
+    if (hit != NONE) {
+        uint64_t cycle = later(later(bank->column_ready, dram->column_ready[dram->mode]),
+                               later(dram->group_ready[bank->group], dram->now));
+        if (hit == queue->first || cycle <= first->arrival + DRAM_AGE_CAP) {
+            choice.cycle = cycle;
+            choice.sequence = dram->waiting[hit].sequence;
+            choice.request = hit;
+            choice.command = COLUMN;
+            return choice;
+        }
+    }
+    if (bank->row != NO_ROW) {
+        choice.cycle = later(choice.cycle, bank->precharge_ready);
+        choice.command = PRECHARGE;
+    } else {
+        choice.cycle = later(choice.cycle, later(bank->activate_ready, dram->activate_ready));
+        choice.command = ACTIVATE;
+    }
+    return choice;
+}
+
+static bool goes_before(const struct choice *a, const struct choice *b)
+{
+    if (a->cycle != b->cycle)
+        return a->cycle < b->cycle;
+    if (a->command != b->command)
+        return a->command < b->command;
+    return a->sequence < b->sequence;
+}
+
+static uint64_t find_oldest(const struct dram *dram)
+{
+    uint64_t oldest = NEVER;
+    for (uint32_t word = 0; word < dram->bank_words; word++)
+        for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
+            const struct bank *bank = &dram->banks[word * 64 + lowest_bit(left)];
+            uint64_t sequence = dram->waiting[bank->queues[dram->mode].first].sequence;
+            oldest = sequence < oldest ? sequence : oldest;
+        }
+    return oldest;
+}
+
+/* A refresh that is due goes before whatever was chosen. */
+static void put_refresh_first(struct dram *dram)
+{
+    if (dram->choice.cycle == NEVER || dram->choice.cycle < dram->refresh)
+        return;
+    /* Those that fell into idle time are over, and the last one alone can still be felt. */
+    if (dram->now > dram->refresh)
+        dram->refresh += (dram->now - dram->refresh) / dram->config->dram_tREFI * dram->config->dram_tREFI;
+    dram->choice.command = REFRESH;
+}
+
+static void choose(struct dram *dram)
+{
+    dram->choice.cycle = NEVER;
+    uint64_t oldest = dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS ? find_oldest(dram) : 0;
+    for (uint32_t word = 0; word < dram->bank_words; word++)
+        for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
+            struct choice choice = choose_in_bank(dram, word * 64 + lowest_bit(left), oldest);
+            if (choice.cycle != NEVER && goes_before(&choice, &dram->choice))
+                dram->choice = choice;
+        }
+    put_refresh_first(dram);
+}
+
+static bool change_mode(struct dram *dram)
+{
+    uint32_t reads = dram->counts[READ], writes = dram->counts[WRITE];
+    enum direction mode = dram->mode;
+    if (mode == READ && writes && (!reads || writes >= dram->high))
+        mode = WRITE;
+    else if (mode == WRITE && reads && writes <= dram->low)
+        mode = READ;
+    if (mode == dram->mode)
+        return false;
+    dram->mode = mode;
+    return true;
+}
+
+/* ---- arrivals ---- */
+
+static bool grow(struct dram *dram)
+{
+    uint32_t capacity = dram->capacity ? dram->capacity * 2 : 64;
+    struct waiting *waiting = capacity > dram->capacity ? realloc(dram->waiting, capacity * sizeof *waiting) : NULL;
+    if (!waiting)
+        return false;
+    for (uint32_t i = dram->capacity; i < capacity; i++)
+        waiting[i].next = i + 1 < capacity ? i + 1 : NONE;
+    dram->first_free = dram->capacity;
+    dram->waiting = waiting;
+    dram->capacity = capacity;
+    return true;
+}
+
+bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access)
+{
+    if (dram->first_free == NONE && !grow(dram))
+        return false;
+    assert(access->sectors && cycle >= dram->now);
+    uint32_t index = dram->first_free;
+    struct waiting *request = &dram->waiting[index];
+    dram->first_free = request->next;
+    enum direction direction = access->write ? WRITE : READ;
+    struct bank *bank = &dram->banks[access->bank];
+    struct queue *queue = &bank->queues[direction];
+    *request = (struct waiting){
+        .row = access->row,
+        .arrival = cycle,
+        .sequence = dram->sequence++,
+        .previous = queue->last,
+        .next = NONE,
+        .token = access->token,
+        .bank = access->bank,
+        .kernel = access->kernel,
+        .slice = access->slice,
+        .sectors = access->sectors,
+        .bursts = dram->bursts[access->sectors],
+        .direction = (uint8_t)direction,
+    };
+    if (queue->first == NONE) {
+        queue->first = index;
+        bits_set(dram->busy_banks[direction], access->bank);
+    } else {
+        dram->waiting[queue->last].next = index;
+    }
+    queue->last = index;
+    if (queue->hit == NONE && bank->row == access->row)
+        queue->hit = index;
+    dram->counts[direction]++;
+    dram->now = cycle;
+    bool changed = change_mode(dram);
+    if (direction != dram->mode && !changed)
+        return true;
+    /* Of another bank than the one chosen, the arrival only competes; it cannot change what that one does. */
+    if (changed || dram->choice.cycle == NEVER || dram->choice.bank == access->bank ||
+        dram->choice.command == REFRESH || dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
+        choose(dram);
+        return true;
+    }
+    struct choice choice = choose_in_bank(dram, access->bank, 0);
+    if (goes_before(&choice, &dram->choice)) {
+        dram->choice = choice;
+        put_refresh_first(dram);
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+static void find_hits(struct dram *dram, struct bank *bank)
+{
+    for (int direction = 0; direction < DIRECTIONS; direction++) {
+        uint32_t at = bank->queues[direction].first;
+        while (at != NONE && dram->waiting[at].row != bank->row)
+            at = dram->waiting[at].next;
+        bank->queues[direction].hit = at;
+    }
+}
+
+static void close_row(struct bank *bank)
+{
+    bank->row = NO_ROW;
+    bank->queues[READ].hit = bank->queues[WRITE].hit = NONE;
+}
+
+static void refresh(struct dram *dram)
+{
+    uint64_t start = dram->refresh;
+    for (uint32_t i = 0; i < dram->config->dram_banks; i++) {
+        const struct bank *bank = &dram->banks[i];
+        start =
+            later(start, bank->row == NO_ROW ? bank->activate_ready : bank->precharge_ready + dram->config->dram_tRP);
+    }
+    for (uint32_t i = 0; i < dram->config->dram_banks; i++) {
+        struct bank *bank = &dram->banks[i];
+        close_row(bank);
+        bank->activate_ready = start + dram->config->dram_tRFC;
+    }
+    dram->refresh += dram->config->dram_tREFI;
+}
+
+static void activate(struct dram *dram, struct bank *bank, uint64_t row, uint64_t cycle)
+{
+    const struct corun_gpu_config *config = dram->config;
+    bank->row = row;
+    bank->fresh = true;
+    bank->column_ready = cycle + config->dram_tRCD;
+    bank->precharge_ready = cycle + config->dram_tRAS;
+    bank->activate_ready = cycle + config->dram_tRC;
+    dram->activate_ready = cycle + config->dram_tRRD;
+    find_hits(dram, bank);
+}
+
+static bool append_fill(struct dram *dram, const struct waiting *request, uint64_t cycle)
+{
+    if (dram->fill_count == dram->fill_capacity) {
+        uint32_t capacity = dram->fill_capacity ? dram->fill_capacity * 2 : 64;
+        struct dram_fill *fills = capacity ? malloc(capacity * sizeof *fills) : NULL;
+        if (!fills)
+            return false;
+        for (uint32_t i = 0; i < dram->fill_count; i++)
+            fills[i] = dram->fills[(dram->fill_head + i) & (dram->fill_capacity - 1)];
+        free(dram->fills);
+        dram->fills = fills;
+        dram->fill_capacity = capacity;
+        dram->fill_head = 0;
+    }
+    dram->fills[(dram->fill_head + dram->fill_count++) & (dram->fill_capacity - 1)] =
+        (struct dram_fill){cycle, request->token, request->slice, request->sectors};
+    return true;
+}
+
+static void remove_request(struct dram *dram, uint32_t index)
+{
+    struct waiting *request = &dram->waiting[index];
+    struct bank *bank = &dram->banks[request->bank];
+    struct queue *queue = &bank->queues[request->direction];
+    uint32_t hit = request->next;
+    while (hit != NONE && dram->waiting[hit].row != bank->row)
+        hit = dram->waiting[hit].next;
+    queue->hit = hit;
+    if (request->previous == NONE)
+        queue->first = request->next;
+    else
+        dram->waiting[request->previous].next = request->next;
+    if (request->next == NONE)
+        queue->last = request->previous;
+    else
+        dram->waiting[request->next].previous = request->previous;
+    if (queue->first == NONE)
+        bits_clear(dram->busy_banks[request->direction], request->bank);
+    dram->counts[request->direction]--;
+    request->next = dram->first_free;
+    dram->first_free = index;
+}
+
+static bool issue_column(struct dram *dram, struct bank *bank, uint32_t index, struct dram_event *event)
+{
+    const struct corun_gpu_config *config = dram->config;
+    struct waiting *request = &dram->waiting[index];
+    uint64_t cycle = dram->now, data_end;
+    if (request->direction == READ) {
+        data_end = cycle + config->dram_tCL + dram->burst_cycles;
+        bank->precharge_ready = later(bank->precharge_ready, cycle + config->dram_tRTPL);
+        dram->column_ready[READ] = cycle + dram->column_gap;
+        /* Write data may follow read data on the bus after two idle cycles. */
+        uint64_t turned = data_end + 2 > config->dram_tWL ? data_end + 2 - config->dram_tWL : 0;
+        dram->column_ready[WRITE] = later(turned, cycle + dram->column_gap);
+    } else {
+        data_end = cycle + config->dram_tWL + dram->burst_cycles;
+        bank->precharge_ready = later(bank->precharge_ready, data_end + config->dram_tWR);
+        dram->column_ready[WRITE] = cycle + dram->column_gap;
+        dram->column_ready[READ] = data_end + config->dram_tCDLR;
+    }
+    dram->group_ready[bank->group] = cycle + dram->group_gap;
+    dram->bus_busy += dram->burst_cycles;
+    dram->bus_free = data_end;
+    *event = (struct dram_event){
+        .kernel = request->kernel,
+        .column = true,
+        .write = request->direction == WRITE,
+        .row_hit = !bank->fresh,
+        .left = request->bursts == 1,
+    };
+    bank->fresh = false;
+    if (--request->bursts)
+        return true;
+    if (request->direction == READ && !append_fill(dram, request, data_end))
+        return false;
+    remove_request(dram, index);
+    return true;
+}
+
+bool dram_issue(struct dram *dram, struct dram_event *event)
+{
+    struct choice choice = dram->choice;
+    assert(choice.cycle != NEVER);
+    struct bank *bank = &dram->banks[choice.bank];
+    *event = (struct dram_event){0};
+    dram->now = choice.cycle;
+    bool done = true;
+    switch (choice.command) {
+    case REFRESH:
+        refresh(dram);
+        break;
+    case PRECHARGE:
+        close_row(bank);
+        bank->activate_ready = later(bank->activate_ready, choice.cycle + dram->config->dram_tRP);
+        break;
+    case ACTIVATE:
+        activate(dram, bank, dram->waiting[choice.request].row, choice.cycle);
+        break;
+    case COLUMN:
+        done = issue_column(dram, bank, choice.request, event);
+        break;
+    }
+    change_mode(dram);
+    choose(dram);
+    return done;
+}
+
+const struct dram_fill *dram_first_fill(const struct dram *dram)
+{
+    return dram->fill_count ? &dram->fills[dram->fill_head] : NULL;
+}
+
+void dram_drop_fill(struct dram *dram)
+{
+    dram->fill_head = (dram->fill_head + 1) & (dram->fill_capacity - 1);
+    dram->fill_count--;
+}

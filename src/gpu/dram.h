@@ -1,0 +1,72 @@
+/*
+ * One memory controller with its DRAM channel. Time is in DRAM clock cycles.
+ *
+ * Commands, not cycles, are simulated: after each arrival and each command the next command and its earliest legal cycle
+ * are known; nothing happens in between. Modelled: one open row per bank, tRCD tRP tRAS tRC tRRD tCL tWL tCCD tCCDL (bank groups) tCDLR
+ * tWR tRTPL, the data bus, its turn from reads to writes (two idle cycles), all-bank refresh. Not modelled: contention for the command
+ * bus (column commands of bursts of one cycle and activates would need two, as HBM has).
+ *
+ * Order: reads go before writes until the writes fill half of the queue or no read waits; then writes are served until an eighth is left
+ * (or none, if no read waits).
+ *   fr_fcfs: the column command that is legal first, at the same cycle of the oldest request; a bank whose open row nobody
+ *            wants opens that of its oldest request. A row is closed although wanted when the oldest request of its bank has
+ *            waited for DRAM_AGE_CAP cycles: no request starves.
+ *   fcfs:    column commands strictly in order of age; every bank opens the row of its own oldest request ahead of time.
+ */
+#ifndef CORUN_GPU_DRAM_H
+#define CORUN_GPU_DRAM_H
+
+#include "corun/config.h"
+
+#define DRAM_AGE_CAP 2000
+
+struct dram;
+
+struct dram_access {
+    uint64_t row;
+    uint32_t token; /* the caller's: comes back with a read */
+    uint16_t bank;
+    uint16_t kernel; /* counters that it is charged to */
+    uint8_t slice;   /* the caller's, of the controller */
+    uint8_t sectors; /* of the line */
+    bool write;
+};
+
+/* A read whose data has arrived at `cycle` (the last burst of it). */
+struct dram_fill {
+    uint64_t cycle;
+    uint32_t token;
+    uint8_t slice, sectors;
+};
+
+struct dram *dram_create(const struct corun_gpu_config *config); /* NULL when out of memory */
+void dram_destroy(struct dram *dram);
+/* Places left in its queue. */
+uint32_t dram_places(const struct dram *dram);
+/*
+ * `cycle` must not be before that of the last arrival or command. Beyond dram_queue requests the queue grows: callers that
+ * want the bound ask for places first. False when out of memory.
+ */
+bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access);
+/* Cycle of the next command, UINT64_MAX if there is nothing to do. */
+uint64_t dram_next(const struct dram *dram);
+/* What a command did. */
+struct dram_event {
+    uint16_t kernel; /* of its request */
+    bool column;     /* it moved one burst of data, else it was a row command */
+    bool write;
+    bool row_hit; /* a column command that did not need an activate */
+    bool left;    /* the last one of its request, which left the queue; the fill of a read has been appended */
+};
+/* Issues that command. False when out of memory. */
+bool dram_issue(struct dram *dram, struct dram_event *event);
+/* Reads that have been issued, in order of their data; NULL if there is none. */
+const struct dram_fill *dram_first_fill(const struct dram *dram);
+void dram_drop_fill(struct dram *dram);
+/* Cycles from a read command to the end of its data. */
+uint32_t dram_read_cycles(const struct dram *dram);
+bool dram_empty(const struct dram *dram); /* no request waits; fills may */
+/* Cycles before `cycle` with data on the bus. */
+uint64_t dram_busy(const struct dram *dram, uint64_t cycle);
+
+#endif

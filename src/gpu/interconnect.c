@@ -1,0 +1,202 @@
+#include "gpu/interconnect.h"
+
+#include "base/bits.h"
+
+#include <stdlib.h>
+
+enum direction { EAST, WEST, SOUTH, NORTH, DIRECTIONS };
+
+static uint32_t distance(const struct mesh *mesh, uint32_t from, uint32_t to)
+{
+    int x = (int)(from % mesh->columns) - (int)(to % mesh->columns);
+    int y = (int)(from / mesh->columns) - (int)(to / mesh->columns);
+    return (uint32_t)(abs(x) + abs(y));
+}
+
+static bool mesh_create(struct network *network, uint32_t sms, uint32_t slices, bool requests)
+{
+    struct mesh *mesh = &network->mesh;
+    uint32_t nodes = sms + slices;
+    while (mesh->columns * mesh->columns < nodes)
+        mesh->columns++;
+    mesh->rows = (uint32_t)divide_up(nodes, mesh->columns);
+    uint16_t *sm_position = malloc(sms * sizeof *sm_position);
+    uint16_t *slice_position = malloc(slices * sizeof *slice_position);
+    mesh->source_position = requests ? sm_position : slice_position;
+    mesh->destination_position = requests ? slice_position : sm_position;
+    mesh->links = calloc((size_t)mesh->columns * mesh->rows * DIRECTIONS, sizeof *mesh->links);
+    if (!sm_position || !slice_position || !mesh->links)
+        return false;
+    uint32_t slice = 0, sm = 0;
+    for (uint32_t position = 0; position < nodes; position++) {
+        /* Slice s stands in the middle of the s-th of `slices` equal parts. */
+        if (slice < slices && position == (2 * slice + 1) * nodes / (2 * slices))
+            slice_position[slice++] = (uint16_t)position;
+        else
+            sm_position[sm++] = (uint16_t)position;
+    }
+    uint32_t least = UINT32_MAX;
+    for (uint32_t s = 0; s < network->sources; s++)
+        for (uint32_t d = 0; d < network->destinations; d++) {
+            uint32_t hops = distance(mesh, mesh->source_position[s], mesh->destination_position[d]);
+            least = hops < least ? hops : least;
+        }
+    network->least_latency = least * network->latency;
+    return true;
+}
+
+bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests)
+{
+    uint32_t slices = config->memory_controllers * config->slices_per_controller;
+    *network = (struct network){
+        .sources = requests ? config->sms : slices,
+        .destinations = requests ? slices : config->sms,
+        .latency = config->icnt_latency,
+        .least_latency = config->icnt_latency,
+        .is_mesh = config->icnt == CORUN_ICNT_MESH,
+    };
+    network->injection = calloc(network->sources, sizeof *network->injection);
+    network->ejection = calloc(network->destinations, sizeof *network->ejection);
+    network->arrivals = calloc(network->destinations, sizeof *network->arrivals);
+    if (!network->injection || !network->ejection || !network->arrivals)
+        return false;
+    return !network->is_mesh || mesh_create(network, config->sms, slices, requests);
+}
+
+void network_free(struct network *network)
+{
+    for (uint32_t i = 0; network->arrivals && i < network->destinations; i++)
+        arrival_queue_free(&network->arrivals[i]);
+    free(network->arrivals);
+    free(network->injection);
+    free(network->ejection);
+    free(network->mesh.source_position);
+    free(network->mesh.destination_position);
+    free(network->mesh.links);
+    arrival_queue_free(&network->mesh.injected);
+    *network = (struct network){0};
+}
+
+/* Takes the link for `flits` cycles, from `cycle` or as soon as it is free after that; returns that cycle. */
+static uint64_t take(struct link *link, uint64_t cycle, uint32_t flits)
+{
+    uint64_t start = cycle > link->free ? cycle : link->free;
+    link->free = start + flits;
+    link->busy += flits;
+    return start;
+}
+
+bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
+                    uint32_t destination, uint64_t cycle)
+{
+    struct request *r = &pool->slots[request];
+    r->destination = (uint16_t)destination;
+    uint64_t start = take(&network->injection[source], cycle, r->flits);
+    if (network->is_mesh)
+        return arrival_queue_push(&network->mesh.injected, start, source, request);
+    return arrival_queue_push(&network->arrivals[destination], start + network->latency, source, request);
+}
+
+static uint64_t walk(struct network *network, uint32_t from, uint32_t to, uint64_t cycle, uint32_t flits)
+{
+    struct mesh *mesh = &network->mesh;
+    uint32_t columns = mesh->columns;
+    while (from % columns != to % columns) {
+        bool east = from % columns < to % columns;
+        cycle = take(&mesh->links[from * DIRECTIONS + (east ? EAST : WEST)], cycle, flits) + network->latency;
+        from = east ? from + 1 : from - 1;
+    }
+    while (from != to) {
+        bool south = from < to;
+        cycle = take(&mesh->links[from * DIRECTIONS + (south ? SOUTH : NORTH)], cycle, flits) + network->latency;
+        from = south ? from + columns : from - columns;
+    }
+    return cycle;
+}
+
+bool network_route(struct network *network, const struct request_pool *pool, uint64_t cycle)
+{
+    if (!network->is_mesh)
+        return true;
+    struct mesh *mesh = &network->mesh;
+    while (arrival_queue_time(&mesh->injected) < cycle) {
+        struct arrival entry = arrival_queue_pop(&mesh->injected);
+        const struct request *r = &pool->slots[entry.request];
+        uint32_t source = (uint32_t)entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1);
+        uint64_t head = walk(network, mesh->source_position[source], mesh->destination_position[r->destination],
+                             entry.key >> ARRIVAL_SOURCE_BITS, r->flits);
+        if (!arrival_queue_push(&network->arrivals[r->destination], head, source, entry.request))
+            return false;
+    }
+    return true;
+}
+
+uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
+                       uint64_t *arrival)
+{
+    struct arrival_queue *queue = &network->arrivals[destination];
+    if (arrival_queue_time(queue) >= limit)
+        return NO_REQUEST;
+    struct arrival entry = arrival_queue_pop(queue);
+    uint32_t flits = pool->slots[entry.request].flits;
+    *arrival = take(&network->ejection[destination], entry.key >> ARRIVAL_SOURCE_BITS, flits) + flits - 1;
+    return entry.request;
+}
+
+uint64_t network_next(const struct network *network, uint32_t destination)
+{
+    uint64_t next = arrival_queue_time(&network->arrivals[destination]);
+    if (network->is_mesh) {
+        uint64_t injected = arrival_queue_time(&network->mesh.injected);
+        if (injected != UINT64_MAX && injected + network->least_latency < next)
+            next = injected + network->least_latency;
+    }
+    return next;
+}
+
+static uint64_t busy_before(const struct link *links, size_t count, uint64_t cycle)
+{
+    uint64_t busy = 0;
+    for (size_t i = 0; i < count; i++) {
+        /* What lies ahead of `cycle` has been given to packets without a gap, or nearly so. */
+        uint64_t ahead = links[i].free > cycle ? links[i].free - cycle : 0;
+        busy += links[i].busy > ahead ? links[i].busy - ahead : 0;
+    }
+    return busy;
+}
+
+uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *links)
+{
+    size_t inner = (size_t)network->mesh.columns * network->mesh.rows * DIRECTIONS;
+    *links = network->sources + network->destinations + inner;
+    return busy_before(network->injection, network->sources, cycle) +
+           busy_before(network->ejection, network->destinations, cycle) +
+           busy_before(network->mesh.links, inner, cycle);
+}
+
+/* Payload of replies: the data of a read, the old values of an atomic; an acknowledgement is a header alone. */
+static uint32_t flits_of(const struct corun_gpu_config *config, uint32_t payload)
+{
+    uint32_t flits = (uint32_t)divide_up(config->icnt_header_bytes + payload, config->icnt_flit_bytes);
+    return flits ? flits : 1;
+}
+
+uint32_t packet_request_flits(const struct corun_gpu_config *config, const struct packet *packet)
+{
+    return flits_of(config, packet->kind == PACKET_READ ? 0 : packet->bytes);
+}
+
+uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct packet *packet)
+{
+    uint32_t sectors = count_bits(packet->sectors) * config->l2_sector_bytes;
+    switch ((enum packet_kind)packet->kind) {
+    case PACKET_READ:
+        return flits_of(config, sectors);
+    case PACKET_ATOMIC:
+        return flits_of(config, packet->bytes < sectors ? packet->bytes : sectors);
+    case PACKET_WRITE:
+    case PACKET_KINDS:
+        break;
+    }
+    return flits_of(config, 0);
+}

@@ -1,0 +1,59 @@
+/*
+ * The interconnect: two networks that share nothing, requests from SMs to slices and replies from slices to SMs.
+ * Time is in interconnect cycles.
+ *
+ * Nothing is ticked. Every port and link keeps the cycle at which it is free; a packet of f flits takes it for f cycles.
+ *   crossbar: injection port of the source, `latency` cycles, ejection port of the destination. Buffers between the two are
+ *             as deep as the packets under way need (the SMs bound those), so a busy destination does not hold up packets to others.
+ *   mesh:     nodes on a grid of ceil(sqrt(n)) columns, row by row; the slices stand at every n / slices-th position, the SMs fill
+ *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
+ *             (injection, source).
+ * A packet has arrived when its last flit has. Ports serve packets in order of (head's arrival, source).
+ */
+#ifndef CORUN_GPU_INTERCONNECT_H
+#define CORUN_GPU_INTERCONNECT_H
+
+#include "gpu/request.h"
+
+struct link {
+    uint64_t free; /* first cycle at which the next packet can take it */
+    uint64_t busy; /* cycles taken so far, those up to `free` included */
+};
+
+struct mesh {
+    uint32_t columns, rows;
+    uint16_t *source_position, *destination_position;
+    struct link *links;            /* 4 per position: east, west, south, north */
+    struct arrival_queue injected; /* packets that have not been given their way yet */
+};
+
+struct network {
+    uint32_t sources, destinations;
+    uint64_t latency;       /* end to end, or per hop */
+    uint64_t least_latency; /* of the shortest way, first flit */
+    struct link *injection, *ejection;
+    struct arrival_queue *arrivals; /* per destination, by arrival of the head */
+    bool is_mesh;
+    struct mesh mesh;
+};
+
+/* `requests`: SMs to slices, else slices to SMs. False when out of memory; network_free is to be called either way. */
+bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests);
+void network_free(struct network *network);
+/* Packets of one source come in order of `cycle`, at which they want to enter. False when out of memory. */
+bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
+                    uint32_t destination, uint64_t cycle);
+/* Everything that enters before `cycle` has been injected: mesh packets get their ways. False when out of memory. */
+bool network_route(struct network *network, const struct request_pool *pool, uint64_t cycle);
+/*
+ * Takes the next packet at `destination` whose head arrives before `limit`; by then no earlier one can be injected. *arrival is the cycle of
+ * its last flit. NO_REQUEST if there is none.
+ */
+uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
+                       uint64_t *arrival);
+/* Lower bound for the arrival of anything on its way to `destination` (of anything at all in a mesh before its route). */
+uint64_t network_next(const struct network *network, uint32_t destination);
+/* Cycles with a flit, over all links, before `cycle`; *links is their number. */
+uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *links);
+
+#endif

@@ -1,0 +1,514 @@
+#include "gpu/l2.h"
+
+#include "base/bits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_MSHR UINT32_MAX
+#define NEVER UINT64_MAX
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- creation ---- */
+
+static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *config, uint32_t number, uint32_t sub)
+{
+    slice->next = NEVER;
+    slice->head = NO_REQUEST;
+    slice->number = number;
+    slice->sub = (uint8_t)sub;
+    slice->port_replies.first = slice->atomic_replies.first = NO_REQUEST;
+    slice->served = calloc(config->l2_queue, sizeof *slice->served);
+    if (!slice->served)
+        return false;
+    uint32_t bytes = config->l2_bytes / (config->memory_controllers * config->slices_per_controller);
+    if (!bytes)
+        return true;
+    uint32_t lines = bytes / config->l2_line_bytes;
+    slice->tags = cache_create(bytes, config->l2_ways, config->l2_line_bytes, config->l2_sector_bytes, config->l2_hash);
+    slice->mshrs = malloc(config->l2_mshrs * sizeof *slice->mshrs);
+    slice->line_mshr = malloc(lines * sizeof *slice->line_mshr);
+    slice->partial = calloc(lines, sizeof *slice->partial);
+    if (!slice->tags || !slice->mshrs || !slice->line_mshr || !slice->partial)
+        return false;
+    for (uint32_t i = 0; i < config->l2_mshrs; i++)
+        slice->mshrs[i].next_free = i + 1 < config->l2_mshrs ? i + 1 : NO_MSHR;
+    memset(slice->line_mshr, 0xff, lines * sizeof *slice->line_mshr);
+    return true;
+}
+
+bool partition_create(struct partition *partition, struct memory_shared *shared, uint32_t controller)
+{
+    const struct corun_gpu_config *config = &shared->config;
+    *partition = (struct partition){
+        .shared = shared,
+        .slice_count = config->slices_per_controller,
+        .dram_cycle = NEVER,
+        .fill_cycle = NEVER,
+    };
+    assert(partition->slice_count <= sizeof partition->place_waiters);
+    partition->dram = dram_create(config);
+    partition->slices = calloc(partition->slice_count, sizeof *partition->slices);
+    if (!partition->dram || !partition->slices)
+        return false;
+    for (uint32_t i = 0; i < partition->slice_count; i++)
+        if (!slice_create(&partition->slices[i], config, controller * partition->slice_count + i, i))
+            return false;
+    return true;
+}
+
+void partition_free(struct partition *partition)
+{
+    for (uint32_t i = 0; partition->slices && i < partition->slice_count; i++) {
+        struct l2_slice *slice = &partition->slices[i];
+        cache_destroy(slice->tags);
+        free(slice->mshrs);
+        free(slice->line_mshr);
+        free(slice->partial);
+        free(slice->served);
+    }
+    free(partition->slices);
+    dram_destroy(partition->dram);
+    *partition = (struct partition){0};
+}
+
+/* ---- replies ---- */
+
+uint64_t l2_slice_reply_ready(const struct l2_slice *slice, const struct request_pool *pool)
+{
+    uint32_t port = slice->port_replies.first, atomic = slice->atomic_replies.first;
+    uint64_t ready = port == NO_REQUEST ? NEVER : pool->slots[port].ready;
+    if (atomic != NO_REQUEST && pool->slots[atomic].ready < ready)
+        ready = pool->slots[atomic].ready;
+    return ready;
+}
+
+uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit)
+{
+    uint32_t port = slice->port_replies.first, atomic = slice->atomic_replies.first;
+    uint64_t port_ready = port == NO_REQUEST ? NEVER : pool->slots[port].ready;
+    uint64_t atomic_ready = atomic == NO_REQUEST ? NEVER : pool->slots[atomic].ready;
+    if (port_ready >= limit && atomic_ready >= limit)
+        return NO_REQUEST;
+    return request_list_pop(pool, port_ready <= atomic_ready ? &slice->port_replies : &slice->atomic_replies);
+}
+
+static void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t bytes,
+                               uint64_t cycle)
+{
+    uint64_t cycles = divide_up(bytes, shared->config.l2_bytes_per_cycle);
+    slice->port_free = later(cycle, slice->port_free) + (cycles ? cycles : 1);
+    shared->pool.slots[request].ready = slice->port_free;
+    request_list_append(&shared->pool, &slice->port_replies, request);
+}
+
+static bool note_atomic(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint64_t cycle)
+{
+    if (shared->atomic_count == shared->atomic_capacity) {
+        uint32_t capacity = shared->atomic_capacity ? shared->atomic_capacity * 2 : 64;
+        struct served_atomic *atomics = capacity ? realloc(shared->atomics, capacity * sizeof *atomics) : NULL;
+        if (!atomics)
+            return false;
+        shared->atomics = atomics;
+        shared->atomic_capacity = capacity;
+    }
+    shared->atomics[shared->atomic_count] = (struct served_atomic){cycle, slice->number, shared->atomic_count, request};
+    shared->atomic_count++;
+    return true;
+}
+
+static void serve_atomic(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint64_t cycle)
+{
+    struct request *r = &shared->pool.slots[request];
+    uint32_t sectors = count_bits(r->packet.sectors);
+    if (!note_atomic(shared, slice, request, cycle))
+        shared->failed = true;
+    slice->atomic_free = later(cycle, slice->atomic_free) + (uint64_t)sectors * shared->config.atomic_interval;
+    r->ready = slice->atomic_free;
+    shared->counters[r->packet.kernel].l2_atomics += sectors;
+    request_list_append(&shared->pool, &slice->atomic_replies, request);
+}
+
+/* All sectors of a read or atomic are there. */
+static void complete(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t line,
+                     uint64_t cycle)
+{
+    const struct packet *packet = &shared->pool.slots[request].packet;
+    if (packet->kind == PACKET_READ) {
+        uint32_t bytes = count_bits(packet->sectors) * shared->config.l2_sector_bytes;
+        reply_through_port(shared, slice, request, bytes, cycle);
+        return;
+    }
+    if (slice->tags) {
+        cache_set_dirty(slice->tags, line, packet->sectors);
+        cache_set_owner(slice->tags, line, packet->kernel, packet->application);
+    }
+    serve_atomic(shared, slice, request, cycle);
+}
+
+/* ---- DRAM ---- */
+
+static void note_dram_next(struct partition *partition)
+{
+    uint64_t next = dram_next(partition->dram);
+    partition->dram_cycle = next == NEVER ? NEVER : clock_floor(&partition->shared->dram_to_l2, next);
+}
+
+static void note_fill_next(struct partition *partition)
+{
+    const struct dram_fill *fill = dram_first_fill(partition->dram);
+    const struct memory_shared *shared = partition->shared;
+    partition->fill_cycle = fill ? clock_ceil(&shared->dram_to_l2, fill->cycle) + shared->dram_extra : NEVER;
+}
+
+static void push(struct partition *partition, const struct l2_slice *slice, uint64_t cycle, uint64_t local,
+                 uint32_t sectors, bool write, uint16_t kernel, uint32_t token)
+{
+    struct memory_shared *shared = partition->shared;
+    struct dram_access access = {
+        .token = token,
+        .kernel = kernel,
+        .slice = slice->sub,
+        .sectors = (uint8_t)sectors,
+        .write = write,
+    };
+    access.bank = (uint16_t)address_map_bank(&shared->map, slice->sub, local, &access.row);
+    if (!dram_push(partition->dram, clock_ceil(&shared->l2_to_dram, cycle), &access))
+        shared->failed = true;
+    note_dram_next(partition);
+}
+
+/* A place for this slice: none while others that came earlier wait for one. */
+static bool has_place(const struct partition *partition, const struct l2_slice *slice)
+{
+    if (partition->place_count && partition->place_waiters[partition->place_head] != slice->sub)
+        return false;
+    return dram_places(partition->dram) != 0;
+}
+
+/* Lets the first slice in line try, in the next cycle at the earliest. */
+static void offer_place(struct partition *partition, uint64_t cycle)
+{
+    if (!partition->place_count || !dram_places(partition->dram))
+        return;
+    struct l2_slice *slice = &partition->slices[partition->place_waiters[partition->place_head]];
+    if (slice->next == NEVER)
+        slice->next = later(cycle, slice->tag_free);
+}
+
+static bool stop(struct partition *partition, struct l2_slice *slice, enum slice_state state)
+{
+    uint32_t kernel = partition->shared->pool.slots[slice->head].packet.kernel;
+    partition->shared->counters[kernel].l2_reservation_failures += !slice->stopped_once;
+    slice->stopped_once = true;
+    slice->next = NEVER;
+    if (state == SLICE_WAITS_PLACE && slice->state != SLICE_WAITS_PLACE) {
+        uint32_t at = (partition->place_head + partition->place_count++) % sizeof partition->place_waiters;
+        partition->place_waiters[at] = slice->sub;
+    }
+    slice->state = (uint8_t)state;
+    return false;
+}
+
+/* The slice got past what it waited for in DRAM, or waits for something else now. */
+static void leave_place_line(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+{
+    if (slice->state != SLICE_WAITS_PLACE)
+        return;
+    assert(partition->place_waiters[partition->place_head] == slice->sub);
+    partition->place_head = (uint8_t)((partition->place_head + 1) % sizeof partition->place_waiters);
+    partition->place_count--;
+    slice->state = SLICE_READY;
+    offer_place(partition, cycle + 1);
+}
+
+/* ---- service ---- */
+
+static void write_victim(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+{
+    const struct cache_victim *victim = &slice->victim;
+    partition->shared->counters[victim->kernel].l2_writebacks += count_bits(victim->dirty);
+    push(partition, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
+    slice->victim_waits = false;
+}
+
+/* A line for the head, its victim written back. CACHE_NO_LINE: the slice has stopped. */
+static uint32_t obtain_line(struct partition *partition, struct l2_slice *slice, const struct request *r,
+                            uint64_t cycle)
+{
+    if (slice->victim_waits && !has_place(partition, slice)) {
+        stop(partition, slice, SLICE_WAITS_PLACE);
+        return CACHE_NO_LINE;
+    }
+    if (slice->victim_waits)
+        write_victim(partition, slice, cycle);
+    uint32_t line = cache_find(slice->tags, r->local);
+    if (line != CACHE_NO_LINE)
+        return line;
+    if (r->packet.kind == PACKET_WRITE || slice->first_free_mshr != NO_MSHR)
+        line = cache_allocate(slice->tags, r->local, &slice->victim);
+    if (line == CACHE_NO_LINE) {
+        leave_place_line(partition, slice, cycle);
+        stop(partition, slice, SLICE_WAITS_FILL);
+        return CACHE_NO_LINE;
+    }
+    cache_set_owner(slice->tags, line, r->packet.kernel, r->packet.application);
+    slice->partial[line] = 0;
+    if (!slice->victim.dirty)
+        return line;
+    if (!has_place(partition, slice)) {
+        slice->victim_waits = true; /* the line has been taken and will be found the next time */
+        stop(partition, slice, SLICE_WAITS_PLACE);
+        return CACHE_NO_LINE;
+    }
+    write_victim(partition, slice, cycle);
+    return line;
+}
+
+static void count_lookup(struct memory_shared *shared, const struct packet *packet, uint32_t present)
+{
+    struct corun_counters *counters = &shared->counters[packet->kernel];
+    uint32_t all = count_bits(packet->sectors), hits = count_bits(packet->sectors & present);
+    counters->l2_accesses += all;
+    counters->l2_hits += hits;
+    counters->l2_misses += all - hits;
+}
+
+static bool serve_write(struct partition *partition, struct l2_slice *slice, uint32_t line, uint64_t cycle)
+{
+    struct memory_shared *shared = partition->shared;
+    const struct packet *packet = &shared->pool.slots[slice->head].packet;
+    uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
+    uint32_t full = packet->sectors & packet->full_sectors;
+    count_lookup(shared, packet, present);
+    cache_set_dirty(slice->tags, line, packet->sectors);
+    slice->partial[line] = (uint8_t)((slice->partial[line] | (packet->sectors & ~present)) & ~full);
+    cache_set_owner(slice->tags, line, packet->kernel, packet->application);
+    cache_touch(slice->tags, line);
+    reply_through_port(shared, slice, slice->head, packet->bytes, cycle);
+    return true;
+}
+
+/* Joins the line's MSHR, or takes one, and fetches what nobody has asked for yet. */
+static bool miss(struct partition *partition, struct l2_slice *slice, uint32_t line, uint32_t missing, uint64_t cycle)
+{
+    struct memory_shared *shared = partition->shared;
+    struct request *r = &shared->pool.slots[slice->head];
+    uint32_t index = slice->line_mshr[line];
+    uint32_t wanted = missing & ~cache_reserved(slice->tags, line);
+    bool full = index == NO_MSHR ? slice->first_free_mshr == NO_MSHR
+                                 : slice->mshrs[index].waiter_count >= shared->config.l2_mshr_merge;
+    if (full) {
+        leave_place_line(partition, slice, cycle);
+        return stop(partition, slice, SLICE_WAITS_FILL);
+    }
+    if (wanted && !has_place(partition, slice))
+        return stop(partition, slice, SLICE_WAITS_PLACE);
+    if (index == NO_MSHR) {
+        index = slice->first_free_mshr;
+        struct l2_mshr *taken = &slice->mshrs[index];
+        slice->first_free_mshr = taken->next_free;
+        *taken = (struct l2_mshr){.waiters = {NO_REQUEST, NO_REQUEST}, .line = line};
+        slice->line_mshr[line] = index;
+    }
+    struct l2_mshr *mshr = &slice->mshrs[index];
+    mshr->waiter_count++;
+    mshr->pending |= (uint8_t)wanted;
+    r->need = (uint8_t)missing;
+    request_list_append(&shared->pool, &mshr->waiters, slice->head);
+    if (wanted) {
+        cache_set_reserved(slice->tags, line, wanted);
+        push(partition, slice, cycle, r->local, wanted, false, r->packet.kernel, index);
+    }
+    return true;
+}
+
+static bool serve_cached(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+{
+    struct memory_shared *shared = partition->shared;
+    struct request *r = &shared->pool.slots[slice->head];
+    uint32_t line = obtain_line(partition, slice, r, cycle);
+    if (line == CACHE_NO_LINE)
+        return false;
+    if (r->packet.kind == PACKET_WRITE)
+        return serve_write(partition, slice, line, cycle);
+    uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
+    uint32_t missing = r->packet.sectors & ~present;
+    if (missing && !miss(partition, slice, line, missing, cycle))
+        return false;
+    count_lookup(shared, &r->packet, present);
+    cache_touch(slice->tags, line);
+    if (!missing)
+        complete(shared, slice, slice->head, line, cycle);
+    return true;
+}
+
+static bool serve_uncached(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+{
+    struct memory_shared *shared = partition->shared;
+    const struct request *r = &shared->pool.slots[slice->head];
+    if (!has_place(partition, slice))
+        return stop(partition, slice, SLICE_WAITS_PLACE);
+    bool write = r->packet.kind == PACKET_WRITE;
+    push(partition, slice, cycle, r->local, r->packet.sectors, write, r->packet.kernel, slice->head);
+    if (write)
+        reply_through_port(shared, slice, slice->head, r->packet.bytes, cycle);
+    return true;
+}
+
+/* Takes the next request from the network and notes when its turn at the tags comes. */
+static void take_head(struct partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+{
+    struct memory_shared *shared = partition->shared;
+    uint64_t arrival;
+    slice->head = network_eject(&shared->requests, &shared->pool, slice->number, icnt_limit, &arrival);
+    slice->next = NEVER;
+    if (slice->head == NO_REQUEST)
+        return;
+    const struct request *r = &shared->pool.slots[slice->head];
+    uint64_t turn = clock_ceil(&shared->icnt_to_l2, arrival) + shared->config.l2_latency;
+    slice->next = later(turn, slice->tag_free);
+    slice->stopped_once = false;
+    struct corun_counters *counters = &shared->counters[r->packet.kernel];
+    counters->icnt_requests++;
+    counters->icnt_request_flits += r->flits;
+    counters->icnt_request_latency += clock_ceil(&shared->icnt_to_core, arrival) - r->packet.cycle;
+    /* With a full queue at the slice it waited in the network for the place of the l2_queue-th request before it. */
+    uint64_t place = slice->served[slice->served_count % shared->config.l2_queue];
+    if (place > turn)
+        counters->icnt_request_latency +=
+            clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, place - turn));
+}
+
+static void serve(struct partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+{
+    uint64_t cycle = slice->next;
+    bool done = slice->tags ? serve_cached(partition, slice, cycle) : serve_uncached(partition, slice, cycle);
+    if (!done)
+        return;
+    leave_place_line(partition, slice, cycle);
+    slice->state = SLICE_READY;
+    slice->tag_free = cycle + 1;
+    slice->served[slice->served_count++ % partition->shared->config.l2_queue] = cycle;
+    take_head(partition, slice, icnt_limit);
+}
+
+/* ---- fills ---- */
+
+/* Completes those waiters that have everything now, in order. */
+static void fill_line(struct partition *partition, struct l2_slice *slice, uint32_t index, uint32_t sectors,
+                      uint64_t cycle)
+{
+    struct memory_shared *shared = partition->shared;
+    struct l2_mshr *mshr = &slice->mshrs[index];
+    uint32_t line = mshr->line;
+    cache_set_valid(slice->tags, line, sectors);
+    slice->partial[line] &= (uint8_t)~sectors;
+    mshr->pending &= (uint8_t)~sectors;
+    struct request_list left = {NO_REQUEST, NO_REQUEST};
+    for (uint32_t at = mshr->waiters.first, next; at != NO_REQUEST; at = next) {
+        struct request *r = &shared->pool.slots[at];
+        next = r->next;
+        if (r->need & mshr->pending) {
+            request_list_append(&shared->pool, &left, at);
+        } else {
+            mshr->waiter_count--;
+            complete(shared, slice, at, line, cycle);
+        }
+    }
+    mshr->waiters = left;
+    if (mshr->pending)
+        return;
+    assert(left.first == NO_REQUEST);
+    slice->line_mshr[line] = NO_MSHR;
+    mshr->next_free = slice->first_free_mshr;
+    slice->first_free_mshr = index;
+}
+
+static void fill(struct partition *partition)
+{
+    struct memory_shared *shared = partition->shared;
+    struct dram_fill arrived = *dram_first_fill(partition->dram);
+    uint64_t cycle = partition->fill_cycle;
+    dram_drop_fill(partition->dram);
+    struct l2_slice *slice = &partition->slices[arrived.slice];
+    if (slice->tags) {
+        fill_line(partition, slice, arrived.token, arrived.sectors, cycle);
+        if (slice->state == SLICE_WAITS_FILL)
+            slice->next = later(cycle, slice->tag_free);
+    } else {
+        const struct request *r = &shared->pool.slots[arrived.token];
+        if (r->packet.kind == PACKET_ATOMIC)
+            push(partition, slice, cycle, r->local, r->packet.sectors, true, r->packet.kernel, 0);
+        complete(shared, slice, arrived.token, CACHE_NO_LINE, cycle);
+    }
+    note_fill_next(partition);
+}
+
+/* ---- the partition ---- */
+
+static void issue(struct partition *partition)
+{
+    struct memory_shared *shared = partition->shared;
+    struct dram_event event;
+    uint64_t cycle = partition->dram_cycle;
+    if (!dram_issue(partition->dram, &event))
+        shared->failed = true;
+    note_dram_next(partition);
+    if (!event.column)
+        return;
+    struct corun_counters *counters = &shared->counters[event.kernel];
+    *(event.write ? &counters->dram_write_bytes : &counters->dram_read_bytes) += shared->config.dram_burst_bytes;
+    ++*(event.row_hit ? &counters->dram_row_hits : &counters->dram_row_misses);
+    if (!event.left)
+        return;
+    if (partition->fill_cycle == NEVER)
+        note_fill_next(partition);
+    offer_place(partition, cycle + 1);
+}
+
+void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_t limit)
+{
+    for (uint32_t i = 0; i < partition->slice_count; i++)
+        if (partition->slices[i].head == NO_REQUEST)
+            take_head(partition, &partition->slices[i], icnt_limit);
+    while (!partition->shared->failed) {
+        struct l2_slice *first = &partition->slices[0];
+        for (uint32_t i = 1; i < partition->slice_count; i++)
+            if (partition->slices[i].next < first->next)
+                first = &partition->slices[i];
+        uint64_t others = first->next < partition->dram_cycle ? first->next : partition->dram_cycle;
+        if (partition->fill_cycle <= others) {
+            if (partition->fill_cycle >= limit)
+                return;
+            fill(partition);
+        } else if (others >= limit) {
+            return;
+        } else if (first->next <= partition->dram_cycle) {
+            serve(partition, first, icnt_limit);
+        } else {
+            issue(partition);
+        }
+    }
+}
+
+uint64_t partition_next(const struct partition *partition)
+{
+    const struct memory_shared *shared = partition->shared;
+    uint64_t next = partition->fill_cycle;
+    for (uint32_t i = 0; i < partition->slice_count; i++)
+        next = partition->slices[i].next < next ? partition->slices[i].next : next;
+    if (partition->dram_cycle == NEVER)
+        return next;
+    /* A command lets a slice go on that waits for a place; otherwise nobody hears of it before its data has come back. */
+    uint64_t heard = partition->dram_cycle + 1;
+    if (!partition->place_count)
+        heard = clock_floor(&shared->dram_to_l2, dram_next(partition->dram) + dram_read_cycles(partition->dram)) +
+                shared->dram_extra;
+    return heard < next ? heard : next;
+}

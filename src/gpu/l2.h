@@ -1,0 +1,109 @@
+/*
+ * The L2 slices of one memory controller, with that controller: a partition. Partitions share nothing and are played one after the
+ * other. Time is in L2 cycles.
+ *
+ * A slice serves its requests in the order of their arrival, one tag lookup per cycle, l2_latency after they arrived. One that cannot get
+ * an MSHR, a line or a place in the DRAM queue stops the slice until it can. Waiting for places is first come, first served.
+ *
+ *   data     replies of reads and the data of writes take the slice's data port, l2_bytes_per_cycle; fills have their own port.
+ *   reads    a sector that is absent is fetched; the line's MSHR collects requests until all their sectors are there.
+ *   writes   write-back, write-allocate, never fetch: a sector of which only some bytes were written is kept with its
+ *            bytes' mask. It is dirty, but a read of it misses and fetches; the fill merges.
+ *   atomics  need their sectors like a read, then take the slice's atomic unit for atomic_interval per sector.
+ *   no L2    reads and writes go to DRAM as they are. Atomics read, are performed at the slice, and write; those writes
+ *            may exceed the DRAM queue.
+ *
+ * When several things fall on one cycle: fills, then slices by number, then DRAM commands. What a DRAM command changes is seen by slices
+ * in the next cycle.
+ */
+#ifndef CORUN_GPU_L2_H
+#define CORUN_GPU_L2_H
+
+#include "gpu/address_map.h"
+#include "gpu/cache.h"
+#include "gpu/clock.h"
+#include "gpu/dram.h"
+#include "gpu/interconnect.h"
+#include "gpu/request.h"
+
+/* An atomic that was served: performed in order of (cycle, slice) once all of a step are known. */
+struct served_atomic {
+    uint64_t cycle;
+    uint32_t slice, order, request;
+};
+
+/* What the parts of one memory system have in common. */
+struct memory_shared {
+    struct corun_gpu_config config;
+    struct address_map map;
+    struct clock_ratio core_to_icnt, icnt_to_core, icnt_to_l2, l2_to_icnt, l2_to_dram, dram_to_l2;
+    uint64_t dram_extra; /* dram_latency in L2 cycles */
+    struct request_pool pool;
+    struct network requests, replies;
+    struct corun_counters *counters; /* by kernel slot */
+    uint32_t counter_count;
+    struct served_atomic *atomics;
+    uint32_t atomic_count, atomic_capacity;
+    bool failed; /* the host is out of memory */
+};
+
+enum slice_state {
+    SLICE_READY,      /* serves its head at `next`, or has none */
+    SLICE_WAITS_FILL, /* for a fill to free an MSHR or a line */
+    SLICE_WAITS_PLACE /* for the DRAM queue */
+};
+
+struct l2_mshr {
+    struct request_list waiters;
+    uint32_t line, next_free;
+    uint16_t waiter_count;
+    uint8_t pending; /* sectors on their way */
+};
+
+struct l2_slice {
+    uint64_t next; /* cycle at which it serves its head; UINT64_MAX if it has none or is stopped */
+    uint32_t head; /* request, NO_REQUEST if none has been taken from the network */
+    uint32_t number;
+    uint8_t sub; /* number within the partition */
+    uint8_t state;
+    bool stopped_once; /* this head has been counted as a reservation failure */
+    bool victim_waits;
+    struct cache_victim victim; /* whose write waits for a place */
+    uint64_t tag_free, port_free, atomic_free;
+    struct cache *tags; /* NULL: no L2 */
+    struct l2_mshr *mshrs;
+    uint32_t *line_mshr; /* by line of the cache */
+    uint8_t *partial;    /* by line: dirty sectors of which only some bytes are there */
+    uint32_t first_free_mshr;
+    struct request_list port_replies, atomic_replies; /* each in order of `ready` */
+    uint64_t *served;                                 /* cycles at which the last l2_queue requests were served */
+    uint64_t served_count;
+};
+
+struct partition {
+    struct memory_shared *shared;
+    struct dram *dram;
+    struct l2_slice *slices;
+    uint32_t slice_count;
+    uint8_t place_waiters[16]; /* slices, in the order in which they came */
+    uint8_t place_head, place_count;
+    uint64_t dram_cycle; /* L2 cycle after which the next DRAM command can be issued */
+    uint64_t fill_cycle; /* L2 cycle at which the next fill is at its slice */
+};
+
+/* False when out of memory; partition_free is to be called either way. */
+bool partition_create(struct partition *partition, struct memory_shared *shared, uint32_t controller);
+void partition_free(struct partition *partition);
+/*
+ * Plays it up to, not including, `limit`. Requests whose head arrives before `icnt_limit` have all been sent, and none that is sent later
+ * can be served before `limit`.
+ */
+void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_t limit);
+/* Lower bound for the cycle at which any request that has left the network can be replied to; UINT64_MAX if none. */
+uint64_t partition_next(const struct partition *partition);
+/* The next reply of a slice that is ready before `limit`: NO_REQUEST if there is none. */
+uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit);
+/* When its next reply is ready; UINT64_MAX if there is none. */
+uint64_t l2_slice_reply_ready(const struct l2_slice *slice, const struct request_pool *pool);
+
+#endif

@@ -1,0 +1,321 @@
+/*
+ * Puts interconnect, slices and DRAM together.
+ *
+ * One advance, to core cycle `now`, plays a chain of horizons, each the earliest moment at which a packet that is sent later could
+ * appear there:
+ *     the network's entry      all requests that enter before it have been sent
+ *     heads at the slices      + the shortest way; ejection ports serve arrivals before it
+ *     turns at the tags        + the arrival's rounding + l2_latency; slices and DRAM are played up to it
+ *     entry of replies         replies that are ready before it are in their final order
+ *     heads at the SMs         + the shortest way; arrivals before it go to the rings
+ * What happens between two horizons depends on what was sent, not on where the steps were cut. The last one, in core
+ * cycles, is now + memory_system_quantum or later.
+ */
+#include "gpu/memory_system.h"
+
+#include "base/bits.h"
+#include "gpu/l2.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define NEVER UINT64_MAX
+
+struct memory_system {
+    struct memory_shared shared;
+    struct partition *partitions;
+    struct reply_ring *rings; /* per SM */
+    void (*perform)(void *user, const struct packet *packet);
+    void *user;
+};
+
+/* ---- creation ---- */
+
+/* corun_gpu_config_check says what is wrong in words; here it only must not do harm. */
+static bool is_possible(const struct corun_gpu_config *c)
+{
+    uint32_t slices = c->memory_controllers * c->slices_per_controller;
+    return c->core_clock_khz && c->icnt_clock_khz && c->l2_clock_khz && c->dram_clock_khz && c->sms &&
+           c->sms <= 1u << ARRIVAL_SOURCE_BITS && c->memory_controllers && c->memory_controllers <= 64 &&
+           c->slices_per_controller && c->slices_per_controller <= 16 && c->icnt_flit_bytes && c->icnt_latency &&
+           c->icnt_buffer && is_power_of_two(c->l2_line_bytes) && is_power_of_two(c->l2_sector_bytes) &&
+           c->l2_line_bytes >= 32 && c->l2_sector_bytes <= c->l2_line_bytes &&
+           c->l2_line_bytes / c->l2_sector_bytes <= 8 && c->l2_bytes_per_cycle && c->l2_mshrs && c->l2_mshr_merge &&
+           c->l2_queue && c->l2_bytes % slices == 0 && c->dram_bus_bytes && c->dram_data_rate &&
+           is_power_of_two(c->dram_burst_bytes) && c->dram_queue && c->dram_banks && c->dram_bank_groups &&
+           c->dram_banks % c->dram_bank_groups == 0 && is_power_of_two(c->dram_row_bytes) &&
+           c->dram_row_bytes >= c->l2_line_bytes;
+}
+
+static void create_clocks(struct memory_shared *shared)
+{
+    const struct corun_gpu_config *config = &shared->config;
+    shared->core_to_icnt = clock_ratio(config->core_clock_khz, config->icnt_clock_khz);
+    shared->icnt_to_core = clock_ratio(config->icnt_clock_khz, config->core_clock_khz);
+    shared->icnt_to_l2 = clock_ratio(config->icnt_clock_khz, config->l2_clock_khz);
+    shared->l2_to_icnt = clock_ratio(config->l2_clock_khz, config->icnt_clock_khz);
+    shared->l2_to_dram = clock_ratio(config->l2_clock_khz, config->dram_clock_khz);
+    shared->dram_to_l2 = clock_ratio(config->dram_clock_khz, config->l2_clock_khz);
+    struct clock_ratio core_to_l2 = clock_ratio(config->core_clock_khz, config->l2_clock_khz);
+    shared->dram_extra = clock_ceil(&core_to_l2, config->dram_latency);
+}
+
+struct memory_system *memory_system_create(const struct corun_gpu_config *config,
+                                           void (*perform)(void *user, const struct packet *packet), void *user)
+{
+    if (!is_possible(config))
+        return NULL;
+    struct memory_system *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return NULL;
+    struct memory_shared *shared = &memory->shared;
+    shared->config = *config;
+    memory->perform = perform;
+    memory->user = user;
+    create_clocks(shared);
+    address_map_create(&shared->map, config);
+    memory->partitions = calloc(config->memory_controllers, sizeof *memory->partitions);
+    memory->rings = calloc(config->sms, sizeof *memory->rings);
+    bool complete = memory->partitions && memory->rings && network_create(&shared->requests, config, true) &&
+                    network_create(&shared->replies, config, false);
+    for (uint32_t i = 0; complete && i < config->memory_controllers; i++)
+        complete = partition_create(&memory->partitions[i], shared, i);
+    uint32_t slots = 1;
+    while (slots < config->icnt_buffer)
+        slots *= 2;
+    for (uint32_t i = 0; complete && i < config->sms; i++) {
+        memory->rings[i] = (struct reply_ring){.slots = calloc(slots, sizeof(struct packet)), .mask = slots - 1};
+        complete = memory->rings[i].slots != NULL;
+    }
+    if (!complete) {
+        memory_system_destroy(memory);
+        return NULL;
+    }
+    return memory;
+}
+
+void memory_system_destroy(struct memory_system *memory)
+{
+    if (!memory)
+        return;
+    struct memory_shared *shared = &memory->shared;
+    for (uint32_t i = 0; memory->partitions && i < shared->config.memory_controllers; i++)
+        partition_free(&memory->partitions[i]);
+    for (uint32_t i = 0; memory->rings && i < shared->config.sms; i++)
+        free(memory->rings[i].slots);
+    free(memory->partitions);
+    free(memory->rings);
+    network_free(&shared->requests);
+    network_free(&shared->replies);
+    request_pool_free(&shared->pool);
+    free(shared->counters);
+    free(shared->atomics);
+    free(memory);
+}
+
+uint64_t memory_system_quantum(const struct memory_system *memory)
+{
+    /* Rounding up at each change of clocks only makes ways longer, and horizons are whole core cycles. */
+    const struct memory_shared *shared = &memory->shared;
+    const struct corun_gpu_config *config = &shared->config;
+    unsigned __int128 icnt_cycles = shared->requests.least_latency + shared->replies.least_latency;
+    unsigned __int128 numerator =
+        (icnt_cycles * config->l2_clock_khz + (unsigned __int128)config->l2_latency * config->icnt_clock_khz) *
+        config->core_clock_khz;
+    unsigned __int128 denominator = (unsigned __int128)config->icnt_clock_khz * config->l2_clock_khz;
+    uint64_t quantum = (uint64_t)((numerator + denominator - 1) / denominator);
+    return quantum ? quantum : 1;
+}
+
+struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t sm)
+{
+    return &memory->rings[sm];
+}
+
+struct corun_counters *memory_system_counters(struct memory_system *memory, uint32_t kernel)
+{
+    struct memory_shared *shared = &memory->shared;
+    if (kernel >= shared->counter_count) {
+        uint32_t count = shared->counter_count ? shared->counter_count : 16;
+        while (count <= kernel && count <= UINT32_MAX / 2)
+            count *= 2;
+        if (count <= kernel)
+            return NULL;
+        struct corun_counters *counters = realloc(shared->counters, count * sizeof *counters);
+        if (!counters)
+            return NULL;
+        for (uint32_t i = shared->counter_count; i < count; i++)
+            counters[i] = (struct corun_counters){0};
+        shared->counters = counters;
+        shared->counter_count = count;
+    }
+    return &shared->counters[kernel];
+}
+
+/* ---- requests ---- */
+
+void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count)
+{
+    struct memory_shared *shared = &memory->shared;
+    for (size_t i = 0; i < count; i++) {
+        const struct packet *packet = &packets[i];
+        assert(packet->sm < shared->config.sms && packet->kind < PACKET_KINDS && packet->sectors);
+        uint32_t request = request_pool_take(&shared->pool);
+        if (request == NO_REQUEST ||
+            (packet->kernel >= shared->counter_count && !memory_system_counters(memory, packet->kernel))) {
+            shared->failed = true;
+            return;
+        }
+        struct request *r = &shared->pool.slots[request];
+        uint32_t flits = packet_request_flits(&shared->config, packet);
+        r->packet = *packet;
+        r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
+        uint32_t slice = address_map_slice(&shared->map, packet->address, &r->local);
+        if (!network_inject(&shared->requests, &shared->pool, request, packet->sm, slice,
+                            clock_ceil(&shared->core_to_icnt, packet->cycle)))
+            shared->failed = true;
+    }
+}
+
+/* ---- replies ---- */
+
+static int compare_atomics(const void *left, const void *right)
+{
+    const struct served_atomic *a = left, *b = right;
+    if (a->cycle != b->cycle)
+        return a->cycle < b->cycle ? -1 : 1;
+    if (a->slice != b->slice)
+        return a->slice < b->slice ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static void perform_atomics(struct memory_system *memory)
+{
+    struct memory_shared *shared = &memory->shared;
+    if (!shared->atomic_count)
+        return;
+    qsort(shared->atomics, shared->atomic_count, sizeof *shared->atomics, compare_atomics);
+    for (uint32_t i = 0; i < shared->atomic_count; i++)
+        memory->perform(memory->user, &shared->pool.slots[shared->atomics[i].request].packet);
+    shared->atomic_count = 0;
+}
+
+static void send_replies(struct memory_shared *shared, struct l2_slice *slice, uint64_t limit)
+{
+    for (uint32_t request; (request = l2_slice_take_reply(slice, &shared->pool, limit)) != NO_REQUEST;) {
+        struct request *r = &shared->pool.slots[request];
+        uint32_t flits = packet_reply_flits(&shared->config, &r->packet);
+        uint64_t cycle = clock_ceil(&shared->l2_to_icnt, r->ready);
+        r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
+        r->packet.cycle = clock_ceil(&shared->icnt_to_core, cycle);
+        if (!network_inject(&shared->replies, &shared->pool, request, slice->number, r->packet.sm, cycle))
+            shared->failed = true;
+    }
+}
+
+static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t limit)
+{
+    struct memory_shared *shared = &memory->shared;
+    struct reply_ring *ring = &memory->rings[sm];
+    uint64_t arrival;
+    for (uint32_t request;
+         (request = network_eject(&shared->replies, &shared->pool, sm, limit, &arrival)) != NO_REQUEST;) {
+        struct request *r = &shared->pool.slots[request];
+        uint64_t cycle = clock_ceil(&shared->icnt_to_core, arrival);
+        struct corun_counters *counters = &shared->counters[r->packet.kernel];
+        counters->icnt_replies++;
+        counters->icnt_reply_flits += r->flits;
+        counters->icnt_reply_latency += cycle - r->packet.cycle;
+        r->packet.cycle = cycle;
+        assert(ring->tail - ring->head <= ring->mask);
+        ring->slots[ring->tail++ & ring->mask] = r->packet;
+        request_pool_give(&shared->pool, request);
+    }
+}
+
+bool memory_system_advance(struct memory_system *memory, uint64_t now)
+{
+    struct memory_shared *shared = &memory->shared;
+    const struct corun_gpu_config *config = &shared->config;
+    uint64_t entry = clock_ceil(&shared->core_to_icnt, now);
+    uint64_t heads = entry + shared->requests.least_latency;
+    uint64_t turns = clock_ceil(&shared->icnt_to_l2, heads) + config->l2_latency;
+    uint64_t replies = clock_ceil(&shared->l2_to_icnt, turns);
+    if (shared->failed || !network_route(&shared->requests, &shared->pool, entry))
+        return false;
+    for (uint32_t i = 0; i < config->memory_controllers; i++)
+        partition_advance(&memory->partitions[i], heads, turns);
+    if (shared->failed)
+        return false;
+    perform_atomics(memory);
+    if (!shared->pool.used)
+        return true;
+    for (uint32_t i = 0; i < config->memory_controllers; i++)
+        for (uint32_t s = 0; s < config->slices_per_controller; s++)
+            send_replies(shared, &memory->partitions[i].slices[s], turns);
+    if (shared->failed || !network_route(&shared->replies, &shared->pool, replies))
+        return false;
+    for (uint32_t sm = 0; sm < config->sms; sm++)
+        deliver_replies(memory, sm, replies + shared->replies.least_latency);
+    return true;
+}
+
+/* ---- what lies ahead, and what has been ---- */
+
+static uint64_t reply_at_sm(const struct memory_shared *shared, uint64_t ready)
+{
+    return clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, ready) + shared->replies.least_latency);
+}
+
+uint64_t memory_system_next(const struct memory_system *memory)
+{
+    const struct memory_shared *shared = &memory->shared;
+    const struct corun_gpu_config *config = &shared->config;
+    uint64_t core = NEVER, icnt = NEVER, l2 = NEVER; /* at an SM; a reply's head at an SM; a reply ready */
+    for (uint32_t sm = 0; sm < config->sms; sm++) {
+        const struct reply_ring *ring = &memory->rings[sm];
+        if (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle < core)
+            core = ring->slots[ring->head & ring->mask].cycle;
+        uint64_t arrival = network_next(&shared->replies, sm);
+        icnt = arrival < icnt ? arrival : icnt;
+    }
+    for (uint32_t i = 0; i < config->memory_controllers; i++) {
+        const struct partition *partition = &memory->partitions[i];
+        uint64_t next = partition_next(partition);
+        l2 = next < l2 ? next : l2;
+        for (uint32_t s = 0; s < partition->slice_count; s++) {
+            const struct l2_slice *slice = &partition->slices[s];
+            next = l2_slice_reply_ready(slice, &shared->pool);
+            l2 = next < l2 ? next : l2;
+            next = network_next(&shared->requests, slice->number);
+            if (next != NEVER)
+                next = clock_ceil(&shared->icnt_to_l2, next) + config->l2_latency;
+            l2 = next < l2 ? next : l2;
+        }
+    }
+    if (icnt != NEVER) {
+        uint64_t cycle = clock_ceil(&shared->icnt_to_core, icnt);
+        core = cycle < core ? cycle : core;
+    }
+    if (l2 != NEVER) {
+        uint64_t cycle = reply_at_sm(shared, l2);
+        core = cycle < core ? cycle : core;
+    }
+    return core;
+}
+
+void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result)
+{
+    const struct memory_shared *shared = &memory->shared;
+    const struct corun_gpu_config *config = &shared->config;
+    struct clock_ratio core_to_dram = clock_ratio(config->core_clock_khz, config->dram_clock_khz);
+    uint64_t dram_cycles = clock_floor(&core_to_dram, now);
+    uint64_t icnt_cycles = clock_floor(&shared->core_to_icnt, now);
+    uint64_t request_links, reply_links;
+    *result = (struct corun_memory_result){.dram_cycles = dram_cycles * config->memory_controllers};
+    for (uint32_t i = 0; i < config->memory_controllers; i++)
+        result->dram_busy_cycles += dram_busy(memory->partitions[i].dram, dram_cycles);
+    result->icnt_busy_cycles = network_busy(&shared->requests, icnt_cycles, &request_links) +
+                               network_busy(&shared->replies, icnt_cycles, &reply_links);
+    result->icnt_cycles = icnt_cycles * (request_links + reply_links);
+}

@@ -1,0 +1,110 @@
+#include "gpu/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t request_pool_take(struct request_pool *pool)
+{
+    if (pool->used == pool->capacity) {
+        uint32_t capacity = pool->capacity ? pool->capacity * 2 : 256;
+        struct request *slots = capacity > pool->capacity && capacity < NO_REQUEST
+                                    ? aligned_alloc(64, (size_t)capacity * sizeof *slots)
+                                    : NULL;
+        if (!slots)
+            return NO_REQUEST;
+        if (pool->capacity)
+            memcpy(slots, pool->slots, (size_t)pool->capacity * sizeof *slots);
+        free(pool->slots);
+        pool->slots = slots;
+        for (uint32_t i = pool->capacity; i < capacity; i++)
+            slots[i].next = i + 1;
+        pool->first_free = pool->capacity;
+        pool->capacity = capacity;
+    }
+    uint32_t request = pool->first_free;
+    pool->first_free = pool->slots[request].next;
+    pool->used++;
+    return request;
+}
+
+void request_pool_free(struct request_pool *pool)
+{
+    free(pool->slots);
+    *pool = (struct request_pool){0};
+}
+
+static bool ring_grow(struct arrival_queue *queue)
+{
+    uint32_t capacity = queue->ring_capacity ? queue->ring_capacity * 2 : 16;
+    struct arrival *ring = capacity ? malloc(capacity * sizeof *ring) : NULL;
+    if (!ring)
+        return false;
+    for (uint32_t i = 0; i < queue->count; i++)
+        ring[i] = queue->ring[(queue->head + i) & (queue->ring_capacity - 1)];
+    free(queue->ring);
+    queue->ring = ring;
+    queue->ring_capacity = capacity;
+    queue->head = 0;
+    return true;
+}
+
+static bool heap_push(struct arrival_queue *queue, struct arrival arrival)
+{
+    if (queue->heap_count == queue->heap_capacity) {
+        uint32_t capacity = queue->heap_capacity ? queue->heap_capacity * 2 : 16;
+        struct arrival *heap = capacity ? realloc(queue->heap, capacity * sizeof *heap) : NULL;
+        if (!heap)
+            return false;
+        queue->heap = heap;
+        queue->heap_capacity = capacity;
+    }
+    uint32_t at = queue->heap_count++;
+    for (; at && queue->heap[(at - 1) / 2].key > arrival.key; at = (at - 1) / 2)
+        queue->heap[at] = queue->heap[(at - 1) / 2];
+    queue->heap[at] = arrival;
+    return true;
+}
+
+bool arrival_queue_push(struct arrival_queue *queue, uint64_t time, uint32_t source, uint32_t request)
+{
+    struct arrival arrival = {time << ARRIVAL_SOURCE_BITS | source, request};
+    if (queue->count && arrival.key < queue->last)
+        return heap_push(queue, arrival);
+    if (queue->count == queue->ring_capacity && !ring_grow(queue))
+        return false;
+    queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = arrival;
+    queue->last = arrival.key;
+    return true;
+}
+
+static struct arrival heap_pop(struct arrival_queue *queue)
+{
+    struct arrival *heap = queue->heap, first = heap[0], moved = heap[--queue->heap_count];
+    uint32_t at = 0, count = queue->heap_count;
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].key < heap[child].key)
+            child++;
+        if (heap[child].key >= moved.key)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+    return first;
+}
+
+struct arrival arrival_queue_pop(struct arrival_queue *queue)
+{
+    if (queue->heap_count && (!queue->count || queue->heap[0].key < queue->ring[queue->head].key))
+        return heap_pop(queue);
+    struct arrival first = queue->ring[queue->head];
+    queue->head = (queue->head + 1) & (queue->ring_capacity - 1);
+    queue->count--;
+    return first;
+}
+
+void arrival_queue_free(struct arrival_queue *queue)
+{
+    free(queue->ring);
+    free(queue->heap);
+    *queue = (struct arrival_queue){0};
+}

@@ -1,0 +1,100 @@
+/*
+ * Requests under way: a pool of records of one host cache line each, named by index and linked into lists by it, and the
+ * queue in which they arrive somewhere in order of time.
+ */
+#ifndef CORUN_GPU_REQUEST_H
+#define CORUN_GPU_REQUEST_H
+
+#include "gpu/memory_system.h"
+
+#define NO_REQUEST UINT32_MAX
+
+struct request {
+    struct packet packet;
+    uint64_t local;       /* address within its slice */
+    uint64_t ready;       /* L2 cycle at which its reply can enter the network */
+    uint32_t next;        /* in whatever list it is */
+    uint16_t destination; /* port it is on its way to */
+    uint8_t flits;
+    uint8_t need; /* sectors it waits for */
+};
+_Static_assert(sizeof(struct request) == 64, "one cache line");
+
+struct request_pool {
+    struct request *slots;
+    uint32_t capacity, first_free, used;
+};
+
+/* NO_REQUEST when out of memory. May move the slots: keep indices, not pointers, over a call. */
+uint32_t request_pool_take(struct request_pool *pool);
+void request_pool_free(struct request_pool *pool);
+
+static inline void request_pool_give(struct request_pool *pool, uint32_t request)
+{
+    pool->slots[request].next = pool->first_free;
+    pool->first_free = request;
+    pool->used--;
+}
+
+/* A list of requests, first in first out, through `next`. */
+struct request_list {
+    uint32_t first, last;
+};
+
+static inline void request_list_append(struct request_pool *pool, struct request_list *list, uint32_t request)
+{
+    pool->slots[request].next = NO_REQUEST;
+    if (list->first == NO_REQUEST)
+        list->first = request;
+    else
+        pool->slots[list->last].next = request;
+    list->last = request;
+}
+
+static inline uint32_t request_list_pop(struct request_pool *pool, struct request_list *list)
+{
+    uint32_t request = list->first;
+    list->first = pool->slots[request].next;
+    return request;
+}
+
+/*
+ * Requests by (time, source), smallest first; no two have both in common. Most come in order and go to a ring; those
+ * that a backlog elsewhere made late go to a heap.
+ */
+struct arrival {
+    uint64_t key; /* time << ARRIVAL_SOURCE_BITS | source */
+    uint32_t request;
+};
+#define ARRIVAL_SOURCE_BITS 10
+
+struct arrival_queue {
+    struct arrival *ring, *heap;
+    uint32_t ring_capacity, head, count; /* of the ring; capacity is a power of two */
+    uint32_t heap_capacity, heap_count;
+    uint64_t last; /* key of the ring's last */
+};
+
+/* False when out of memory. */
+bool arrival_queue_push(struct arrival_queue *queue, uint64_t time, uint32_t source, uint32_t request);
+void arrival_queue_free(struct arrival_queue *queue);
+
+static inline bool arrival_queue_empty(const struct arrival_queue *queue)
+{
+    return !(queue->count | queue->heap_count);
+}
+
+/* Time of the first; UINT64_MAX if empty. */
+static inline uint64_t arrival_queue_time(const struct arrival_queue *queue)
+{
+    uint64_t key = UINT64_MAX;
+    if (queue->count)
+        key = queue->ring[queue->head].key;
+    if (queue->heap_count && queue->heap[0].key < key)
+        key = queue->heap[0].key;
+    return key == UINT64_MAX ? UINT64_MAX : key >> ARRIVAL_SOURCE_BITS;
+}
+
+struct arrival arrival_queue_pop(struct arrival_queue *queue); /* must not be empty */
+
+#endif
