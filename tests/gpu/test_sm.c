@@ -1,0 +1,449 @@
+/*
+ * The SM's timing against what the configuration says, with scripted code: latency of dependent chains, throughput of
+ * pipelines, schedulers, barriers, shared memory conflicts, coalescing, caches. Each expectation is a formula over the
+ * configuration; a difference of two lengths takes away what starting and ending cost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "scripted.h"
+
+static struct corun_gpu_config config_of(void)
+{
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    config.sms = 1;
+    config.dram_tREFI = 0;
+    return config;
+}
+
+#define GLOBAL_BASE (UINT64_C(1) << CORUN_APPLICATION_SHIFT)
+
+static uint64_t compute_cycles(const struct corun_gpu_config *config, uint32_t warps, enum corun_unit unit,
+                               enum corun_operation operation, bool dependent, uint32_t count)
+{
+    struct script *script = script_new(1, warps);
+    for (uint32_t i = 0; i < count; i++)
+        script_compute(script, unit, operation, dependent ? 1 : (uint16_t)(2 + i % 32), dependent ? 1 : 40, 42);
+    script_end(script, 0, 1);
+    uint64_t cycles = script_run(config, script, NULL);
+    free(script);
+    return cycles;
+}
+
+/* Cycles per instruction, starting and ending taken away, in hundredths. */
+static uint64_t per_instruction(const struct corun_gpu_config *config, uint32_t warps, enum corun_unit unit,
+                                enum corun_operation operation, bool dependent)
+{
+    return compute_cycles(config, warps, unit, operation, dependent, 400) -
+           compute_cycles(config, warps, unit, operation, dependent, 300);
+}
+
+static void a_dependent_chain_takes_collection_plus_latency(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint32_t collect = config.collect_cycles;
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_INT, CORUN_OPERATION_ADD, true),
+                     100 * (collect + config.int_add_latency));
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP32, CORUN_OPERATION_MAX, true),
+                     100 * (collect + config.fp32_max_latency));
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP64, CORUN_OPERATION_MAD, true),
+                     100 * (collect + config.fp64_mad_latency));
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_SFU, 0, true), 100 * (collect + config.sfu_latency));
+    config.fp32_mad_latency += 7;
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, true),
+                     100 * (collect + config.fp32_mad_latency));
+}
+
+static void independent_instructions_flow_at_the_initiation_interval(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint32_t warps = 32; /* 8 per scheduler: enough to hide every latency here */
+    /* one per scheduler and cycle: 32 warps x 100 instructions over 4 schedulers */
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, false), 100 * warps / 4);
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_SFU, 0, false), 100 * warps / 4 * config.sfu_interval);
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP64, CORUN_OPERATION_MAD, false),
+                     100 * warps * config.fp64_mad_interval / config.fp64_units);
+    config.fp64_units = 4;
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP64, CORUN_OPERATION_MAD, false),
+                     100 * warps / 4 * config.fp64_mad_interval);
+}
+
+static void a_warp_that_takes_four_issue_cycles_quarters_the_rate(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.warp_issue_cycles = 4;
+    assert_int_equal(per_instruction(&config, 32, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, false), 100 * 8 * 4);
+}
+
+static void two_units_are_issued_together(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint64_t cycles[2][2];
+    for (uint32_t width = 1; width <= 2; width++)
+        for (uint32_t length = 0; length < 2; length++) {
+            struct script *script = script_new(1, 32);
+            for (uint32_t i = 0; i < 100 * (length + 1); i++) {
+                script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_ADD, (uint16_t)(2 + i % 16), 40, 41);
+                script_compute(script, CORUN_UNIT_SFU, 0, (uint16_t)(20 + i % 16), 42, 43);
+            }
+            script_end(script, 0, 1);
+            config.issue_width = width;
+            config.sfu_interval = 1;
+            cycles[width - 1][length] = script_run(&config, script, NULL);
+            free(script);
+        }
+    assert_in_range(cycles[0][1] - cycles[0][0], 32 / 4 * 200 - 4, 32 / 4 * 200 + 4);
+    assert_in_range(cycles[1][1] - cycles[1][0], 32 / 4 * 100 - 4, 32 / 4 * 100 + 4);
+}
+
+static void register_banks_serve_one_read_a_cycle(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint64_t cycles[2];
+    for (uint32_t length = 0; length < 2; length++) {
+        struct script *script = script_new(1, 32);
+        for (uint32_t i = 0; i < 100 * (length + 1); i++) /* 40 and 44 share a bank of the scheduler's four */
+            script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_ADD, (uint16_t)(2 + i % 16), 40, 44);
+        script_end(script, 0, 1);
+        cycles[length] = script_run(&config, script, NULL);
+        free(script);
+    }
+    uint64_t taken = cycles[1] - cycles[0];
+    assert_in_range(taken, 32 / 4 * 100 * 3 / 2, 32 / 4 * 100 * 2);
+}
+
+static uint64_t shared_cycles(struct corun_gpu_config *config, uint32_t warps, uint64_t stride, bool dependent,
+                              uint32_t count, uint64_t *conflicts)
+{
+    struct script *script = script_new(1, warps);
+    struct corun_counters counters;
+    for (uint32_t i = 0; i < count; i++)
+        script_memory(script, CORUN_LOAD, CORUN_SPACE_SHARED, dependent ? 1 : (uint16_t)(2 + i % 32),
+                      dependent ? 1 : 40, 0, stride);
+    script_end(script, 0, 1);
+    uint64_t cycles = script_run(config, script, &counters);
+    *conflicts = counters.shared_conflict_cycles;
+    free(script);
+    return cycles;
+}
+
+static void shared_memory_conflicts_cost_their_degree(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    static const struct {
+        uint64_t stride;
+        uint32_t degree;
+    } rows[] = {{4, 1}, {0, 1}, {8, 2}, {16, 4}, {32, 8}, {64, 16}, {128, 32}, {12, 1}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t conflicts, more;
+        uint64_t shorter = shared_cycles(&config, 8, rows[i].stride, false, 100, &conflicts);
+        uint64_t longer = shared_cycles(&config, 8, rows[i].stride, false, 200, &more);
+        assert_int_equal(longer - shorter, 100 * 8 * rows[i].degree);
+        assert_int_equal(conflicts, 100 * 8 * (rows[i].degree - 1));
+    }
+    uint64_t unused;
+    assert_int_equal(shared_cycles(&config, 1, 4, true, 200, &unused) -
+                         shared_cycles(&config, 1, 4, true, 100, &unused),
+                     100 * (config.collect_cycles + config.shared_latency));
+}
+
+static uint64_t global_cycles(struct corun_gpu_config *config, uint64_t lane_stride, bool dependent, uint32_t turns,
+                              struct corun_counters *counters)
+{
+    struct script *script = script_new(1, 1);
+    script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, dependent ? 1 : 2, dependent ? 1 : 40, GLOBAL_BASE,
+                  lane_stride);
+    script_end(script, 0, turns);
+    uint64_t cycles = script_run(config, script, counters);
+    free(script);
+    return cycles;
+}
+
+static void an_l1_hit_takes_its_latency(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct corun_counters counters;
+    /* the loop's branch goes on while the load is under way */
+    uint64_t taken = global_cycles(&config, 4, true, 300, &counters) - global_cycles(&config, 4, true, 200, NULL);
+    assert_int_equal(taken, 100 * (config.collect_cycles + config.l1_latency));
+    assert_int_equal(counters.l1_accesses, 300);
+    assert_int_equal(counters.l1_misses, 1);
+    assert_int_equal(counters.l1_hits, 299);
+}
+
+static void transactions_follow_the_stride(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    static const struct {
+        uint64_t stride;
+        uint32_t transactions, sectors;
+    } rows[] = {{4, 1, 4}, {0, 1, 1}, {8, 2, 8}, {16, 4, 16}, {32, 8, 32}, {128, 32, 32}, {256, 32, 32}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct corun_counters counters;
+        global_cycles(&config, rows[i].stride, true, 1, &counters);
+        assert_int_equal(counters.global_transactions, rows[i].transactions);
+        assert_int_equal(counters.global_sectors, rows[i].sectors);
+        assert_int_equal(counters.icnt_requests, rows[i].transactions);
+        assert_int_equal(counters.dram_read_bytes, rows[i].sectors * 32);
+    }
+    config.access_lanes = 16; /* half warps: two segments instead of one */
+    config.l1_caches_global = 0;
+    struct corun_counters counters;
+    global_cycles(&config, 4, true, 1, &counters);
+    assert_int_equal(counters.global_transactions, 2);
+    assert_int_equal(counters.l1_accesses, 0);
+}
+
+static void a_barrier_costs_its_cycles_after_the_last_arrival(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint64_t cycles[2];
+    for (uint32_t length = 0; length < 2; length++) {
+        struct script *script = script_new(1, 4);
+        for (uint32_t i = 0; i < 100 * (length + 1); i++)
+            script_control(script, CORUN_BARRIER);
+        script_end(script, 0, 1);
+        cycles[length] = script_run(&config, script, NULL);
+        free(script);
+    }
+    assert_int_equal(cycles[1] - cycles[0], 100 * config.barrier_cycles);
+}
+
+static void occupancy_is_limited_by_each_resource(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct script *script = script_new(64, 4);
+    const char *limit;
+    script->grid.registers_per_thread = 32;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 16);
+    script->grid.registers_per_thread = 64;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 8);
+    assert_string_equal(limit, "registers");
+    script->grid.registers_per_thread = 16;
+    script->grid.tb_shared_bytes = 40000;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 2);
+    assert_string_equal(limit, "shared memory");
+    script->grid.tb_shared_bytes = 0;
+    script->grid.tb_warps = 1;
+    script->grid.tb_threads = 32;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 32);
+    assert_string_equal(limit, "thread blocks");
+    script->grid.tb_warps = 64;
+    script->grid.tb_threads = 2048;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 0);
+    assert_string_equal(limit, "threads");
+    free(script);
+}
+
+static void every_scheduler_cycle_has_one_cause(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct script *script = script_new(12, 4);
+    struct corun_counters c;
+    script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, 1, 40, GLOBAL_BASE, 64);
+    script->turn_stride[0] = 4096;
+    script->warp_stride[0] = 1 << 16;
+    script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, 2, 1, 1);
+    script_compute(script, CORUN_UNIT_SFU, 0, 3, 2, 2);
+    script_memory(script, CORUN_STORE, CORUN_SPACE_GLOBAL, 3, 40, GLOBAL_BASE + (1 << 24), 4);
+    script_control(script, CORUN_BARRIER);
+    script_end(script, 0, 20);
+    uint64_t cycles = script_run(&config, script, &c);
+    uint64_t causes = c.issue_cycles + c.stall_fetch + c.stall_control + c.stall_data + c.stall_memory_data +
+                      c.stall_pipeline + c.stall_memory + c.stall_barrier + c.stall_fence + c.stall_quota +
+                      c.stall_other;
+    assert_in_range(causes, 4 * (cycles - config.dispatch_latency - 600), 4 * (cycles + 2));
+    assert_int_equal(c.warp_instructions, 12 * 4 * (6 * 20 + 1));
+    assert_int_equal(c.tbs_completed, 12);
+    assert_int_equal(c.stores, 12 * 4 * 20);
+    assert_true(c.stall_memory_data > c.stall_data);
+    free(script);
+}
+
+static void mshrs_bound_what_is_under_way(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint64_t cycles[2];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct script *script = script_new(1, 32);
+        for (uint32_t i = 0; i < 8; i++) {
+            uint32_t at =
+                script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, (uint16_t)(2 + i), 40, GLOBAL_BASE + i * 128, 4);
+            script->warp_stride[at] = 8 * 128;
+            script->turn_stride[at] = 1 << 18;
+        }
+        script_end(script, 0, 20);
+        config.l1_mshrs = pass ? 8 : 256;
+        struct corun_counters counters;
+        cycles[pass] = script_run(&config, script, &counters);
+        assert_int_equal(counters.l1_misses, 20 * 8 * 32);
+        free(script);
+    }
+    /* Little: with 8 MSHRs at most 8 lines come back per round trip, which takes more than the fixed latencies */
+    uint64_t round_trip = 2 * config.icnt_latency + config.l2_latency + config.dram_latency;
+    assert_true(cycles[1] >= 20 * 8 * 32 / 8 * round_trip);
+    assert_true(cycles[0] * 4 < cycles[1]);
+}
+
+static void atomics_are_performed_once_per_lane(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 2;
+    struct script *script = script_new(4, 4);
+    script_memory(script, CORUN_ATOMIC, CORUN_SPACE_GLOBAL, 1, 40, GLOBAL_BASE, 0);
+    script_memory(script, CORUN_ATOMIC | CORUN_REDUCTION, CORUN_SPACE_GLOBAL, 3, 40, GLOBAL_BASE, 256);
+    script_end(script, 0, 10);
+    struct corun_counters counters;
+    script_run(&config, script, &counters);
+    assert_int_equal(script->performed, 4 * 4 * 10 * 2 * 32);
+    assert_int_equal(script->completed, 4 * 4 * 10 * 2);
+    assert_int_equal(counters.atomics, 4 * 4 * 10 * 2);
+    free(script);
+}
+
+static void threads_change_no_digit(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 5;
+    uint64_t reference = 0;
+    struct corun_counters first;
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        struct script *script = script_new(40, 6);
+        uint32_t at = script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, 1, 40, GLOBAL_BASE, 36);
+        script->warp_stride[at] = 5 << 12;
+        script->turn_stride[at] = 1 << 12;
+        script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, 2, 1, 1);
+        script_memory(script, CORUN_STORE, CORUN_SPACE_GLOBAL, 2, 40, GLOBAL_BASE + (1 << 24), 8);
+        script_end(script, 0, 15);
+        struct corun_gpu *gpu;
+        uint32_t index;
+        assert_int_equal(corun_gpu_create(&config, NULL, &gpu), CORUN_OK);
+        struct corun_application_description description = {.name = "script", .grid = script_next, .user = script};
+        assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
+        struct corun_limits limits = {.runs = 2, .threads = threads};
+        assert_int_equal(corun_gpu_run(gpu, &limits, NULL), CORUN_OK);
+        struct corun_kernel_result kernel;
+        corun_gpu_kernel(gpu, 0, 0, &kernel);
+        if (threads == 1) {
+            reference = corun_gpu_cycles(gpu);
+            first = kernel.counters;
+        }
+        assert_int_equal(corun_gpu_cycles(gpu), reference);
+        assert_memory_equal(&kernel.counters, &first, sizeof first);
+        assert_int_equal(kernel.launches, 2);
+        corun_gpu_destroy(gpu);
+        free(script);
+    }
+}
+
+struct order {
+    uint32_t warps[4096];
+    uint32_t count;
+};
+
+static void note_warp(void *user, const struct corun_trace_event *event)
+{
+    struct order *order = user;
+    if (order->count < 4096)
+        order->warps[order->count++] = event->warp;
+}
+
+static void issue_order(struct corun_gpu_config *config, struct order *order)
+{
+    struct script *script = script_new(1, 4);
+    config->schedulers_per_sm = 1;
+    config->issue_width = 1;
+    config->int_units = config->fp32_units = 1;
+    for (uint32_t i = 0; i < 10; i++)
+        script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, (uint16_t)(1 + i), 40, 41);
+    script_end(script, 0, 1);
+    struct corun_gpu *gpu;
+    uint32_t index;
+    assert_int_equal(corun_gpu_create(config, NULL, &gpu), CORUN_OK);
+    struct corun_application_description description = {.name = "script", .grid = script_next, .user = script};
+    assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
+    corun_gpu_trace(gpu, 0, UINT64_MAX, note_warp, order);
+    struct corun_limits limits = {.runs = 1};
+    assert_int_equal(corun_gpu_run(gpu, &limits, NULL), CORUN_OK);
+    corun_gpu_destroy(gpu);
+    free(script);
+}
+
+static void greedy_stays_and_round_robin_turns(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct order greedy = {.count = 0}, turning = {.count = 0};
+    config.scheduler = CORUN_SCHEDULER_GTO;
+    issue_order(&config, &greedy);
+    config.scheduler = CORUN_SCHEDULER_LRR;
+    issue_order(&config, &turning);
+    assert_int_equal(greedy.count, 44);
+    assert_int_equal(turning.count, 44);
+    for (uint32_t i = 0; i < 44; i++) {
+        assert_int_equal(greedy.warps[i], i / 11);
+        assert_int_equal(turning.warps[i], i % 4);
+    }
+}
+
+static void instruction_cache_misses_are_counted_and_cost(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct corun_counters fits, exceeds;
+    uint64_t cycles[2];
+    config.icache_perfect = 0;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        uint32_t length = pass ? 2048 : 512; /* 8 bytes each: 16 KB and 4 KB in a cache of 8 KB */
+        struct script *script = script_new(1, 1);
+        for (uint32_t i = 0; i < length; i++)
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, (uint16_t)(1 + i % 32), 40, 41);
+        script_end(script, 0, 20);
+        cycles[pass] = script_run(&config, script, pass ? &exceeds : &fits);
+        free(script);
+    }
+    assert_int_equal(fits.icache_misses, 512 / 16 + 1);
+    assert_true(exceeds.icache_misses >= 19 * 2048 / 16); /* LRU over a cyclic sweep that does not fit: never a hit */
+    assert_true(cycles[1] > cycles[0] * 4 * 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dependent_chain_takes_collection_plus_latency),
+        cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
+        cmocka_unit_test(a_warp_that_takes_four_issue_cycles_quarters_the_rate),
+        cmocka_unit_test(two_units_are_issued_together),
+        cmocka_unit_test(register_banks_serve_one_read_a_cycle),
+        cmocka_unit_test(shared_memory_conflicts_cost_their_degree),
+        cmocka_unit_test(an_l1_hit_takes_its_latency),
+        cmocka_unit_test(transactions_follow_the_stride),
+        cmocka_unit_test(a_barrier_costs_its_cycles_after_the_last_arrival),
+        cmocka_unit_test(occupancy_is_limited_by_each_resource),
+        cmocka_unit_test(every_scheduler_cycle_has_one_cause),
+        cmocka_unit_test(mshrs_bound_what_is_under_way),
+        cmocka_unit_test(atomics_are_performed_once_per_lane),
+        cmocka_unit_test(threads_change_no_digit),
+        cmocka_unit_test(greedy_stays_and_round_robin_turns),
+        cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
