@@ -1,0 +1,314 @@
+#include "workload/instance.h"
+
+#include "workload/element.h"
+#include "workload/initial_data.h"
+
+#include <stdlib.h>
+
+/* Repeated launches mostly alternate between two sets of arguments; beyond the last few, another grid costs little. */
+#define RECENT_GRIDS 4u
+
+struct made_grid {
+    uint32_t launch; /* launch_description.index */
+    uint32_t grid[3], block[3], shared_bytes;
+    uint8_t *parameters;
+    size_t parameter_bytes;
+};
+
+struct grid_maker {
+    struct corun_instance *instance;
+    struct corun_diagnostics *list;
+    VECTOR(struct made_grid) made;
+};
+
+static enum corun_status out_of_memory(const struct corun_workload *workload, struct corun_diagnostics *list)
+{
+    return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for workload '%s'",
+                        workload->description->name);
+}
+
+/* The parameter block of a launch; to be freed. */
+static uint8_t *build_parameters(const struct corun_instance *instance, const struct planned_operation *operation,
+                                 const struct corun_kernel_info *info)
+{
+    uint8_t *block = calloc(1, info->parameter_bytes ? info->parameter_bytes : 1);
+    for (uint32_t i = 0; block && i < info->parameter_count; i++) {
+        uint64_t bits = operation->arguments[i].bits;
+        if (operation->launch->arguments.data[i].is_buffer)
+            bits += instance->addresses[operation->arguments[i].buffer];
+        memcpy(block + info->parameters[i].offset_bytes, &bits, info->parameters[i].bytes);
+    }
+    return block;
+}
+
+static bool same_grid(const struct made_grid *left, const struct made_grid *right)
+{
+    return left->launch == right->launch && memcmp(left->grid, right->grid, sizeof left->grid) == 0 &&
+           memcmp(left->block, right->block, sizeof left->block) == 0 && left->shared_bytes == right->shared_bytes &&
+           left->parameter_bytes == right->parameter_bytes &&
+           memcmp(left->parameters, right->parameters, left->parameter_bytes) == 0;
+}
+
+/* Finds or makes the grid of a launch; *index is its place in instance->grids. */
+static enum corun_status make_grid(struct grid_maker *maker, const struct planned_operation *operation, uint32_t *index)
+{
+    struct corun_instance *instance = maker->instance;
+    const struct corun_kernel *kernel = instance->workload->kernels[operation->launch->index];
+    struct corun_kernel_info info;
+    corun_kernel_describe(kernel, &info);
+    struct made_grid made = {
+        .launch = operation->launch->index,
+        .shared_bytes = operation->shared_bytes,
+        .parameters = build_parameters(instance, operation, &info),
+        .parameter_bytes = info.parameter_bytes,
+    };
+    memcpy(made.grid, operation->grid, sizeof made.grid);
+    memcpy(made.block, operation->block, sizeof made.block);
+    if (!made.parameters)
+        return out_of_memory(instance->workload, maker->list);
+    size_t oldest = maker->made.count > RECENT_GRIDS ? maker->made.count - RECENT_GRIDS : 0;
+    for (size_t i = maker->made.count; i-- > oldest;) {
+        if (same_grid(&maker->made.data[i], &made)) {
+            free(made.parameters);
+            *index = (uint32_t)i;
+            return CORUN_OK;
+        }
+    }
+    *index = (uint32_t)maker->made.count;
+    if (!vector_push(&maker->made, made)) {
+        free(made.parameters);
+        return out_of_memory(instance->workload, maker->list);
+    }
+    struct corun_launch_description launch = {
+        .kernel = kernel,
+        .grid = {made.grid[0], made.grid[1], made.grid[2]},
+        .block = {made.block[0], made.block[1], made.block[2]},
+        .dynamic_shared_bytes = made.shared_bytes,
+        .parameters = made.parameters,
+        .parameter_bytes = made.parameter_bytes,
+    };
+    enum corun_status status = corun_launch_create(instance->program, &launch, maker->list, &instance->grids[*index]);
+    if (status)
+        return corun_report(maker->list, status, operation->launch->place, "kernel '%s' cannot be launched like this",
+                            info.name);
+    instance->distinct = *index + 1;
+    return CORUN_OK;
+}
+
+static enum corun_status make_grids(struct corun_instance *instance, struct corun_diagnostics *list)
+{
+    const struct plan *plan = instance->workload->plan;
+    instance->grids = calloc(plan->grid_count, sizeof(*instance->grids));
+    instance->grid_of = calloc(plan->grid_count, sizeof(*instance->grid_of));
+    instance->operation_of = calloc(plan->grid_count, sizeof(*instance->operation_of));
+    if (!instance->grids || !instance->grid_of || !instance->operation_of)
+        return out_of_memory(instance->workload, list);
+    struct grid_maker maker = {.instance = instance, .list = list};
+    enum corun_status status = CORUN_OK;
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < plan->operations.count && !status; i++) {
+        if (plan->operations.data[i].launch->kind != LAUNCH_KERNEL)
+            continue;
+        instance->operation_of[index] = i;
+        status = make_grid(&maker, &plan->operations.data[i], &instance->grid_of[index]);
+        index++;
+    }
+    for (size_t i = 0; i < maker.made.count; i++)
+        free(maker.made.data[i].parameters);
+    vector_free(&maker.made);
+    return status;
+}
+
+static enum corun_status place_buffers(struct corun_instance *instance, struct corun_diagnostics *list)
+{
+    const struct description *description = instance->workload->description;
+    for (size_t i = 0; i < description->buffers.count; i++) {
+        const struct buffer_description *buffer = &description->buffers.data[i];
+        uint64_t bytes = instance->workload->plan->buffers[i].bytes;
+        if (!buffer->symbol.text) {
+            if (corun_memory_allocate(instance->memory, bytes, &instance->addresses[i]) != CORUN_OK)
+                return corun_report(list, CORUN_MEMORY, buffer->place, "out of memory for buffer '%s' of %llu bytes",
+                                    buffer->name, (unsigned long long)bytes);
+            continue;
+        }
+        uint64_t variable_bytes = 0;
+        instance->addresses[i] = corun_program_variable(instance->program, buffer->symbol.text, &variable_bytes);
+        if (!instance->addresses[i])
+            return corun_report(list, CORUN_NOT_FOUND, buffer->symbol.place, "there is no variable '%.80s' in %s",
+                                buffer->symbol.text, instance->workload->ptx_path);
+        if (bytes > variable_bytes)
+            return corun_report(list, CORUN_ARGUMENT, buffer->place,
+                                "buffer '%s' has %llu bytes, but variable '%s' has only %llu", buffer->name,
+                                (unsigned long long)bytes, buffer->symbol.text, (unsigned long long)variable_bytes);
+    }
+    return CORUN_OK;
+}
+
+static enum corun_status set_initial_data(struct corun_instance *instance, struct corun_diagnostics *list)
+{
+    const struct description *description = instance->workload->description;
+    const struct plan *plan = instance->workload->plan;
+    struct corun_problem_buffer buffers[DESCRIPTION_MAX_BUFFERS];
+    for (size_t i = 0; i < description->buffers.count; i++) {
+        buffers[i] = (struct corun_problem_buffer){
+            .name = description->buffers.data[i].name,
+            .element = description->buffers.data[i].element,
+            .count = plan->buffers[i].count,
+            .data = corun_memory_pointer(instance->memory, instance->addresses[i], plan->buffers[i].bytes),
+        };
+        if (!buffers[i].data)
+            return corun_report(list, CORUN_FAULT, description->buffers.data[i].place,
+                                "buffer '%s' is not in device memory", buffers[i].name);
+    }
+    struct corun_problem problem = {
+        .seed = instance->seed,
+        .buffers = buffers,
+        .buffer_count = description->buffers.count,
+        .parameters = plan->parameters.data,
+        .parameter_count = plan->parameters.count,
+    };
+    return initial_data_fill(instance->workload, &problem, list);
+}
+
+static enum corun_status create(struct corun_instance *instance, uint32_t application, struct corun_diagnostics *list)
+{
+    instance->memory = corun_memory_create(application);
+    if (!instance->memory)
+        return out_of_memory(instance->workload, list);
+    enum corun_status status =
+        corun_program_create(instance->workload->module, instance->memory, list, &instance->program);
+    if (!status)
+        status = place_buffers(instance, list);
+    if (!status)
+        status = set_initial_data(instance, list);
+    if (!status)
+        status = make_grids(instance, list);
+    return status;
+}
+
+enum corun_status corun_instance_create(const struct corun_workload *workload, uint32_t application, uint64_t seed,
+                                        struct corun_diagnostics *list, struct corun_instance **result)
+{
+    *result = NULL;
+    struct corun_instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
+        return out_of_memory(workload, list);
+    instance->workload = workload;
+    instance->seed = seed;
+    enum corun_status status = create(instance, application, list);
+    if (status)
+        corun_instance_destroy(instance);
+    else
+        *result = instance;
+    return status;
+}
+
+void corun_instance_destroy(struct corun_instance *instance)
+{
+    if (!instance)
+        return;
+    for (size_t i = 0; i < instance->distinct; i++)
+        corun_launch_destroy(instance->grids[i]);
+    free(instance->grids);
+    free(instance->grid_of);
+    free(instance->operation_of);
+    if (instance->program)
+        corun_program_destroy(instance->program);
+    if (instance->memory)
+        corun_memory_destroy(instance->memory);
+    free(instance);
+}
+
+static void copy(struct corun_instance *instance, const struct planned_operation *operation)
+{
+    const struct plan *plan = instance->workload->plan;
+    uint8_t *from = corun_memory_pointer(instance->memory, instance->addresses[operation->from],
+                                         plan->buffers[operation->from].bytes);
+    uint8_t *to =
+        corun_memory_pointer(instance->memory, instance->addresses[operation->to], plan->buffers[operation->to].bytes);
+    memmove(to + operation->to_offset, from + operation->from_offset, operation->copy_bytes);
+}
+
+/* Performs the copies that stand between launch `index` - 1 and launch `index`. */
+static void copy_before(struct corun_instance *instance, uint32_t index)
+{
+    const struct plan *plan = instance->workload->plan;
+    uint32_t first = index ? instance->operation_of[index - 1] + 1 : 0;
+    uint32_t end = index < plan->grid_count ? instance->operation_of[index] : (uint32_t)plan->operations.count;
+    for (uint32_t i = first; i < end; i++)
+        copy(instance, &plan->operations.data[i]);
+}
+
+const struct corun_grid *corun_instance_grid(void *user, uint32_t index)
+{
+    struct corun_instance *instance = user;
+    uint32_t count = instance->workload->plan->grid_count;
+    if (index > count)
+        return NULL;
+    copy_before(instance, index);
+    return index < count ? instance->grids[instance->grid_of[index]] : NULL;
+}
+
+enum corun_status corun_instance_restart(void *user)
+{
+    struct corun_instance *instance = user;
+    corun_program_reset(instance->program);
+    return set_initial_data(instance, NULL);
+}
+
+void corun_instance_fill(struct corun_instance *instance, struct corun_application_description *description)
+{
+    description->name = instance->workload->description->name;
+    description->grid = corun_instance_grid;
+    description->restart = corun_instance_restart;
+    description->user = instance;
+}
+
+uint32_t corun_instance_grid_count(const struct corun_instance *instance)
+{
+    return instance->workload->plan->grid_count;
+}
+
+enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t watchdog, struct corun_diagnostics *list,
+                                     void (*print)(void *user, const char *text, size_t bytes), void *user,
+                                     struct corun_functional_result *result)
+{
+    struct corun_functional_result sum = {0};
+    enum corun_status status = corun_instance_restart(instance);
+    for (uint32_t i = 0; i < instance->workload->plan->grid_count && !status; i++) {
+        copy_before(instance, i);
+        struct corun_functional_result part = {0};
+        status = corun_run_functional(instance->grids[instance->grid_of[i]], watchdog, list, print, user, &part);
+        sum.warp_instructions += part.warp_instructions;
+        sum.thread_instructions += part.thread_instructions;
+    }
+    if (!status)
+        copy_before(instance, instance->workload->plan->grid_count);
+    if (result)
+        *result = sum;
+    return status;
+}
+
+size_t corun_instance_buffer_count(const struct corun_instance *instance)
+{
+    return instance->workload->description->buffers.count;
+}
+
+void corun_instance_buffer_at(const struct corun_instance *instance, size_t index, struct corun_buffer_info *info)
+{
+    const struct buffer_description *buffer = &instance->workload->description->buffers.data[index];
+    const struct plan *plan = instance->workload->plan;
+    *info = (struct corun_buffer_info){
+        .name = buffer->name,
+        .element = buffer->element,
+        .count = plan->buffers[index].count,
+        .bytes = plan->buffers[index].bytes,
+        .address = instance->addresses[plan->final_storage[index]],
+        .is_output = buffer->is_output,
+    };
+}
+
+struct corun_memory *corun_instance_memory(struct corun_instance *instance)
+{
+    return instance->memory;
+}

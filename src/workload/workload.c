@@ -1,0 +1,278 @@
+#include "workload/workload.h"
+
+#include "workload/element.h"
+#include "workload/references.h"
+#include "workload/text_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PTX_MAX_BYTES (UINT64_C(1) << 30)
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static bool is_path(const char *text)
+{
+    return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml");
+}
+
+/* NAME[@SIZE] or PATH[@SIZE] → path of the description and the size (NULL if none); both are to be freed. */
+static enum corun_status resolve(const char *specification, const char *data_directory, struct corun_diagnostics *list,
+                                 char **path, char **size)
+{
+    *path = *size = NULL;
+    char *name = strdup(specification);
+    if (!name)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    char *at = strrchr(name, '@');
+    if (at && !strchr(at, '/') && !(is_path(name) && access(name, F_OK) == 0)) {
+        *at = 0;
+        *size = strdup(at + 1);
+    }
+    if (is_path(name)) {
+        *path = name;
+        return CORUN_OK;
+    }
+    enum corun_status status = CORUN_OK;
+    if (!*name || name[0] == '.')
+        status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "'%s' names no workload", specification);
+    else if (!data_directory)
+        status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no data directory to find workload '%s' in", name);
+    else if (asprintf(path, "%s/kernels/%s/%s.yaml", data_directory, name, name) < 0)
+        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    if (!status && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s' in %s/kernels", name,
+                              data_directory);
+    free(name);
+    return status;
+}
+
+static const struct corun_reference *find_reference(const char *name)
+{
+    for (size_t i = 0; corun_references[i]; i++) {
+        if (strcmp(corun_references[i]->name, name) == 0)
+            return corun_references[i];
+    }
+    return NULL;
+}
+
+/* The reference and every generator that the description names must exist. */
+static enum corun_status find_references(struct corun_workload *workload, struct corun_diagnostics *list)
+{
+    const struct description *description = workload->description;
+    if (description->reference.text) {
+        workload->reference = find_reference(description->reference.text);
+        if (!workload->reference)
+            return corun_report(list, CORUN_SYNTAX, description->reference.place,
+                                "there is no reference '%.80s' in this build", description->reference.text);
+    }
+    for (size_t i = 0; i < description->buffers.count; i++) {
+        const struct buffer_description *buffer = &description->buffers.data[i];
+        if (buffer->kind != INITIAL_GENERATOR)
+            continue;
+        const struct corun_generator *generator = workload->reference ? workload->reference->generators : NULL;
+        while (generator && generator->name && strcmp(generator->name, buffer->generator.text) != 0)
+            generator++;
+        if (!generator || !generator->name)
+            return corun_report(
+                list, CORUN_SYNTAX, buffer->generator.place, "there is no generator '%.80s'%s", buffer->generator.text,
+                workload->reference ? " in the reference" : ": generators belong to a reference, and none is named");
+    }
+    return CORUN_OK;
+}
+
+static enum corun_status load_module(struct corun_workload *workload, struct corun_diagnostics *list)
+{
+    const struct description *description = workload->description;
+    const char *slash = strrchr(description->path, '/');
+    int folder = slash && description->ptx.text[0] != '/' ? (int)(slash - description->path) + 1 : 0;
+    if (asprintf(&workload->ptx_path, "%.*s%s", folder, description->path, description->ptx.text) < 0) {
+        workload->ptx_path = NULL;
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    }
+    enum corun_status status =
+        text_file_read(workload->ptx_path, PTX_MAX_BYTES, list, &workload->ptx, &workload->ptx_bytes);
+    if (status == CORUN_NOT_FOUND)
+        return corun_report(list, status, description->ptx.place, "its PTX file is missing");
+    if (status)
+        return status;
+    return corun_module_load(workload->ptx_path, workload->ptx, workload->ptx_bytes, list, &workload->module);
+}
+
+static enum corun_status check_argument(const struct argument_description *argument,
+                                        const struct corun_parameter *parameter, struct corun_diagnostics *list)
+{
+    uint32_t bytes = argument->is_buffer ? 8 : element_row(argument->element)->bytes;
+    const char *word = argument->is_buffer ? "a buffer" : element_row(argument->element)->word;
+    bool is_float = !argument->is_buffer && element_row(argument->element)->is_float;
+    bool fits = parameter->bytes == bytes;
+    if (parameter->type[0] == 'f' ? !is_float : parameter->type[0] != 'b' && is_float)
+        fits = false;
+    if (fits)
+        return CORUN_OK;
+    return corun_report(list, CORUN_ARGUMENT, argument->place, "%s does not fit parameter '%s' (%s, %u bytes)", word,
+                        parameter->name, parameter->type, parameter->bytes);
+}
+
+static enum corun_status check_kernel(struct corun_workload *workload, const struct launch_description *launch,
+                                      struct corun_diagnostics *list)
+{
+    const struct corun_kernel *kernel = corun_module_kernel(workload->module, launch->kernel.text);
+    if (!kernel)
+        return corun_report(list, CORUN_NOT_FOUND, launch->kernel.place, "there is no kernel '%.80s' in %s",
+                            launch->kernel.text, workload->ptx_path);
+    workload->kernels[launch->index] = kernel;
+    struct corun_kernel_info info;
+    corun_kernel_describe(kernel, &info);
+    if (info.parameter_count != launch->arguments.count)
+        return corun_report(list, CORUN_ARGUMENT, launch->place, "kernel '%s' takes %u arguments, but %zu are given",
+                            info.name, info.parameter_count, launch->arguments.count);
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < launch->arguments.count && !status; i++)
+        status = check_argument(&launch->arguments.data[i], &info.parameters[i], list);
+    return status;
+}
+
+static enum corun_status check_launches(struct corun_workload *workload, const struct launch_description *launches,
+                                        size_t count, struct corun_diagnostics *list)
+{
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (launches[i].kind == LAUNCH_KERNEL)
+            status = check_kernel(workload, &launches[i], list);
+        else if (launches[i].kind == LAUNCH_GROUP)
+            status = check_launches(workload, launches[i].launches.data, launches[i].launches.count, list);
+    }
+    return status;
+}
+
+static enum corun_status load(struct corun_workload *workload, const char *path, const char *size,
+                              struct corun_diagnostics *list)
+{
+    enum corun_status status =
+        text_file_read(path, DESCRIPTION_MAX_BYTES, list, &workload->text, &workload->text_bytes);
+    if (!status)
+        status = description_parse(path, workload->text, workload->text_bytes, list, &workload->description);
+    if (!status)
+        status = plan_create(workload->description, size, list, &workload->plan);
+    if (!status)
+        status = find_references(workload, list);
+    if (!status)
+        status = load_module(workload, list);
+    if (status)
+        return status;
+    workload->kernels = calloc(workload->description->kernel_launches, sizeof(*workload->kernels));
+    if (!workload->kernels)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    return check_launches(workload, workload->description->launches.data, workload->description->launches.count, list);
+}
+
+enum corun_status corun_workload_load(const char *specification, const char *data_directory,
+                                      struct corun_diagnostics *list, struct corun_workload **result)
+{
+    *result = NULL;
+    char *path, *size;
+    enum corun_status status = resolve(specification, data_directory, list, &path, &size);
+    struct corun_workload *workload = NULL;
+    if (!status) {
+        workload = calloc(1, sizeof *workload);
+        status = workload ? load(workload, path, size, list)
+                          : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    }
+    free(path);
+    free(size);
+    if (status)
+        corun_workload_destroy(workload);
+    else
+        *result = workload;
+    return status;
+}
+
+void corun_workload_destroy(struct corun_workload *workload)
+{
+    if (!workload)
+        return;
+    if (workload->module)
+        corun_module_destroy(workload->module);
+    plan_destroy(workload->plan);
+    description_destroy(workload->description);
+    free(workload->kernels);
+    free(workload->ptx);
+    free(workload->ptx_path);
+    free(workload->text);
+    free(workload);
+}
+
+void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info)
+{
+    const struct description *description = workload->description;
+    *info = (struct corun_workload_info){
+        .name = description->name,
+        .summary = description->summary,
+        .character = description->character,
+        .path = description->path,
+        .sizes = description->size_names,
+        .size_count = description->sizes.count,
+        .size = workload->plan->size->name,
+        .has_reference = workload->reference && workload->reference->compute,
+    };
+}
+
+const struct corun_module *corun_workload_module(const struct corun_workload *workload)
+{
+    return workload->module;
+}
+
+const char *corun_workload_ptx_path(const struct corun_workload *workload)
+{
+    return workload->ptx_path;
+}
+
+enum corun_status corun_workload_content(const struct corun_workload *workload, uint64_t seed, void **content,
+                                         size_t *bytes)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    if (!stream)
+        return CORUN_MEMORY;
+    fprintf(stream, "corun workload %u\nseed %llu\nsize %s\ndescription %zu\n", CORUN_WORKLOAD_VERSION,
+            (unsigned long long)seed, workload->plan->size->name, workload->text_bytes);
+    fwrite(workload->text, 1, workload->text_bytes, stream);
+    fprintf(stream, "\nptx %zu\n", workload->ptx_bytes);
+    fwrite(workload->ptx, 1, workload->ptx_bytes, stream);
+    bool failed = ferror(stream);
+    if (fclose(stream) != 0 || failed) {
+        free(text);
+        return CORUN_MEMORY;
+    }
+    *content = text;
+    *bytes = length;
+    return CORUN_OK;
+}
+
+size_t corun_workload_launch_count(const struct corun_workload *workload)
+{
+    return workload->description->kernel_launches;
+}
+
+void corun_workload_launch_at(const struct corun_workload *workload, size_t index, struct corun_workload_launch *launch)
+{
+    *launch = (struct corun_workload_launch){.kernel = workload->kernels[index]};
+    for (size_t i = 0; i < workload->plan->operations.count; i++) {
+        const struct planned_operation *operation = &workload->plan->operations.data[i];
+        if (operation->launch->kind != LAUNCH_KERNEL || operation->launch->index != index)
+            continue;
+        if (launch->launches++ == 0) {
+            launch->grid = (struct corun_dim3){operation->grid[0], operation->grid[1], operation->grid[2]};
+            launch->block = (struct corun_dim3){operation->block[0], operation->block[1], operation->block[2]};
+            launch->dynamic_shared_bytes = operation->shared_bytes;
+        }
+    }
+}
