@@ -1,0 +1,630 @@
+/* Which suffixes, operands and types fit together (PTX ISA, "Instruction Set" and "Operand Type Checking"). */
+#include "ptx/parser.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool wrong(struct parser *parser, struct ptx_place place, const char *mnemonic, const char *problem)
+{
+    parser_error(parser, CORUN_SYNTAX, place, "'%s' %s", mnemonic, problem);
+    return false;
+}
+
+static bool has_rounding_to_integer(const struct ptx_instruction *instruction)
+{
+    return instruction->rounding >= PTX_ROUNDING_RNI && instruction->rounding <= PTX_ROUNDING_RPI;
+}
+
+/* Fields without which an operation says nothing. */
+static const char *missing_suffix(const struct ptx_instruction *instruction)
+{
+    bool is_float = ptx_type_is_float(instruction->types[0]);
+    switch (instruction->opcode) {
+    case PTX_OP_MUL:
+    case PTX_OP_MAD:
+    case PTX_OP_MADC:
+    case PTX_OP_MUL24:
+    case PTX_OP_MAD24:
+    case PTX_OP_DP2A:
+        return is_float || instruction->half ? NULL : "needs .lo, .hi or .wide";
+    case PTX_OP_FMA:
+        return instruction->rounding ? NULL : "needs a rounding such as .rn";
+    case PTX_OP_SQRT:
+    case PTX_OP_RCP:
+        return instruction->rounding || instruction->precision ? NULL : "needs .approx or a rounding such as .rn";
+    case PTX_OP_RSQRT:
+    case PTX_OP_SIN:
+    case PTX_OP_COS:
+    case PTX_OP_LG2:
+    case PTX_OP_EX2:
+    case PTX_OP_TANH:
+        return instruction->precision == PTX_PRECISION_APPROX ? NULL : "needs .approx";
+    case PTX_OP_SETP:
+    case PTX_OP_SET:
+        return instruction->comparison ? NULL : "needs a comparison such as .lt";
+    case PTX_OP_TESTP:
+        return instruction->test ? NULL : "needs a test such as .finite";
+    case PTX_OP_SHF:
+        return instruction->direction && instruction->shift ? NULL : "needs .l or .r and .wrap or .clamp";
+    case PTX_OP_BMSK:
+    case PTX_OP_SZEXT:
+        return instruction->shift ? NULL : "needs .wrap or .clamp";
+    case PTX_OP_SHFL:
+        return instruction->shuffle ? NULL : "needs .up, .down, .bfly or .idx";
+    case PTX_OP_VOTE:
+        return instruction->vote ? NULL : "needs .all, .any, .uni or .ballot";
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        return instruction->atomic ? NULL : "needs an operation such as .add";
+    case PTX_OP_CVTA:
+    case PTX_OP_ISSPACEP:
+        return instruction->space ? NULL : "needs a space such as .global";
+    case PTX_OP_MEMBAR:
+        return instruction->scope ? NULL : "needs .cta, .gl or .sys";
+    case PTX_OP_PREFETCH:
+    case PTX_OP_PREFETCHU:
+        return instruction->level ? NULL : "needs .L1 or .L2";
+    default:
+        return NULL;
+    }
+}
+
+static const char *wrong_comparison(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[instruction->opcode == PTX_OP_SET];
+    uint8_t comparison = instruction->comparison;
+    bool unsigned_words = comparison >= PTX_COMPARISON_LO && comparison <= PTX_COMPARISON_HS;
+    bool float_words = comparison >= PTX_COMPARISON_EQU;
+    if (ptx_type_is_float(type))
+        return unsigned_words ? "compares floats with a comparison of unsigned integers" : NULL;
+    if (float_words)
+        return "compares integers with a comparison of floats";
+    if (ptx_types[type].kind == PTX_KIND_BITS && comparison > PTX_COMPARISON_NE)
+        return "compares untyped bits with more than .eq and .ne";
+    if (ptx_type_is_signed(type) && unsigned_words)
+        return "compares signed integers with a comparison of unsigned integers";
+    return NULL;
+}
+
+static const char *wrong_atomic(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[0];
+    bool is_float = ptx_type_is_float(type);
+    switch (instruction->atomic) {
+    case PTX_ATOMIC_ADD:
+        return ptx_types[type].kind == PTX_KIND_BITS || type == PTX_TYPE_S64 ? "does not add this type" : NULL;
+    case PTX_ATOMIC_MIN:
+    case PTX_ATOMIC_MAX:
+        return is_float || ptx_types[type].kind == PTX_KIND_BITS ? "does not order this type" : NULL;
+    case PTX_ATOMIC_INC:
+    case PTX_ATOMIC_DEC:
+        return type == PTX_TYPE_U32 ? NULL : "takes type .u32 only";
+    case PTX_ATOMIC_CAS:
+    case PTX_ATOMIC_EXCH:
+        if (instruction->opcode == PTX_OP_RED)
+            return "has no result, which is all that .exch and .cas are for";
+        return is_float || ptx_type_is_signed(type) ? "takes untyped bits only" : NULL;
+    default:
+        return is_float ? "is a logic operation and takes no floats" : NULL;
+    }
+}
+
+static const char *wrong_conversion(const struct ptx_instruction *instruction)
+{
+    enum ptx_type to = instruction->types[0], from = instruction->types[1];
+    bool to_float = ptx_type_is_float(to), from_float = ptx_type_is_float(from);
+    bool narrower = ptx_types[to].bits < ptx_types[from].bits;
+    if (instruction->rounding == PTX_ROUNDING_RNA)
+        return "has a rounding of other types";
+    if (!to_float && from_float && !has_rounding_to_integer(instruction))
+        return "needs a rounding to an integer such as .rzi";
+    if (to_float && !from_float && (!instruction->rounding || has_rounding_to_integer(instruction)))
+        return "needs a rounding such as .rn";
+    if (to_float && from_float && narrower && (!instruction->rounding || has_rounding_to_integer(instruction)))
+        return "needs a rounding such as .rn";
+    if (to_float && from_float && !narrower && instruction->rounding && !has_rounding_to_integer(instruction))
+        return "has a rounding where nothing is rounded";
+    if (to_float && from_float && to != from && has_rounding_to_integer(instruction))
+        return "rounds to an integer within one type only";
+    if (!to_float && !from_float && instruction->rounding)
+        return "has a rounding where nothing is rounded";
+    if (instruction->ftz && to != PTX_TYPE_F32 && from != PTX_TYPE_F32)
+        return "has .ftz without type .f32";
+    return NULL;
+}
+
+static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[0];
+    bool is_float = ptx_type_is_float(type);
+    uint16_t opcode = instruction->opcode;
+    if (instruction->opcode == PTX_OP_SET)
+        type = instruction->types[1];
+    if (opcode == PTX_OP_SLCT)
+        type = instruction->types[1];
+    bool flushes_double = type == PTX_TYPE_F64 && instruction->precision == PTX_PRECISION_APPROX &&
+                          (opcode == PTX_OP_RCP || opcode == PTX_OP_RSQRT);
+    if (instruction->ftz && type != PTX_TYPE_F32 && !flushes_double)
+        return "has .ftz without type .f32";
+    if (instruction->rounding > PTX_ROUNDING_RP)
+        return "has a rounding of conversions";
+    if (!is_float && (instruction->rounding || instruction->precision))
+        return "has a rounding on integers";
+    if (is_float && instruction->half)
+        return "has .lo, .hi or .wide on floats";
+    if (instruction->half == PTX_HALF_WIDE &&
+        (ptx_types[type].bits == 64 || opcode == PTX_OP_MADC || opcode == PTX_OP_MUL24 || opcode == PTX_OP_MAD24 ||
+         opcode == PTX_OP_DP2A))
+        return "cannot be .wide";
+    if (instruction->carry &&
+        (is_float || ptx_types[type].bits < 32 || instruction->sat || instruction->half == PTX_HALF_WIDE))
+        return "cannot have .cc";
+    if (instruction->sat && type == PTX_TYPE_F64)
+        return "has .sat on type .f64";
+    bool adds = opcode == PTX_OP_ADD || opcode == PTX_OP_SUB;
+    if (instruction->sat && !is_float && !(type == PTX_TYPE_S32 && (adds || instruction->half == PTX_HALF_HI)))
+        return "cannot have .sat";
+    if (opcode == PTX_OP_DIV && is_float && !instruction->rounding && !instruction->precision)
+        return "needs .approx, .full or a rounding such as .rn";
+    if (type == PTX_TYPE_F64 && instruction->precision && !flushes_double)
+        return "has .approx or .full on type .f64";
+    if (flushes_double && !instruction->ftz && opcode == PTX_OP_RCP)
+        return "needs .ftz on type .f64";
+    if (instruction->precision && instruction->rounding)
+        return "has both a precision and a rounding";
+    if (instruction->nan && type != PTX_TYPE_F32)
+        return "has .NaN without type .f32";
+    return NULL;
+}
+
+static const char *wrong_memory(const struct ptx_instruction *instruction)
+{
+    uint8_t space = instruction->space;
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+        if (instruction->noncoherent && space != PTX_SPACE_GLOBAL)
+            return "has .nc outside .global";
+        return NULL;
+    case PTX_OP_LDU:
+        return space && space != PTX_SPACE_GLOBAL ? "loads from .global only" : NULL;
+    case PTX_OP_ST:
+        return space == PTX_SPACE_CONST ? "cannot store to .const" : NULL;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_SHARED ? "works on .global and .shared only"
+                                                                               : NULL;
+    case PTX_OP_VOTE:
+        return (instruction->vote == PTX_VOTE_BALLOT) != (instruction->types[0] == PTX_TYPE_B32)
+                   ? "needs type .b32 with .ballot, else .pred"
+                   : NULL;
+    case PTX_OP_PREFETCH:
+        return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_LOCAL ? "works on .global and .local only"
+                                                                              : NULL;
+    default:
+        return NULL;
+    }
+}
+
+bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,
+                    struct ptx_place place)
+{
+    const char *problem = missing_suffix(instruction);
+    if (!problem && instruction->comparison)
+        problem = wrong_comparison(instruction);
+    if (!problem && instruction->atomic)
+        problem = wrong_atomic(instruction);
+    if (!problem)
+        problem = instruction->opcode == PTX_OP_CVT ? wrong_conversion(instruction) : wrong_arithmetic(instruction);
+    if (!problem)
+        problem = wrong_memory(instruction);
+    return !problem || wrong(parser, place, mnemonic, problem);
+}
+
+/* What one operand may be. */
+struct expectation {
+    enum ptx_type type;
+    uint32_t bits; /* of the register; the type's unless .wide */
+    bool at_least; /* the register may be wider (ld, st, cvt) */
+    bool is_destination;
+};
+
+static bool bits_fit(const struct expectation *expected, uint32_t bits)
+{
+    return expected->at_least ? bits >= expected->bits : bits == expected->bits;
+}
+
+static bool register_fits(const struct expectation *expected, enum ptx_type type)
+{
+    enum ptx_type_kind kind = ptx_types[type].kind;
+    if (expected->type == PTX_TYPE_PRED || type == PTX_TYPE_PRED)
+        return expected->type == type;
+    if (!bits_fit(expected, ptx_types[type].bits))
+        return false;
+    switch (ptx_types[expected->type].kind) {
+    case PTX_KIND_BITS:
+        return (kind != PTX_KIND_FLOAT && kind != PTX_KIND_PACKED) || ptx_types[type].bits == expected->bits;
+    case PTX_KIND_FLOAT:
+        return kind == PTX_KIND_BITS || type == expected->type;
+    default:
+        return kind == PTX_KIND_BITS || kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_SIGNED;
+    }
+}
+
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void convert_float(struct ptx_operand *operand, enum ptx_type type)
+{
+    if (type == PTX_TYPE_F32 && operand->kind == PTX_OPERAND_F64) {
+        float value = (float)double_of(operand->bits);
+        operand->bits = 0;
+        memcpy(&operand->bits, &value, sizeof value);
+        operand->kind = PTX_OPERAND_F32;
+    } else if (type == PTX_TYPE_F64 && operand->kind == PTX_OPERAND_F32) {
+        float single;
+        memcpy(&single, &operand->bits, sizeof single);
+        double value = (double)single;
+        memcpy(&operand->bits, &value, sizeof value);
+        operand->kind = PTX_OPERAND_F64;
+    }
+}
+
+static bool immediate_fits(const struct expectation *expected, struct ptx_operand *operand)
+{
+    if (expected->is_destination)
+        return false;
+    bool is_float = operand->kind != PTX_OPERAND_INTEGER;
+    switch (ptx_types[expected->type].kind) {
+    case PTX_KIND_FLOAT:
+        if (is_float)
+            convert_float(operand, expected->type);
+        return is_float;
+    case PTX_KIND_BITS:
+        return !is_float || ptx_types[expected->type].bits == (operand->kind == PTX_OPERAND_F32 ? 32 : 64);
+    default:
+        return !is_float;
+    }
+}
+
+static bool special_fits(const struct expectation *expected, uint32_t special)
+{
+    uint32_t bits = ptx_types[ptx_special_registers[special].type].bits;
+    if (ptx_type_is_float(expected->type) || expected->type == PTX_TYPE_PRED)
+        return false;
+    return expected->bits == bits || (bits == 32 && expected->bits == 16) || special == PTX_SPECIAL_GRIDID;
+}
+
+static bool address_fits(const struct parser *parser, const struct expectation *expected)
+{
+    enum ptx_type_kind kind = ptx_types[expected->type].kind;
+    return !expected->is_destination && kind != PTX_KIND_FLOAT && kind != PTX_KIND_PREDICATE &&
+           (expected->bits == parser->module->address_bits || expected->bits == 32);
+}
+
+static const char *describe(const struct expectation *expected, char text[96])
+{
+    if (expected->type == PTX_TYPE_PRED)
+        snprintf(text, 96, "a predicate%s", expected->is_destination ? " register" : "");
+    else
+        snprintf(text, 96, "a %sregister of %s%u bits for .%s%s",
+                 ptx_type_is_float(expected->type) ? "floating point " : "", expected->at_least ? "at least " : "",
+                 expected->bits, ptx_types[expected->type].word, expected->is_destination ? "" : " or a constant");
+    return text;
+}
+
+static const char *describe_found(const struct parser *parser, const struct parsed_operand *operand, char text[96])
+{
+    if (operand->operand.kind == PTX_OPERAND_REGISTER)
+        snprintf(text, 96, "%s of type .%s", operand->text,
+                 ptx_types[parser->registers.data[operand->operand.index].type].word);
+    else if (operand->operand.kind == PTX_OPERAND_SPECIAL)
+        snprintf(text, 96, "'%s'", ptx_special_registers[operand->operand.index].text);
+    else
+        snprintf(text, 96, "%s", operand->text);
+    return text;
+}
+
+static bool mismatch(struct parser *parser, const struct parsed_operand *operand, const char *wanted)
+{
+    char found[96];
+    parser_error(parser, CORUN_SYNTAX, operand->place, "expected %s, found %s", wanted,
+                 describe_found(parser, operand, found));
+    return false;
+}
+
+/* A register or constant; `address` also lets variables and functions through, `special` special registers. */
+static bool value_fits(struct parser *parser, const struct expectation *expected, struct ptx_operand *operand,
+                       bool address, bool special)
+{
+    switch (operand->kind) {
+    case PTX_OPERAND_REGISTER:
+        return register_fits(expected, parser->registers.data[operand->index].type) &&
+               (!operand->negated || (expected->type == PTX_TYPE_PRED && !expected->is_destination));
+    case PTX_OPERAND_DISCARD:
+        return expected->is_destination;
+    case PTX_OPERAND_INTEGER:
+    case PTX_OPERAND_F32:
+    case PTX_OPERAND_F64:
+        return immediate_fits(expected, operand);
+    case PTX_OPERAND_SPECIAL:
+        return special && special_fits(expected, operand->index);
+    case PTX_OPERAND_VARIABLE:
+    case PTX_OPERAND_FUNCTION:
+        return address && address_fits(parser, expected);
+    default:
+        return false;
+    }
+}
+
+static bool check_value(struct parser *parser, const struct expectation *expected, struct parsed_operand *operand,
+                        bool address, bool special)
+{
+    char text[96];
+    return value_fits(parser, expected, &operand->operand, address, special) ||
+           mismatch(parser, operand, describe(expected, text));
+}
+
+/* {a, b}: every element fits */
+static bool check_elements(struct parser *parser, const struct expectation *expected, struct parsed_operand *operand)
+{
+    struct ptx_operand elements[MAX_VECTOR];
+    uint32_t count = operand->operand.element_count;
+    memcpy(elements, operand->operand.elements, count * sizeof *elements);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[96], message[160];
+        if (!value_fits(parser, expected, &elements[i], false, false)) {
+            snprintf(message, sizeof message, "elements that are %s", describe(expected, text));
+            return mismatch(parser, operand, message);
+        }
+    }
+    operand->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
+    return true;
+}
+
+/* The loaded or stored value: a vector if and only if the instruction says so. */
+static bool check_data(struct parser *parser, const struct ptx_instruction *instruction,
+                       const struct expectation *expected, struct parsed_operand *operand)
+{
+    uint32_t count = instruction->vector == PTX_VECTOR_V2 ? 2 : instruction->vector == PTX_VECTOR_V4 ? 4 : 1;
+    bool is_vector = operand->operand.kind == PTX_OPERAND_VECTOR;
+    if (is_vector ? operand->operand.element_count != count : count > 1) {
+        char text[64];
+        if (count > 1)
+            snprintf(text, sizeof text, "a vector of %u elements", count);
+        else
+            snprintf(text, sizeof text, "one register instead of a vector");
+        return mismatch(parser, operand, text);
+    }
+    return is_vector ? check_elements(parser, expected, operand) : check_value(parser, expected, operand, false, false);
+}
+
+static bool space_of_variable_fits(const struct ptx_instruction *instruction, const struct ptx_variable *variable)
+{
+    return !instruction->space || instruction->space == variable->space ||
+           (instruction->space == PTX_SPACE_CONST && variable->space == PTX_SPACE_CONST);
+}
+
+static bool check_address(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operand)
+{
+    const struct ptx_variable *variable = operand->operand.variable;
+    char text[96];
+    switch (operand->operand.kind) {
+    case PTX_OPERAND_ADDRESS: {
+        enum ptx_type type = parser->registers.data[operand->operand.index].type;
+        enum ptx_type_kind kind = ptx_types[type].kind;
+        if ((ptx_types[type].bits == 32 || ptx_types[type].bits == 64) && kind != PTX_KIND_FLOAT &&
+            kind != PTX_KIND_PACKED)
+            return true;
+        return mismatch(parser, operand, "an address in an integer register of 32 or 64 bits");
+    }
+    case PTX_OPERAND_ADDRESS_VARIABLE:
+        if (!space_of_variable_fits(instruction, variable)) {
+            snprintf(text, sizeof text, "an address in .%s, not that of '%.30s' in .%s",
+                     ptx_suffixes[instruction->space].word, variable->name, ptx_suffixes[variable->space].word);
+            return mismatch(parser, operand, text);
+        }
+        if (instruction->opcode != PTX_OP_PREFETCHU)
+            instruction->space = variable->space;
+        if (instruction->opcode == PTX_OP_ST &&
+            (variable->space == PTX_SPACE_CONST ||
+             (variable->declared == PTX_DECLARED_PARAMETER && parser->function->is_entry)))
+            return mismatch(parser, operand, "an address that can be stored to");
+        return true;
+    case PTX_OPERAND_ADDRESS_ABSOLUTE:
+        return true;
+    default:
+        return mismatch(parser, operand, "an address in brackets");
+    }
+}
+
+/* mov moves words, addresses, special registers, and packs or unpacks vectors. */
+static bool check_mov(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operand,
+                      bool is_destination)
+{
+    enum ptx_type type = instruction->types[0];
+    struct expectation expected = {type, ptx_types[type].bits, false, is_destination};
+    if (operand->operand.kind != PTX_OPERAND_VECTOR)
+        return check_value(parser, &expected, operand, !is_destination, !is_destination);
+    uint32_t count = operand->operand.element_count;
+    if (ptx_types[type].kind != PTX_KIND_BITS || (count != 2 && count != 4) || expected.bits / count < 8)
+        return mismatch(parser, operand, "a vector of 2 or 4 elements that fill an untyped register");
+    expected.bits /= count;
+    expected.type = expected.bits == 32 ? PTX_TYPE_B32 : expected.bits == 16 ? PTX_TYPE_B16 : PTX_TYPE_B8;
+    return check_elements(parser, &expected, operand);
+}
+
+static bool check_converted(struct parser *parser, enum ptx_type type, struct parsed_operand *operand,
+                            bool is_destination)
+{
+    struct expectation expected = {type, ptx_types[type].bits, true, is_destination};
+    if (ptx_type_is_float(type))
+        expected.at_least = false;
+    return check_value(parser, &expected, operand, false, !is_destination);
+}
+
+static bool check_operand(struct parser *parser, struct ptx_instruction *instruction, char letter,
+                          struct parsed_operand *operand)
+{
+    enum ptx_type first = instruction->types[0];
+    uint32_t wide = instruction->half == PTX_HALF_WIDE ? 2 : 1;
+    struct expectation expected = {first, ptx_types[first].bits, false, false};
+    switch (letter) {
+    case 'd':
+        expected.is_destination = true;
+        break;
+    case 'D':
+        expected.is_destination = true;
+        expected.bits *= wide;
+        break;
+    case 'A':
+        expected.bits *= wide;
+        break;
+    case 'a':
+        break;
+    case 'b':
+        expected.type = instruction->types[1];
+        expected.bits = ptx_types[expected.type].bits;
+        break;
+    case 'w':
+        expected = (struct expectation){PTX_TYPE_U32, 32, false, true};
+        break;
+    case 'u':
+        expected = (struct expectation){PTX_TYPE_U32, 32, false, false};
+        break;
+    case 'p':
+        expected = (struct expectation){PTX_TYPE_PRED, 1, false, false};
+        break;
+    case 'q':
+        expected = (struct expectation){PTX_TYPE_PRED, 1, false, true};
+        break;
+    case 'n':
+        return operand->operand.kind == PTX_OPERAND_INTEGER || mismatch(parser, operand, "an integer constant");
+    case 'l':
+    case 's':
+        expected.at_least = true;
+        expected.is_destination = letter == 'l';
+        return check_data(parser, instruction, &expected, operand);
+    case 'm':
+        return check_address(parser, instruction, operand);
+    case 'V':
+        if (first == PTX_TYPE_NONE) /* isspacep */
+            expected = (struct expectation){parser->module->address_bits == 64 ? PTX_TYPE_U64 : PTX_TYPE_U32,
+                                            parser->module->address_bits, false, false};
+        return check_value(parser, &expected, operand, true, false);
+    case 'o':
+    case 'O':
+        return check_mov(parser, instruction, operand, letter == 'o');
+    case 'c':
+        return check_converted(parser, first, operand, true);
+    case 'C':
+        return check_converted(parser, instruction->types[1], operand, false);
+    default: /* 'L' */
+        return operand->operand.kind == PTX_OPERAND_LABEL || mismatch(parser, operand, "a label");
+    }
+    return check_value(parser, &expected, operand, false, false);
+}
+
+/* Fewest and most operands of this instruction: the optional ones depend on its suffixes. */
+static void count_operands(const struct ptx_instruction *instruction, uint32_t *fewest, uint32_t *most)
+{
+    *fewest = *most = 0;
+    bool optional = false;
+    for (const char *letter = ptx_opcodes[instruction->opcode].operands; *letter; letter++) {
+        if (*letter == '?')
+            optional = true;
+        else if (*letter != '|')
+            *most += 1, *fewest += !optional;
+    }
+    bool all = true;
+    switch (instruction->opcode) {
+    case PTX_OP_SET:
+    case PTX_OP_SETP:
+        all = instruction->boolean;
+        break;
+    case PTX_OP_ATOM:
+        all = instruction->atomic == PTX_ATOMIC_CAS;
+        break;
+    case PTX_OP_SHFL:
+    case PTX_OP_VOTE:
+        all = instruction->sync;
+        break;
+    default:
+        return;
+    }
+    if (all)
+        *fewest = *most;
+    else
+        *most = *fewest;
+}
+
+static bool check_last(struct parser *parser, const struct ptx_instruction *instruction,
+                       const struct parsed_operand *operands, uint32_t count)
+{
+    if (instruction->opcode == PTX_OP_LOP3 && operands[4].operand.bits > 255)
+        return mismatch(parser, &operands[4], "a truth table from 0 to 255");
+    bool barrier = instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
+                   instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE;
+    if (barrier && operands[0].operand.kind == PTX_OPERAND_INTEGER && operands[0].operand.bits > 15)
+        return mismatch(parser, &operands[0], "a barrier from 0 to 15");
+    if (instruction->opcode == PTX_OP_MOV && operands[0].operand.kind == PTX_OPERAND_VECTOR &&
+        operands[1].operand.kind == PTX_OPERAND_VECTOR)
+        return mismatch(parser, &operands[1], "one register for a vector");
+    (void)count;
+    return true;
+}
+
+bool check_operands(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
+                    uint32_t count, const char *mnemonic)
+{
+    uint32_t fewest, most;
+    count_operands(instruction, &fewest, &most);
+    if (count < fewest || count > most) {
+        char range[32];
+        if (fewest == most)
+            snprintf(range, sizeof range, "%u", fewest);
+        else
+            snprintf(range, sizeof range, "%u to %u", fewest, most);
+        struct ptx_place place = instruction->guard == PTX_NONE ? instruction->place : parser->token.place;
+        parser_error(parser, CORUN_SYNTAX, place, "'%s' takes %s operand%s, found %u", mnemonic, range,
+                     most == 1 ? "" : "s", count);
+        return false;
+    }
+    const char *letter = ptx_opcodes[instruction->opcode].operands;
+    for (uint32_t i = 0; i < count; letter++) {
+        if (*letter == '|' || *letter == '?')
+            continue;
+        if (!check_operand(parser, instruction, *letter, &operands[i]))
+            return false;
+        i++;
+    }
+    return check_last(parser, instruction, operands, count);
+}
+
+bool check_argument(struct parser *parser, const struct ptx_variable *formal, struct parsed_operand *actual,
+                    bool is_result)
+{
+    char wanted[96];
+    struct ptx_operand *operand = &actual->operand;
+    snprintf(wanted, sizeof wanted, "a .param variable of %llu bytes or a value of type .%s",
+             (unsigned long long)formal->bytes, ptx_types[formal->type].word);
+    if (operand->kind == PTX_OPERAND_VARIABLE) {
+        const struct ptx_variable *variable = operand->variable;
+        if (variable->space == PTX_SPACE_PARAM && !operand->offset && formal->space == PTX_SPACE_PARAM &&
+            (variable->bytes == formal->bytes || formal->incomplete) && variable->declared != PTX_DECLARED_RETURN)
+            return true;
+        snprintf(actual->text, sizeof actual->text, "'%.24s' (.%s, %llu bytes)", variable->name,
+                 variable->space ? ptx_suffixes[variable->space].word : "reg", (unsigned long long)variable->bytes);
+        return mismatch(parser, actual, wanted);
+    }
+    struct expectation expected = {formal->type, ptx_types[formal->type].bits, false, is_result};
+    if (!actual->text[0])
+        snprintf(actual->text, sizeof actual->text, "another operand");
+    if (formal->is_array || formal->vector > 1 || operand->negated ||
+        !value_fits(parser, &expected, operand, false, false))
+        return mismatch(parser, actual, wanted);
+    return true;
+}

@@ -1,0 +1,390 @@
+/* One instruction: guard, operation, suffixes, operands. What fits together is decided in check.c. */
+#include "ptx/parser.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LONGEST_MNEMONIC 120u
+
+struct mnemonic {
+    struct token words[MAX_SUFFIXES + 1]; /* the first word, then the suffixes */
+    uint32_t count;
+    char text[LONGEST_MNEMONIC + 1]; /* as written, possibly shortened */
+};
+
+static bool read_mnemonic(struct parser *parser, const struct token *word, struct mnemonic *mnemonic)
+{
+    mnemonic->words[0] = *word;
+    mnemonic->count = 1;
+    size_t used = (size_t)snprintf(mnemonic->text, sizeof mnemonic->text, "%.40s", word->name->text);
+    while (parser->token.kind == TOKEN_DOT) {
+        if (mnemonic->count > MAX_SUFFIXES)
+            return parser_expected(parser, "operands");
+        mnemonic->words[mnemonic->count++] = parser->token;
+        if (used < LONGEST_MNEMONIC)
+            used += (size_t)snprintf(mnemonic->text + used, sizeof mnemonic->text - used, ".%.40s",
+                                     parser->token.name->text);
+        parser_next(parser);
+    }
+    return true;
+}
+
+/* The longest operation whose words the mnemonic starts with; *used is the number of those words. */
+static enum ptx_opcode find_opcode(struct parser *parser, const struct mnemonic *mnemonic, uint32_t *used)
+{
+    const struct name *first = mnemonic->words[0].name;
+    *used = 1;
+    if (first->starts_longer_opcode) {
+        for (uint32_t count = mnemonic->count < 3 ? mnemonic->count : 3; count > 1; count--) {
+            char text[64];
+            size_t length =
+                (size_t)snprintf(text, sizeof text, "%.20s.%.20s%s%.20s", first->text, mnemonic->words[1].name->text,
+                                 count > 2 ? "." : "", count > 2 ? mnemonic->words[2].name->text : "");
+            const struct name *name = name_find(&parser->names, text, length);
+            if (name && name->opcode) {
+                *used = count;
+                return (enum ptx_opcode)name->opcode;
+            }
+        }
+    }
+    return (enum ptx_opcode)first->opcode;
+}
+
+static bool not_supported(struct parser *parser, const struct mnemonic *mnemonic)
+{
+    parser_error(parser, CORUN_UNSUPPORTED, mnemonic->words[0].place, "not supported: %s", mnemonic->text);
+    return false;
+}
+
+static bool set_type(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction,
+                     const struct token *word)
+{
+    const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
+    uint32_t limit = (row->types != 0) + (row->second_types != 0);
+    uint32_t allowed = instruction->type_count ? row->second_types : row->types;
+    enum ptx_type type = (enum ptx_type)word->name->type;
+    if (instruction->type_count < limit && (allowed >> type & 1)) {
+        instruction->types[instruction->type_count++] = (uint8_t)type;
+        return true;
+    }
+    if (type >= PTX_TYPE_F16) /* from here on the types that PTX has and we have not */
+        return not_supported(parser, mnemonic);
+    parser_error(parser, CORUN_SYNTAX, word->place,
+                 instruction->type_count < limit ? "'%s' does not take type .%s" : "'%s' has too many types (.%s)",
+                 row->word, ptx_types[type].word);
+    return false;
+}
+
+static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction,
+                       const struct token *word)
+{
+    const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
+    const struct name *name = word->name->stands_for ? word->name->stands_for : word->name;
+    bool twice = false;
+    for (size_t i = 0; i < NAME_SUFFIXES && name->suffixes[i]; i++) {
+        uint8_t field = ptx_suffixes[name->suffixes[i]].field;
+        if (!(row->fields >> field & 1))
+            continue;
+        if (!instruction->fields[field]) {
+            instruction->fields[field] = name->suffixes[i];
+            return true;
+        }
+        twice = true;
+    }
+    if (name->type)
+        return set_type(parser, mnemonic, instruction, word);
+    if (name->unsupported)
+        return not_supported(parser, mnemonic);
+    parser_error(parser, CORUN_SYNTAX, word->place,
+                 twice ? "'.%.40s' is one suffix too many for '%s'" : "'.%.40s' is not a suffix of '%s'", name->text,
+                 row->word);
+    return false;
+}
+
+static bool set_suffixes(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction)
+{
+    uint32_t used;
+    instruction->opcode = (uint16_t)find_opcode(parser, mnemonic, &used);
+    const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
+    if (instruction->opcode == PTX_OP_NONE) {
+        parser_error(parser, CORUN_SYNTAX, mnemonic->words[0].place, "expected an operation, found '%.40s'",
+                     mnemonic->words[0].name->text);
+        return false;
+    }
+    if (!row->supported)
+        return not_supported(parser, mnemonic);
+    for (uint32_t i = used; i < mnemonic->count; i++)
+        if (!set_suffix(parser, mnemonic, instruction, &mnemonic->words[i]))
+            return false;
+    uint32_t wanted = (row->types != 0) + (row->second_types != 0);
+    if (instruction->type_count < wanted) {
+        parser_error(parser, CORUN_SYNTAX, mnemonic->words[0].place,
+                     instruction->type_count ? "'%s' needs a second type" : "'%s' needs a type", mnemonic->text);
+        return false;
+    }
+    return true;
+}
+
+/* After the opening bracket of an address. */
+static bool parse_address(struct parser *parser, struct ptx_operand *operand)
+{
+    operand->kind = PTX_OPERAND_ADDRESS_ABSOLUTE;
+    if (parser->token.kind == TOKEN_WORD && strcmp(parser->token.name->text, "WARP_SZ")) {
+        struct symbol *symbol = parser_lookup(parser, parser->token.name);
+        if (symbol && symbol->kind == SYMBOL_REGISTER) {
+            operand->kind = PTX_OPERAND_ADDRESS;
+            operand->index = symbol->index;
+        } else if (symbol && symbol->kind == SYMBOL_VARIABLE) {
+            operand->kind = PTX_OPERAND_ADDRESS_VARIABLE;
+            operand->variable = symbol->variable;
+            parser_note_shared(parser, symbol);
+        } else {
+            return parser_expected(parser, "a register, variable or constant address");
+        }
+        parser_next(parser);
+        if (parser->token.kind == ']')
+            return true;
+        if (parser->token.kind != '+' && parser->token.kind != '-')
+            return parser_expected(parser, "'+' or ']'");
+        if (parser->token.kind == '+')
+            parser_next(parser); /* what follows may have a sign of its own: [%rd1+-4] */
+    }
+    return parse_integer(parser, &operand->bits);
+}
+
+static bool parse_vector(struct parser *parser, struct parsed_operand *parsed)
+{
+    struct ptx_operand elements[MAX_VECTOR];
+    uint8_t count = 0;
+    do {
+        struct parsed_operand element = {0};
+        if (count >= MAX_VECTOR)
+            return parser_expected(parser, "at most 8 elements");
+        if (parser->token.kind == '{')
+            return parser_expected(parser, "an element of a vector");
+        if (!parse_operand(parser, false, &element))
+            return false;
+        elements[count++] = element.operand;
+    } while (parser_accept(parser, ','));
+    parsed->operand.kind = PTX_OPERAND_VECTOR;
+    parsed->operand.element_count = count;
+    parsed->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
+    return parser_expect(parser, '}', "',' or '}'");
+}
+
+static bool parse_special(struct parser *parser, struct ptx_operand *operand)
+{
+    const struct name *name = parser->token.name;
+    struct lexer before = parser->lexer;
+    struct token word = parser->token;
+    parser_next(parser);
+    if (parser->token.kind == TOKEN_DOT) { /* %tid.x */
+        char text[64];
+        size_t length = (size_t)snprintf(text, sizeof text, "%.20s.%.20s", name->text, parser->token.name->text);
+        name = name_find(&parser->names, text, length);
+    }
+    if (!name || !name->special) {
+        parser->lexer = before;
+        parser->token = word;
+        return parser_expected(parser, "a declared name");
+    }
+    if (parser->token.kind == TOKEN_DOT)
+        parser_next(parser);
+    operand->kind = PTX_OPERAND_SPECIAL;
+    operand->index = name->special - 1u;
+    return true;
+}
+
+static bool parse_symbol(struct parser *parser, struct symbol *symbol, bool label, struct parsed_operand *parsed)
+{
+    struct ptx_operand *operand = &parsed->operand;
+    switch (symbol->kind) {
+    case SYMBOL_REGISTER:
+        operand->kind = PTX_OPERAND_REGISTER;
+        operand->index = symbol->index;
+        break;
+    case SYMBOL_VARIABLE:
+        operand->kind = PTX_OPERAND_VARIABLE;
+        operand->variable = symbol->variable;
+        parser_note_shared(parser, symbol);
+        break;
+    case SYMBOL_FUNCTION:
+        operand->kind = PTX_OPERAND_FUNCTION;
+        operand->function = symbol->function;
+        break;
+    default:
+        if (!label)
+            return parser_expected(parser, "a register, variable, function or constant");
+        operand->kind = PTX_OPERAND_LABEL;
+        parsed->label = symbol->name;
+    }
+    parser_next(parser);
+    if (operand->kind == PTX_OPERAND_VARIABLE && (parser->token.kind == '+' || parser->token.kind == '-'))
+        return parse_integer(parser, &operand->bits); /* the sign belongs to the expression */
+    return true;
+}
+
+static bool parse_word_operand(struct parser *parser, bool label, struct parsed_operand *parsed)
+{
+    struct name *name = parser->token.name;
+    struct symbol *symbol = parser_lookup(parser, name);
+    if (symbol)
+        return parse_symbol(parser, symbol, label, parsed);
+    if (!strcmp(name->text, "_")) {
+        parsed->operand.kind = PTX_OPERAND_DISCARD;
+        parser_next(parser);
+        return true;
+    }
+    if (!strcmp(name->text, "WARP_SZ"))
+        return parse_constant(parser, &parsed->operand);
+    if (label) {
+        parsed->operand.kind = PTX_OPERAND_LABEL;
+        parsed->label = name;
+        parser_next(parser);
+        return true;
+    }
+    if (name->text[0] == '%')
+        return parse_special(parser, &parsed->operand);
+    return parser_expected(parser, "a declared name");
+}
+
+bool parse_operand(struct parser *parser, bool label, struct parsed_operand *parsed)
+{
+    *parsed = (struct parsed_operand){.place = parser->token.place};
+    parser_token_text(parser, parsed->text);
+    switch (parser->token.kind) {
+    case '[':
+        parser_next(parser);
+        return parse_address(parser, &parsed->operand) && parser_expect(parser, ']', "']'");
+    case '{':
+        parser_next(parser);
+        return parse_vector(parser, parsed);
+    case '!': {
+        struct lexer before = parser->lexer;
+        struct token mark = parser->token;
+        parser_next(parser);
+        struct symbol *symbol = parser->token.kind == TOKEN_WORD ? parser_lookup(parser, parser->token.name) : NULL;
+        if (symbol && symbol->kind == SYMBOL_REGISTER) {
+            parsed->operand.kind = PTX_OPERAND_REGISTER;
+            parsed->operand.index = symbol->index;
+            parsed->operand.negated = true;
+            parser_next(parser);
+            return true;
+        }
+        parser->lexer = before;
+        parser->token = mark;
+        return parse_constant(parser, &parsed->operand);
+    }
+    case TOKEN_WORD:
+        return parse_word_operand(parser, label, parsed);
+    case TOKEN_INTEGER:
+    case TOKEN_F32:
+    case TOKEN_F64:
+    case '-':
+    case '+':
+    case '~':
+    case '(':
+        return parse_constant(parser, &parsed->operand);
+    default:
+        return parser_expected(parser, "an operand");
+    }
+}
+
+/* @%p or @!%p */
+static bool parse_guard(struct parser *parser, struct ptx_instruction *instruction)
+{
+    parser_next(parser);
+    instruction->guard_negated = parser_accept(parser, '!');
+    struct symbol *symbol = parser->token.kind == TOKEN_WORD ? parser_lookup(parser, parser->token.name) : NULL;
+    if (!symbol || symbol->kind != SYMBOL_REGISTER || parser->registers.data[symbol->index].type != PTX_TYPE_PRED)
+        return parser_expected(parser, "a predicate register");
+    instruction->guard = symbol->index;
+    parser_next(parser);
+    return true;
+}
+
+/* Behind a destination: `|p`, the second destination */
+static bool parse_pair(struct parser *parser, struct ptx_instruction *instruction)
+{
+    struct parsed_operand pair;
+    if (!parse_operand(parser, false, &pair))
+        return false;
+    bool predicate = pair.operand.kind == PTX_OPERAND_REGISTER && !pair.operand.negated &&
+                     parser->registers.data[pair.operand.index].type == PTX_TYPE_PRED;
+    if (!predicate && pair.operand.kind != PTX_OPERAND_DISCARD) {
+        parser_error(parser, CORUN_SYNTAX, pair.place, "expected a predicate register or '_', found %s", pair.text);
+        return false;
+    }
+    instruction->pair = pair.operand;
+    return true;
+}
+
+static bool parse_operands(struct parser *parser, struct ptx_instruction *instruction, const char *mnemonic)
+{
+    const char *pattern = ptx_opcodes[instruction->opcode].operands;
+    struct parsed_operand operands[MAX_OPERANDS];
+    uint32_t count = 0;
+    while (parser->token.kind != ';') {
+        if (count >= MAX_OPERANDS)
+            return parser_expected(parser, "';'");
+        if (!parse_operand(parser, *pattern == 'L', &operands[count++]))
+            return false;
+        if (count == 1 && *pattern && pattern[1] == '|' && parser_accept(parser, '|') &&
+            !parse_pair(parser, instruction))
+            return false;
+        if (parser->token.kind != ';' && !parser_expect(parser, ',', "',' or ';'"))
+            return false;
+    }
+    if (!check_operands(parser, instruction, operands, count, mnemonic))
+        return false;
+    struct ptx_operand *kept = count ? parser_allocate(parser, parser->arena, count * sizeof *kept) : NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = operands[i].operand;
+        if (kept[i].kind == PTX_OPERAND_LABEL) {
+            struct label_use *use = parser_allocate(parser, parser->scratch, sizeof *use);
+            struct scope *scope = &parser->scopes[parser->depth];
+            *use = (struct label_use){scope->uses, operands[i].label, &kept[i], operands[i].place};
+            scope->uses = use;
+        }
+    }
+    instruction->operands = kept;
+    instruction->operand_count = (uint8_t)count;
+    return true;
+}
+
+/* Every use of the carry flag is one of a register that stands for it. */
+static void set_carry_flag(struct parser *parser, struct ptx_instruction *instruction)
+{
+    enum ptx_opcode opcode = (enum ptx_opcode)instruction->opcode;
+    instruction->carry_flag = PTX_NONE;
+    if (!instruction->carry && opcode != PTX_OP_ADDC && opcode != PTX_OP_SUBC && opcode != PTX_OP_MADC)
+        return;
+    if (parser->carry_flag == PTX_NONE)
+        parser->carry_flag = parser_add_register(parser, "", PTX_TYPE_PRED);
+    instruction->carry_flag = parser->carry_flag;
+}
+
+bool parse_instruction(struct parser *parser, const struct token *word)
+{
+    struct ptx_instruction instruction = {.guard = PTX_NONE};
+    struct token first;
+    struct mnemonic mnemonic;
+    instruction.place = word ? word->place : parser->token.place;
+    if (!word) {
+        if (!parse_guard(parser, &instruction))
+            return false;
+        first = parser->token;
+        if (!parser_expect(parser, TOKEN_WORD, "an operation"))
+            return false;
+        word = &first;
+    }
+    if (!read_mnemonic(parser, word, &mnemonic) || !set_suffixes(parser, &mnemonic, &instruction) ||
+        !check_suffixes(parser, &instruction, mnemonic.text, word->place))
+        return false;
+    set_carry_flag(parser, &instruction);
+    if (instruction.opcode == PTX_OP_CALL ? !parse_call(parser, &instruction)
+                                          : !parse_operands(parser, &instruction, mnemonic.text))
+        return false;
+    parser_push(parser, &parser->instructions, instruction);
+    return parser_expect(parser, ';', "';'");
+}
