@@ -1,4 +1,5 @@
 #include "gpu/config.h"
+#include "base/nearest.h"
 #include "base/number.h"
 
 #include <dirent.h>
@@ -76,60 +77,12 @@ void corun_gpu_config_default(struct corun_gpu_config *config)
         config_store(config, &parameter_rows[i], parameter_rows[i].initial);
 }
 
-/* Edits (insert, delete, replace) from one word to another; words beyond the limit count as far apart. */
-#define LONGEST_WORD 63
-static size_t edit_distance(const char *from, const char *to)
-{
-    size_t rows = strlen(from), columns = strlen(to);
-    if (rows > LONGEST_WORD || columns > LONGEST_WORD)
-        return SIZE_MAX;
-    size_t distance[LONGEST_WORD + 1];
-    for (size_t column = 0; column <= columns; column++)
-        distance[column] = column;
-    for (size_t row = 1; row <= rows; row++) {
-        size_t diagonal = distance[0];
-        distance[0] = row;
-        for (size_t column = 1; column <= columns; column++) {
-            size_t above = distance[column];
-            size_t best = diagonal + (from[row - 1] != to[column - 1]);
-            if (above + 1 < best)
-                best = above + 1;
-            if (distance[column - 1] + 1 < best)
-                best = distance[column - 1] + 1;
-            distance[column] = best;
-            diagonal = above;
-        }
-    }
-    return distance[columns];
-}
-
-/* Remembers the nearest word seen so far. Further than a third of the word's letters is no suggestion. */
-static void consider_word(const char *text, const char *word, const char **nearest, size_t *nearest_distance)
-{
-    size_t distance = edit_distance(text, word);
-    size_t allowed = strlen(word) / 3 > 2 ? strlen(word) / 3 : 2;
-    if (distance <= allowed && distance < strlen(word) && distance < *nearest_distance) {
-        *nearest = word;
-        *nearest_distance = distance;
-    }
-}
-
-const char *config_nearest_word(const char *text, const char *const *words)
-{
-    const char *nearest = NULL;
-    size_t distance = SIZE_MAX;
-    for (; *words; words++)
-        consider_word(text, *words, &nearest, &distance);
-    return nearest;
-}
-
 static const char *nearest_parameter(const char *key)
 {
-    const char *nearest = NULL;
-    size_t distance = SIZE_MAX;
-    for (size_t i = 0; i < COUNT_OF(parameter_rows); i++)
-        consider_word(key, parameter_rows[i].name, &nearest, &distance);
-    return nearest;
+    const char *names[CONFIG_PARAMETERS];
+    for (size_t i = 0; i < CONFIG_PARAMETERS; i++)
+        names[i] = parameter_rows[i].name;
+    return nearest_name(key, names, CONFIG_PARAMETERS);
 }
 
 static const struct corun_gpu_parameter *find_exact(const char *key, size_t length, const char *ending)

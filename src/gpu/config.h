@@ -32,9 +32,6 @@ enum corun_status config_parse_value(const struct corun_gpu_parameter *row, cons
                                      uint32_t *value);
 void config_store(struct corun_gpu_config *config, const struct corun_gpu_parameter *row, uint32_t value);
 
-/* The word of `words` (NULL-terminated) that `text` probably meant, NULL if none is near. */
-const char *config_nearest_word(const char *text, const char *const *words);
-
 /* Reads one YAML document over what *config holds already. `file` is only for messages. */
 enum corun_status config_parse_yaml(const char *text, size_t length, const char *file, struct corun_diagnostics *list,
                                     struct corun_gpu_config *config);

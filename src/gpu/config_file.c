@@ -13,6 +13,7 @@
  *
  * A source is one of the names above, or "assumed"; what follows a colon is free.
  */
+#include "base/nearest.h"
 #include "gpu/config.h"
 
 #include <limits.h>
@@ -87,7 +88,10 @@ static int find_key(struct reader *reader, const yaml_node_t *node, const char *
         *seen |= 1u << i;
         return i;
     }
-    const char *nearest = config_nearest_word(key, known);
+    size_t count = 0;
+    while (known[count])
+        count++;
+    const char *nearest = nearest_name(key, known, count);
     if (nearest)
         FAIL(reader, node, "there is no '%.64s' here; did you mean '%s'?", key, nearest);
     else

@@ -1,0 +1,55 @@
+# corun: several CUDA kernels share one simulated GPU. `make help` lists what can be made.
+
+BUILD ?= build
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Seconds that each fuzzer runs.
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := build
+.PHONY: help demo check build bench lint install fuzz clean dependencies
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: build ## two kernels on a simulated GTX 980, one with a goal
+	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 200K sgemm@small:goal=90% lbm@small
+
+build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels
+	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
+
+check: $(BUILD)/build.ninja ## everything is built and passes its tests
+	@scripts/install-dependencies.sh build check
+	cmake --build $(BUILD) --parallel $(JOBS)
+	cmake --preset clang
+	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
+	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
+
+bench: build ## how fast it simulates, workload by workload
+	cmake --build $(BUILD) --parallel $(JOBS) --target corun_bench
+	$(BUILD)/corun_bench
+
+lint: $(BUILD)/build.ninja ## format, static analysis, layers
+	@scripts/install-dependencies.sh build check lint
+	scripts/lint.sh $(BUILD) $(JOBS)
+
+install: build ## into $(DESTDIR)$(PREFIX)
+	cmake --build $(BUILD) --parallel $(JOBS) --target corun_libraries
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+fuzz: ## every fuzzer for FUZZ_SECONDS
+	@scripts/install-dependencies.sh build fuzz
+	cmake --preset fuzz
+	cmake --build build-fuzz --parallel $(JOBS)
+	scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+clean: ## removes what was built
+	rm -rf $(BUILD) build-clang build-asan build-tsan build-fuzz
+
+dependencies:
+	@scripts/install-dependencies.sh build
+
+# Ninja sees by itself to changes in the CMake files; this is only for the first time.
+$(BUILD)/build.ninja: | dependencies
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc

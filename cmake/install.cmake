@@ -1,0 +1,35 @@
+# What `make install` puts in place: the command, the library as archive and shared object, headers, data, man page and
+# pkg-config file.
+
+set(library_objects "")
+foreach(layer IN LISTS CORUN_LAYERS ITEMS references)
+  if(TARGET corun_${layer})
+    list(APPEND library_objects $<TARGET_OBJECTS:corun_${layer}>)
+  endif()
+endforeach()
+if(library_objects)
+  add_library(corun_archive STATIC EXCLUDE_FROM_ALL ${library_objects})
+  add_library(corun_shared SHARED EXCLUDE_FROM_ALL ${library_objects})
+  set_target_properties(corun_archive corun_shared PROPERTIES OUTPUT_NAME corun LINKER_LANGUAGE C
+                                                              ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+                                                              LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  # Only what the public headers declare is visible.
+  set_target_properties(corun_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                                                LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/corun.map)
+  target_link_options(corun_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/corun.map -Wl,--no-undefined)
+  target_link_libraries(corun_shared PRIVATE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::CYAML PkgConfig::MD m
+                                             Threads::Threads)
+  add_custom_target(corun_libraries DEPENDS corun_archive corun_shared)
+  install(TARGETS corun_archive ARCHIVE DESTINATION lib)
+  install(TARGETS corun_shared LIBRARY DESTINATION lib)
+endif()
+
+if(TARGET corun)
+  install(TARGETS corun RUNTIME DESTINATION bin)
+endif()
+install(DIRECTORY include/corun DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(FILES ${gpu_files} DESTINATION share/corun/gpu)
+install(FILES docs/corun.1 DESTINATION share/man/man1)
+configure_file(cmake/corun.pc.in ${CMAKE_BINARY_DIR}/corun.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/corun.pc DESTINATION lib/pkgconfig)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/corun)

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs every fuzzer of a build folder for some seconds: scripts/fuzz.sh BUILD SECONDS
+# Inputs that were found to be interesting are kept in BUILD/corpus, starting from tests/*/corpus and configs/.
+set -eu
+build=$1
+seconds=$2
+source=$(cd "$(dirname "$0")/.." && pwd)
+status=0
+for fuzzer in "$build"/fuzz_*; do
+    [ -x "$fuzzer" ] && [ -f "$fuzzer" ] || continue
+    name=$(basename "$fuzzer")
+    corpus=$build/corpus/$name
+    mkdir -p "$corpus"
+    case $name in
+    fuzz_ptx) seeds="$source/tests/ptx/corpus $build/data/kernels" ;;
+    fuzz_config) seeds=$source/configs/gpu ;;
+    fuzz_workload) seeds=$source/kernels ;;
+    *) seeds= ;;
+    esac
+    for seed in $seeds; do
+        [ -d "$seed" ] || continue
+        find "$seed" -type f \( -name '*.ptx' -o -name '*.yaml' \) -exec cp -f {} "$corpus" \;
+    done
+    echo "== $name, $seconds s"
+    if ! "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        -artifact_prefix="$build/$name-" "$corpus"; then
+        echo "== $name FAILED: the input is $build/$name-*" >&2
+        status=1
+    fi
+done
+exit $status

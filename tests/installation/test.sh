@@ -1,0 +1,63 @@
+#!/bin/sh
+# Installs into an empty folder, moves it, and uses what is there as somebody else's program would.
+#     test.sh SOURCE BUILD CC
+set -eu
+source=$1
+build=$2
+cc=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cmake --build "$build" --target corun_libraries >/dev/null
+DESTDIR=$folder/first cmake --install "$build" --prefix /usr/local >/dev/null
+mv "$folder/first/usr/local" "$folder/moved"
+root=$folder/moved
+
+for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc include/corun/gpu.h \
+    include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx; do
+    [ -e "$root/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+
+# The command finds its data from where it lies now.
+env -u CORUN_DATA "$root/bin/corun" list gpus | grep -q quadro-fx5800
+env -u CORUN_DATA "$root/bin/corun" list workloads | grep -q sgemm
+"$root/bin/corun" version | grep -q "$(sed -n 's/^project(corun VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")"
+
+# Each public header is readable on its own, in C and, where there is a compiler, in C++.
+export PKG_CONFIG_PATH=$root/lib/pkgconfig
+flags=$(pkg-config --cflags corun)
+for header in "$root"/include/corun/*.h; do
+    printf '#include "corun/%s"\n' "$(basename "$header")" >"$folder/header.c"
+    $cc -std=c17 -Wall -Wextra -Werror -fsyntax-only $flags "$folder/header.c"
+    if command -v c++ >/dev/null 2>&1; then
+        cp "$folder/header.c" "$folder/header.cc"
+        c++ -Wall -Wextra -Werror -fsyntax-only $flags "$folder/header.cc"
+    fi
+done
+
+# A program of somebody else's, linked with the shared object and with the archive.
+cat >"$folder/program.c" <<'PROGRAM'
+#include "corun/gpu.h"
+
+#include <stdio.h>
+
+int main(int count, char **arguments)
+{
+    struct corun_gpu_config config;
+    if (count != 2 || corun_gpu_config_load("gtx980:sms=2", arguments[1], NULL, &config) != CORUN_OK)
+        return 1;
+    struct corun_gpu *gpu;
+    if (corun_gpu_create(&config, NULL, &gpu) != CORUN_OK)
+        return 1;
+    corun_gpu_destroy(gpu);
+    printf("%s\n", config.name);
+    return 0;
+}
+PROGRAM
+$cc -std=c17 -Wall $flags "$folder/program.c" $(pkg-config --libs corun) -Wl,-rpath,"$root/lib" -o "$folder/shared"
+$cc -std=c17 -Wall $flags "$folder/program.c" "$root/lib/libcorun.a" \
+    $(pkg-config --static --libs corun | sed 's/-lcorun//') -o "$folder/static"
+for program in shared static; do
+    [ "$("$folder/$program" "$(pkg-config --variable=datadir corun)")" = gtx980:sms=2 ]
+done
+echo "installed, moved, used"
