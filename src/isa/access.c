@@ -1,0 +1,615 @@
+/*
+ * Loads, stores and atomics of all spaces.
+ *
+ * The addresses of a warp are computed for all lanes at once, then their shape decides: all equal (one read, one bounds
+ * check), one after the other (a copy of whole rows, one bounds check), or anything else (lane by lane).
+ */
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+#include <string.h>
+
+/* Where an address leads. CORUN_SPACE_CONSTANT and TEXTURE variables are in memory like global ones. */
+enum path { PATH_MEMORY, PATH_SHARED, PATH_LOCAL, PATH_PARAMETER };
+
+struct access {
+    struct corun_warp *warp;
+    const struct operation *op;
+    struct executor_sm *sm;
+    struct memory_cache *cache;
+    uint64_t *address;           /* without window bits */
+    const uint8_t *lane_path;    /* not NULL: lanes disagree, enum path of each */
+    uint32_t mask;
+    uint32_t bytes;              /* per lane */
+    enum path path;
+    const char *what;
+};
+
+static const uint8_t path_space[] = {CORUN_SPACE_GLOBAL, CORUN_SPACE_SHARED, CORUN_SPACE_LOCAL, CORUN_SPACE_CONSTANT};
+
+static bool raise(const struct access *access, uint32_t lane, enum path path)
+{
+    enum corun_space space = access->op->space;
+    uint64_t address = access->address[lane];
+    if (space == CORUN_SPACE_GENERIC)
+        space = path_space[path];
+    if (path == PATH_PARAMETER)
+        fault_raise(access->warp, lane, "%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters", access->what,
+                    access->bytes, (unsigned long long)address, access->warp->tb->launch->parameter_bytes);
+    else
+        fault_access(access->warp, lane, space, access->what, address, access->bytes);
+    return false;
+}
+
+/* Of one lane, for spaces that are contiguous; NULL if out of bounds or misaligned. */
+static inline uint8_t *lane_host(const struct access *access, enum path path, uint64_t address, uint64_t bytes)
+{
+    const struct corun_tb *tb = access->warp->tb;
+    if (path == PATH_MEMORY)
+        return memory_lookup(access->sm->memory, access->cache, address, bytes);
+    if (path == PATH_SHARED) {
+        uint64_t limit = tb->launch->grid.tb_shared_bytes;
+        return bytes <= limit && address <= limit - bytes ? tb->shared + address : NULL;
+    }
+    uint64_t limit = tb->launch->parameter_bytes;
+    return bytes <= limit && address <= limit - bytes ? tb->launch->parameters + address : NULL;
+}
+
+static inline bool local_in_bounds(const struct corun_warp *warp, uint64_t address, uint32_t bytes)
+{
+    uint64_t limit = warp->tb->launch->kernel->local_bytes;
+    return bytes <= limit && address <= limit - bytes;
+}
+
+static inline uint8_t *local_byte(const struct corun_warp *warp, uint32_t lane, uint64_t address)
+{
+    return warp->local + (address >> 2) * (CORUN_WARP_LANES * 4) + lane * 4 + (address & 3);
+}
+
+static void local_read(const struct corun_warp *warp, uint32_t lane, uint64_t address, uint8_t *to, uint32_t bytes)
+{
+    if (bytes < 4) {
+        memcpy(to, local_byte(warp, lane, address), bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < bytes; i += 4)
+        memcpy(to + i, local_byte(warp, lane, address + i), 4);
+}
+
+static void local_write(const struct corun_warp *warp, uint32_t lane, uint64_t address, const uint8_t *from,
+                        uint32_t bytes)
+{
+    if (bytes < 4) {
+        memcpy(local_byte(warp, lane, address), from, bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < bytes; i += 4)
+        memcpy(local_byte(warp, lane, address + i), from + i, 4);
+}
+
+/* Addresses of all lanes; those of lanes that do not take part mean nothing. */
+static inline void compute_addresses(const struct corun_warp *warp, const struct operation *op, uint64_t *address)
+{
+    uint64_t offset = (uint64_t)op->offset;
+    if (op->variant & MEMORY_FRAME)
+        offset += warp->frame;
+    if (op->variant & MEMORY_ADDRESS_32) {
+        const uint32_t *base = lanes_source(&warp->lanes, op->source[0]);
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+            address[i] = (uint32_t)(base[i] + (uint32_t)offset);
+    } else {
+        const uint64_t *base = lanes_source(&warp->lanes, op->source[0]);
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+            address[i] = base[i] + offset;
+    }
+}
+
+static enum path path_of_window(uint64_t window)
+{
+    switch (window) {
+    case WINDOW_SHARED:
+        return PATH_SHARED;
+    case WINDOW_LOCAL:
+        return PATH_LOCAL;
+    case WINDOW_PARAMETER:
+        return PATH_PARAMETER;
+    default:
+        return PATH_MEMORY; /* what is no window at all is out of bounds there */
+    }
+}
+
+/* Finds the path of a generic access and takes off the window. */
+static void resolve_generic(struct access *access, uint8_t *lane_path)
+{
+    uint64_t *address = access->address;
+    uint64_t first = address[lowest_bit(access->mask)] >> WINDOW_SHIFT, differ = 0;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1)
+        differ |= (address[lowest_bit(rest)] >> WINDOW_SHIFT) ^ first;
+    access->path = path_of_window(first);
+    if (!differ && access->path == PATH_MEMORY)
+        return;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        enum path path = path_of_window(address[lane] >> WINDOW_SHIFT);
+        lane_path[lane] = (uint8_t)path;
+        if (path != PATH_MEMORY)
+            address[lane] &= ~WINDOW_BASE(UINT64_C(0xff));
+    }
+    if (differ)
+        access->lane_path = lane_path;
+}
+
+static void begin(struct access *access, struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                  uint64_t *address, uint8_t *lane_path)
+{
+    access->warp = warp;
+    access->op = op;
+    access->sm = warp->tb->sm;
+    access->cache = &access->sm->caches[warp->stack.pc % MEMORY_CACHES];
+    access->address = address;
+    access->lane_path = NULL;
+    access->mask = mask;
+    access->bytes = (uint32_t)op->width_bytes * op->vector;
+    compute_addresses(warp, op, address);
+    switch (op->space) {
+    case CORUN_SPACE_SHARED:
+        access->path = PATH_SHARED;
+        break;
+    case CORUN_SPACE_LOCAL:
+        access->path = PATH_LOCAL;
+        break;
+    case CORUN_SPACE_CONSTANT:
+        access->path = op->variant & MEMORY_PARAMETER ? PATH_PARAMETER : PATH_MEMORY;
+        break;
+    case CORUN_SPACE_GENERIC:
+        resolve_generic(access, lane_path);
+        break;
+    default:
+        access->path = PATH_MEMORY;
+    }
+}
+
+/* What the machine sees: device addresses that the caches can use. */
+static void report(const struct access *access, struct corun_issue *result)
+{
+    const struct corun_warp *warp = access->warp;
+    const struct corun_tb *tb = warp->tb;
+    result->space = access->op->space == CORUN_SPACE_GENERIC ? path_space[access->path] : access->op->space;
+    if (access->lane_path)
+        result->space = CORUN_SPACE_GENERIC;
+    if (!access->lane_path && (access->path == PATH_MEMORY || access->path == PATH_SHARED))
+        return;
+    const struct launch *launch = tb->launch;
+    uint64_t local = ((uint64_t)(memory_application(access->sm->memory) + 1) << CORUN_APPLICATION_SHIFT) + LOCAL_FIRST;
+    local += (uint64_t)(tb->home % LOCAL_SMS) << LOCAL_SM_SHIFT;
+    local += (((uint64_t)tb->ordinal * launch->grid.tb_warps + warp->index) * launch->warp_local_bytes) &
+             ((UINT64_C(1) << LOCAL_SM_SHIFT) - 1);
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t *address = &access->address[lane];
+        enum path path = access->lane_path ? access->lane_path[lane] : access->path;
+        if (access->lane_path)
+            result->lane_space[lane] = path_space[path];
+        if (path == PATH_PARAMETER)
+            *address += tb->launch->program->parameter_address;
+        else if (path == PATH_LOCAL)
+            *address = local + (*address >> 2) * (CORUN_WARP_LANES * 4) + lane * 4 + (*address & 3);
+    }
+}
+
+static inline uint64_t extend(uint64_t value, const struct operation *op)
+{
+    if (!(op->extend & EXTEND_SIGN))
+        return value;
+    uint32_t shift = 64 - 8u * op->width_bytes;
+    return (uint64_t)((int64_t)(value << shift) >> shift);
+}
+
+static inline uint16_t element_slot(const struct operation *op, uint32_t element, uint16_t first)
+{
+    return element ? op->extra[element - 1] : first;
+}
+
+static inline void set_lane(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane,
+                            uint64_t value)
+{
+    void *to = lanes_destination(&warp->lanes, slot);
+    if (op->extend & EXTEND_WIDE)
+        ((uint64_t *)to)[lane] = value;
+    else
+        ((uint32_t *)to)[lane] = (uint32_t)value;
+}
+
+static inline uint64_t get_lane(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane)
+{
+    const void *from = lanes_source(&warp->lanes, slot);
+    return op->extend & EXTEND_WIDE ? ((const uint64_t *)from)[lane] : ((const uint32_t *)from)[lane];
+}
+
+/* One value for all lanes of the mask. */
+static inline void broadcast(const struct access *access, const uint8_t *bytes)
+{
+    const struct operation *op = access->op;
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint16_t slot = element_slot(op, element, op->destination);
+        if (slot == OPERAND_DISCARD)
+            continue;
+        uint64_t value = 0;
+        memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+        value = extend(value, op);
+        uint32_t mask = access->mask;
+        if (op->extend & EXTEND_WIDE) {
+            uint64_t *to = lanes_destination(&access->warp->lanes, slot);
+            for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+                to[i] = mask >> i & 1 ? value : to[i];
+        } else {
+            uint32_t *to = lanes_destination(&access->warp->lanes, slot);
+            for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+                to[i] = mask >> i & 1 ? (uint32_t)value : to[i];
+        }
+    }
+}
+
+/* Whether the lanes first..last that take part lie one after the other. */
+static inline bool is_unit_stride(const struct access *access, uint32_t first, uint32_t last)
+{
+    const uint64_t *address = access->address;
+    uint64_t differ = 0, base = address[first];
+    if (access->mask == CORUN_FULL_MASK) {
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+            differ |= address[i] ^ (base + (uint64_t)i * access->bytes);
+        return differ == 0;
+    }
+    for (uint32_t i = first; i <= last; i++)
+        differ |= (address[i] ^ (base + (uint64_t)(i - first) * access->bytes)) & -(uint64_t)(access->mask >> i & 1);
+    return differ == 0;
+}
+
+static inline bool is_uniform(const struct access *access)
+{
+    const uint64_t *address = access->address;
+    uint64_t differ = 0, base = address[lowest_bit(access->mask)];
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        differ |= (address[i] ^ base) & -(uint64_t)(access->mask >> i & 1);
+    return differ == 0;
+}
+
+/* Loads of lanes that lie one after the other: `from` has the data of lane `first`. */
+static void load_rows(const struct access *access, const uint8_t *from, uint32_t first, uint32_t last)
+{
+    const struct operation *op = access->op;
+    uint32_t mask = access->mask;
+    if (op->vector == 1 && op->width_bytes == 4 && !(op->extend & EXTEND_WIDE) && op->destination != OPERAND_DISCARD) {
+        uint32_t *to = lanes_destination(&access->warp->lanes, op->destination);
+        if (mask == CORUN_FULL_MASK) {
+            memcpy(to, from, 4 * CORUN_WARP_LANES);
+            return;
+        }
+        for (uint32_t i = first; i <= last; i++)
+            if (mask >> i & 1)
+                memcpy(&to[i], from + 4 * (i - first), 4);
+        return;
+    }
+    if (op->vector == 1 && op->width_bytes == 8 && mask == CORUN_FULL_MASK && op->destination != OPERAND_DISCARD) {
+        memcpy(lanes_destination(&access->warp->lanes, op->destination), from, 8 * CORUN_WARP_LANES);
+        return;
+    }
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint16_t slot = element_slot(op, element, op->destination);
+        if (slot == OPERAND_DISCARD)
+            continue;
+        const uint8_t *source = from + element * op->width_bytes;
+        for (uint32_t rest = mask; rest; rest &= rest - 1) {
+            uint32_t lane = lowest_bit(rest);
+            uint64_t value = 0;
+            memcpy(&value, source + (size_t)(lane - first) * access->bytes, op->width_bytes);
+            set_lane(access->warp, op, slot, lane, extend(value, op));
+        }
+    }
+}
+
+static void store_rows(const struct access *access, uint8_t *to, uint32_t first, uint32_t last)
+{
+    const struct operation *op = access->op;
+    uint32_t mask = access->mask;
+    if (op->vector == 1 && op->width_bytes == 4 && !(op->extend & EXTEND_WIDE)) {
+        const uint32_t *from = lanes_source(&access->warp->lanes, op->source[1]);
+        if (mask == CORUN_FULL_MASK) {
+            memcpy(to, from, 4 * CORUN_WARP_LANES);
+            return;
+        }
+        for (uint32_t i = first; i <= last; i++)
+            if (mask >> i & 1)
+                memcpy(to + 4 * (i - first), &from[i], 4);
+        return;
+    }
+    if (op->vector == 1 && op->width_bytes == 8 && mask == CORUN_FULL_MASK) {
+        memcpy(to, lanes_source(&access->warp->lanes, op->source[1]), 8 * CORUN_WARP_LANES);
+        return;
+    }
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint16_t slot = element_slot(op, element, op->source[1]);
+        uint8_t *destination = to + element * op->width_bytes;
+        for (uint32_t rest = mask; rest; rest &= rest - 1) {
+            uint32_t lane = lowest_bit(rest);
+            uint64_t value = get_lane(access->warp, op, slot, lane);
+            memcpy(destination + (size_t)(lane - first) * access->bytes, &value, op->width_bytes);
+        }
+    }
+}
+
+/* Loads that need no look at each lane. False: go lane by lane (which also finds out who is at fault). */
+static bool load_together(const struct access *access)
+{
+    const struct operation *op = access->op;
+    uint32_t first = lowest_bit(access->mask), last = 31u - (uint32_t)__builtin_clz(access->mask);
+    uint64_t base = access->address[first];
+    if (base & (access->bytes - 1))
+        return false;
+    if (op->source[0] & OPERAND_CONSTANT || is_uniform(access)) {
+        if (access->path == PATH_LOCAL) {
+            if (access->bytes != 4 || op->vector != 1 || op->extend & EXTEND_WIDE || access->mask != CORUN_FULL_MASK ||
+                op->destination == OPERAND_DISCARD || !local_in_bounds(access->warp, base, 4))
+                return false;
+            memcpy(lanes_destination(&access->warp->lanes, op->destination), local_byte(access->warp, 0, base), SLOT_BYTES);
+            return true;
+        }
+        const uint8_t *host = lane_host(access, access->path, base, access->bytes);
+        if (!host)
+            return false;
+        if (access->path == PATH_MEMORY && store_buffer_may_hold(&access->sm->stores, base, access->bytes))
+            return false;
+        broadcast(access, host);
+        return true;
+    }
+    if (access->path == PATH_LOCAL || !is_unit_stride(access, first, last))
+        return false;
+    uint32_t bytes = (last - first + 1) * access->bytes;
+    const uint8_t *host = lane_host(access, access->path, base, bytes);
+    if (!host)
+        return false;
+    if (access->path == PATH_MEMORY && store_buffer_may_hold(&access->sm->stores, base, bytes)) {
+        uint8_t copy[CORUN_WARP_LANES * 32];
+        memcpy(copy, host, bytes);
+        store_buffer_overlay(&access->sm->stores, base, copy, bytes);
+        load_rows(access, copy, first, last);
+        return true;
+    }
+    load_rows(access, host, first, last);
+    return true;
+}
+
+static bool load_lanes(const struct access *access)
+{
+    const struct operation *op = access->op;
+    struct corun_warp *warp = access->warp;
+    const struct store_buffer *stores = &access->sm->stores;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        enum path path = access->lane_path ? access->lane_path[lane] : access->path;
+        uint64_t address = access->address[lane];
+        uint8_t copy[32];
+        const uint8_t *bytes = copy;
+        if (address & (access->bytes - 1))
+            return raise(access, lane, path);
+        if (path == PATH_LOCAL) {
+            if (!local_in_bounds(warp, address, access->bytes))
+                return raise(access, lane, path);
+            local_read(warp, lane, address, copy, access->bytes);
+        } else {
+            bytes = lane_host(access, path, address, access->bytes);
+            if (!bytes)
+                return raise(access, lane, path);
+            if (path == PATH_MEMORY && store_buffer_may_hold(stores, address, access->bytes)) {
+                memcpy(copy, bytes, access->bytes);
+                store_buffer_overlay(stores, address, copy, access->bytes);
+                bytes = copy;
+            }
+        }
+        for (uint32_t element = 0; element < op->vector; element++) {
+            uint16_t slot = element_slot(op, element, op->destination);
+            if (slot == OPERAND_DISCARD)
+                continue;
+            uint64_t value = 0;
+            if (op->width_bytes == 4)
+                memcpy(&value, bytes + element * 4, 4);
+            else
+                memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+            set_lane(warp, op, slot, lane, extend(value, op));
+        }
+    }
+    return true;
+}
+
+bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                 bool timed)
+{
+    uint64_t addresses[CORUN_WARP_LANES];
+    uint8_t lane_path[CORUN_WARP_LANES];
+    struct access access;
+    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
+    access.what = "load";
+    if (access.lane_path || !load_together(&access))
+        if (!load_lanes(&access))
+            return false;
+    if (timed && !(op->variant & MEMORY_SILENT))
+        report(&access, result);
+    return true;
+}
+
+/* Puts bytes into memory, or into the store buffer of the SM. */
+static inline bool put(const struct access *access, uint64_t address, uint8_t *host, const uint8_t *from, uint32_t bytes)
+{
+    if (access->sm->direct) {
+        memcpy(host, from, bytes);
+        return true;
+    }
+    if (store_buffer_write(&access->sm->stores, address, host, from, bytes))
+        return true;
+    fault_raise(access->warp, lowest_bit(access->mask), "the host is out of memory");
+    return false;
+}
+
+/* 1: done; 0: go lane by lane; -1: fault. */
+static int store_together(const struct access *access)
+{
+    const struct operation *op = access->op;
+    uint32_t first = lowest_bit(access->mask), last = 31u - (uint32_t)__builtin_clz(access->mask);
+    uint64_t base = access->address[first];
+    if (base & (access->bytes - 1))
+        return 0;
+    if (access->path == PATH_LOCAL) {
+        if (access->bytes != 4 || op->vector != 1 || op->extend & EXTEND_WIDE || access->mask != CORUN_FULL_MASK ||
+            !is_uniform(access) || !local_in_bounds(access->warp, base, 4))
+            return 0;
+        memcpy(local_byte(access->warp, 0, base), lanes_source(&access->warp->lanes, op->source[1]), SLOT_BYTES);
+        return 1;
+    }
+    if (access->path == PATH_PARAMETER || !is_unit_stride(access, first, last))
+        return 0;
+    uint32_t bytes = (last - first + 1) * access->bytes;
+    uint8_t *host = lane_host(access, access->path, base, bytes);
+    if (!host)
+        return 0;
+    if (access->path == PATH_SHARED || access->sm->direct) {
+        store_rows(access, host, first, last);
+        return 1;
+    }
+    uint32_t span = last - first + 1;
+    if (access->mask >> first != (span == 32 ? CORUN_FULL_MASK : (1u << span) - 1))
+        return 0; /* holes would be written too */
+    uint8_t copy[CORUN_WARP_LANES * 32];
+    store_rows(access, copy, first, last);
+    return put(access, base, host, copy, bytes) ? 1 : -1;
+}
+
+static bool store_lanes(const struct access *access)
+{
+    const struct operation *op = access->op;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        enum path path = access->lane_path ? access->lane_path[lane] : access->path;
+        uint64_t address = access->address[lane];
+        uint8_t bytes[32];
+        if (address & (access->bytes - 1) || path == PATH_PARAMETER)
+            return raise(access, lane, path);
+        for (uint32_t element = 0; element < op->vector; element++) {
+            uint64_t value = get_lane(access->warp, op, element_slot(op, element, op->source[1]), lane);
+            memcpy(bytes + element * op->width_bytes, &value, op->width_bytes);
+        }
+        if (path == PATH_LOCAL) {
+            if (!local_in_bounds(access->warp, address, access->bytes))
+                return raise(access, lane, path);
+            local_write(access->warp, lane, address, bytes, access->bytes);
+            continue;
+        }
+        uint8_t *host = lane_host(access, path, address, access->bytes);
+        if (!host)
+            return raise(access, lane, path);
+        if (path == PATH_SHARED)
+            memcpy(host, bytes, access->bytes);
+        else if (!put(access, address, host, bytes, access->bytes))
+            return false;
+    }
+    return true;
+}
+
+bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                  bool timed)
+{
+    uint64_t addresses[CORUN_WARP_LANES];
+    uint8_t lane_path[CORUN_WARP_LANES];
+    struct access access;
+    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
+    access.what = "store";
+    int done = access.lane_path ? 0 : store_together(&access);
+    if (done < 0 || (done == 0 && !store_lanes(&access)))
+        return false;
+    if (timed && !(op->variant & MEMORY_SILENT))
+        report(&access, result);
+    return true;
+}
+
+static uint64_t atomic_operand(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane)
+{
+    uint64_t value = get_lane(warp, op, slot, lane);
+    return op->width_bytes == 4 ? (uint32_t)value : value;
+}
+
+bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                   bool timed)
+{
+    uint64_t addresses[CORUN_WARP_LANES];
+    uint8_t lane_path[CORUN_WARP_LANES];
+    uint8_t *host[CORUN_WARP_LANES];
+    struct access access;
+    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
+    access.what = "atomic";
+    uint32_t global = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        enum path path = access.lane_path ? lane_path[lane] : access.path;
+        uint64_t address = access.address[lane];
+        if (address & (access.bytes - 1) || path == PATH_LOCAL || path == PATH_PARAMETER)
+            return raise(&access, lane, path);
+        host[lane] = lane_host(&access, path, address, access.bytes);
+        if (!host[lane])
+            return raise(&access, lane, path);
+        if (path == PATH_MEMORY)
+            global |= 1u << lane;
+    }
+    struct atomic_ticket *ticket = NULL;
+    bool later = global && !access.sm->direct;
+    if (later) {
+        result->ticket = atomic_pool_take(&access.sm->atomics);
+        if (result->ticket == UINT32_MAX) {
+            fault_raise(warp, lowest_bit(mask), "the host is out of memory");
+            return false;
+        }
+        ticket = &access.sm->atomics.tickets[result->ticket];
+        ticket->op = op;
+        ticket->warp = warp;
+        ticket->lanes = global;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t b = atomic_operand(warp, op, op->source[1], lane);
+        uint64_t c = op->extra[0] == ATOMIC_COMPARE ? atomic_operand(warp, op, op->source[2], lane) : 0;
+        if (later && global >> lane & 1) {
+            ticket->host[lane] = host[lane];
+            ticket->b[lane] = b;
+            ticket->c[lane] = c;
+            continue;
+        }
+        uint64_t old = atomic_apply(op, host[lane], b, c, global >> lane & 1);
+        if (op->destination != OPERAND_DISCARD)
+            set_lane(warp, op, op->destination, lane, old);
+    }
+    if (timed)
+        report(&access, result);
+    return true;
+}
+
+bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void *destination, uint32_t bytes)
+{
+    enum path path = path_of_window(address >> WINDOW_SHIFT);
+    struct memory_cache cache = {0};
+    struct access access = {.warp = warp, .sm = warp->tb->sm, .cache = &cache};
+    if (path != PATH_MEMORY)
+        address &= ~WINDOW_BASE(UINT64_C(0xff));
+    if (path == PATH_LOCAL) {
+        if (!local_in_bounds(warp, address, bytes))
+            return false;
+        for (uint32_t i = 0; i < bytes; i++)
+            ((uint8_t *)destination)[i] = *local_byte(warp, lane, address + i);
+        return true;
+    }
+    const uint8_t *host = lane_host(&access, path, address, bytes);
+    if (!host)
+        return false;
+    memcpy(destination, host, bytes);
+    if (path == PATH_MEMORY)
+        store_buffer_overlay(&access.sm->stores, address, destination, bytes);
+    return true;
+}

@@ -1,0 +1,115 @@
+#include "isa/atomics.h"
+
+#include "isa/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t flush_subnormal(uint32_t bits)
+{
+    return (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
+}
+
+static uint64_t add_f32(uint32_t left, uint32_t right, bool flush)
+{
+    float a, b;
+    if (flush) {
+        left = flush_subnormal(left);
+        right = flush_subnormal(right);
+    }
+    memcpy(&a, &left, sizeof a);
+    memcpy(&b, &right, sizeof b);
+    float sum = a + b;
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (isnan(sum))
+        bits = 0x7fffffffu;
+    return flush ? flush_subnormal(bits) : bits;
+}
+
+static uint64_t add_f64(uint64_t left, uint64_t right)
+{
+    double a, b;
+    memcpy(&a, &left, sizeof a);
+    memcpy(&b, &right, sizeof b);
+    double sum = a + b;
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return isnan(sum) ? UINT64_C(0xfff8000000000000) : bits;
+}
+
+static bool is_less(const struct operation *op, uint64_t left, uint64_t right)
+{
+    if (!(op->extend & EXTEND_SIGN))
+        return left < right;
+    return op->width_bytes == 4 ? (int32_t)left < (int32_t)right : (int64_t)left < (int64_t)right;
+}
+
+static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, uint64_t c, bool flush)
+{
+    switch ((enum atomic_operation)op->extra[0]) {
+    case ATOMIC_EXCHANGE:
+        return b;
+    case ATOMIC_COMPARE:
+        return old == b ? c : old;
+    case ATOMIC_ADD:
+        if (!(op->extend & EXTEND_FLOAT))
+            return old + b;
+        return op->width_bytes == 4 ? add_f32((uint32_t)old, (uint32_t)b, flush) : add_f64(old, b);
+    case ATOMIC_INCREMENT:
+        return old >= b ? 0 : old + 1;
+    case ATOMIC_DECREMENT:
+        return old == 0 || old > b ? b : old - 1;
+    case ATOMIC_MINIMUM:
+        return is_less(op, b, old) ? b : old;
+    case ATOMIC_MAXIMUM:
+        return is_less(op, old, b) ? b : old;
+    case ATOMIC_AND:
+        return old & b;
+    case ATOMIC_OR:
+        return old | b;
+    case ATOMIC_XOR:
+        return old ^ b;
+    }
+    return old;
+}
+
+uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush)
+{
+    uint64_t old = 0;
+    memcpy(&old, host, op->width_bytes);
+    uint64_t value = compute(op, old, b, c, flush);
+    memcpy(host, &value, op->width_bytes);
+    return old;
+}
+
+uint32_t atomic_pool_take(struct atomic_pool *pool)
+{
+    if (pool->free) {
+        uint32_t ticket = pool->free - 1;
+        pool->free = pool->tickets[ticket].next_free;
+        return ticket;
+    }
+    if (pool->count == pool->capacity) {
+        uint32_t capacity = pool->capacity ? 2 * pool->capacity : 64;
+        struct atomic_ticket *tickets = realloc(pool->tickets, sizeof *tickets * capacity);
+        if (!tickets)
+            return UINT32_MAX;
+        pool->tickets = tickets;
+        pool->capacity = capacity;
+    }
+    return pool->count++;
+}
+
+void atomic_pool_give(struct atomic_pool *pool, uint32_t ticket)
+{
+    pool->tickets[ticket].next_free = pool->free;
+    pool->free = ticket + 1;
+}
+
+void atomic_pool_free(struct atomic_pool *pool)
+{
+    free(pool->tickets);
+    *pool = (struct atomic_pool){0};
+}

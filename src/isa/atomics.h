@@ -1,0 +1,49 @@
+/* Atomic operations: what they compute, and those that are on their way to memory. */
+#ifndef CORUN_ISA_ATOMICS_H
+#define CORUN_ISA_ATOMICS_H
+
+#include "corun/source.h"
+
+struct operation;
+struct corun_warp;
+
+enum atomic_operation {
+    ATOMIC_EXCHANGE,
+    ATOMIC_COMPARE,
+    ATOMIC_ADD,
+    ATOMIC_INCREMENT,
+    ATOMIC_DECREMENT,
+    ATOMIC_MINIMUM,
+    ATOMIC_MAXIMUM,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR
+};
+
+/*
+ * Replaces the value at `host` (naturally aligned as a device address, any alignment here) and returns the old one. `flush`: f32
+ * subnormals are zero, as in global memory (PTX ISA, atom).
+ */
+uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush);
+
+/* A global atomic whose lanes are performed one by one, later. */
+struct atomic_ticket {
+    const struct operation *op;
+    struct corun_warp *warp;
+    uint32_t lanes;     /* those that go to global memory */
+    uint32_t next_free; /* index + 1 */
+    uint8_t *host[CORUN_WARP_LANES];
+    uint64_t b[CORUN_WARP_LANES], c[CORUN_WARP_LANES], old[CORUN_WARP_LANES];
+};
+
+struct atomic_pool {
+    struct atomic_ticket *tickets;
+    uint32_t count, capacity, free; /* free: index + 1 */
+};
+
+/* UINT32_MAX when out of memory. */
+uint32_t atomic_pool_take(struct atomic_pool *pool);
+void atomic_pool_give(struct atomic_pool *pool, uint32_t ticket);
+void atomic_pool_free(struct atomic_pool *pool);
+
+#endif

@@ -1,0 +1,439 @@
+/*
+ * Runs warp instructions. One step: fetch the operation, apply the guard, let a lane function or one of the files beside this one do
+ * the work, set the next pc, let lanes that have met go on together.
+ */
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void branch(struct corun_warp *warp, const struct operation *op, uint32_t taken)
+{
+    struct simt_stack *stack = &warp->stack;
+    if (taken == stack->mask)
+        stack->pc = op->target;
+    else if (taken == 0)
+        stack->pc++;
+    else
+        simt_diverge(stack, taken, op->target, stack->pc + 1, op->reconverge);
+    simt_settle(stack);
+}
+
+static void leave(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
+{
+    warp->stack.pc++;
+    if (mask) {
+        if (op->kind == OPERATION_RETURN && warp->function != 0) {
+            call_return(warp, mask);
+        } else {
+            simt_remove(&warp->stack, mask, 0);
+            if (!call_unwind(warp)) {
+                result->outcome = CORUN_OUTCOME_EXIT;
+                return;
+            }
+        }
+    }
+    simt_settle(&warp->stack);
+}
+
+/* The number and the count of threads are those of the first active lane: PTX wants all lanes to agree. */
+static bool barrier(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
+{
+    uint32_t lane = lowest_bit(mask);
+    uint32_t number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
+    uint32_t threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+    if (number >= 16) {
+        fault_raise(warp, lane, "barrier %u does not exist: there are 16", number);
+        return false;
+    }
+    if (threads % CORUN_WARP_LANES || threads > warp->tb->launch->grid.tb_warps * CORUN_WARP_LANES) {
+        fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32 threads of this thread block", number,
+                    threads);
+        return false;
+    }
+    result->outcome = CORUN_OUTCOME_BARRIER;
+    result->barrier = (uint8_t)number;
+    result->barrier_threads = threads;
+    warp->barrier_line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
+    result->barrier_waits = op->variant == BARRIER_WAIT;
+    return true;
+}
+
+/* Everything but lane functions. */
+static void execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                    bool timed)
+{
+    bool good = true;
+    switch ((enum operation_kind)op->kind) {
+    case OPERATION_BRANCH:
+        branch(warp, op, mask);
+        return;
+    case OPERATION_RETURN:
+    case OPERATION_EXIT:
+        leave(warp, op, mask, result);
+        return;
+    default:
+        break;
+    }
+    if (mask) {
+        switch ((enum operation_kind)op->kind) {
+        case OPERATION_LOAD:
+            good = access_load(warp, op, mask, result, timed);
+            break;
+        case OPERATION_STORE:
+            good = access_store(warp, op, mask, result, timed);
+            break;
+        case OPERATION_ATOMIC:
+            good = access_atomic(warp, op, mask, result, timed);
+            break;
+        case OPERATION_SPECIAL_REGISTER:
+            special_register_read(warp, op, mask);
+            break;
+        case OPERATION_CALL:
+            good = call_enter(warp, op, mask);
+            if (good)
+                return;
+            break;
+        case OPERATION_BARRIER:
+            good = barrier(warp, op, mask, result);
+            break;
+        case OPERATION_TRAP:
+            if (op->variant == TRAP_ASSERT)
+                print_assert(warp, op, mask);
+            else
+                fault_raise(warp, lowest_bit(mask), "trap");
+            good = false;
+            break;
+        case OPERATION_PRINT:
+            good = print_run(warp, op, mask);
+            break;
+        default:
+            break;
+        }
+    }
+    if (!good) {
+        result->outcome = CORUN_OUTCOME_FAULT;
+        return;
+    }
+    warp->stack.pc++;
+    simt_settle(&warp->stack);
+}
+
+static inline __attribute__((always_inline)) void step(struct corun_warp *warp, struct corun_issue *result, bool timed)
+{
+    uint32_t pc = warp->stack.pc, mask = warp->stack.mask;
+    const struct operation *op = &warp->code[pc];
+    if (op->guard != NO_PREDICATE) {
+        uint32_t guard = warp->lanes.predicates[op->guard];
+        mask &= op->guard_negated ? ~guard : guard;
+    }
+    result->active = mask;
+    result->outcome = CORUN_OUTCOME_NEXT;
+    if (op->kind == OPERATION_LANES) {
+        if (mask)
+            op->run(op, &warp->lanes, mask);
+        warp->stack.pc = pc + 1;
+        simt_settle(&warp->stack);
+    } else {
+        execute(warp, op, mask, result, timed);
+    }
+    if (timed) {
+        result->pc = warp->stack.pc;
+        result->jumped = warp->stack.pc != pc + 1;
+    }
+}
+
+static void issue(struct corun_warp *warp, struct corun_issue *result)
+{
+    step(warp, result, true);
+}
+
+enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
+                                struct corun_issue *result)
+{
+    uint64_t left = *budget;
+    while (left) {
+        left--;
+        step(warp, result, false);
+        count->warp_instructions++;
+        count->thread_instructions += result->active == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(result->active);
+        if (result->outcome != CORUN_OUTCOME_NEXT)
+            break;
+    }
+    *budget = left;
+    return result->outcome;
+}
+
+struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t index, bool direct)
+{
+    struct executor_sm *sm = calloc(1, sizeof *sm);
+    if (!sm)
+        return NULL;
+    sm->program = program;
+    sm->memory = program->memory;
+    sm->index = index;
+    sm->direct = direct;
+    sm->generation = memory_generation(program->memory);
+    return sm;
+}
+
+void executor_sm_destroy(struct executor_sm *sm)
+{
+    if (!sm)
+        return;
+    store_buffer_free(&sm->stores);
+    atomic_pool_free(&sm->atomics);
+    free(sm->printed);
+    free(sm);
+}
+
+static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count)
+{
+    struct launch *launch = (struct launch *)grid;
+    struct corun_program *program = launch->program;
+    if (sm_count > program->sm_count) {
+        struct executor_sm **sms = realloc(program->sms, sm_count * sizeof *sms);
+        if (!sms)
+            return CORUN_MEMORY;
+        program->sms = sms;
+        for (uint32_t i = program->sm_count; i < sm_count; i++) {
+            sms[i] = executor_sm_create(program, i, false);
+            if (!sms[i])
+                return CORUN_MEMORY;
+            program->sm_count = i + 1;
+        }
+    }
+    if (sm_count > launch->sm_count) {
+        struct launch_sm *sms = realloc(launch->sms, sm_count * sizeof *sms);
+        if (!sms)
+            return CORUN_MEMORY;
+        memset(sms + launch->sm_count, 0, (sm_count - launch->sm_count) * sizeof *sms);
+        launch->sms = sms;
+        launch->sm_count = sm_count;
+    }
+    return CORUN_OK;
+}
+
+static size_t align_up(size_t value)
+{
+    return (value + 63) & ~(size_t)63;
+}
+
+static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, struct launch_sm *list)
+{
+    const struct corun_kernel *kernel = launch->kernel;
+    uint32_t warps = launch->grid.tb_warps;
+    size_t predicates = align_up((size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
+    size_t entries = align_up(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
+    size_t shared = align_up(launch->grid.tb_shared_bytes);
+    size_t bytes = (launch->warp_register_bytes + launch->warp_local_bytes + entries) * warps + predicates + shared;
+    struct corun_tb *tb = calloc(1, sizeof *tb + warps * sizeof *tb->warps);
+    /* calloc gives large blocks as fresh pages: deep local memory that nobody uses costs nothing. */
+    uint8_t *storage = calloc(1, bytes + 64);
+    if (!tb || !storage) {
+        free(tb);
+        free(storage);
+        return NULL;
+    }
+    tb->storage = storage;
+    tb->storage_bytes = bytes;
+    uint8_t *at = (uint8_t *)align_up((uintptr_t)storage);
+    tb->launch = launch;
+    tb->home = sm->index;
+    tb->ordinal = list->made++;
+    tb->next_made = list->all;
+    list->all = tb;
+    for (uint32_t i = 0; i < warps; i++) {
+        struct corun_warp *warp = &tb->warps[i];
+        warp->lanes.registers = at;
+        at += launch->warp_register_bytes;
+        warp->stack.entries = (struct simt_entry *)(void *)at;
+        at += entries;
+        warp->lanes.constants = launch->program->constants[kernel->index];
+        warp->code = kernel->code;
+        warp->tb = tb;
+        warp->index = i;
+    }
+    for (uint32_t i = 0; i < warps; i++)
+        tb->warps[i].lanes.predicates = (uint32_t *)(void *)at + (size_t)i * kernel->predicate_slots;
+    at += predicates;
+    tb->shared = at;
+    at += shared;
+    for (uint32_t i = 0; i < warps; i++, at += launch->warp_local_bytes)
+        tb->warps[i].local = at;
+    return tb;
+}
+
+struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list, uint32_t index)
+{
+    const struct corun_kernel *kernel = launch->kernel;
+    uint32_t warps = launch->grid.tb_warps;
+    struct corun_tb *tb = list->free;
+    if (tb) {
+        list->free = tb->next_free;
+        /* Nothing of an earlier thread block may show: results would depend on which one it was. */
+        if (kernel->clears)
+            for (uint32_t i = 0; i < warps; i++)
+                memset(tb->warps[i].lanes.registers, 0, launch->warp_register_bytes);
+        memset(tb->warps[0].lanes.predicates, 0, (size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
+        memset(tb->shared, 0, launch->grid.tb_shared_bytes);
+        for (uint32_t i = 0; i < warps; i++)
+            memset(tb->warps[i].local, 0, (size_t)((tb->warps[i].local_used + 3) / 4) * SLOT_BYTES);
+    } else {
+        tb = tb_make(launch, sm, list);
+        if (!tb)
+            return NULL;
+    }
+    if (sm->generation != memory_generation(sm->memory)) {
+        memset(sm->caches, 0, sizeof sm->caches);
+        sm->generation = memory_generation(sm->memory);
+    }
+    tb->sm = sm;
+    tb->index = index;
+    tb->position.x = index % launch->dim.x;
+    tb->position.y = index / launch->dim.x % launch->dim.y;
+    tb->position.z = index / launch->dim.x / launch->dim.y;
+    tb->fault[0] = 0;
+    uint32_t threads = launch->grid.tb_threads;
+    for (uint32_t i = 0; i < warps; i++) {
+        struct corun_warp *warp = &tb->warps[i];
+        uint32_t lanes = threads - i * CORUN_WARP_LANES;
+        simt_start(&warp->stack, 0, lanes >= CORUN_WARP_LANES ? CORUN_FULL_MASK : (1u << lanes) - 1);
+        warp->frame = 0;
+        warp->function = 0;
+        warp->local_used = kernel->functions[0].frame_bytes;
+        warp->saved_bytes = 0;
+        warp->slot = i;
+        warp->sm_count = 1;
+        warp->cycle = NULL;
+    }
+    return tb;
+}
+
+void executor_tb_end(struct corun_tb *tb, struct launch_sm *list)
+{
+    tb->next_free = list->free;
+    list->free = tb;
+}
+
+void executor_tb_free_all(struct launch_sm *list)
+{
+    for (struct corun_tb *tb = list->all, *next; tb; tb = next) {
+        next = tb->next_made;
+        for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++)
+            free(tb->warps[i].saved);
+        free(tb->storage);
+        free(tb);
+    }
+    *list = (struct launch_sm){0};
+}
+
+static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, uint32_t sm, struct corun_warp **warps)
+{
+    struct launch *launch = (struct launch *)grid;
+    assert(sm < launch->sm_count && index < grid->tb_count);
+    struct corun_tb *tb = executor_tb_begin(launch, launch->program->sms[sm], &launch->sms[sm], index);
+    if (tb)
+        for (uint32_t i = 0; i < grid->tb_warps; i++)
+            warps[i] = &tb->warps[i];
+    return tb;
+}
+
+static void tb_end(struct corun_tb *tb)
+{
+    executor_tb_end(tb, &tb->launch->sms[tb->sm->index]);
+}
+
+static void tb_move(struct corun_tb *tb, uint32_t sm)
+{
+    assert(sm < tb->launch->sm_count);
+    tb->sm = tb->launch->program->sms[sm];
+}
+
+static void warp_place(struct corun_warp *warp, uint32_t warp_slot, uint32_t sm_count, const uint64_t *cycle)
+{
+    warp->slot = warp_slot;
+    warp->sm_count = sm_count;
+    warp->cycle = cycle;
+}
+
+static uint32_t warp_pc(const struct corun_warp *warp)
+{
+    return warp->stack.pc;
+}
+
+static struct executor_sm *sm_of(const struct corun_grid *grid, uint32_t sm)
+{
+    return ((const struct launch *)grid)->program->sms[sm];
+}
+
+static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket, uint32_t lanes)
+{
+    struct atomic_ticket *atomic = &sm_of(grid, sm)->atomics.tickets[ticket];
+    for (lanes &= atomic->lanes; lanes; lanes &= lanes - 1) {
+        uint32_t lane = lowest_bit(lanes);
+        atomic->old[lane] = atomic_apply(atomic->op, atomic->host[lane], atomic->b[lane], atomic->c[lane], true);
+    }
+}
+
+static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket)
+{
+    struct atomic_pool *pool = &sm_of(grid, sm)->atomics;
+    const struct atomic_ticket *atomic = &pool->tickets[ticket];
+    const struct operation *op = atomic->op;
+    if (op->destination != OPERAND_DISCARD) {
+        void *to = lanes_destination(&atomic->warp->lanes, op->destination);
+        for (uint32_t rest = atomic->lanes; rest; rest &= rest - 1) {
+            uint32_t lane = lowest_bit(rest);
+            if (op->extend & EXTEND_WIDE)
+                ((uint64_t *)to)[lane] = atomic->old[lane];
+            else
+                ((uint32_t *)to)[lane] = (uint32_t)atomic->old[lane];
+        }
+    }
+    atomic_pool_give(pool, ticket);
+}
+
+static void commit(const struct corun_grid *grid, uint32_t sm)
+{
+    store_buffer_commit(&sm_of(grid, sm)->stores);
+}
+
+static bool dirty(const struct corun_grid *grid, uint32_t sm)
+{
+    return sm_of(grid, sm)->stores.count != 0;
+}
+
+static const char *fault(const struct corun_warp *warp, struct corun_place *place)
+{
+    if (place)
+        *place = (struct corun_place){warp->tb->launch->grid.file, warp->tb->fault_line, 0};
+    return warp->tb->fault;
+}
+
+static const char *printed(const struct corun_grid *grid, uint32_t sm, size_t *bytes)
+{
+    struct executor_sm *state = sm_of(grid, sm);
+    *bytes = state->printed_taken ? 0 : state->printed_bytes;
+    state->printed_taken = true;
+    return *bytes ? state->printed : "";
+}
+
+const struct corun_source_operations executor_operations = {
+    .attach = attach,
+    .tb_begin = tb_begin,
+    .tb_end = tb_end,
+    .tb_move = tb_move,
+    .warp_place = warp_place,
+    .warp_pc = warp_pc,
+    .issue = issue,
+    .perform = perform,
+    .complete = complete,
+    .commit = commit,
+    .dirty = dirty,
+    .fault = fault,
+    .printed = printed,
+};

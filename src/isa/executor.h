@@ -1,0 +1,155 @@
+/*
+ * The functional executor: grids, thread blocks and warps as they run. Files of this layer share these structures:
+ * executor.c issues, access.c loads and stores, atomics.c, call.c, special.c and print.c do what their names say.
+ */
+#ifndef CORUN_ISA_EXECUTOR_H
+#define CORUN_ISA_EXECUTOR_H
+
+#include "isa/atomics.h"
+#include "isa/kernel.h"
+#include "isa/memory.h"
+#include "isa/simt_stack.h"
+#include "isa/store_buffer.h"
+
+#define MEMORY_CACHES 64u /* per SM, by low bits of the pc: most instructions stay within one allocation */
+#define FAULT_BYTES 768u
+#define MAX_TB_WARPS 32u
+
+/* What an SM needs to run warps of a program. */
+struct executor_sm {
+    struct corun_program *program;
+    struct corun_memory *memory;
+    uint32_t index;
+    bool direct; /* functional run: stores and atomics act at once */
+    uint64_t generation; /* of the memory, when the caches were cleared */
+    struct memory_cache caches[MEMORY_CACHES];
+    struct store_buffer stores;
+    struct atomic_pool atomics;
+    char *printed;
+    size_t printed_bytes, printed_capacity;
+    bool printed_taken; /* the text was fetched: the next one starts anew */
+};
+
+struct corun_program {
+    struct corun_module *module;
+    struct corun_memory *memory;
+    uint64_t *variable_address; /* by index of the module variable; 0 if it has none */
+    uint8_t **constants;        /* relocated constant pools, by kernel */
+    uint64_t code_address;      /* of the first kernel */
+    uint32_t *code_offset;      /* by kernel, in instructions */
+    uint64_t parameter_address; /* of parameter blocks, as the constant cache sees them */
+    uint64_t launches;          /* made so far: %gridid */
+    struct executor_sm **sms;
+    uint32_t sm_count;
+    struct executor_sm *functional;
+};
+
+struct launch_sm {
+    struct corun_tb *free; /* thread blocks to be used again */
+    struct corun_tb *all;  /* every thread block made here */
+    uint32_t made;         /* thread blocks of this SM so far */
+};
+
+struct launch {
+    struct corun_grid grid; /* first: a launch is its grid */
+    struct corun_program *program;
+    const struct corun_kernel *kernel;
+    struct corun_dim3 dim, block;
+    uint64_t id;
+    uint8_t *parameters;
+    uint32_t parameter_bytes;
+    uint32_t dynamic_shared_bytes;
+    uint32_t (*thread)[3][CORUN_WARP_LANES]; /* [warp] → %tid.x, y, z of its lanes */
+    size_t warp_register_bytes, warp_local_bytes;
+    struct launch_sm *sms;
+    uint32_t sm_count;
+    struct launch_sm functional;
+};
+
+struct corun_warp {
+    struct lanes lanes;
+    struct simt_stack stack;
+    const struct operation *code;
+    struct corun_tb *tb;
+    uint8_t *local;        /* interleaved: word w of lane l is at (w * 32 + l) * 4 */
+    uint32_t frame;        /* first byte of local memory of the running function */
+    uint32_t function;     /* which one it is, in kernel->functions */
+    uint32_t local_used;   /* highest end of a frame so far */
+    uint32_t barrier_line; /* of the barrier that it came to last */
+    uint32_t index;        /* in its thread block */
+    uint32_t slot;         /* %warpid */
+    uint32_t sm_count;     /* %nsmid */
+    const uint64_t *cycle; /* NULL: no clock */
+    uint8_t *saved;        /* registers of recursive functions */
+    uint32_t saved_bytes, saved_capacity;
+};
+
+struct corun_tb {
+    struct launch *launch;
+    struct executor_sm *sm;
+    struct corun_tb *next_free, *next_made;
+    uint32_t index;
+    struct corun_dim3 position;
+    uint32_t home, ordinal; /* names its place in the local memory range: SM where it was made, number there */
+    uint8_t *shared;
+    uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
+    size_t storage_bytes;
+    uint32_t fault_line;
+    char fault[FAULT_BYTES];
+    struct corun_warp warps[];
+};
+
+/* Ends the warp's thread block with a message: kernel, thread block, thread of `lane`, then the text. Gives FAULT's outcome. */
+void fault_raise(struct corun_warp *warp, uint32_t lane, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same for an access: names the nearest allocation or the size of the space. `problem` is "out of bounds", … */
+void fault_access(struct corun_warp *warp, uint32_t lane, enum corun_space space, const char *what, uint64_t address,
+                  uint32_t bytes);
+
+/*
+ * Loads, stores and atomics by the lanes `mask` (not 0). With `timed` the addresses and the space go into *result. False: a
+ * fault was raised.
+ */
+bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                 bool timed);
+bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                  bool timed);
+bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                   bool timed);
+/* Bytes at a generic address as one lane sees them; false if out of bounds. For vprintf. */
+bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void *destination, uint32_t bytes);
+
+/* A call by the lanes `mask` (not 0) and a return. The pc is set. False: a fault was raised. */
+bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+void call_return(struct corun_warp *warp, uint32_t mask);
+/* Drops entries of the stack without lanes, and with them the frames of their calls. False if none is left. */
+bool call_unwind(struct corun_warp *warp);
+
+/* One lane's argument or result. `to` and `from` have value->bytes bytes; reading from a frame may write up to a multiple of 4. */
+void call_value_read(const struct corun_warp *warp, const struct call_value *value, uint32_t frame, uint32_t lane,
+                     uint8_t *to);
+void call_value_write(const struct corun_warp *warp, const struct call_value *value, uint32_t frame, uint32_t lane,
+                      const uint8_t *from);
+
+void special_register_read(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+
+/* vprintf by the lanes `mask`. False: a fault was raised. */
+bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* __assertfail: raises the fault. */
+void print_assert(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+
+struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t index, bool direct);
+void executor_sm_destroy(struct executor_sm *sm);
+
+/* A thread block on an SM (launch_sm is its free list), and its end. */
+struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list, uint32_t index);
+void executor_tb_end(struct corun_tb *tb, struct launch_sm *list);
+/* Also those that were not ended. */
+void executor_tb_free_all(struct launch_sm *list);
+
+/* Runs warp instructions without timing until something but NEXT happens or *budget is used up. */
+enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
+                                struct corun_issue *result);
+
+extern const struct corun_source_operations executor_operations;
+
+#endif

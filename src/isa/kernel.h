@@ -1,0 +1,113 @@
+/*
+ * Decoded code: a module as the executor runs it. Immutable once loaded; addresses of module variables are not known here (every
+ * program instance has its own), they are relocations in the constant pool.
+ */
+#ifndef CORUN_ISA_KERNEL_H
+#define CORUN_ISA_KERNEL_H
+
+#include "base/arena.h"
+#include "corun/program.h"
+#include "isa/operation.h"
+#include "ptx/module.h"
+
+/* Bits of operation.variant of loads, stores and atomics. */
+enum memory_variant {
+    MEMORY_ADDRESS_32 = 1 << 0, /* the address register has 32 bits */
+    MEMORY_FRAME = 1 << 1,      /* local memory, relative to the frame of the function */
+    MEMORY_PARAMETER = 1 << 2,  /* constant space: the parameter block of the launch, not memory */
+    MEMORY_SILENT = 1 << 3,     /* an argument of a device function: a move for the machine, not an access */
+    MEMORY_TEXTURE = 1 << 4     /* global memory through the read-only path */
+};
+
+/* Bits of operation.extend. */
+enum memory_extend {
+    EXTEND_SIGN = 1 << 0, /* loads: sign-extend to the register */
+    EXTEND_WIDE = 1 << 1, /* the registers have 64 bits */
+    EXTEND_FLOAT = 1 << 2 /* atomics */
+};
+
+/* operation.variant of SPECIAL_REGISTER beyond enum ptx_special_register: frame of the function + offset. */
+#define SPECIAL_LOCAL_ADDRESS ((uint8_t)PTX_SPECIAL_COUNT)
+
+/* operation.variant of TRAP and of BARRIER. */
+enum trap_variant { TRAP_PLAIN, TRAP_ASSERT };
+enum barrier_variant { BARRIER_WAIT, BARRIER_ARRIVE };
+
+#define NO_FUNCTION UINT32_MAX
+#define OPERAND_DISCARD 0xffffu /* a vector element or result that nobody wants; the same as of lane functions */
+
+/* Where an argument or a result lies, on the caller's or the callee's side. */
+struct call_value {
+    bool in_register;
+    bool wide;        /* register of 64 bits */
+    bool discarded;   /* result that nobody wants */
+    uint16_t operand; /* slot or OPERAND_CONSTANT | constant slot */
+    uint32_t offset;  /* in the frame, if not in a register */
+    uint32_t bytes;
+};
+
+struct call_site {
+    uint32_t function;    /* index in kernel_code.functions; NO_FUNCTION if indirect */
+    uint16_t target;      /* indirect: slot of the address */
+    uint8_t target_bytes; /* of that register */
+    uint32_t argument_count, result_count;
+    const struct call_value *arguments, *results; /* the caller's side */
+};
+
+struct kernel_function {
+    const struct ptx_function *ptx;
+    uint32_t first_operation; /* its entry */
+    uint32_t operation_count;
+    uint16_t first_slot, slot_count;
+    uint16_t first_predicate, predicate_count;
+    uint32_t frame_bytes; /* local memory per thread */
+    bool recursive;       /* may be called while it is active: its registers are saved at the call */
+    uint32_t argument_count, result_count;
+    const struct call_value *arguments, *results; /* the callee's side */
+};
+
+/* A constant slot that depends on where a program instance has put a variable. */
+struct constant_relocation {
+    uint32_t slot; /* of the pool: 64 bits, so it and the next */
+    const struct ptx_variable *variable;
+    uint64_t addend;
+    bool wide;
+};
+
+struct corun_kernel {
+    struct corun_module *module;
+    uint32_t index; /* in module->kernels */
+    struct corun_kernel_info info;
+    const struct operation *code;
+    const struct corun_instruction *instructions;
+    uint32_t code_length;
+    uint32_t register_slots, predicate_slots;
+    const struct kernel_function *functions; /* [0] is the kernel itself */
+    uint32_t function_count;
+    const uint32_t *function_of_index; /* ptx function index → functions[], NO_FUNCTION if not decoded */
+    const struct call_site *calls;
+    const uint8_t *constants; /* pool, before relocation */
+    uint32_t constant_slots;
+    const struct constant_relocation *relocations;
+    uint32_t relocation_count;
+    uint32_t shared_bytes;       /* static; dynamic shared memory starts here, rounded up to dynamic_align */
+    uint32_t dynamic_align;
+    uint32_t local_bytes;        /* per thread, multiple of 16 */
+    uint32_t call_depth;         /* frames that can be on the stack at once, the kernel's own included */
+    bool clears; /* may read a register that it did not write: those of a thread block start as zero */
+    uint32_t barrier_count;
+};
+
+struct corun_module {
+    struct arena *arena;
+    struct ptx_module *ptx;
+    struct corun_kernel *kernels;
+    uint32_t kernel_count;
+    uint32_t code_length; /* of all kernels */
+};
+
+/* Decodes the entry function `function` into *kernel (whose module and index are set). */
+enum corun_status decode_kernel(struct corun_module *module, const struct ptx_function *function,
+                                struct corun_diagnostics *list, struct corun_kernel *kernel);
+
+#endif

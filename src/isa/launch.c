@@ -1,0 +1,156 @@
+/* Launches: a kernel with its grid, parameters and dynamic shared memory, checked. */
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TB_THREADS 1024u
+#define MAX_GRID_X UINT32_C(0x7fffffff)
+#define MAX_GRID_YZ 65535u
+#define MAX_BLOCK_Z 64u
+#define MAX_SHARED_BYTES (UINT32_C(1) << 20) /* no GPU has more; what the GPU at hand has is its own check */
+#define PARAMETER_PADDING 32u
+
+static enum corun_status check_dimensions(const struct corun_launch_description *description,
+                                          struct corun_diagnostics *list, struct corun_place place)
+{
+    const char *name = description->kernel->info.name;
+    struct corun_dim3 grid = description->grid, block = description->block;
+    if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z)
+        return corun_report(list, CORUN_ARGUMENT, place,
+                            "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): a dimension is 0", name, grid.x, grid.y,
+                            grid.z, block.x, block.y, block.z);
+    if (grid.x > MAX_GRID_X || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
+        (uint64_t)grid.x * grid.y > UINT32_MAX / grid.z)
+        return corun_report(list, CORUN_LIMIT, place,
+                            "kernel %s: grid (%u,%u,%u) is too large: at most (%" PRIu32 ",%u,%u) and 2^32 - 1 in all", name,
+                            grid.x, grid.y, grid.z, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
+    if (block.x > MAX_TB_THREADS || block.y > MAX_TB_THREADS || block.z > MAX_BLOCK_Z ||
+        block.x * block.y * block.z > MAX_TB_THREADS)
+        return corun_report(list, CORUN_LIMIT, place,
+                            "kernel %s: a block of (%u,%u,%u) is too large: at most (%u,%u,%u) and %u threads in all", name,
+                            block.x, block.y, block.z, MAX_TB_THREADS, MAX_TB_THREADS, MAX_BLOCK_Z, MAX_TB_THREADS);
+    return CORUN_OK;
+}
+
+static enum corun_status check(const struct corun_launch_description *description, struct corun_diagnostics *list)
+{
+    const struct corun_kernel *kernel = description->kernel;
+    const struct corun_kernel_info *info = &kernel->info;
+    const struct ptx_function *function = kernel->functions[0].ptx;
+    struct corun_place place = {kernel->module->ptx->file, function->place.line, function->place.column};
+    enum corun_status status = check_dimensions(description, list, place);
+    if (status != CORUN_OK)
+        return status;
+    struct corun_dim3 block = description->block;
+    uint32_t threads = block.x * block.y * block.z;
+    if (function->reqntid[0] &&
+        (block.x != function->reqntid[0] || block.y != function->reqntid[1] || block.z != function->reqntid[2]))
+        return corun_report(list, CORUN_ARGUMENT, place,
+                            "kernel %s requires blocks of (%u,%u,%u), not (%u,%u,%u)", info->name, function->reqntid[0],
+                            function->reqntid[1], function->reqntid[2], block.x, block.y, block.z);
+    if (info->max_threads_per_tb && threads > info->max_threads_per_tb)
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s allows %u threads in a block, not %u", info->name,
+                            info->max_threads_per_tb, threads);
+    if (description->parameter_bytes != info->parameter_bytes || (info->parameter_bytes && !description->parameters))
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s takes %u bytes of parameters, not %zu", info->name,
+                            info->parameter_bytes, description->parameter_bytes);
+    if (description->dynamic_shared_bytes > MAX_SHARED_BYTES ||
+        kernel->shared_bytes > MAX_SHARED_BYTES - description->dynamic_shared_bytes)
+        return corun_report(list, CORUN_LIMIT, place, "kernel %s: %u bytes of static and %u of dynamic shared memory are too much",
+                            info->name, kernel->shared_bytes, description->dynamic_shared_bytes);
+    return CORUN_OK;
+}
+
+/* %tid of every lane; those behind the end of the block go on counting and are never active. */
+static void number_threads(struct launch *launch)
+{
+    for (uint32_t warp = 0; warp < launch->grid.tb_warps; warp++)
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            uint32_t thread = warp * CORUN_WARP_LANES + lane;
+            launch->thread[warp][0][lane] = thread % launch->block.x;
+            launch->thread[warp][1][lane] = thread / launch->block.x % launch->block.y;
+            launch->thread[warp][2][lane] = thread / launch->block.x / launch->block.y;
+        }
+}
+
+static void fill_grid(struct launch *launch)
+{
+    const struct corun_kernel *kernel = launch->kernel;
+    struct corun_program *program = launch->program;
+    uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+    uint32_t shared = kernel->shared_bytes;
+    if (launch->dynamic_shared_bytes)
+        shared = (shared + kernel->dynamic_align - 1) / kernel->dynamic_align * kernel->dynamic_align +
+                 launch->dynamic_shared_bytes;
+    launch->grid = (struct corun_grid){
+        .operations = &executor_operations,
+        .name = kernel->info.name,
+        .code = kernel->instructions,
+        .code_length = kernel->code_length,
+        .register_slots = kernel->register_slots,
+        .predicate_slots = kernel->predicate_slots,
+        .tb_count = launch->dim.x * launch->dim.y * launch->dim.z,
+        .tb_threads = threads,
+        .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
+        .tb_shared_bytes = shared,
+        .registers_per_thread = kernel->info.registers_per_thread,
+        .barrier_count = kernel->barrier_count,
+        .file = kernel->module->ptx->file,
+        .code_address = program->code_address + (uint64_t)program->code_offset[kernel->index] * 32,
+    };
+}
+
+enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,
+                                      struct corun_diagnostics *list, struct corun_grid **grid)
+{
+    *grid = NULL;
+    const struct corun_kernel *kernel = description->kernel;
+    if (!kernel || kernel->module != program->module)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "the kernel is not one of the program's module");
+    enum corun_status status = check(description, list);
+    if (status != CORUN_OK)
+        return status;
+    struct launch *launch = calloc(1, sizeof *launch);
+    if (!launch)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    launch->program = program;
+    launch->kernel = kernel;
+    launch->dim = description->grid;
+    launch->block = description->block;
+    launch->dynamic_shared_bytes = description->dynamic_shared_bytes;
+    launch->parameter_bytes = (uint32_t)description->parameter_bytes;
+    launch->id = program->launches++;
+    launch->warp_register_bytes = (size_t)(kernel->register_slots + 1) * SLOT_BYTES;
+    launch->warp_register_bytes = (launch->warp_register_bytes + 63) & ~(size_t)63;
+    launch->warp_local_bytes = (size_t)kernel->local_bytes * CORUN_WARP_LANES;
+    fill_grid(launch);
+    launch->parameters = calloc(1, (size_t)launch->parameter_bytes + PARAMETER_PADDING);
+    launch->thread = calloc(launch->grid.tb_warps, sizeof *launch->thread);
+    if (!launch->parameters || !launch->thread) {
+        corun_launch_destroy(&launch->grid);
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    }
+    if (launch->parameter_bytes)
+        memcpy(launch->parameters, description->parameters, launch->parameter_bytes);
+    number_threads(launch);
+    *grid = &launch->grid;
+    return CORUN_OK;
+}
+
+void corun_launch_destroy(struct corun_grid *grid)
+{
+    if (!grid)
+        return;
+    struct launch *launch = (struct launch *)grid;
+    executor_tb_free_all(&launch->functional);
+    for (uint32_t i = 0; i < launch->sm_count; i++)
+        executor_tb_free_all(&launch->sms[i]);
+    free(launch->sms);
+    free(launch->parameters);
+    free(launch->thread);
+    free(launch);
+}

@@ -1,0 +1,241 @@
+#include "isa/memory.h"
+
+#include "base/vector.h"
+#include "isa/address.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN_BYTES UINT64_C(256)
+#define GAP_BYTES UINT64_C(256)
+#define MAP_FROM_BYTES (UINT64_C(1) << 17) /* larger blocks are mapped: pages that nobody touches cost nothing */
+
+struct allocation {
+    uint64_t address, bytes;
+    uint8_t *host;
+};
+
+struct corun_memory {
+    uint32_t application;
+    uint64_t first, next, end; /* device addresses; `next` is behind the highest allocation and its gap */
+    uint64_t reserved_next, reserved_end;
+    uint64_t allocated_bytes;
+    uint64_t generation;
+    VECTOR(struct allocation) allocations; /* in ascending address */
+};
+
+static uint64_t round_up(uint64_t value)
+{
+    return (value + ALIGN_BYTES - 1) & ~(ALIGN_BYTES - 1);
+}
+
+/* The block is padded to whole lines, so that a line of 128 bytes can be copied wherever one of its bytes is valid. */
+static uint8_t *host_allocate(uint64_t bytes)
+{
+    uint64_t padded = round_up(bytes);
+    if (padded >= MAP_FROM_BYTES) {
+        void *block = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return block == MAP_FAILED ? NULL : block;
+    }
+    uint8_t *block = aligned_alloc(ALIGN_BYTES, padded);
+    if (block)
+        memset(block, 0, padded);
+    return block;
+}
+
+static void host_free(uint8_t *host, uint64_t bytes)
+{
+    uint64_t padded = round_up(bytes);
+    if (padded >= MAP_FROM_BYTES)
+        munmap(host, padded);
+    else
+        free(host);
+}
+
+struct corun_memory *corun_memory_create(uint32_t application)
+{
+    assert(application < CORUN_MAX_APPLICATIONS);
+    struct corun_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return NULL;
+    uint64_t range = (uint64_t)(application + 1) << CORUN_APPLICATION_SHIFT;
+    memory->application = application;
+    memory->first = memory->next = range + ALLOCATIONS_FIRST;
+    memory->end = range + ALLOCATIONS_END;
+    memory->reserved_next = range + RESERVED_FIRST;
+    memory->reserved_end = range + RESERVED_END;
+    return memory;
+}
+
+void corun_memory_destroy(struct corun_memory *memory)
+{
+    if (!memory)
+        return;
+    for (size_t i = 0; i < memory->allocations.count; i++)
+        host_free(memory->allocations.data[i].host, memory->allocations.data[i].bytes);
+    vector_free(&memory->allocations);
+    free(memory);
+}
+
+/* Where a block of `span` bytes (gap included) goes, and its place in the ascending order; false if there is no room. */
+static bool find_room(const struct corun_memory *memory, uint64_t span, uint64_t *address, size_t *position)
+{
+    if (span <= memory->end - memory->next) {
+        *address = memory->next;
+        *position = memory->allocations.count;
+        return true;
+    }
+    uint64_t from = memory->first;
+    for (size_t i = 0; i < memory->allocations.count; i++) {
+        const struct allocation *allocation = &memory->allocations.data[i];
+        if (allocation->address - from >= span) {
+            *address = from;
+            *position = i;
+            return true;
+        }
+        from = allocation->address + round_up(allocation->bytes) + GAP_BYTES;
+    }
+    return false;
+}
+
+enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t bytes, uint64_t *address)
+{
+    *address = 0;
+    if (bytes == 0 || bytes > ALLOCATIONS_END)
+        return CORUN_MEMORY;
+    uint64_t span = round_up(bytes) + GAP_BYTES;
+    size_t position;
+    uint64_t place;
+    if (!find_room(memory, span, &place, &position))
+        return CORUN_MEMORY;
+    struct allocation allocation = {place, bytes, host_allocate(bytes)};
+    if (!allocation.host)
+        return CORUN_MEMORY;
+    if (!vector_push(&memory->allocations, allocation)) {
+        host_free(allocation.host, bytes);
+        return CORUN_MEMORY;
+    }
+    struct allocation *all = memory->allocations.data;
+    memmove(all + position + 1, all + position, (memory->allocations.count - 1 - position) * sizeof *all);
+    all[position] = allocation;
+    if (place + span > memory->next)
+        memory->next = place + span;
+    memory->allocated_bytes += bytes;
+    *address = place;
+    return CORUN_OK;
+}
+
+/* Index of the last allocation that starts at or below `address`, SIZE_MAX if there is none. */
+static size_t find_below(const struct corun_memory *memory, uint64_t address)
+{
+    size_t low = 0, high = memory->allocations.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory->allocations.data[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t address)
+{
+    size_t i = find_below(memory, address);
+    if (i == SIZE_MAX || memory->allocations.data[i].address != address)
+        return CORUN_ARGUMENT;
+    struct allocation *all = memory->allocations.data;
+    memory->allocated_bytes -= all[i].bytes;
+    host_free(all[i].host, all[i].bytes);
+    memory->allocations.count--;
+    memmove(all + i, all + i + 1, (memory->allocations.count - i) * sizeof *all);
+    memory->generation++;
+    return CORUN_OK;
+}
+
+uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes)
+{
+    size_t i = find_below(memory, address);
+    if (i == SIZE_MAX)
+        return NULL;
+    const struct allocation *allocation = &memory->allocations.data[i];
+    uint64_t offset = address - allocation->address;
+    if (offset >= allocation->bytes || bytes > allocation->bytes - offset)
+        return NULL;
+    *cache = (struct memory_cache){allocation->address, allocation->bytes, allocation->host};
+    return allocation->host + offset;
+}
+
+void *corun_memory_pointer(struct corun_memory *memory, uint64_t address, uint64_t bytes)
+{
+    struct memory_cache cache = {0};
+    return memory_find(memory, &cache, address, bytes);
+}
+
+enum corun_status corun_memory_write(struct corun_memory *memory, uint64_t address, const void *source, uint64_t bytes)
+{
+    if (bytes == 0)
+        return CORUN_OK;
+    void *pointer = corun_memory_pointer(memory, address, bytes);
+    if (!pointer)
+        return CORUN_FAULT;
+    memcpy(pointer, source, bytes);
+    return CORUN_OK;
+}
+
+enum corun_status corun_memory_read(const struct corun_memory *memory, uint64_t address, void *destination,
+                                    uint64_t bytes)
+{
+    if (bytes == 0)
+        return CORUN_OK;
+    struct memory_cache cache = {0};
+    const void *pointer = memory_find(memory, &cache, address, bytes);
+    if (!pointer)
+        return CORUN_FAULT;
+    memcpy(destination, pointer, bytes);
+    return CORUN_OK;
+}
+
+uint64_t corun_memory_allocated_bytes(const struct corun_memory *memory)
+{
+    return memory->allocated_bytes;
+}
+
+uint64_t memory_generation(const struct corun_memory *memory)
+{
+    return memory->generation;
+}
+
+uint64_t memory_reserve(struct corun_memory *memory, uint64_t bytes)
+{
+    if (bytes > memory->reserved_end - memory->reserved_next - ALIGN_BYTES)
+        return 0;
+    uint64_t address = memory->reserved_next;
+    memory->reserved_next += round_up(bytes ? bytes : 1);
+    return address;
+}
+
+uint32_t memory_application(const struct corun_memory *memory)
+{
+    return memory->application;
+}
+
+bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    if (memory->allocations.count == 0)
+        return false;
+    size_t below = find_below(memory, address), i = below == SIZE_MAX ? 0 : below;
+    const struct allocation *all = memory->allocations.data;
+    if (below != SIZE_MAX && below + 1 < memory->allocations.count) {
+        uint64_t end = all[below].address + all[below].bytes;
+        uint64_t behind = address >= end ? address - end : 0;
+        if (all[below + 1].address - address < behind)
+            i = below + 1;
+    }
+    *base = all[i].address;
+    *bytes = all[i].bytes;
+    return true;
+}
+

@@ -1,0 +1,39 @@
+/* What the executor needs of an application's memory beside the public interface: quick lookups and places. */
+#ifndef CORUN_ISA_MEMORY_H
+#define CORUN_ISA_MEMORY_H
+
+#include "corun/memory.h"
+
+/*
+ * The last allocation that somebody found. Held by the caller, because SMs on several threads read one memory: a cache inside it
+ * would be shared by them. Valid as long as memory_generation gives what it gave when the cache was cleared.
+ */
+struct memory_cache {
+    uint64_t base, bytes;
+    uint8_t *host;
+};
+
+/* Host pointer to [address, address + bytes), NULL if it is out of bounds. */
+uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes);
+
+static inline uint8_t *memory_lookup(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
+                                     uint64_t bytes)
+{
+    uint64_t offset = address - cache->base;
+    if (offset < cache->bytes && bytes <= cache->bytes - offset)
+        return cache->host + offset;
+    return memory_find(memory, cache, address, bytes);
+}
+
+/* Changes when an allocation is freed: caches filled before are stale. */
+uint64_t memory_generation(const struct corun_memory *memory);
+
+/* A range of addresses without storage (code, parameters), 256-byte aligned; 0 if there is no room. */
+uint64_t memory_reserve(struct corun_memory *memory, uint64_t bytes);
+
+uint32_t memory_application(const struct corun_memory *memory);
+
+/* The allocation nearest to an address; false if there is none at all. */
+bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_t *base, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,291 @@
+/* Modules, their kernels, and program instances: a module in the memory of one application. */
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_LIMIT (UINT64_C(256) << 20)
+#define PARAMETER_RANGE_BYTES 8192u
+
+static enum corun_status out_of_memory(struct corun_diagnostics *list)
+{
+    return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+}
+
+void corun_module_destroy(struct corun_module *module)
+{
+    if (!module)
+        return;
+    ptx_module_destroy(module->ptx);
+    arena_destroy(module->arena);
+    free(module);
+}
+
+static enum corun_status decode_kernels(struct corun_module *module, struct corun_diagnostics *list)
+{
+    const struct ptx_module *ptx = module->ptx;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ptx->function_count; i++)
+        count += ptx->functions[i]->is_entry && ptx->functions[i]->has_body;
+    module->kernels = ARENA_ARRAY(module->arena, struct corun_kernel, count ? count : 1);
+    if (!module->kernels)
+        return out_of_memory(list);
+    enum corun_status first = CORUN_OK;
+    for (uint32_t i = 0; i < ptx->function_count; i++) {
+        const struct ptx_function *function = ptx->functions[i];
+        if (!function->is_entry || !function->has_body)
+            continue;
+        struct corun_kernel *kernel = &module->kernels[module->kernel_count];
+        kernel->module = module;
+        kernel->index = module->kernel_count++;
+        enum corun_status status = decode_kernel(module, function, list, kernel);
+        if (first == CORUN_OK)
+            first = status;
+        module->code_length += kernel->code_length;
+    }
+    return first;
+}
+
+enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
+                                    struct corun_module **result)
+{
+    *result = NULL;
+    struct corun_module *module = calloc(1, sizeof *module);
+    if (!module)
+        return out_of_memory(list);
+    module->arena = arena_create();
+    enum corun_status status = module->arena ? ptx_parse(name, text, bytes, list, &module->ptx) : out_of_memory(list);
+    if (status == CORUN_OK && module->ptx->address_bits != 64)
+        status = corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){module->ptx->file, 0, 0},
+                              "not supported: .address_size 32");
+    if (status == CORUN_OK)
+        status = decode_kernels(module, list);
+    if (status != CORUN_OK) {
+        corun_module_destroy(module);
+        return status;
+    }
+    *result = module;
+    return CORUN_OK;
+}
+
+enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module)
+{
+    *module = NULL;
+    struct corun_place place = {path, 0, 0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return corun_report(list, CORUN_NOT_FOUND, place, "cannot be opened");
+    char *text = NULL;
+    size_t used = 0, capacity = 0;
+    enum corun_status status = CORUN_OK;
+    for (;;) {
+        if (used == capacity) {
+            size_t wanted = capacity ? 2 * capacity : 65536;
+            char *grown = wanted > FILE_LIMIT ? NULL : realloc(text, wanted);
+            if (!grown) {
+                status = corun_report(list, CORUN_MEMORY, place, "too large to be read");
+                break;
+            }
+            text = grown;
+            capacity = wanted;
+        }
+        size_t part = fread(text + used, 1, capacity - used, file);
+        used += part;
+        if (part == 0)
+            break;
+    }
+    if (status == CORUN_OK && ferror(file))
+        status = corun_report(list, CORUN_FILE, place, "cannot be read");
+    fclose(file);
+    if (status == CORUN_OK)
+        status = corun_module_load(path, text, used, list, module);
+    free(text);
+    return status;
+}
+
+size_t corun_module_kernel_count(const struct corun_module *module)
+{
+    return module->kernel_count;
+}
+
+const struct corun_kernel *corun_module_kernel_at(const struct corun_module *module, size_t index)
+{
+    return index < module->kernel_count ? &module->kernels[index] : NULL;
+}
+
+const struct corun_kernel *corun_module_kernel(const struct corun_module *module, const char *name)
+{
+    for (uint32_t i = 0; i < module->kernel_count; i++)
+        if (strcmp(module->kernels[i].info.name, name) == 0)
+            return &module->kernels[i];
+    return NULL;
+}
+
+void corun_kernel_describe(const struct corun_kernel *kernel, struct corun_kernel_info *info)
+{
+    *info = kernel->info;
+}
+
+static bool lives_in_memory(const struct ptx_variable *variable)
+{
+    return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
+}
+
+static struct corun_place place_of(const struct corun_module *module, const struct ptx_variable *variable)
+{
+    return (struct corun_place){module->ptx->file, variable->place.line, variable->place.column};
+}
+
+static enum corun_status allocate_variables(struct corun_program *program, struct corun_diagnostics *list)
+{
+    const struct ptx_module *ptx = program->module->ptx;
+    for (uint32_t i = 0; i < ptx->variable_count; i++) {
+        const struct ptx_variable *variable = ptx->variables[i];
+        if (!lives_in_memory(variable))
+            continue;
+        if (variable->bytes == 0) {
+            if (variable->linkage == PTX_LINKAGE_EXTERN)
+                return corun_report(list, CORUN_UNSUPPORTED, place_of(program->module, variable),
+                                    "not supported: variable %s, which another module defines", variable->name);
+            continue;
+        }
+        if (corun_memory_allocate(program->memory, variable->bytes, &program->variable_address[i]) != CORUN_OK)
+            return corun_report(list, CORUN_MEMORY, place_of(program->module, variable),
+                                "out of memory for the %llu bytes of variable %s", (unsigned long long)variable->bytes,
+                                variable->name);
+    }
+    for (uint32_t i = 0; i < ptx->variable_count; i++)
+        for (uint32_t r = 0; r < ptx->variables[i]->relocation_count; r++) {
+            const struct ptx_variable *target = ptx->variables[i]->relocations[r].variable;
+            if (target && !lives_in_memory(target))
+                return corun_report(list, CORUN_UNSUPPORTED, place_of(program->module, ptx->variables[i]),
+                                    "not supported: address of %s in an initial value, which differs by kernel",
+                                    target->name);
+        }
+    return CORUN_OK;
+}
+
+static void initialise_variable(struct corun_program *program, const struct ptx_variable *variable)
+{
+    uint64_t address = program->variable_address[variable->index];
+    uint8_t *host = corun_memory_pointer(program->memory, address, variable->bytes);
+    if (!host)
+        return;
+    memset(host, 0, variable->bytes);
+    if (variable->initial_bytes)
+        memcpy(host, variable->initial, variable->initial_bytes);
+    for (uint32_t i = 0; i < variable->relocation_count; i++) {
+        const struct ptx_relocation *relocation = &variable->relocations[i];
+        if (relocation->offset + relocation->bytes > variable->bytes || relocation->bytes > 8)
+            continue;
+        uint64_t value = relocation->function ? function_address(relocation->function->index)
+                                              : program->variable_address[relocation->variable->index];
+        value = (value + (uint64_t)relocation->addend) >> relocation->shift;
+        memcpy(host + relocation->offset, &value, relocation->bytes);
+    }
+}
+
+void corun_program_reset(struct corun_program *program)
+{
+    const struct ptx_module *ptx = program->module->ptx;
+    for (uint32_t i = 0; i < ptx->variable_count; i++)
+        if (program->variable_address[i])
+            initialise_variable(program, ptx->variables[i]);
+}
+
+/* Constant pools with the addresses that variables have got in this program. */
+static bool relocate_constants(struct corun_program *program)
+{
+    const struct corun_module *module = program->module;
+    program->constants = calloc(module->kernel_count ? module->kernel_count : 1, sizeof *program->constants);
+    if (!program->constants)
+        return false;
+    for (uint32_t k = 0; k < module->kernel_count; k++) {
+        const struct corun_kernel *kernel = &module->kernels[k];
+        size_t bytes = (size_t)(kernel->constant_slots ? kernel->constant_slots : 1) * SLOT_BYTES;
+        uint8_t *pool = program->constants[k] = aligned_alloc(64, bytes);
+        if (!pool)
+            return false;
+        if (kernel->constant_slots)
+            memcpy(pool, kernel->constants, bytes);
+        for (uint32_t i = 0; i < kernel->relocation_count; i++) {
+            const struct constant_relocation *relocation = &kernel->relocations[i];
+            uint64_t value = program->variable_address[relocation->variable->index] + relocation->addend;
+            void *slot = pool + (size_t)relocation->slot * SLOT_BYTES;
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+                if (relocation->wide)
+                    ((uint64_t *)slot)[lane] = value;
+                else
+                    ((uint32_t *)slot)[lane] = (uint32_t)value;
+        }
+    }
+    return true;
+}
+
+void corun_program_destroy(struct corun_program *program)
+{
+    if (!program)
+        return;
+    for (uint32_t i = 0; program->module && program->variable_address && i < program->module->ptx->variable_count; i++)
+        if (program->variable_address[i])
+            corun_memory_free(program->memory, program->variable_address[i]);
+    for (uint32_t i = 0; i < program->sm_count; i++)
+        executor_sm_destroy(program->sms[i]);
+    executor_sm_destroy(program->functional);
+    for (uint32_t k = 0; program->constants && k < program->module->kernel_count; k++)
+        free(program->constants[k]);
+    free(program->constants);
+    free(program->sms);
+    free(program->variable_address);
+    free(program->code_offset);
+    free(program);
+}
+
+enum corun_status corun_program_create(struct corun_module *module, struct corun_memory *memory,
+                                       struct corun_diagnostics *list, struct corun_program **result)
+{
+    *result = NULL;
+    struct corun_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return out_of_memory(list);
+    program->module = module;
+    program->memory = memory;
+    program->variable_address = calloc(module->ptx->variable_count + 1, sizeof *program->variable_address);
+    program->code_offset = calloc(module->kernel_count + 1, sizeof *program->code_offset);
+    enum corun_status status = CORUN_OK;
+    if (!program->variable_address || !program->code_offset)
+        status = out_of_memory(list);
+    if (status == CORUN_OK)
+        status = allocate_variables(program, list);
+    if (status == CORUN_OK && !relocate_constants(program))
+        status = out_of_memory(list);
+    if (status == CORUN_OK) {
+        /* Instructions are at most 32 bytes apart in an instruction cache (gpu_parameters.def). */
+        program->code_address = memory_reserve(memory, (uint64_t)module->code_length * 32);
+        program->parameter_address = memory_reserve(memory, PARAMETER_RANGE_BYTES);
+        if (!program->code_address || !program->parameter_address)
+            status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "no addresses left for code");
+    }
+    if (status != CORUN_OK) {
+        corun_program_destroy(program);
+        return status;
+    }
+    for (uint32_t k = 0; k < module->kernel_count; k++)
+        program->code_offset[k + 1] = program->code_offset[k] + module->kernels[k].code_length;
+    corun_program_reset(program);
+    *result = program;
+    return CORUN_OK;
+}
+
+uint64_t corun_program_variable(const struct corun_program *program, const char *name, uint64_t *bytes)
+{
+    const struct ptx_variable *variable = ptx_module_variable(program->module->ptx, name);
+    if (!variable || !lives_in_memory(variable))
+        return 0;
+    if (bytes)
+        *bytes = variable->bytes;
+    return program->variable_address[variable->index];
+}
