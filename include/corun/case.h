@@ -19,6 +19,9 @@ extern "C" {
 /* Changed whenever what is stored in the cache of isolated baselines changes its meaning or form. */
 #define CORUN_RESULTS_VERSION 1u
 
+/* What sharing without a policy is called: every SM takes what fits, in the order of arrival. */
+#define CORUN_NO_POLICY "left-over"
+
 struct corun_case_application {
     const char *workload; /* as corun_workload_load takes it: NAME, NAME@SIZE or a path */
     enum corun_goal_kind goal;
@@ -34,7 +37,7 @@ struct corun_case_progress {
 
 struct corun_case {
     const struct corun_gpu_config *gpu;
-    const struct corun_policy *policy; /* NULL: every SM takes what fits ("left-over") */
+    const struct corun_policy *policy; /* NULL: CORUN_NO_POLICY */
     const double *parameters;          /* of the policy; NULL: the initial ones */
     const struct corun_case_application *applications;
     uint32_t application_count; /* 1..CORUN_MAX_APPLICATIONS */
@@ -103,7 +106,7 @@ struct corun_case_application_result {
 
 struct corun_case_result {
     struct corun_gpu_config gpu;
-    const char *policy; /* "left-over" without a policy */
+    const char *policy; /* CORUN_NO_POLICY without one */
     uint32_t parameter_count;
     const struct corun_policy_parameter *parameters;
     const double *parameter_values;

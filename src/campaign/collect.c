@@ -108,7 +108,7 @@ static enum corun_status collect_case(const struct run *run, struct arena *arena
     const struct corun_case *job = run->job;
     const struct corun_policy *policy = job->policy;
     result->gpu = *job->gpu;
-    result->policy = keep_text(arena, policy ? policy->name : "left-over");
+    result->policy = keep_text(arena, policy ? policy->name : CORUN_NO_POLICY);
     if (policy) {
         double *values = ARENA_ARRAY(arena, double, policy->parameter_count + 1);
         if (!values)

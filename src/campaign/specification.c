@@ -1,0 +1,208 @@
+#include "campaign/specification.h"
+
+#include "base/nearest.h"
+#include "base/number.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum corun_status parse_goal(const char *text, const char *value, struct corun_diagnostics *list,
+                                    struct corun_case_application *application)
+{
+    const char *number = value;
+    application->goal = CORUN_GOAL_FRACTION;
+    if (!strncmp(value, "ipc=", 4)) {
+        application->goal = CORUN_GOAL_IPC;
+        number += 4;
+    } else if (!strncmp(value, "ms=", 3)) {
+        application->goal = CORUN_GOAL_MILLISECONDS;
+        number += 3;
+    }
+    bool percent = strchr(number, '%') != NULL;
+    if (!number_parse_real(number, &application->goal_value) || percent != (application->goal == CORUN_GOAL_FRACTION))
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: a goal is 90%%, ipc=X or ms=Y, not `%s`", text,
+                            value);
+    if (application->goal_value <= 0)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: a goal is greater than 0", text);
+    if (application->goal == CORUN_GOAL_FRACTION && application->goal_value > 1)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "`%s`: a goal above 100 %% is more than the application reaches alone", text);
+    return CORUN_OK;
+}
+
+enum corun_status specify_application(const char *text, struct arena *arena, struct corun_diagnostics *list,
+                                      struct corun_case_application *application)
+{
+    *application = (struct corun_case_application){0};
+    char *workload = arena_copy_text(arena, text, strlen(text));
+    if (!workload)
+        return CORUN_MEMORY;
+    bool has_goal = false, has_start = false;
+    /* From the end, as the path of a description may have colons and equals signs of its own. */
+    for (char *colon; (colon = strrchr(workload, ':')); *colon = 0) {
+        enum corun_status status = CORUN_OK;
+        if (!strncmp(colon + 1, "goal=", 5) && !has_goal) {
+            has_goal = true;
+            status = parse_goal(text, colon + 6, list, application);
+        } else if (!strncmp(colon + 1, "start=", 6) && !has_start) {
+            has_start = true;
+            if (!number_parse(colon + 7, 1000, &application->start_cycle))
+                status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: start is a number of cycles, not `%s`",
+                                      text, colon + 7);
+        } else if (has_goal || has_start || !strchr(workload, '/') || strchr(colon, '=')) {
+            bool twice = !strncmp(colon + 1, "goal=", 5) || !strncmp(colon + 1, "start=", 6);
+            status =
+                corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: %s `%s`", text,
+                             twice ? "given twice:" : "expected goal=... or start=... after a colon, found", colon + 1);
+        } else {
+            break; /* a path */
+        }
+        if (status != CORUN_OK)
+            return status;
+    }
+    if (!workload[0])
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: the name of the workload is missing", text);
+    application->workload = workload;
+    return CORUN_OK;
+}
+
+static enum corun_status find_policy(const char *name, struct arena *arena, struct corun_diagnostics *list,
+                                     const struct corun_policy **policy)
+{
+    *policy = corun_policy_find(name);
+    if (*policy || !strcmp(name, CORUN_NO_POLICY))
+        return CORUN_OK;
+    size_t count = 0;
+    while (corun_policy_at(count))
+        count++;
+    const char **names = ARENA_ARRAY(arena, const char *, count + 1);
+    if (!names)
+        return CORUN_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        names[i] = corun_policy_at(i)->name;
+    names[count] = CORUN_NO_POLICY;
+    const char *nearest = nearest_name(name, names, count + 1);
+    if (nearest)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no policy `%s`; did you mean `%s`?", name,
+                            nearest);
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no policy `%s`; see `corun list policies`",
+                        name);
+}
+
+static enum corun_status set_parameter(const struct corun_policy *policy, char *setting, struct arena *arena,
+                                       struct corun_diagnostics *list, double *values)
+{
+    char *value = strchr(setting, '=');
+    if (!value)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: `%s` is not parameter=value", policy->name,
+                            setting);
+    *value++ = 0;
+    const char **names = ARENA_ARRAY(arena, const char *, policy->parameter_count + 1);
+    if (!names)
+        return CORUN_MEMORY;
+    uint32_t index = 0;
+    for (; index < policy->parameter_count && strcmp(policy->parameters[index].name, setting); index++)
+        names[index] = policy->parameters[index].name;
+    if (index == policy->parameter_count) {
+        const char *nearest = nearest_name(setting, names, policy->parameter_count);
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s has no parameter `%s`%s%s%s", policy->name,
+                            setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
+    }
+    const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    uint64_t whole;
+    bool is_number = number_parse_real(value, &values[index]);
+    if (!is_number && number_parse(value, 1000, &whole)) { /* 10K */
+        values[index] = (double)whole;
+        is_number = true;
+    }
+    if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
+        values[index] < parameter->lowest || values[index] > parameter->highest)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is %s from %g to %g, not `%s`",
+                            policy->name, parameter->name, parameter->integer ? "a whole number" : "a number",
+                            parameter->lowest, parameter->highest, value);
+    return CORUN_OK;
+}
+
+enum corun_status specify_policy(const char *text, struct arena *arena, struct corun_diagnostics *list,
+                                 const struct corun_policy **policy, const double **parameters)
+{
+    *parameters = NULL;
+    char *name = arena_copy_text(arena, text, strlen(text));
+    if (!name)
+        return CORUN_MEMORY;
+    char *settings = strchr(name, ':');
+    if (settings)
+        *settings++ = 0;
+    enum corun_status status = find_policy(name, arena, list, policy);
+    if (status != CORUN_OK)
+        return status;
+    if (!*policy)
+        return settings ? corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has no parameters", CORUN_NO_POLICY)
+                        : CORUN_OK;
+    double *values = ARENA_ARRAY(arena, double, (*policy)->parameter_count + 1);
+    if (!values)
+        return CORUN_MEMORY;
+    for (uint32_t i = 0; i < (*policy)->parameter_count; i++)
+        values[i] = (*policy)->parameters[i].initial;
+    for (char *setting; settings && status == CORUN_OK;) {
+        setting = strsep(&settings, ",");
+        status = set_parameter(*policy, setting, arena, list, values);
+    }
+    *parameters = values;
+    return status;
+}
+
+enum corun_status specify_number(const char *text, const char *option, uint64_t kilo, uint64_t lowest, uint64_t highest,
+                                 struct corun_diagnostics *list, uint64_t *number)
+{
+    if (number_parse(text, kilo, number) && *number >= lowest && *number <= highest)
+        return CORUN_OK;
+    return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected a whole number from %llu to %llu, found `%s`",
+                        option, (unsigned long long)lowest, (unsigned long long)highest, text);
+}
+
+enum corun_status specify_dimensions(const char *text, const char *option, struct corun_diagnostics *list,
+                                     struct corun_dim3 *dimensions)
+{
+    uint32_t *const parts[] = {&dimensions->x, &dimensions->y, &dimensions->z};
+    char copy[64];
+    size_t length = strlen(text);
+    bool good = length < sizeof copy;
+    memcpy(copy, text, good ? length + 1 : 0);
+    *dimensions = (struct corun_dim3){1, 1, 1};
+    char *rest = good ? copy : NULL;
+    for (uint32_t i = 0; good && rest; i++) {
+        uint64_t number = 0;
+        char *part = strsep(&rest, ",");
+        good = i < 3 && number_parse(part, 1000, &number) && number > 0 && number <= INT32_MAX;
+        if (good)
+            *parts[i] = (uint32_t)number;
+    }
+    if (good)
+        return CORUN_OK;
+    return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected X[,Y[,Z]], each from 1 to %d, found `%s`",
+                        option, INT32_MAX, text);
+}
+
+enum corun_status specify_trace(const char *text, struct arena *arena, struct corun_diagnostics *list,
+                                const char **file, uint64_t *first, uint64_t *last)
+{
+    *first = 0;
+    *last = UINT64_MAX;
+    char *copy = arena_copy_text(arena, text, strlen(text));
+    if (!copy)
+        return CORUN_MEMORY;
+    *file = copy;
+    char *range = strrchr(copy, ':');
+    char *to = range ? strchr(range, '-') : NULL;
+    bool is_range = to && strspn(range + 1, "0123456789kKmMgG-") == strlen(range + 1);
+    if (is_range) {
+        *range = *to = 0;
+        if (!number_parse(range + 1, 1000, first) || !number_parse(to + 1, 1000, last) || *first > *last)
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--trace: expected FILE[:FIRST-LAST], found `%s`",
+                                text);
+    }
+    if (!copy[0])
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--trace: the name of the file is missing in `%s`", text);
+    return CORUN_OK;
+}

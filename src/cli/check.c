@@ -1,0 +1,166 @@
+#include "cli/command.h"
+
+#include "campaign/specification.h"
+#include "corun/gpu.h"
+#include "corun/program.h"
+#include "corun/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_GPU "gtx980"
+#define DEFAULT_BLOCK 256u
+#define PATH_BYTES 4096u
+
+enum { KEY_GPU = 'g', KEY_BLOCK = 'b', KEY_SHARED = 0x100 };
+
+static const struct argp_option options[] = {
+    {"gpu", KEY_GPU, "GPU", 0, "the GPU for which occupancy is told, a name or a YAML file with overrides [gtx980]", 1},
+    {"block", KEY_BLOCK, "X[,Y[,Z]]", 0, "threads of a thread block [what the kernel requires, else 256]", 1},
+    {"shared", KEY_SHARED, "BYTES", 0, "dynamic shared memory per thread block [0]", 1},
+    {0},
+};
+
+static const char doc[] =
+    "Reads a PTX file and tells what is in it: its kernels with their registers per thread (and whether that number is "
+    "the "
+    "assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
+    "thread "
+    "blocks fit an SM. What is malformed or not supported is told with its place, and the exit status says so.";
+
+struct check_options {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    enum corun_status status;
+    const char *path, *gpu;
+    struct corun_dim3 block; /* 0: not given */
+    uint64_t shared_bytes;
+};
+
+static void keep_status(struct check_options *check, enum corun_status status)
+{
+    if (check->status == CORUN_OK)
+        check->status = status;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct check_options *check = state->input;
+    switch (key) {
+    case KEY_GPU:
+        check->gpu = value;
+        break;
+    case KEY_BLOCK:
+        keep_status(check, specify_dimensions(value, "--block", check->list, &check->block));
+        break;
+    case KEY_SHARED:
+        keep_status(check,
+                    specify_number(value, "--shared", 1024, 0, UINT32_MAX / 2, check->list, &check->shared_bytes));
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one PTX file is expected, not also `%s`", value);
+        check->path = value;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a PTX file is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static uint32_t block_threads(const struct check_options *check, const struct corun_kernel_info *info)
+{
+    if (!check->block.x)
+        return info->max_threads_per_tb ? info->max_threads_per_tb : DEFAULT_BLOCK;
+    uint64_t threads = (uint64_t)check->block.x * check->block.y;
+    threads = threads > UINT32_MAX ? UINT32_MAX : threads * check->block.z;
+    return threads > UINT32_MAX - CORUN_WARP_LANES ? UINT32_MAX - CORUN_WARP_LANES : (uint32_t)threads;
+}
+
+static void describe_kernel(const struct check_options *check, const struct corun_gpu_config *gpu,
+                            const struct corun_kernel *kernel, struct columns *columns)
+{
+    struct corun_kernel_info info;
+    corun_kernel_describe(kernel, &info);
+    uint32_t threads = block_threads(check, &info);
+    struct corun_grid grid = {.name = info.name,
+                              .tb_count = 1,
+                              .tb_threads = threads,
+                              .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
+                              .tb_shared_bytes = info.shared_bytes + (uint32_t)check->shared_bytes,
+                              .registers_per_thread = info.registers_per_thread,
+                              .barrier_count = 1};
+    const char *limit = NULL;
+    uint32_t tbs = corun_gpu_occupancy(gpu, &grid, &limit);
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "%s", info.name);
+    columns_set(columns, 1, PAINT_NONE, "%u", info.registers_per_thread);
+    columns_set(columns, 2, PAINT_NONE, "%s", info.registers_from ? info.registers_from : "-");
+    columns_set(columns, 3, PAINT_NONE, "%u", info.shared_bytes);
+    columns_set(columns, 4, PAINT_NONE, "%u", info.local_bytes);
+    columns_set(columns, 5, PAINT_NONE, "%u", info.constant_bytes);
+    columns_set(columns, 6, PAINT_NONE, "%u", info.instructions);
+    columns_set(columns, 7, PAINT_NONE, "%u", info.parameter_count);
+    columns_set(columns, 8, PAINT_NONE, "%u", threads);
+    columns_set(columns, 9, tbs ? PAINT_NONE : PAINT_BAD, "%u", tbs);
+    columns_set(columns, 10, PAINT_NONE, "%s", limit ? limit : "-");
+}
+
+static enum corun_status describe_module(const struct check_options *check, const struct corun_gpu_config *gpu,
+                                         const struct corun_module *module)
+{
+    static const char *const titles[] = {"<kernel", "registers",  "<from",        "shared",
+                                         "local",   "constant",   "instructions", "parameters",
+                                         "threads", "TBs per SM", "<limited by"};
+    struct columns *columns = columns_create(check->arena, titles, sizeof titles / sizeof titles[0]);
+    size_t count = corun_module_kernel_count(module);
+    for (size_t i = 0; i < count; i++)
+        describe_kernel(check, gpu, corun_module_kernel_at(module, i), columns);
+    printf("%s: %zu kernel%s; occupancy on %s\n\n", check->path, count, count == 1 ? "" : "s", gpu->name);
+    struct report_style style = output_style(stdout);
+    return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static enum corun_status run_check(struct check_options *check)
+{
+    struct corun_gpu_config gpu;
+    char data[PATH_BYTES];
+    struct corun_module *module = NULL;
+    enum corun_status status = check->status;
+    if (status == CORUN_OK)
+        status = corun_module_load_file(check->path, check->list, &module);
+    if (status == CORUN_OK)
+        status = corun_data_directory(data, sizeof data, check->list);
+    if (status == CORUN_OK)
+        status = corun_gpu_config_load(check->gpu, data, check->list, &gpu);
+    if (status == CORUN_OK)
+        status = describe_module(check, &gpu, module);
+    if (module)
+        corun_module_destroy(module);
+    return status;
+}
+
+int command_check(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = "FILE.ptx",
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct check_options check = {.gpu = DEFAULT_GPU};
+    check.arena = arena_create();
+    check.list = corun_diagnostics_create();
+    enum corun_status status = CORUN_MEMORY;
+    if (check.arena && check.list) {
+        command_parse(&argp, argc, argv, &check);
+        status = run_check(&check);
+    }
+    int exit_status = output_diagnostics(check.list, status);
+    if (check.list)
+        corun_diagnostics_destroy(check.list);
+    arena_destroy(check.arena);
+    return exit_status;
+}

@@ -1,0 +1,81 @@
+#include "cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void command_print_statuses(FILE *stream)
+{
+    fputs("Exit status:\n", stream);
+#define STATUS_LINE(name, exit_status, meaning) fprintf(stream, "  %3d  %s\n", exit_status, meaning);
+    CORUN_STATUSES(STATUS_LINE)
+#undef STATUS_LINE
+    fprintf(stream, "  %3d  ended early by SIGINT, after the report\n", EXIT_INTERRUPTED);
+}
+
+char *command_help_filter(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)text;
+    char *ending = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&ending, &bytes);
+    if (!stream)
+        return (char *)text;
+    if (text)
+        fprintf(stream, "%s\n\n", text);
+    command_print_statuses(stream);
+    fclose(stream);
+    return ending; /* argp frees it */
+}
+
+void command_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+    error_t problem = argp_parse(argp, argc, argv, 0, NULL, input);
+    if (problem) {
+        fprintf(stderr, "%s: %s\n", argv[0], strerror(problem));
+        exit(corun_status_exit(CORUN_USAGE));
+    }
+}
+
+int command_help(int argc, char **argv)
+{
+    static const struct {
+        const char *name, *summary;
+        int (*run)(int argc, char **argv);
+    } rows[] = {
+#define HELP_ROW(name, summary) {#name, summary, command_##name},
+        CORUN_COMMANDS(HELP_ROW)
+#undef HELP_ROW
+    };
+    if (argc > 1 && argv[1][0] != '-') {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            if (strcmp(argv[1], rows[i].name) || !strcmp(rows[i].name, "help"))
+                continue;
+            char title[32], option[] = "--help", *arguments[] = {title, option, NULL};
+            snprintf(title, sizeof title, "corun %s", rows[i].name);
+            return rows[i].run(2, arguments);
+        }
+        if (strcmp(argv[1], "help")) {
+            fprintf(stderr, "corun: there is no command `%s`; see `corun help`\n", argv[1]);
+            return corun_status_exit(CORUN_USAGE);
+        }
+    }
+    puts("Usage: corun COMMAND [OPTION...] [ARGUMENT...]\n"
+         "Several CUDA applications share one simulated GPU, and each gets the service it asked for.\n\n"
+         "Commands:");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        printf("  %-9s %s\n", rows[i].name, rows[i].summary);
+    puts("\n`corun COMMAND --help` tells its options.\n\n"
+         "Examples:\n"
+         "  corun run --policy even sgemm:goal=90% spmv\n"
+         "  corun run --gpu gtx980:sms=8,l2=4M --policy cooperative --cycles 1M lbm@small stencil@small:start=20K\n"
+         "  corun launch vector_add.ptx --kernel vector_add --grid 64 --block 256 \\\n"
+         "        --arg buf=64K:random:1 --arg buf=64K:random:2 --arg buf=64K --arg u32=16384 --save 2=sum.bin\n\n"
+         "Environment:\n"
+         "  CORUN_DATA      where GPU configurations and workloads are, instead of beside the command\n"
+         "  XDG_CACHE_HOME  isolated baselines are kept in its folder corun; else in ~/.cache/corun\n"
+         "  NO_COLOR        no colours on a terminal\n");
+    command_print_statuses(stdout);
+    return 0;
+}

@@ -1,0 +1,248 @@
+#include "cli/command.h"
+
+#include "base/number.h"
+#include "base/vector.h"
+#include "campaign/launch.h"
+#include "campaign/specification.h"
+#include "corun/workload.h"
+#include "report/json.h"
+#include "report/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_GPU "gtx980"
+#define PATH_BYTES 4096u
+
+enum {
+    KEY_GPU = 'g',
+    KEY_KERNEL = 'k',
+    KEY_ARG = 'a',
+    KEY_SAVE = 's',
+    KEY_FUNCTIONAL = 'f',
+    KEY_JSON = 'j',
+    KEY_QUIET = 'q',
+    KEY_GRID = 0x100,
+    KEY_BLOCK,
+    KEY_SHARED,
+    KEY_WATCHDOG,
+    KEY_THREADS
+};
+
+static const struct argp_option options[] = {
+    {"kernel", KEY_KERNEL, "NAME", 0, "the kernel [the only one]", 1},
+    {"grid", KEY_GRID, "X[,Y[,Z]]", 0, "thread blocks [1]", 1},
+    {"block", KEY_BLOCK, "X[,Y[,Z]]", 0, "threads of a thread block [1]", 1},
+    {"shared", KEY_SHARED, "BYTES", 0, "dynamic shared memory per thread block [0]", 1},
+    {"arg", KEY_ARG, "ARGUMENT", 0, "the next argument of the kernel, see below", 1},
+    {"save", KEY_SAVE, "N=FILE", 0, "after the run, write the buffer of argument N (from 0) to FILE", 1},
+    {"functional", KEY_FUNCTIONAL, NULL, 0, "execute without timing", 2},
+    {"gpu", KEY_GPU, "GPU", 0,
+     "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]", 2},
+    {"watchdog", KEY_WATCHDOG, "N", 0,
+     "stop the kernel after N cycles without progress [20M]; with --functional: a thread block after N warp "
+     "instructions [400M]",
+     2},
+    {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 2},
+    {"json", KEY_JSON, "FILE", 0,
+     "write the results as JSON; - is standard output, in place of the summary (then the kernel's own text goes to "
+     "standard error)",
+     3},
+    {"quiet", KEY_QUIET, NULL, 0, "no summary and no progress line", 3},
+    {0},
+};
+
+static const char arguments_doc[] = "FILE.ptx";
+static const char doc[] =
+    "Launches one kernel of a PTX file on a simulated GPU. What it prints with printf goes to standard output.\v"
+    "Arguments, one --arg for each parameter, in order:\n"
+    "  u32=N  i32=N  u64=N  i64=N  f32=X  f64=X   a value (parameters of 8 and 16 bits take u32 and i32; floats also "
+    "inf, nan, 0xBITS)\n"
+    "  buf=BYTES              a buffer of zeroes\n"
+    "  buf=BYTES:random:SEED  uniform f32 in [0, 1)\n"
+    "  buf=BYTES:iota         u32 0, 1, 2, ...\n"
+    "  buf=BYTES:f32=X        f32 of that value\n"
+    "  buf=BYTES:u32=N        u32 of that value\n"
+    "  buf=@FILE              a buffer with the contents of the file\n"
+    "  bytes=@FILE            a structure by value\n"
+    "BYTES takes K, M and G (powers of 1024).";
+
+struct launch_options {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    enum corun_status status;
+    const char *gpu, *json;
+    bool quiet;
+    struct launch_request request;
+    VECTOR(const char *) arguments;
+    VECTOR(struct launch_save) saves;
+    FILE *text;
+    struct progress *progress;
+};
+
+static void keep_status(struct launch_options *launch, enum corun_status status)
+{
+    if (launch->status == CORUN_OK)
+        launch->status = status;
+}
+
+static void add_save(struct launch_options *launch, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    char *number = arena_copy_text(launch->arena, text, equals ? (size_t)(equals - text) : 0);
+    uint64_t argument;
+    if (!number || !number_parse(number, 1000, &argument) || argument > UINT32_MAX || !equals[1]) {
+        keep_status(launch, corun_report(launch->list, CORUN_USAGE, CORUN_NOWHERE,
+                                         "--save: expected N=FILE, found `%s`", text));
+        return;
+    }
+    if (!vector_push(&launch->saves, ((struct launch_save){(uint32_t)argument, equals + 1})))
+        keep_status(launch, CORUN_MEMORY);
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct launch_options *launch = state->input;
+    struct launch_request *request = &launch->request;
+    uint64_t number = 0;
+    switch (key) {
+    case KEY_KERNEL:
+        request->kernel = value;
+        break;
+    case KEY_GRID:
+        keep_status(launch, specify_dimensions(value, "--grid", launch->list, &request->grid));
+        break;
+    case KEY_BLOCK:
+        keep_status(launch, specify_dimensions(value, "--block", launch->list, &request->block));
+        break;
+    case KEY_SHARED:
+        keep_status(launch, specify_number(value, "--shared", 1024, 0, INT64_MAX, launch->list,
+                                           &request->dynamic_shared_bytes));
+        break;
+    case KEY_ARG:
+        if (!vector_push(&launch->arguments, (const char *)value))
+            keep_status(launch, CORUN_MEMORY);
+        break;
+    case KEY_SAVE:
+        add_save(launch, value);
+        break;
+    case KEY_FUNCTIONAL:
+        request->functional = true;
+        break;
+    case KEY_GPU:
+        launch->gpu = value;
+        break;
+    case KEY_WATCHDOG:
+        keep_status(launch, specify_number(value, "--watchdog", 1000, 1, INT64_MAX, launch->list, &request->watchdog));
+        break;
+    case KEY_THREADS:
+        keep_status(launch, specify_number(value, "--threads", 1000, 1, 1000, launch->list, &number));
+        request->threads = (uint32_t)number;
+        break;
+    case KEY_JSON:
+        launch->json = value;
+        break;
+    case KEY_QUIET:
+        launch->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one PTX file is expected, not also `%s`", value);
+        request->path = value;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a PTX file is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static bool show_progress(void *user, uint64_t cycle)
+{
+    struct launch_options *launch = user;
+    return progress_step(launch->progress, launch->request.kernel ? launch->request.kernel : "kernel", cycle, 0);
+}
+
+static void print_text(void *user, const char *text, size_t bytes)
+{
+    fwrite(text, 1, bytes, ((struct launch_options *)user)->text);
+}
+
+static enum corun_status report(const struct launch_options *launch, const struct launch_result *result, FILE *json)
+{
+    struct report_style style = output_style(stdout);
+    if (!launch->quiet && json != stdout && !table_launch(result, &style, stdout))
+        return CORUN_MEMORY;
+    return json ? json_launch(result, json) : CORUN_OK;
+}
+
+static enum corun_status run_launch(struct launch_options *launch, struct launch_result *result)
+{
+    struct launch_request *request = &launch->request;
+    struct corun_gpu_config gpu;
+    char data[PATH_BYTES];
+    enum corun_status status = launch->status;
+    bool needs_gpu = !request->functional || launch->gpu; /* without timing it only tells how many blocks fit an SM */
+    if (status == CORUN_OK && needs_gpu) {
+        status = corun_data_directory(data, sizeof data, launch->list);
+        if (status == CORUN_OK)
+            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, data, launch->list, &gpu);
+        request->gpu = &gpu;
+    }
+    FILE *json = NULL;
+    if (status == CORUN_OK && launch->json && !(json = output_open(launch->json, launch->list)))
+        status = CORUN_FILE;
+    if (status != CORUN_OK)
+        return status;
+    request->arguments = launch->arguments.data;
+    request->argument_count = launch->arguments.count;
+    request->saves = launch->saves.data;
+    request->save_count = launch->saves.count;
+    launch->text = json == stdout ? stderr : stdout;
+    request->print = print_text;
+    request->progress = show_progress;
+    request->print_user = request->progress_user = launch;
+    if (!request->functional) /* which cannot be ended early: SIGINT ends the process */
+        launch->progress = progress_begin(launch->quiet);
+    status = launch_run(request, launch->list, result);
+    progress_end(launch->progress);
+    /* Numbers of a run that took place are reported also when a buffer could not be saved afterwards. */
+    if (status == CORUN_OK || (status == CORUN_FILE && result->warp_instructions)) {
+        enum corun_status reported = report(launch, result, json);
+        status = status == CORUN_OK ? reported : status;
+    }
+    if (json) {
+        enum corun_status closed = output_close(json, launch->json, launch->list);
+        status = status == CORUN_OK ? closed : status;
+    }
+    return status;
+}
+
+int command_launch(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = arguments_doc,
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct launch_options launch = {.request = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .threads = 1}};
+    struct launch_result result = {0};
+    launch.arena = arena_create();
+    launch.list = corun_diagnostics_create();
+    enum corun_status status = CORUN_MEMORY;
+    if (launch.arena && launch.list) {
+        command_parse(&argp, argc, argv, &launch);
+        status = run_launch(&launch, &result);
+    }
+    if (status == CORUN_OK)
+        status = result.status;
+    int exit_status = output_diagnostics(launch.list, status);
+    vector_free(&launch.arguments);
+    vector_free(&launch.saves);
+    if (launch.list)
+        corun_diagnostics_destroy(launch.list);
+    arena_destroy(launch.arena);
+    return status == CORUN_OK && result.interrupted ? EXIT_INTERRUPTED : exit_status;
+}

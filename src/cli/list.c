@@ -1,0 +1,224 @@
+#include "cli/command.h"
+
+#include "base/nearest.h"
+#include "corun/case.h"
+#include "corun/workload.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_BYTES 4096u
+
+/* What can be listed: L(name, meaning) */
+#define LISTS(L) \
+    L(gpus, "GPU configurations") \
+    L(parameters, "what a GPU configuration says, and --gpu NAME:parameter=value changes") \
+    L(workloads, "workloads and their sizes") \
+    L(policies, "sharing policies and their parameters") \
+    L(counters, "what the simulated GPU counts, as the JSON names it")
+
+struct lister {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    const char *what;
+    char data[PATH_BYTES];
+};
+
+static enum corun_status print(const struct columns *columns)
+{
+    struct report_style style = output_style(stdout);
+    return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static int is_yaml(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 5 && !strcmp(entry->d_name + length - 5, ".yaml");
+}
+
+static void list_gpu(struct lister *lister, struct columns *columns, const char *file)
+{
+    struct corun_gpu_config gpu;
+    char *name = arena_copy_text(lister->arena, file, strlen(file) - 5);
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "%s", name ? name : file);
+    if (!name || corun_gpu_config_load(name, lister->data, lister->list, &gpu) != CORUN_OK) {
+        columns_set(columns, 1, PAINT_BAD, "broken");
+        return;
+    }
+    columns_set(columns, 1, PAINT_NONE, "%u", gpu.sms);
+    columns_set(columns, 2, PAINT_NONE, "%u", gpu.core_clock_khz / 1000);
+    columns_set(columns, 3, PAINT_NONE, "%u", gpu.schedulers_per_sm);
+    columns_set(columns, 4, PAINT_NONE, "%u", gpu.threads_per_sm);
+    columns_set(columns, 5, PAINT_NONE, "%u", gpu.registers_per_sm);
+    columns_set(columns, 6, PAINT_NONE, "%u", gpu.shared_bytes_per_sm / 1024);
+    columns_set(columns, 7, PAINT_NONE, "%u", gpu.l1_bytes / 1024);
+    columns_set(columns, 8, PAINT_NONE, "%u", gpu.l2_bytes / 1024);
+    columns_set(columns, 9, PAINT_NONE, "%u", gpu.memory_controllers);
+}
+
+static enum corun_status list_gpus(struct lister *lister)
+{
+    static const char *const titles[] = {"<GPU",      "SMs",       "MHz",   "schedulers", "threads",
+                                         "registers", "shared KB", "L1 KB", "L2 KB",      "controllers"};
+    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
+    if (status != CORUN_OK)
+        return status;
+    char *folder = arena_format(lister->arena, "%s/gpu", lister->data);
+    struct dirent **entries = NULL;
+    int count = folder ? scandir(folder, &entries, is_yaml, alphasort) : -1;
+    if (count < 0)
+        return corun_report(lister->list, CORUN_FILE, (struct corun_place){folder, 0, 0}, "the folder cannot be read");
+    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    for (int i = 0; i < count; i++) {
+        list_gpu(lister, columns, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    status = print(columns);
+    return status == CORUN_OK && corun_diagnostics_count(lister->list) ? corun_diagnostics_get(lister->list, 0)->status
+                                                                       : status;
+}
+
+static enum corun_status list_parameters(struct lister *lister)
+{
+    static const char *const titles[] = {"<parameter", "default", "lowest", "highest", "<unit", "<meaning"};
+    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    size_t count;
+    const struct corun_gpu_parameter *rows = corun_gpu_parameters(&count);
+    for (size_t i = 0; i < count; i++) {
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", rows[i].name);
+        if (rows[i].words) {
+            columns_set(columns, 1, PAINT_NONE, "%s", rows[i].words[rows[i].initial]);
+        } else {
+            columns_set(columns, 1, PAINT_NONE, "%u", rows[i].initial);
+            columns_set(columns, 2, PAINT_NONE, "%u", rows[i].lowest);
+            columns_set(columns, 3, PAINT_NONE, "%u", rows[i].highest);
+        }
+        columns_set(columns, 4, PAINT_NONE, "%s", rows[i].unit);
+        columns_set(columns, 5, PAINT_NONE, "%s", rows[i].meaning);
+    }
+    return print(columns);
+}
+
+static enum corun_status list_workloads(struct lister *lister)
+{
+    static const char *const titles[] = {"<workload", "<limited by", "<sizes", "<what it does"};
+    struct corun_workload_list *workloads = NULL;
+    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
+    if (status == CORUN_OK)
+        status = corun_workload_list_create(lister->data, lister->list, &workloads);
+    if (status != CORUN_OK)
+        return status;
+    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < corun_workload_list_count(workloads); i++) {
+        const struct corun_workload_info *info = corun_workload_list_get(workloads, i);
+        const char *sizes = "";
+        for (size_t s = 0; s < info->size_count && sizes; s++)
+            sizes = arena_format(lister->arena, "%s%s%s", sizes, s ? " " : "", info->sizes[s]);
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", info->name);
+        columns_set(columns, 1, PAINT_NONE, "%s", corun_character_word(info->character));
+        columns_set(columns, 2, PAINT_NONE, "%s", sizes ? sizes : "");
+        columns_set(columns, 3, PAINT_NONE, "%s", info->summary ? info->summary : "");
+    }
+    status = print(columns);
+    corun_workload_list_destroy(workloads);
+    return status == CORUN_OK && corun_diagnostics_count(lister->list) ? corun_diagnostics_get(lister->list, 0)->status
+                                                                       : status;
+}
+
+static enum corun_status list_policies(struct lister *lister)
+{
+    (void)lister;
+    printf("%s\n    every SM takes what fits, in the order of arrival (no policy)\n", CORUN_NO_POLICY);
+    for (size_t i = 0; corun_policy_at(i); i++) {
+        const struct corun_policy *policy = corun_policy_at(i);
+        printf("%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);
+        for (uint32_t p = 0; p < policy->parameter_count; p++) {
+            const struct corun_policy_parameter *parameter = &policy->parameters[p];
+            printf("    %s=%g (%g to %g): %s\n", parameter->name, parameter->initial, parameter->lowest,
+                   parameter->highest, parameter->meaning);
+        }
+    }
+    return CORUN_OK;
+}
+
+static enum corun_status list_counters(struct lister *lister)
+{
+    static const char *const titles[] = {"<counter", "<unit", "<meaning"};
+    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", rows[i].name);
+        columns_set(columns, 1, PAINT_NONE, "%s", rows[i].unit);
+        columns_set(columns, 2, PAINT_NONE, "%s", rows[i].meaning);
+    }
+    return print(columns);
+}
+
+static const struct {
+    const char *name;
+    enum corun_status (*list)(struct lister *lister);
+} lists[] = {
+#define LIST_ROW(name, meaning) {#name, list_##name},
+    LISTS(LIST_ROW)
+#undef LIST_ROW
+};
+#define LIST_COUNT (sizeof lists / sizeof lists[0])
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct lister *lister = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one list at a time, not also `%s`", value);
+        lister->what = value;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "what to list is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static enum corun_status run_list(struct lister *lister)
+{
+    const char *names[LIST_COUNT];
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        names[i] = lists[i].name;
+        if (!strcmp(lister->what, names[i]))
+            return lists[i].list(lister);
+    }
+    const char *nearest = nearest_name(lister->what, names, LIST_COUNT);
+    return corun_report(lister->list, CORUN_USAGE, CORUN_NOWHERE, "there is no list of `%s`; %s%s%s", lister->what,
+                        nearest ? "did you mean `" : "see `corun list --help", nearest ? nearest : "",
+                        nearest ? "`?" : "`");
+}
+
+int command_list(int argc, char **argv)
+{
+#define LIST_DOC(name, meaning) "  " #name " - " meaning "\n"
+    static const struct argp argp = {.parser = parse_option,
+                                     .args_doc = "LIST",
+                                     .doc = "Lists what there is.\vLIST is one of\n" LISTS(LIST_DOC),
+                                     .help_filter = command_help_filter};
+    struct lister lister = {.arena = arena_create(), .list = corun_diagnostics_create()};
+    enum corun_status status = CORUN_MEMORY;
+    if (lister.arena && lister.list) {
+        command_parse(&argp, argc, argv, &lister);
+        status = run_list(&lister);
+    }
+    int exit_status = output_diagnostics(lister.list, status);
+    if (lister.list)
+        corun_diagnostics_destroy(lister.list);
+    arena_destroy(lister.arena);
+    return exit_status;
+}

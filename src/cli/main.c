@@ -1,0 +1,89 @@
+/*
+ * corun: several CUDA applications, one simulated GPU, and each gets the service it asked for.
+ *
+ * The map of the house, from the top. An include only ever points down; include/corun/ has what every floor may see.
+ *
+ *   src/cli       the command: one file per subcommand (run.c, launch.c, check.c, list.c, version.c, help.c), and what
+ *                 they share: output.c (messages, streams), progress.c (the line on the terminal, SIGINT)
+ *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c)
+ *   src/campaign  a case from its description to its result (case.c), isolated baselines (baseline.c) and their cache,
+ *                 launches of anybody's PTX (launch.c, argument.c)
+ *   src/workload  launch descriptions in YAML, their data, their CPU references
+ *   src/share     the policies: they read a view and write allowances, one file each
+ *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
+ *   src/isa       the source: PTX decoded and executed, 32 lanes at a time
+ *   src/ptx       PTX text to a checked module
+ *   src/base      arenas, vectors, numbers, diagnostics
+ *
+ * To understand it, read include/corun/source.h (what a machine is told), include/corun/policy.h (what a policy is told and
+ * says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
+ */
+#include "cli/command.h"
+
+#include "base/nearest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+#define COMMAND_ROW(name, summary) {#name, command_##name},
+    CORUN_COMMANDS(COMMAND_ROW)
+#undef COMMAND_ROW
+};
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+/* So that no file that we open takes the place of a standard stream that is closed. */
+static void keep_standard_streams(void)
+{
+    for (int descriptor = 0; descriptor <= 2; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+            (void)!open("/dev/null", descriptor ? O_RDONLY : O_WRONLY); /* the wrong way round: use is still an error */
+    }
+}
+
+static int run_command(const char *name, int argc, char **argv)
+{
+    const char *names[COMMAND_COUNT];
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(name, names[i]))
+            continue;
+        char title[32];
+        snprintf(title, sizeof title, "corun %s", name);
+        argv[0] = title;
+        return commands[i].run(argc, argv);
+    }
+    const char *nearest = nearest_name(name, names, COMMAND_COUNT);
+    fprintf(stderr, "corun: there is no command `%s`", name);
+    if (nearest)
+        fprintf(stderr, "; did you mean `%s`?\n", nearest);
+    else
+        fprintf(stderr, "; see `corun help`\n");
+    return corun_status_exit(CORUN_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a pipe that nobody reads any more is a failed write, found by output_guard */
+    setlocale(LC_CTYPE, "");  /* numbers stay as they are in every locale */
+    output_guard();
+    argp_err_exit_status = corun_status_exit(CORUN_USAGE);
+    if (argc < 2) {
+        fputs("corun: a command is missing; see `corun help`\n", stderr);
+        return corun_status_exit(CORUN_USAGE);
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "-?"))
+        return run_command("help", 1, argv + 1);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        return run_command("version", 1, argv + 1);
+    return run_command(argv[1], argc - 1, argv + 1);
+}

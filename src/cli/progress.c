@@ -1,0 +1,87 @@
+#include "cli/command.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS_BETWEEN_LINES 0.2
+
+struct progress {
+    bool shown, line_is_there;
+    double last;
+    int signals; /* SIGINT and SIGTERM arrive here while the run lasts; -1: they do not */
+    sigset_t mask_before;
+    bool interrupted;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+struct progress *progress_begin(bool quiet)
+{
+    struct progress *progress = calloc(1, sizeof *progress);
+    if (!progress)
+        return NULL;
+    progress->shown = !quiet && isatty(STDERR_FILENO);
+    progress->last = seconds(); /* a short run shows nothing */
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    progress->signals = -1;
+    if (!sigprocmask(SIG_BLOCK, &wanted, &progress->mask_before)) {
+        progress->signals = signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+        if (progress->signals < 0)
+            sigprocmask(SIG_SETMASK, &progress->mask_before, NULL);
+    }
+    return progress;
+}
+
+/* Takes all that have come: a second one must not end the process before the report is out. */
+static bool take_signals(struct progress *progress)
+{
+    struct signalfd_siginfo information;
+    while (progress->signals >= 0 && read(progress->signals, &information, sizeof information) == sizeof information)
+        progress->interrupted = true;
+    return progress->interrupted;
+}
+
+bool progress_step(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit)
+{
+    if (!progress)
+        return true;
+    double now = seconds();
+    if (progress->shown && now - progress->last >= SECONDS_BETWEEN_LINES) {
+        progress->last = now;
+        progress->line_is_there = true;
+        fprintf(stderr, "\r\033[K%.40s: %.1f", stage, (double)cycle / 1000);
+        if (limit)
+            fprintf(stderr, " of %.1f thousand cycles, %.0f %%", (double)limit / 1000,
+                    100 * (double)cycle / (double)limit);
+        else
+            fputs(" thousand cycles", stderr);
+        fflush(stderr);
+    }
+    return !take_signals(progress);
+}
+
+void progress_end(struct progress *progress)
+{
+    if (!progress)
+        return;
+    if (progress->line_is_there)
+        fputs("\r\033[K", stderr);
+    if (progress->signals >= 0) {
+        take_signals(progress);
+        close(progress->signals);
+        sigprocmask(SIG_SETMASK, &progress->mask_before, NULL);
+    }
+    free(progress);
+}

@@ -1,0 +1,299 @@
+#include "cli/command.h"
+
+#include "campaign/specification.h"
+#include "corun/case.h"
+#include "corun/workload.h"
+#include "report/json.h"
+#include "report/table.h"
+#include "report/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_GPU "gtx980"
+#define DEFAULT_CYCLES 200000u
+#define PATH_BYTES 4096u
+
+enum {
+    KEY_GPU = 'g',
+    KEY_POLICY = 'p',
+    KEY_CYCLES = 'c',
+    KEY_QUIET = 'q',
+    KEY_JSON = 'j',
+    KEY_INSTRUCTIONS = 0x100,
+    KEY_RUNS,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_JOBS,
+    KEY_PROFILE,
+    KEY_TRACE,
+    KEY_WATCHDOG,
+    KEY_CACHE,
+    KEY_NO_CACHE,
+    KEY_NO_BASELINES
+};
+
+static const struct argp_option options[] = {
+    {"gpu", KEY_GPU, "GPU", 0,
+     "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]", 1},
+    {"policy", KEY_POLICY, "POLICY", 0,
+     "how the applications share it, NAME[:parameter=value,...] (see `corun list policies`) [left-over]", 1},
+    {"cycles", KEY_CYCLES, "N", 0,
+     "the window ends after N core cycles; applications that end earlier start over [200K, unless another end is "
+     "given]",
+     2},
+    {"instructions", KEY_INSTRUCTIONS, "N", 0,
+     "the window ends when every application has completed N thread instructions", 2},
+    {"runs", KEY_RUNS, "N", 0, "the window ends when every application has completed N runs; one that has leaves", 2},
+    {"seed", KEY_SEED, "N", 0, "of the workloads' data [1]", 2},
+    {"watchdog", KEY_WATCHDOG, "N", 0, "an application is stopped after N cycles without progress [20M]", 2},
+    {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
+    {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
+    {"profile", KEY_PROFILE, NULL, 0, "also warp instructions and stall cycles per PTX line of each kernel", 3},
+    {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
+    {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 4},
+    {"jobs", KEY_JOBS, "N", 0, "isolated baselines that are computed side by side [as many as there are processors]",
+     4},
+    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 4},
+    {"no-cache", KEY_NO_CACHE, NULL, 0, "compute isolated baselines anew and keep none", 4},
+    {"no-baselines", KEY_NO_BASELINES, NULL, 0, "only the isolated baselines that a goal or the policy needs", 4},
+    {0},
+};
+
+static const char arguments_doc[] = "APPLICATION...";
+static const char doc[] =
+    "Runs applications together on one simulated GPU and compares each with itself alone.\n\n"
+    "An APPLICATION is WORKLOAD[@SIZE][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see `corun list workloads`) or "
+    "the "
+    "path of a launch description; SIZE is small, medium or large; GOAL is 90% of its speed alone, ipc=X thread "
+    "instructions per cycle, or ms=Y milliseconds for one run; it arrives at cycle CYCLES. Numbers take K, M and G.\v"
+    "The results depend on the options above --json only, apart from the wall time.";
+
+struct run_options {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    enum corun_status status; /* of the first option that could not be used */
+    const char *gpu, *json, *trace, *cache;
+    bool quiet, no_cache;
+    struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
+    struct corun_case job;
+    FILE *text; /* where the applications' own text goes */
+    struct progress *progress;
+};
+
+static void keep_status(struct run_options *run, enum corun_status status)
+{
+    if (run->status == CORUN_OK)
+        run->status = status;
+}
+
+static void set_number(struct run_options *run, const char *text, const char *option, uint64_t lowest, uint64_t highest,
+                       uint64_t *number)
+{
+    keep_status(run, specify_number(text, option, 1000, lowest, highest, run->list, number));
+}
+
+static void set_small(struct run_options *run, const char *text, const char *option, uint32_t *number)
+{
+    uint64_t value = 1;
+    set_number(run, text, option, 1, 1000000, &value);
+    *number = (uint32_t)value;
+}
+
+static void add_application(struct run_options *run, const char *text)
+{
+    uint32_t index = run->job.application_count;
+    if (index == CORUN_MAX_APPLICATIONS) {
+        keep_status(run, corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE, "at most %u applications can share a GPU",
+                                      CORUN_MAX_APPLICATIONS));
+        return;
+    }
+    keep_status(run, specify_application(text, run->arena, run->list, &run->applications[index]));
+    run->job.application_count++;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct run_options *run = state->input;
+    struct corun_case *job = &run->job;
+    switch (key) {
+    case KEY_GPU:
+        run->gpu = value;
+        break;
+    case KEY_POLICY:
+        keep_status(run, specify_policy(value, run->arena, run->list, &job->policy, &job->parameters));
+        break;
+    case KEY_CYCLES:
+        set_number(run, value, "--cycles", 1, INT64_MAX, &job->cycles);
+        break;
+    case KEY_INSTRUCTIONS:
+        set_number(run, value, "--instructions", 1, INT64_MAX, &job->thread_instructions);
+        break;
+    case KEY_RUNS:
+        set_small(run, value, "--runs", &job->runs);
+        break;
+    case KEY_SEED:
+        set_number(run, value, "--seed", 0, INT64_MAX, &job->seed);
+        break;
+    case KEY_WATCHDOG:
+        set_number(run, value, "--watchdog", 1, INT64_MAX, &job->watchdog_cycles);
+        break;
+    case KEY_THREADS:
+        set_small(run, value, "--threads", &job->threads);
+        break;
+    case KEY_JOBS:
+        set_small(run, value, "--jobs", &job->baseline_jobs);
+        break;
+    case KEY_JSON:
+        run->json = value;
+        break;
+    case KEY_QUIET:
+        run->quiet = true;
+        break;
+    case KEY_PROFILE:
+        job->profile = true;
+        break;
+    case KEY_TRACE:
+        keep_status(run, specify_trace(value, run->arena, run->list, &run->trace, &job->trace_first, &job->trace_last));
+        break;
+    case KEY_CACHE:
+        run->cache = value;
+        break;
+    case KEY_NO_CACHE:
+        run->no_cache = true;
+        break;
+    case KEY_NO_BASELINES:
+        job->no_baselines = true;
+        break;
+    case ARGP_KEY_ARG:
+        add_application(run, value);
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "an application is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static bool show_progress(void *user, const struct corun_case_progress *progress)
+{
+    struct run_options *run = user;
+    return progress_step(run->progress, progress->stage, progress->cycle, progress->cycle_limit);
+}
+
+static void print_text(void *user, const char *text, size_t bytes)
+{
+    fwrite(text, 1, bytes, ((struct run_options *)user)->text);
+}
+
+static enum corun_status report(const struct run_options *run, const struct corun_case_result *result, FILE *json)
+{
+    enum corun_status status = CORUN_OK;
+    struct report_style style = output_style(stdout);
+    if (!run->quiet && json != stdout) {
+        bool whole = table_case(result, &style, stdout);
+        whole = (!run->job.profile || table_profile(result, &style, stdout)) && whole;
+        status = whole ? CORUN_OK : CORUN_MEMORY;
+    }
+    if (json && status == CORUN_OK)
+        status = json_case(result, json);
+    return status;
+}
+
+/* The status of the process when the run itself went well: that of the first application that was stopped. */
+static enum corun_status status_of(const struct corun_case_result *result)
+{
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        if (result->applications[a].result.status != CORUN_OK)
+            return result->applications[a].result.status;
+    }
+    return CORUN_OK;
+}
+
+/* Files are opened before the simulation: that one cannot be written should not cost its time. */
+static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
+{
+    struct corun_case *job = &run->job;
+    FILE *json = run->json ? output_open(run->json, run->list) : NULL;
+    FILE *trace = run->trace ? output_open(run->trace, run->list) : NULL;
+    if ((run->json && !json) || (run->trace && !trace)) {
+        if (json)
+            output_close(json, run->json, NULL);
+        return CORUN_FILE;
+    }
+    if (trace) {
+        trace_heading(trace);
+        job->trace = trace_event;
+        job->trace_user = trace;
+    }
+    run->text = json == stdout ? stderr : stdout;
+    job->print = print_text;
+    job->progress = show_progress;
+    job->print_user = job->progress_user = run;
+    run->progress = progress_begin(run->quiet);
+    enum corun_status status = corun_case_run(job, run->list, result);
+    progress_end(run->progress);
+    if (status == CORUN_OK)
+        status = report(run, *result, json);
+    if (trace) {
+        enum corun_status closed = output_close(trace, run->trace, run->list);
+        status = status == CORUN_OK ? closed : status;
+    }
+    if (json) {
+        enum corun_status closed = output_close(json, run->json, run->list);
+        status = status == CORUN_OK ? closed : status;
+    }
+    return status;
+}
+
+static enum corun_status run_case(struct run_options *run, struct corun_case_result **result)
+{
+    struct corun_case *job = &run->job;
+    struct corun_gpu_config gpu;
+    char data[PATH_BYTES], cache[PATH_BYTES];
+    enum corun_status status = run->status;
+    if (status == CORUN_OK)
+        status = corun_data_directory(data, sizeof data, run->list);
+    if (status == CORUN_OK)
+        status = corun_gpu_config_load(run->gpu, data, run->list, &gpu);
+    if (status != CORUN_OK)
+        return status;
+    job->gpu = &gpu;
+    job->data_directory = data;
+    job->applications = run->applications;
+    if (!run->no_cache && !run->cache && corun_cache_directory(cache, sizeof cache))
+        run->cache = cache;
+    job->cache_directory = run->no_cache ? NULL : run->cache;
+    if (!job->cycles && !job->thread_instructions && !job->runs)
+        job->cycles = DEFAULT_CYCLES;
+    return simulate(run, result);
+}
+
+int command_run(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = arguments_doc,
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct run_options run = {.gpu = DEFAULT_GPU, .job = {.seed = 1, .threads = 1}};
+    run.arena = arena_create();
+    run.list = corun_diagnostics_create();
+    struct corun_case_result *result = NULL;
+    enum corun_status status = CORUN_MEMORY;
+    if (run.arena && run.list) {
+        command_parse(&argp, argc, argv, &run);
+        status = run_case(&run, &result);
+    }
+    bool interrupted = result && result->interrupted;
+    if (status == CORUN_OK)
+        status = status_of(result);
+    corun_case_result_destroy(result);
+    int exit_status = output_diagnostics(run.list, status);
+    if (run.list)
+        corun_diagnostics_destroy(run.list);
+    arena_destroy(run.arena);
+    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+}

@@ -1,0 +1,31 @@
+/* Text in columns that line up. */
+#ifndef CORUN_REPORT_COLUMNS_H
+#define CORUN_REPORT_COLUMNS_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define COLUMNS_MAX 16u
+
+/* How reports are written. */
+struct report_style {
+    bool utf8;   /* rules may be drawn with U+2500 */
+    bool colour; /* ANSI escapes */
+};
+
+enum report_paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD };
+
+struct columns; /* made in an arena and gone with it */
+
+/* `titles` holds `count` texts; a column whose title starts with '<' is flush left (the sign is not shown). */
+struct columns *columns_create(struct arena *arena, const char *const *titles, uint32_t count);
+void columns_row(struct columns *columns); /* begins a new row: cells not set are empty */
+void columns_set(struct columns *columns, uint32_t column, enum report_paint paint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* False when memory ran out while the table was made; write errors are left to the stream. */
+bool columns_print(const struct columns *columns, const struct report_style *style, FILE *stream);
+
+#endif

@@ -1,0 +1,281 @@
+#include "report/table.h"
+
+#include "report/figures.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* 1234567 as "1 234 567". */
+static const char *grouped(uint64_t value, char text[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, value), out = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            text[out++] = ' ';
+        text[out++] = digits[i];
+    }
+    text[out] = 0;
+    return text;
+}
+
+static void set_number(struct columns *columns, uint32_t column, int digits, double value)
+{
+    if (isnan(value))
+        columns_set(columns, column, PAINT_NONE, "-");
+    else
+        columns_set(columns, column, PAINT_NONE, "%.*f", digits, value);
+}
+
+static void set_percent(struct columns *columns, uint32_t column, double value)
+{
+    if (isnan(value))
+        columns_set(columns, column, PAINT_NONE, "-");
+    else
+        columns_set(columns, column, PAINT_NONE, "%.1f %%", value * 100);
+}
+
+static const char *title(const struct corun_case_application_result *application, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s%s%s", application->name, application->size[0] ? "@" : "", application->size);
+    return text;
+}
+
+static void print_heading(const struct corun_case_result *result, FILE *stream)
+{
+    char cycles[32];
+    fprintf(stream, "%s: %u SMs at %u MHz, policy %s", result->gpu.name, result->gpu.sms,
+            result->gpu.core_clock_khz / 1000, result->policy);
+    for (uint32_t p = 0; p < result->parameter_count; p++)
+        fprintf(stream, "%s%s=%g", p ? "," : ":", result->parameters[p].name, result->parameter_values[p]);
+    fprintf(stream, ", %s cycles, seed %" PRIu64 "%s\n\n", grouped(result->cycles, cycles), result->seed,
+            result->interrupted ? " (ended early)" : "");
+}
+
+static void set_goal(struct columns *columns, const struct corun_case_application_result *application)
+{
+    enum { GOAL = 1, MET = 6 };
+    char goal[48];
+    figure_goal(application, goal, sizeof goal);
+    columns_set(columns, GOAL, PAINT_NONE, "%s", goal[0] ? goal : "-");
+    double distance = application->goal_distance * 100;
+    if (application->result.status != CORUN_OK)
+        columns_set(columns, MET, PAINT_BAD, "stopped: %s", corun_status_name(application->result.status));
+    else if (application->goal_outcome == CORUN_GOAL_MET)
+        columns_set(columns, MET, PAINT_GOOD, "yes, %.1f %% above", fabs(distance));
+    else if (application->goal_outcome == CORUN_GOAL_MISSED)
+        columns_set(columns, MET, PAINT_BAD, "no, %.1f %% short", fabs(distance));
+    else
+        columns_set(columns, MET, PAINT_NONE, application->goal_outcome == CORUN_GOAL_NOT_SET ? "-" : "not known");
+}
+
+static bool print_speed(const struct corun_case_result *result, struct arena *arena, const struct report_style *style,
+                        FILE *stream)
+{
+    static const char *const titles[] = {"<application", "goal", "runs", "IPC", "isolated", "normalised", "<goal met"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *application = &result->applications[a];
+        char name[256];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(application, name, sizeof name));
+        columns_set(columns, 2, PAINT_NONE, "%u", application->result.runs);
+        set_number(columns, 3, 2, application->ipc);
+        set_number(columns, 4, 2, application->ipc_isolated);
+        set_number(columns, 5, 3, application->normalised_ipc);
+        set_goal(columns, application);
+        for (uint32_t k = 0; k < application->kernel_count; k++) {
+            const struct corun_case_kernel *kernel = &application->kernels[k];
+            columns_row(columns);
+            columns_set(columns, 0, PAINT_NONE, "  %s", kernel->result.name);
+            columns_set(columns, 2, PAINT_NONE, "%u", kernel->result.launches);
+            set_number(columns, 3, 2, kernel->ipc);
+            set_number(columns, 4, 2, kernel->ipc_isolated);
+            set_number(columns, 5, 3, kernel->normalised_ipc);
+        }
+    }
+    return columns_print(columns, style, stream);
+}
+
+/* The columns are the causes of stalling that occurred at all. */
+static bool print_stalls(const struct corun_case_result *result, struct arena *arena, const struct report_style *style,
+                         FILE *stream)
+{
+    size_t row_count;
+    const struct corun_counter_row *rows = corun_counter_rows(&row_count);
+    const char *titles[COLUMNS_MAX] = {"<scheduler cycles", "issued"};
+    const struct corun_counter_row *causes[COLUMNS_MAX];
+    uint32_t count = 2;
+    for (size_t i = 0; i < row_count && count < COLUMNS_MAX; i++) {
+        if (!figure_stall_name(&rows[i]) || !figure_counter(&result->counters, &rows[i]))
+            continue;
+        char *name = arena_copy_text(arena, figure_stall_name(&rows[i]), strlen(figure_stall_name(&rows[i])));
+        if (!name)
+            return false;
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? ' ' : *c;
+        causes[count] = &rows[i];
+        titles[count++] = name;
+    }
+    struct columns *columns = columns_create(arena, titles, count);
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *application = &result->applications[a];
+        double all = (double)figure_scheduler_cycles(&application->counters);
+        char name[256];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(application, name, sizeof name));
+        set_percent(columns, 1, all > 0 ? (double)application->counters.issue_cycles / all : (double)NAN);
+        for (uint32_t c = 2; c < count; c++)
+            set_percent(columns, c,
+                        all > 0 ? (double)figure_counter(&application->counters, causes[c]) / all : (double)NAN);
+    }
+    return columns_print(columns, style, stream);
+}
+
+static bool print_memory(const struct corun_case_result *result, struct arena *arena, const struct report_style *style,
+                         FILE *stream)
+{
+    static const char *const titles[] = {"<memory",  "occupancy",  "L1 hits",     "L2 hits",
+                                         "row hits", "DRAM reads", "DRAM writes", "GB/s"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *application = &result->applications[a];
+        const struct corun_counters *counters = &application->counters;
+        double seconds = (double)application->cycles / (result->gpu.core_clock_khz * 1e3);
+        char name[256];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(application, name, sizeof name));
+        set_percent(columns, 1, figure_occupancy(&result->gpu, result->gpu.sms, application->cycles, counters));
+        set_percent(columns, 2, figure_l1_hit_rate(counters));
+        set_percent(columns, 3, figure_l2_hit_rate(counters));
+        set_percent(columns, 4, figure_row_hit_rate(counters));
+        columns_set(columns, 5, PAINT_NONE, "%.2f MB", (double)counters->dram_read_bytes / 1e6);
+        columns_set(columns, 6, PAINT_NONE, "%.2f MB", (double)counters->dram_write_bytes / 1e6);
+        set_number(columns, 7, 1, seconds > 0 ? (double)figure_dram_bytes(counters) / seconds / 1e9 : (double)NAN);
+    }
+    return columns_print(columns, style, stream);
+}
+
+static void print_percent(FILE *stream, double value)
+{
+    if (isnan(value))
+        fputs("-", stream);
+    else
+        fprintf(stream, "%.1f %%", value * 100);
+}
+
+static void print_rate(FILE *stream, uint64_t warp_instructions, double seconds, double rate)
+{
+    fprintf(stream, "%.3f million warp instructions in %.2f s", (double)warp_instructions / 1e6, seconds);
+    if (!isnan(rate))
+        fprintf(stream, ": %.2f million per second", rate / 1e6);
+}
+
+static void print_end(const struct corun_case_result *result, FILE *stream)
+{
+    if (!isnan(result->stp))
+        fprintf(stream, "STP %.3f (of %u)   ANTT %.3f   fairness %.3f\n", result->stp, result->application_count,
+                result->antt, result->fairness);
+    fputs("DRAM ", stream);
+    print_percent(stream, figure_dram_utilisation(&result->memory));
+    fputs(" busy, ", stream);
+    print_percent(stream, figure_row_hit_rate(&result->counters));
+    fputs(" row hits   interconnect ", stream);
+    print_percent(stream, figure_interconnect_utilisation(&result->memory));
+    fputs(" busy", stream);
+    double latency = figure_interconnect_latency(&result->counters);
+    if (!isnan(latency))
+        fprintf(stream, ", %.1f cycles per packet", latency);
+    fputs("\nsimulated ", stream);
+    print_rate(stream, result->counters.warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
+    fprintf(stream, " on %u thread%s\n", result->threads, result->threads == 1 ? "" : "s");
+}
+
+bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream)
+{
+    struct arena *arena = arena_create();
+    if (!arena)
+        return false;
+    print_heading(result, stream);
+    bool whole = print_speed(result, arena, style, stream);
+    fputc('\n', stream);
+    whole = whole && print_stalls(result, arena, style, stream);
+    fputc('\n', stream);
+    whole = whole && print_memory(result, arena, style, stream);
+    fputc('\n', stream);
+    print_end(result, stream);
+    arena_destroy(arena);
+    return whole;
+}
+
+static bool print_profile(const struct corun_case_kernel *kernel, struct arena *arena, const struct report_style *style,
+                          FILE *stream)
+{
+    static const char *const titles[] = {"line",     "warps",  "lanes",   "data",  "memory data",
+                                         "pipeline", "memory", "barrier", "other", "<PTX"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    for (uint32_t i = 0; i < kernel->profile_count; i++) {
+        const struct corun_profile_line *line = &kernel->profile[i];
+        const struct corun_profile_row *counts = &line->counts;
+        const uint64_t waits[] = {counts->stall_data,   counts->stall_memory_data, counts->stall_pipeline,
+                                  counts->stall_memory, counts->stall_barrier,     counts->stall_other};
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%u", line->line);
+        columns_set(columns, 1, PAINT_NONE, "%" PRIu64, counts->warp_instructions);
+        set_number(columns, 2, 1,
+                   counts->warp_instructions ? (double)counts->thread_instructions / (double)counts->warp_instructions
+                                             : (double)NAN);
+        for (uint32_t w = 0; w < sizeof waits / sizeof waits[0]; w++)
+            columns_set(columns, 3 + w, PAINT_NONE, "%" PRIu64, waits[w]);
+        columns_set(columns, 9, PAINT_NONE, "%.60s", line->text);
+    }
+    return columns_print(columns, style, stream);
+}
+
+bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream)
+{
+    struct arena *arena = arena_create();
+    bool whole = arena != NULL;
+    for (uint32_t a = 0; a < result->application_count && whole; a++) {
+        const struct corun_case_application_result *application = &result->applications[a];
+        for (uint32_t k = 0; k < application->kernel_count && whole; k++) {
+            char name[256];
+            if (!application->kernels[k].profile_count)
+                continue;
+            fprintf(stream,
+                    "\n%s, kernel %s: warp instructions, mean active lanes, and warp cycles waited before it for\n",
+                    title(application, name, sizeof name), application->kernels[k].result.name);
+            whole = print_profile(&application->kernels[k], arena, style, stream);
+        }
+    }
+    arena_destroy(arena);
+    return whole;
+}
+
+bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream)
+{
+    (void)style;
+    char cycles[32], threads[32];
+    fprintf(stream, "%s%s: %u registers per thread, %u bytes of shared memory", result->kernel,
+            result->interrupted ? " (ended early)" : "", result->registers_per_thread, result->shared_bytes);
+    if (result->tbs_per_sm)
+        fprintf(stream, ", %u thread block%s per SM", result->tbs_per_sm, result->tbs_per_sm == 1 ? "" : "s");
+    fprintf(stream, "\n%s thread instructions", grouped(result->thread_instructions, threads));
+    if (!result->functional) {
+        fprintf(stream, " in %s cycles: IPC ", grouped(result->cycles, cycles));
+        if (isnan(result->ipc))
+            fputs("-", stream);
+        else
+            fprintf(stream, "%.2f", result->ipc);
+        fputs("\nL1 hits ", stream);
+        print_percent(stream, figure_l1_hit_rate(&result->counters));
+        fputs(", L2 hits ", stream);
+        print_percent(stream, figure_l2_hit_rate(&result->counters));
+        fprintf(stream, ", DRAM %.2f MB", (double)figure_dram_bytes(&result->counters) / 1e6);
+    }
+    fprintf(stream, "\n%s ", result->functional ? "executed" : "simulated");
+    print_rate(stream, result->warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
+    fputc('\n', stream);
+    return true;
+}

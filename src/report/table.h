@@ -1,0 +1,15 @@
+/* Reports for people. Write errors are left to the stream; false means out of memory. */
+#ifndef CORUN_REPORT_TABLE_H
+#define CORUN_REPORT_TABLE_H
+
+#include "campaign/launch.h"
+#include "corun/case.h"
+#include "report/columns.h"
+
+/* What was run, IPC and goals, where the cycles went, memory, STP, ANTT and fairness, and the simulation's own speed. */
+bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
+/* Per PTX line of each kernel: how often it was issued and what warps waited for before it. */
+bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
+bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream);
+
+#endif
