@@ -119,11 +119,13 @@ static int64_t call(struct evaluation *evaluation, enum function function, const
         else if (function == FUNCTION_MIN ? next < value : next > value)
             value = next;
     }
-    if (!evaluation->status && count < 2)
+    if (!evaluation->status && count < 2 && *evaluation->at)
         return fail(evaluation, where, "'%s' takes two arguments%s", functions[function],
                     function == FUNCTION_CEILDIV ? "" : " or more");
     if (!evaluation->status && !take(evaluation, ')'))
-        return fail(evaluation, evaluation->at, "expected ) in '%.80s'", evaluation->text);
+        return fail(evaluation, evaluation->at,
+                    "expected ) in '%.80s' (inside of [ ] and { }, YAML wants quotes around what has a comma)",
+                    evaluation->text);
     return value;
 }
 
