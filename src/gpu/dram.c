@@ -10,7 +10,6 @@
 #define NEVER UINT64_MAX
 
 enum direction { READ, WRITE, DIRECTIONS };
-enum command { COLUMN, ACTIVATE, PRECHARGE, REFRESH };
 
 struct waiting {
     uint64_t row, arrival, sequence;
@@ -36,7 +35,7 @@ struct bank {
 struct choice {
     uint64_t cycle, sequence;
     uint32_t bank, request;
-    enum command command;
+    enum dram_command command;
 };
 
 struct dram {
@@ -181,16 +180,16 @@ static struct choice choose_in_bank(const struct dram *dram, uint32_t index, uin
             choice.cycle = cycle;
             choice.sequence = dram->waiting[hit].sequence;
             choice.request = hit;
-            choice.command = COLUMN;
+            choice.command = DRAM_COLUMN;
             return choice;
         }
     }
     if (bank->row != NO_ROW) {
         choice.cycle = later(choice.cycle, bank->precharge_ready);
-        choice.command = PRECHARGE;
+        choice.command = DRAM_PRECHARGE;
     } else {
         choice.cycle = later(choice.cycle, later(bank->activate_ready, dram->activate_ready));
-        choice.command = ACTIVATE;
+        choice.command = DRAM_ACTIVATE;
     }
     return choice;
 }
@@ -224,7 +223,7 @@ static void put_refresh_first(struct dram *dram)
     /* Those that fell into idle time are over, and the last one alone can still be felt. */
     if (dram->now > dram->refresh)
         dram->refresh += (dram->now - dram->refresh) / dram->config->dram_tREFI * dram->config->dram_tREFI;
-    dram->choice.command = REFRESH;
+    dram->choice.command = DRAM_REFRESH;
 }
 
 static void choose(struct dram *dram)
@@ -311,7 +310,7 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
         return true;
     /* Of another bank than the one chosen, the arrival only competes; it cannot change what that one does. */
     if (changed || dram->choice.cycle == NEVER || dram->choice.bank == access->bank ||
-        dram->choice.command == REFRESH || dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
+        dram->choice.command == DRAM_REFRESH || dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
         choose(dram);
         return true;
     }
@@ -433,13 +432,10 @@ static bool issue_column(struct dram *dram, struct bank *bank, uint32_t index, s
     dram->group_ready[bank->group] = cycle + dram->group_gap;
     dram->bus_busy += dram->burst_cycles;
     dram->bus_free = data_end;
-    *event = (struct dram_event){
-        .kernel = request->kernel,
-        .column = true,
-        .write = request->direction == WRITE,
-        .row_hit = !bank->fresh,
-        .left = request->bursts == 1,
-    };
+    event->kernel = request->kernel;
+    event->write = request->direction == WRITE;
+    event->row_hit = !bank->fresh;
+    event->left = request->bursts == 1;
     bank->fresh = false;
     if (--request->bursts)
         return true;
@@ -454,21 +450,21 @@ bool dram_issue(struct dram *dram, struct dram_event *event)
     struct choice choice = dram->choice;
     assert(choice.cycle != NEVER);
     struct bank *bank = &dram->banks[choice.bank];
-    *event = (struct dram_event){0};
+    *event = (struct dram_event){.cycle = choice.cycle, .command = choice.command, .bank = (uint16_t)choice.bank};
     dram->now = choice.cycle;
     bool done = true;
     switch (choice.command) {
-    case REFRESH:
+    case DRAM_REFRESH:
         refresh(dram);
         break;
-    case PRECHARGE:
+    case DRAM_PRECHARGE:
         close_row(bank);
         bank->activate_ready = later(bank->activate_ready, choice.cycle + dram->config->dram_tRP);
         break;
-    case ACTIVATE:
+    case DRAM_ACTIVATE:
         activate(dram, bank, dram->waiting[choice.request].row, choice.cycle);
         break;
-    case COLUMN:
+    case DRAM_COLUMN:
         done = issue_column(dram, bank, choice.request, event);
         break;
     }

@@ -50,12 +50,21 @@ uint32_t dram_places(const struct dram *dram);
 bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access);
 /* Cycle of the next command, UINT64_MAX if there is nothing to do. */
 uint64_t dram_next(const struct dram *dram);
-/* What a command did. */
+enum dram_command {
+    DRAM_COLUMN, /* moves one burst of data */
+    DRAM_ACTIVATE,
+    DRAM_PRECHARGE,
+    DRAM_REFRESH /* of all banks; noticed when the next command is due */
+};
+
 struct dram_event {
-    uint16_t kernel; /* of its request */
-    bool column;     /* it moved one burst of data, else it was a row command */
+    uint64_t cycle;
+    enum dram_command command;
+    uint16_t bank;
+    /* DRAM_COLUMN */
+    uint16_t kernel;
     bool write;
-    bool row_hit; /* a column command that did not need an activate */
+    bool row_hit; /* it is not the first one after its activate */
     bool left;    /* the last one of its request, which left the queue; the fill of a read has been appended */
 };
 /* Issues that command. False when out of memory. */

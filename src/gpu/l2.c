@@ -460,7 +460,7 @@ static void issue(struct partition *partition)
     if (!dram_issue(partition->dram, &event))
         shared->failed = true;
     note_dram_next(partition);
-    if (!event.column)
+    if (event.command != DRAM_COLUMN)
         return;
     struct corun_counters *counters = &shared->counters[event.kernel];
     *(event.write ? &counters->dram_write_bytes : &counters->dram_read_bytes) += shared->config.dram_burst_bytes;
