@@ -14,12 +14,12 @@
  *   selp d, a, b, P             source a b; predicate_in P
  *   testp P, a                  source a; predicate_out[0] P
  *   isspacep.space P, a         source a, first address of the window (constant), bytes of the window (constant), all as wide
- *                               as a; predicate_out[0] P
+ *                               as a; predicate_out[0] P. Set op->width_bytes (4 or 8) before lanes_select.
  *   and/or/xor/not/mov.pred     P, A, B: predicate_out[0] P; source[0], source[1] are predicate NUMBERS (not slots), or
  *                               PREDICATE_FALSE / PREDICATE_TRUE for immediates 0 / not 0
  *   add.cc, addc, mad.cc, ..    the carry flag of the thread is a predicate that the decoder reserves: predicate_out[0] if the
  *                               instruction has .cc, predicate_in if it is addc, subc or madc; NO_PREDICATE otherwise
- *   shfl[.sync] d|P, a, b, c, m source a b c m (m only with .sync); predicate_out[0] P
+ *   shfl[.sync] d|P, a, b, c, m source a b c (m may be left out); predicate_out[0] P
  *   vote.*.pred P, A, m         predicate_in A; predicate_out[0] P; source m (only with .sync)
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)
  *   activemask d                no source
@@ -31,13 +31,14 @@
  *   mov from a special register, a variable's address or a function: not here
  *
  * predicate_in may be PREDICATE_FALSE or PREDICATE_TRUE too. Registers wider than the type of the instruction: results of 8-
- * and 16-bit operations are zero-extended to 32 bits, those of cvt.s8 and cvt.s16 sign-extended; a 64-bit destination of an
- * instruction with a narrower type needs a cvt after it.
+ * and 16-bit operations are zero-extended to 32 bits, those of cvt.s8 and cvt.s16 sign-extended. An operand of up to 32 bits is read
+ * from and written to one slot, so that a 64-bit register in such a place needs a conversion before (cvt.u32.u64) or after
+ * (cvt.s64.s32 if the type is signed, else cvt.u64.u32).
  *
  * Overlap: a destination may be a source of the same width. Any other overlap of destination and sources is right too, except
  * that a destination must not share some but not all of its lanes' storage with a source of the same width.
  *
- * lanes_select writes op->run, op->variant and op->extra[3], nothing else.
+ * lanes_select writes op->run, op->variant and, for set, op->extra[3]; nothing else.
  *
  * What PTX leaves open, and what happens here: division and remainder by zero give all ones; the result of a NaN operand of
  * f64 arithmetic is 0xfff8000000000000 (f32: 0x7fffffff, as documented); shfl from a lane that is not active reads the
