@@ -21,7 +21,7 @@ WRITTEN = {"kHz": {"kHz", "MHz"}}
 def read_table(root):
     """[(section, [(name, unit, initial, range, meaning)])] of gpu_parameters.def."""
     with open(os.path.join(root, "include/corun/config.h"), encoding="utf-8") as file:
-        tables = dict(re.findall(r"#define CORUN_(\w+)_WORDS\(W\)((?: *\\\n.*)+)", file.read()))
+        tables = dict(re.findall(r"#define CORUN_(\w+)_WORDS\(W\)((?:.*\\\n)*.*)", file.read()))
     words = {f"corun_{name.lower()}": ", ".join(f"{word} ({meaning})" for word, meaning in
                                              re.findall(r'W\(\w+, "(\w+)", "([^"]*)"\)', body))
              for name, body in tables.items()}

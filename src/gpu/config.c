@@ -72,7 +72,7 @@ void config_store(struct corun_gpu_config *config, const struct corun_gpu_parame
 void corun_gpu_config_default(struct corun_gpu_config *config)
 {
     memset(config, 0, sizeof *config);
-    strcpy(config->name, "default");
+    snprintf(config->name, sizeof config->name, "default");
     for (size_t i = 0; i < COUNT_OF(parameter_rows); i++)
         config_store(config, &parameter_rows[i], parameter_rows[i].initial);
 }
@@ -217,7 +217,7 @@ enum corun_status corun_gpu_config_set(struct corun_gpu_config *config, const ch
                                        struct corun_diagnostics *list, struct corun_place place)
 {
     const struct corun_gpu_parameter *row = config_find_parameter(key, true, CORUN_ARGUMENT, list, place);
-    uint32_t number;
+    uint32_t number = 0;
     if (!row || config_parse_value(row, value, NULL, CORUN_ARGUMENT, list, place, &number) != CORUN_OK)
         return CORUN_ARGUMENT;
     config_store(config, row, number);

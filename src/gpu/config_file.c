@@ -147,10 +147,9 @@ static void read_parameter(struct reader *reader, const struct corun_gpu_paramet
     } else if (!(texts[0] = text_of(reader, node, row->name))) {
         return;
     }
-    uint32_t value;
-    const yaml_node_t *blamed = nodes[0];
+    uint32_t value = 0;
     enum corun_status status =
-        config_parse_value(row, texts[0], texts[1], CORUN_SYNTAX, reader->list, place_of(reader, blamed), &value);
+        config_parse_value(row, texts[0], texts[1], CORUN_SYNTAX, reader->list, place_of(reader, nodes[0]), &value);
     if (status == CORUN_OK)
         config_store(reader->config, row, value);
     else
@@ -208,7 +207,7 @@ static void read_name(struct reader *reader, const yaml_node_t *node)
         FAIL(reader, node, "a name has 1 to %zu letters, digits, or one of - _ . +", sizeof reader->config->name - 1);
         return;
     }
-    strcpy(reader->config->name, name);
+    memcpy(reader->config->name, name, length + 1);
 }
 
 static void read_document(struct reader *reader)
