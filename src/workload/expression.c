@@ -85,11 +85,11 @@ static int64_t divide(struct evaluation *evaluation, const char *where, int64_t 
 {
     if (right == 0)
         return fail(evaluation, where, "division by zero in '%.80s'", evaluation->text);
-    if (right == -1) { /* the one quotient that overflows */
-        int64_t negated;
-        if (__builtin_sub_overflow(INT64_C(0), left, &negated))
+    if (right == -1) { /* the one quotient that can overflow */
+        int64_t negated = 0;
+        if (op == '/' && __builtin_sub_overflow(INT64_C(0), left, &negated))
             return fail(evaluation, where, "overflow in '%.80s'", evaluation->text);
-        return op == '%' ? 0 : negated;
+        return negated;
     }
     return op == '%' ? left % right : left / right;
 }

@@ -1,0 +1,258 @@
+/* Launch descriptions: form, values, and what is wrong with broken ones. */
+#include "workload/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define HEAD "name: t\nptx: t.ptx\n"
+#define LAUNCH "launches:\n  - {kernel: k, grid: 1, block: 32}\n"
+
+/* Parses and plans; the first message is copied to `message` with its place. */
+static enum corun_status try(const char *text, size_t bytes, const char *size, char message[512], struct plan **plan,
+                             struct description **description)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    *plan = NULL;
+    enum corun_status status = description_parse("t.yaml", text, bytes, list, description);
+    if (!status)
+        status = plan_create(*description, size, list, plan);
+    message[0] = 0;
+    if (corun_diagnostics_count(list) > 0) {
+        const struct corun_diagnostic *item = corun_diagnostics_get(list, 0);
+        snprintf(message, 512, "%s:%u:%u: %s", item->place.file, item->place.line, item->place.column, item->message);
+    }
+    assert_true(status == CORUN_OK || message[0] || status == CORUN_MEMORY);
+    corun_diagnostics_destroy(list);
+    return status;
+}
+
+static void complete(void **state)
+{
+    (void)state;
+    static const char text[] = "name: jacobi-2\n"
+                               "summary: two grids\n"
+                               "character: memory\n"
+                               "ptx: sub/j.ptx\n"
+                               "sizes:\n"
+                               "  small: {n: 64, steps: 3}\n"
+                               "  medium: {n: 2 * 64, steps: 4}\n"
+                               "parameters:\n"
+                               "  cells: n * n\n"
+                               "buffers:\n"
+                               "  - {name: a, type: f32, count: cells, initial: {uniform: [-1.5, 2]}, output: true, "
+                               "tolerance: {relative: 1e-5}}\n"
+                               "  - {name: b, type: f32, count: cells}\n"
+                               "  - {name: c, type: u8, count: 7, initial: {constant: 250 + 5}, symbol: table}\n"
+                               "launches:\n"
+                               "  - kernel: step\n"
+                               "    grid: [n / 32, \"ceildiv(n, 8)\"]\n"
+                               "    block: [32, 8]\n"
+                               "    shared: 4 * n\n"
+                               "    arguments:\n"
+                               "      - buffer: a\n"
+                               "      - {buffer: b, offset: 5}\n"
+                               "      - s32: -n - step\n"
+                               "      - f32: 0.5\n"
+                               "      - u64: 0x100000000\n"
+                               "    repeat: steps\n"
+                               "    swap: [a, b]\n"
+                               "  - repeat: 2\n"
+                               "    launches:\n"
+                               "      - copy: {from: a, to: b, count: 10, to_offset: 100 * step}\n"
+                               "      - {kernel: last, grid: 1, block: 1}\n";
+    struct plan *plan;
+    struct description *description;
+    char message[512];
+    enum corun_status status = try(text, sizeof text - 1, "small", message, &plan, &description);
+    assert_string_equal(message, "");
+    assert_int_equal(status, CORUN_OK);
+    assert_string_equal(description->name, "jacobi-2");
+    assert_int_equal(description->character, CORUN_CHARACTER_MEMORY);
+    assert_int_equal(plan->buffers[0].bytes, 64 * 64 * 4);
+    assert_int_equal(plan->buffers[2].first, 255);
+    assert_int_equal(plan->grid_count, 5);
+    assert_int_equal(plan->operations.count, 7);
+    const struct planned_operation *first = &plan->operations.data[0], *second = &plan->operations.data[1];
+    assert_int_equal(first->grid[0], 2);
+    assert_int_equal(first->grid[1], 8);
+    assert_int_equal(first->grid[2], 1);
+    assert_int_equal(first->shared_bytes, 256);
+    assert_int_equal(first->arguments[0].buffer, 0);
+    assert_int_equal(second->arguments[0].buffer, 1); /* a and b have changed places */
+    assert_int_equal(second->arguments[1].bits, 20);
+    assert_int_equal((int32_t)second->arguments[2].bits, -65);
+    assert_int_equal(second->arguments[3].bits, 0x3f000000);
+    assert_int_equal(second->arguments[4].bits, 0x100000000);
+    assert_int_equal(plan->final_storage[0], 1); /* after three steps */
+    const struct planned_operation *copy = &plan->operations.data[5];
+    assert_int_equal(copy->from, 1);
+    assert_int_equal(copy->to, 0);
+    assert_int_equal(copy->copy_bytes, 40);
+    assert_int_equal(copy->to_offset, 400);
+    plan_destroy(plan);
+
+    struct plan *standard;
+    assert_int_equal(plan_create(description, NULL, NULL, &standard), CORUN_OK);
+    assert_string_equal(standard->size->name, "medium");
+    assert_int_equal(standard->buffers[0].count, 128 * 128);
+    assert_int_equal(standard->final_storage[0], 0);
+    plan_destroy(standard);
+    assert_int_equal(plan_create(description, "huge", NULL, &standard), CORUN_NOT_FOUND);
+    description_destroy(description);
+}
+
+static void without_sizes(void **state)
+{
+    (void)state;
+    struct plan *plan;
+    struct description *description;
+    char message[512];
+    assert_int_equal(try(HEAD LAUNCH, strlen(HEAD LAUNCH), NULL, message, &plan, &description), CORUN_OK);
+    assert_int_equal(plan->grid_count, 1);
+    assert_int_equal(description->sizes.count, 1);
+    plan_destroy(plan);
+    description_destroy(description);
+}
+
+static void broken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"", "t.yaml:1:1: the file is empty"},
+        {"- a\n", "t.yaml:1:1: expected a map, found a list"},
+        {"text", "t.yaml:1:1: expected a map, found text"},
+        {"name: [a\nptx: b", "t.yaml:2:4: not YAML: "},
+        {"name: \"a", "t.yaml:1:9: not YAML: "},
+        {"\tname: a", "t.yaml:1:1: not YAML: "},
+        {"name: a\xff", "not UTF-8"},
+        {"a: &x [*x]", "t.yaml:1:4: anchors and tags are not supported"},
+        {"name: &x t", "t.yaml:1:7: anchors are not supported"},
+        {"name: *x", "t.yaml:1:7: aliases are not supported"},
+        {"*x : 1", "t.yaml:1:1: aliases are not supported"},
+        {"name: !!str t", "t.yaml:1:7: tags are not supported"},
+        {"name: \"a\\0b\"", "t.yaml:1:7: text must not contain a NUL character"},
+        {"[[[[[[[[[[[[[[[[[[[[", "t.yaml:1:17: nested too deeply"},
+        {"name: t\n---\nname: u\n", "t.yaml:2:1: a second document"},
+        {"? [a]\n: b", "t.yaml:1:3: a key must be text"},
+        {"name: t\nname: u", "t.yaml:2:1: key 'name' is given twice"},
+        {"name: t\n", "t.yaml:1:1: the key 'ptx' is missing"},
+        {HEAD, "t.yaml:1:1: the key 'launches' is missing"},
+        {HEAD "colour: red\n" LAUNCH, "t.yaml:3:1: unknown key 'colour'"},
+        {HEAD "name ptx: red\n" LAUNCH, "t.yaml:3:1: unknown key 'name ptx'"},
+        {"name: a/b\nptx: x\n" LAUNCH, "t.yaml:1:7: 'a/b' cannot be the name of a workload"},
+        {"name: [a]\nptx: x\n" LAUNCH, "t.yaml:1:7: expected text for 'name', found a list"},
+        {"name: a\nptx: ''\n" LAUNCH, "t.yaml:2:6: the path of the PTX file is empty"},
+        {HEAD "character: fast\n" LAUNCH, "t.yaml:3:12: 'fast' is no character"},
+        {HEAD "sizes: 3\n" LAUNCH, "t.yaml:3:8: expected a map for 'sizes', found text"},
+        {HEAD "sizes: {small: {step: 3}}\n" LAUNCH, "t.yaml:3:17: 'step' cannot be the name of a parameter"},
+        {HEAD "sizes: {small: {n: 1.5}}\n" LAUNCH, "t.yaml:3:20: '1.5' is not an integer"},
+        {HEAD "sizes: {small: {n: 99999999999999999999}}\n" LAUNCH, "t.yaml:3:20: the number"},
+        {HEAD "parameters: {n: n}\n" LAUNCH, "t.yaml:3:17: there is no parameter 'n'"},
+        {HEAD "sizes: {s: {n: 1}}\nparameters: {n: 2}\n" LAUNCH, "t.yaml:4:14: there is a parameter 'n' already"},
+        {HEAD "buffers: {}\n" LAUNCH, "t.yaml:3:10: expected a list for 'buffers', found a map"},
+        {HEAD "buffers: [{name: a, type: f32}]\n" LAUNCH, "t.yaml:3:11: the key 'count' is missing"},
+        {HEAD "buffers: [{name: a, type: f16, count: 1}]\n" LAUNCH, "t.yaml:3:27: 'f16' is no element type"},
+        {HEAD "buffers: [{name: a, type: f32, count: 0}]\n" LAUNCH, "t.yaml:3:39: the element count is 0"},
+        {HEAD "buffers: [{name: a, type: f32, count: -1}]\n" LAUNCH, "t.yaml:3:39: the element count is -1"},
+        {HEAD "buffers: [{name: a, type: f32, count: 0xffffffffffff}]\n" LAUNCH, "t.yaml:3:39: the element count is"},
+        {HEAD "buffers: [{name: a, type: f64, count: 0x80000000}, {name: b, type: u8, count: 1}]\n" LAUNCH,
+         "t.yaml:3:79: the buffers take more than"},
+        {HEAD "buffers: [{name: a, type: u8, count: 1, output: yes}]\n" LAUNCH, "t.yaml:3:49: expected true or false"},
+        {HEAD "buffers: [{name: a, type: u8, count: 1, tolerance: {relative: 1}}]\n" LAUNCH,
+         "t.yaml:3:52: integers are compared exactly"},
+        {HEAD "buffers: [{name: a, type: f32, count: 1, tolerance: {relative: -1}}]\n" LAUNCH,
+         "t.yaml:3:64: '-1' is not"},
+        {HEAD "buffers: [{name: a, type: u8, count: 1, initial: {constant: 256}}]\n" LAUNCH,
+         "t.yaml:3:61: 256 does not fit type u8"},
+        {HEAD "buffers: [{name: a, type: s8, count: 1, initial: {uniform: [3, 2]}}]\n" LAUNCH,
+         "t.yaml:3:61: the lowest value is above"},
+        {HEAD "buffers: [{name: a, type: f32, count: 1, initial: {uniform: [3, 2]}}]\n" LAUNCH,
+         "t.yaml:3:62: the lowest value is above"},
+        {HEAD "buffers: [{name: a, type: f32, count: 1, initial: {constant: much}}]\n" LAUNCH,
+         "t.yaml:3:62: 'much' is not a number"},
+        {HEAD "buffers: [{name: a, type: f32, count: 1, initial: noise}]\n" LAUNCH,
+         "t.yaml:3:51: expected one of zero"},
+        {HEAD "buffers: [{name: a, type: u8, count: 1}, {name: a, type: u8, count: 1}]\n" LAUNCH,
+         "t.yaml:3:49: there is a buffer 'a' already"},
+        {HEAD "launches: []\n", "t.yaml:3:11: there must be at least one launch"},
+        {HEAD "launches: [{kernel: k, grid: 1}]\n", "t.yaml:3:12: the key 'block' is missing"},
+        {HEAD "launches: [{kernel: k, grid: 0, block: 1}]\n", "t.yaml:3:30: the grid size is 0"},
+        {HEAD "launches: [{kernel: k, grid: [1, 1, 1, 1], block: 1}]\n", "t.yaml:3:30: expected one to three sizes"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 70000}]\n", "t.yaml:3:40: the block size is 70000"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, arguments: [{buffer: a}]}]\n",
+         "t.yaml:3:64: there is no buffer 'a'"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, arguments: [{s33: 1}]}]\n",
+         "t.yaml:3:56: 's33' is no argument"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, arguments: [{u8: 256}]}]\n",
+         "t.yaml:3:60: 256 does not fit type u8"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, arguments: [{f32: nan}]}]\n", "t.yaml:3:61: 'nan' is not"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, repeat: 1000000}]\n",
+         "t.yaml:3:51: the number of repetitions is 1000000"},
+        {HEAD "launches: [{kernel: k, grid: 1, block: 1, repeat: 0}]\n", "t.yaml:3:12: no kernel is launched"},
+        {HEAD "launches: [{repeat: 20000, launches: [{kernel: k, grid: 1, block: 1, repeat: 20000}]}]\n",
+         "t.yaml:3:39: more than 20000 launches"},
+        {HEAD "launches: [{repeat: 20000, launches: [{kernel: k, grid: 1, block: 1, repeat: 0}, {kernel: k, grid: 1, "
+              "block: 1, repeat: 2 * 0}]}]\n",
+         "no kernel is launched"},
+        {HEAD "launches: [{launches: [{launches: []}]}]\n", "t.yaml:3:24: a group of launches cannot contain"},
+        {HEAD
+         "buffers: [{name: a, type: u8, count: 1}]\nlaunches: [{copy: {from: a, to: a, count: 2}}, {kernel: k, grid: "
+         "1, block: 1}]\n",
+         "t.yaml:4:43: the number of elements to copy is 2"},
+        {HEAD
+         "buffers: [{name: a, type: u8, count: 1}, {name: b, type: s8, count: 1}]\nlaunches: [{copy: {from: a, to: b, "
+         "count: 1}}, {kernel: k, grid: 1, block: 1}]\n",
+         "t.yaml:4:19: buffers 'a' and 'b' have different element types"},
+        {HEAD
+         "buffers: [{name: a, type: u8, count: 1}, {name: b, type: u8, count: 2}]\nlaunches: [{kernel: k, grid: 1, "
+         "block: 1, swap: [a, b]}]\n",
+         "t.yaml:4:12: buffers that change places must have as many elements"},
+        {HEAD "buffers: [{name: a, type: u8, count: 1}]\nlaunches: [{kernel: k, grid: 1, block: 1, swap: [a]}]\n",
+         "t.yaml:4:49: expected two names of buffers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct plan *plan = NULL;
+        struct description *description = NULL;
+        char message[512];
+        enum corun_status status = try(rows[i].text, strlen(rows[i].text), NULL, message, &plan, &description);
+        if (status != CORUN_SYNTAX || !strstr(message, rows[i].message))
+            fail_msg("row %zu:\n%s\n=> %d %s\nexpected %s", i, rows[i].text, (int)status, message, rows[i].message);
+        assert_null(plan);
+        description_destroy(description);
+    }
+}
+
+/* A description cut off anywhere either is complete or gets a message; it never crashes. */
+static void truncated(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD "sizes: {s: {n: 3}}\nbuffers:\n  - {name: a, type: f32, count: n, initial: {uniform: [0, "
+             "1]}}\nlaunches:\n  - {kernel: k, grid: [n, 1], block: 32, arguments: [{buffer: a}]}\n";
+    for (size_t bytes = 0; bytes < sizeof text; bytes++) {
+        struct plan *plan = NULL;
+        struct description *description = NULL;
+        char message[512];
+        enum corun_status status = try(text, bytes, NULL, message, &plan, &description);
+        assert_true(status == CORUN_OK || status == CORUN_SYNTAX);
+        plan_destroy(plan);
+        description_destroy(description);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(complete),
+        cmocka_unit_test(without_sizes),
+        cmocka_unit_test(broken),
+        cmocka_unit_test(truncated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
