@@ -27,8 +27,8 @@ check: $(BUILD)/build.ninja ## everything is built and passes its tests
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
 
 bench: build ## how fast it simulates, workload by workload
-	cmake --build $(BUILD) --parallel $(JOBS) --target corun_bench
-	$(BUILD)/corun_bench
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
+	$(BUILD)/bench_workloads
 
 lint: $(BUILD)/build.ninja ## format, static analysis, layers
 	@scripts/install-dependencies.sh build check lint
