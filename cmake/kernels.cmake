@@ -78,3 +78,9 @@ if(TARGET corun_workload)
   target_link_libraries(corun_workload PUBLIC corun_references)
   add_dependencies(corun_workload corun_kernels)
 endif()
+
+# Every workload in every size against its reference (minutes).
+if(EXISTS ${CMAKE_SOURCE_DIR}/tests/workload/test_workloads.c)
+  add_custom_target(check-full COMMAND $<TARGET_FILE:workload_test_workloads> small medium large
+                    DEPENDS workload_test_workloads USES_TERMINAL)
+endif()
