@@ -2,7 +2,7 @@
 # pkg-config file.
 
 set(library_objects "")
-foreach(layer IN LISTS CORUN_LAYERS ITEMS references)
+foreach(layer IN LISTS CORUN_LAYERS ITEMS references lanes_v3)
   if(TARGET corun_${layer})
     list(APPEND library_objects $<TARGET_OBJECTS:corun_${layer}>)
   endif()
