@@ -125,7 +125,8 @@ static void advance_sm(void *user, uint32_t index)
 static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
 {
     size_t length = (size_t)(end - start), count = 0;
-    uint32_t begin[LONGEST_STEP + 1] = {0};
+    uint32_t begin[LONGEST_STEP + 1];
+    memset(begin, 0, (length + 1) * sizeof *begin);
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         count += gpu->sms[s]->out.count;
     if (count == 0)
@@ -303,12 +304,15 @@ static uint64_t earliest(uint64_t a, uint64_t b)
 /* The next cycle after now at which anything can happen: an SM, the memory system, an arrival, an epoch, the window's end. */
 static uint64_t next_event(const struct corun_gpu *gpu)
 {
-    uint64_t next = earliest(memory_system_next(gpu->memory), earliest(gpu->next_epoch, application_next_arrival(gpu)));
+    uint64_t next = earliest(gpu->next_epoch, application_next_arrival(gpu));
     if (gpu->limits.cycles)
         next = earliest(next, gpu->limits.cycles);
-    for (uint32_t s = 0; s < gpu->config.sms && next > gpu->now; s++)
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
         next = earliest(next, sm_next(gpu->sms[s]));
-    return next > gpu->now ? next : gpu->now;
+        if (next <= gpu->now) /* nearly always: the memory system need not be asked */
+            return gpu->now;
+    }
+    return earliest(next, memory_system_next(gpu->memory));
 }
 
 static enum corun_status step(struct corun_gpu *gpu)
