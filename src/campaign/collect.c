@@ -65,6 +65,8 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
     result->size = keep_text(arena, member->info.size);
     result->start_cycle = member->request->start_cycle;
     uint64_t arrived = result->result.arrived_cycle, ended = result->result.ended_cycle;
+    if (arrived < result->start_cycle) /* it never did arrive */
+        arrived = result->start_cycle;
     result->cycles = ended > arrived ? ended - arrived : 0;
     result->ipc = ratio(result->result.thread_instructions, result->cycles);
     result->ipc_isolated = run_isolated_ipc(member);

@@ -49,7 +49,7 @@ enum corun_status specify_application(const char *text, struct arena *arena, str
             if (!number_parse(colon + 7, 1000, &application->start_cycle))
                 status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: start is a number of cycles, not `%s`",
                                       text, colon + 7);
-        } else if (has_goal || has_start || !strchr(workload, '/') || strchr(colon, '=')) {
+        } else if (!strchr(colon, '/') && (!strchr(workload, '/') || strchr(colon, '='))) {
             bool twice = !strncmp(colon + 1, "goal=", 5) || !strncmp(colon + 1, "start=", 6);
             status =
                 corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: %s `%s`", text,

@@ -1,0 +1,173 @@
+/* Applications, policies, dimensions and traces as they are written on the command line. */
+#include "campaign/specification.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct bench {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+};
+
+static int begin(void **state)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    bench->arena = arena_create();
+    bench->list = corun_diagnostics_create();
+    *state = bench;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct bench *bench = *state;
+    arena_destroy(bench->arena);
+    corun_diagnostics_destroy(bench->list);
+    free(bench);
+    return 0;
+}
+
+static const char *message(const struct bench *bench)
+{
+    size_t count = corun_diagnostics_count(bench->list);
+    assert_true(count >= 1);
+    return corun_diagnostics_get(bench->list, count - 1)->message;
+}
+
+static void applications(void **state)
+{
+    struct bench *bench = *state;
+    struct corun_case_application application;
+    assert_int_equal(specify_application("sgemm", bench->arena, bench->list, &application), CORUN_OK);
+    assert_string_equal(application.workload, "sgemm");
+    assert_int_equal(application.goal, CORUN_GOAL_NONE);
+    assert_int_equal(application.start_cycle, 0);
+    assert_int_equal(specify_application("sgemm@small:goal=90%:start=20K", bench->arena, bench->list, &application),
+                     CORUN_OK);
+    assert_string_equal(application.workload, "sgemm@small");
+    assert_int_equal(application.goal, CORUN_GOAL_FRACTION);
+    assert_true(application.goal_value == 0.9);
+    assert_int_equal(application.start_cycle, 20000);
+    assert_int_equal(specify_application("spmv:start=5:goal=ipc=812.5", bench->arena, bench->list, &application),
+                     CORUN_OK);
+    assert_int_equal(application.goal, CORUN_GOAL_IPC);
+    assert_true(application.goal_value == 812.5 && application.start_cycle == 5);
+    assert_int_equal(specify_application("./a:b=c/d.yaml@large:goal=ms=1.5", bench->arena, bench->list, &application),
+                     CORUN_OK);
+    assert_string_equal(application.workload, "./a:b=c/d.yaml@large");
+    assert_int_equal(application.goal, CORUN_GOAL_MILLISECONDS);
+    assert_true(application.goal_value == 1.5);
+}
+
+static void wrong_applications(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const texts[] = {"",
+                                        ":goal=90%",
+                                        "sgemm:goal=",
+                                        "sgemm:goal=90",
+                                        "sgemm:goal=ipc=",
+                                        "sgemm:goal=ipc=-5",
+                                        "sgemm:goal=ipc=0",
+                                        "sgemm:goal=0%",
+                                        "sgemm:goal=101%",
+                                        "sgemm:goal=ms=5%",
+                                        "sgemm:start=",
+                                        "sgemm:start=-1",
+                                        "sgemm:start=x",
+                                        "sgemm:90%",
+                                        "sgemm:gaol=90%",
+                                        "sgemm:goal=90%:goal=80%",
+                                        "sgemm:start=1:start=2",
+                                        "sgemm:"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct corun_case_application application;
+        corun_diagnostics_clear(bench->list);
+        if (specify_application(texts[i], bench->arena, bench->list, &application) != CORUN_USAGE)
+            fail_msg("%s was taken", texts[i]);
+        assert_int_equal(corun_diagnostics_count(bench->list), 1);
+    }
+}
+
+static void policies(void **state)
+{
+    struct bench *bench = *state;
+    const struct corun_policy *policy;
+    const double *values;
+    assert_int_equal(specify_policy("cooperative", bench->arena, bench->list, &policy, &values), CORUN_OK);
+    assert_string_equal(policy->name, "cooperative");
+    assert_true(values[0] == 1);
+    assert_int_equal(specify_policy("cooperative:runs=2K", bench->arena, bench->list, &policy, &values), CORUN_OK);
+    assert_true(values[0] == 2000);
+    assert_int_equal(specify_policy("left-over", bench->arena, bench->list, &policy, &values), CORUN_OK);
+    assert_null(policy);
+    assert_null(values);
+}
+
+static void wrong_policies(void **state)
+{
+    struct bench *bench = *state;
+    const struct corun_policy *policy;
+    const double *values;
+    assert_int_equal(specify_policy("evne", bench->arena, bench->list, &policy, &values), CORUN_NOT_FOUND);
+    assert_non_null(strstr(message(bench), "did you mean `even`"));
+    assert_int_equal(specify_policy("magic", bench->arena, bench->list, &policy, &values), CORUN_NOT_FOUND);
+    assert_non_null(strstr(message(bench), "corun list policies"));
+    assert_int_equal(specify_policy("", bench->arena, bench->list, &policy, &values), CORUN_NOT_FOUND);
+    assert_int_equal(specify_policy("cooperative:rnus=2", bench->arena, bench->list, &policy, &values), CORUN_ARGUMENT);
+    assert_non_null(strstr(message(bench), "did you mean `runs`"));
+    static const char *const texts[] = {"cooperative:",         "cooperative:runs",     "cooperative:runs=",
+                                        "cooperative:runs=0",   "cooperative:runs=1.5", "cooperative:runs=1e9",
+                                        "cooperative:runs=1,,", "cooperative:runs=two", "left-over:runs=1"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (specify_policy(texts[i], bench->arena, bench->list, &policy, &values) != CORUN_ARGUMENT)
+            fail_msg("%s was taken", texts[i]);
+    }
+}
+
+static void dimensions(void **state)
+{
+    struct bench *bench = *state;
+    struct corun_dim3 size;
+    assert_int_equal(specify_dimensions("4", "--grid", bench->list, &size), CORUN_OK);
+    assert_true(size.x == 4 && size.y == 1 && size.z == 1);
+    assert_int_equal(specify_dimensions("1K,2,3", "--grid", bench->list, &size), CORUN_OK);
+    assert_true(size.x == 1000 && size.y == 2 && size.z == 3);
+    static const char *const texts[] = {"", "0", "1,0", "1,2,3,4", "1,", "x", "-1", "4294967296", "1 ,2"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (specify_dimensions(texts[i], "--grid", bench->list, &size) != CORUN_USAGE)
+            fail_msg("%s was taken", texts[i]);
+        assert_non_null(strstr(message(bench), "--grid"));
+    }
+}
+
+static void traces(void **state)
+{
+    struct bench *bench = *state;
+    const char *file;
+    uint64_t first, last;
+    assert_int_equal(specify_trace("out.txt", bench->arena, bench->list, &file, &first, &last), CORUN_OK);
+    assert_string_equal(file, "out.txt");
+    assert_true(first == 0 && last == UINT64_MAX);
+    assert_int_equal(specify_trace("a:b.txt:1K-2K", bench->arena, bench->list, &file, &first, &last), CORUN_OK);
+    assert_string_equal(file, "a:b.txt");
+    assert_true(first == 1000 && last == 2000);
+    assert_int_equal(specify_trace("out:9-5", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+    assert_int_equal(specify_trace(":1-5", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+    assert_int_equal(specify_trace("", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+}
+
+int main(void)
+{
+#define WITH_LISTS(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        WITH_LISTS(applications),   WITH_LISTS(wrong_applications), WITH_LISTS(policies),
+        WITH_LISTS(wrong_policies), WITH_LISTS(dimensions),         WITH_LISTS(traces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
