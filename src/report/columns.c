@@ -72,6 +72,8 @@ void columns_set(struct columns *columns, uint32_t column, enum report_paint pai
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (!text[0])
+        return;
     struct cell *cell = &columns->last->cells[column];
     *cell = (struct cell){arena_copy_text(columns->arena, text, strlen(text)), paint};
     if (!cell->text)
@@ -86,7 +88,8 @@ static void pad(FILE *stream, uint32_t width)
 static void print_cell(FILE *stream, const struct report_style *style, const struct cell *cell, uint32_t width,
                        bool left, bool last)
 {
-    static const char *const escapes[] = {[PAINT_NONE] = "", [PAINT_GOOD] = "\033[32m", [PAINT_BAD] = "\033[31m"};
+    static const char *const escapes[] = {
+        [PAINT_NONE] = "", [PAINT_GOOD] = "\033[32m", [PAINT_BAD] = "\033[31m", [PAINT_TITLE] = "\033[1m"};
     const char *text = cell->text ? cell->text : "";
     uint32_t room = width - shown_width(text);
     bool painted = style->colour && cell->paint != PAINT_NONE;
@@ -118,7 +121,7 @@ bool columns_print(const struct columns *columns, const struct report_style *sty
     uint32_t widths[COLUMNS_MAX], total = 0;
     struct cell titles[COLUMNS_MAX] = {{0}};
     for (uint32_t c = 0; c < columns->count; c++) {
-        titles[c].text = columns->titles[c];
+        titles[c] = (struct cell){columns->titles[c], PAINT_TITLE};
         widths[c] = shown_width(columns->titles[c]);
         for (const struct row *row = columns->first; row; row = row->next) {
             uint32_t width = row->cells[c].text ? shown_width(row->cells[c].text) : 0;
@@ -126,11 +129,7 @@ bool columns_print(const struct columns *columns, const struct report_style *sty
         }
         total += widths[c] + (c ? GAP : 0);
     }
-    if (style->colour)
-        fputs("\033[1m", stream);
     print_row(columns, titles, widths, style, stream);
-    if (style->colour)
-        fputs("\033[0m", stream);
     for (uint32_t i = 0; i < total; i++)
         fputs(style->utf8 ? "\u2500" : "-", stream);
     fputc('\n', stream);

@@ -16,7 +16,7 @@ struct report_style {
     bool colour; /* ANSI escapes */
 };
 
-enum report_paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD };
+enum report_paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_TITLE };
 
 struct columns; /* made in an arena and gone with it */
 

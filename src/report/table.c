@@ -165,17 +165,32 @@ static void print_percent(FILE *stream, double value)
         fprintf(stream, "%.1f %%", value * 100);
 }
 
+/* 1234567 as "1.23 million". */
+static void print_scaled(FILE *stream, double value)
+{
+    if (value >= 1e6)
+        fprintf(stream, "%.2f million", value / 1e6);
+    else if (value >= 1e3)
+        fprintf(stream, "%.2f thousand", value / 1e3);
+    else
+        fprintf(stream, "%.0f", value);
+}
+
 static void print_rate(FILE *stream, uint64_t warp_instructions, double seconds, double rate)
 {
-    fprintf(stream, "%.3f million warp instructions in %.2f s", (double)warp_instructions / 1e6, seconds);
-    if (!isnan(rate))
-        fprintf(stream, ": %.2f million per second", rate / 1e6);
+    print_scaled(stream, (double)warp_instructions);
+    fprintf(stream, " warp instructions in %.2f s", seconds);
+    if (isnan(rate))
+        return;
+    fputs(": ", stream);
+    print_scaled(stream, rate);
+    fputs(" per second", stream);
 }
 
 static void print_end(const struct corun_case_result *result, FILE *stream)
 {
     if (!isnan(result->stp))
-        fprintf(stream, "STP %.3f (of %u)   ANTT %.3f   fairness %.3f\n", result->stp, result->application_count,
+        fprintf(stream, "STP %.3f of %u   ANTT %.3f   fairness %.3f\n", result->stp, result->application_count,
                 result->antt, result->fairness);
     fputs("DRAM ", stream);
     print_percent(stream, figure_dram_utilisation(&result->memory));
@@ -189,7 +204,10 @@ static void print_end(const struct corun_case_result *result, FILE *stream)
         fprintf(stream, ", %.1f cycles per packet", latency);
     fputs("\nsimulated ", stream);
     print_rate(stream, result->counters.warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
-    fprintf(stream, " on %u thread%s\n", result->threads, result->threads == 1 ? "" : "s");
+    fprintf(stream, " on %u thread%s", result->threads, result->threads == 1 ? "" : "s");
+    if (result->baseline_wall_seconds >= 0.01)
+        fprintf(stream, "; the isolated runs before took %.2f s", result->baseline_wall_seconds);
+    fputc('\n', stream);
 }
 
 bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream)
