@@ -118,7 +118,7 @@ bool columns_print(const struct columns *columns, const struct report_style *sty
 {
     if (!columns || columns->out_of_memory)
         return false;
-    uint32_t widths[COLUMNS_MAX], total = 0;
+    uint32_t widths[COLUMNS_MAX] = {0}, total = 0;
     struct cell titles[COLUMNS_MAX] = {{0}};
     for (uint32_t c = 0; c < columns->count; c++) {
         titles[c] = (struct cell){columns->titles[c], PAINT_TITLE};
