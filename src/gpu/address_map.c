@@ -70,12 +70,13 @@ uint32_t address_map_bank(const struct address_map *map, uint32_t sub, uint64_t 
     /* Rotated by one from column to column: the units of a single slice visit every group. */
     uint64_t column = divide(&map->groups, index, &group);
     uint64_t upper = divide(&map->group_banks, rows, &bank);
-    uint32_t rotation = (uint32_t)column;
+    /* A mix rather than a fold of the same bits: group and bank must not go together. */
+    uint64_t rotation = column;
     if (map->hash) {
         rotation += mix(rows) >> 8;
         bank = permute(&map->group_banks, bank, upper);
     }
-    divide(&map->groups, (uint64_t)group + rotation, &group);
+    divide(&map->groups, group + rotation, &group);
     *row = upper;
     return bank * map->groups.value + group;
 }

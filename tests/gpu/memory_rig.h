@@ -22,6 +22,7 @@ struct rig {
     struct memory_system *memory;
     uint64_t step, now, start; /* start: first cycle at which they send */
     uint32_t window, count;    /* count: packets per SM */
+    uint32_t senders;          /* for `make`: how many SMs take part */
     /* Fills in address, kind, sectors, … of packet `n` of an SM; false: it has no more. */
     bool (*make)(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet);
     uint32_t *sent, *received;
