@@ -25,18 +25,10 @@ extern "C" __global__ void __launch_bounds__(192)
         return;
     int length = warp_length[rank / 32];
     float sum = 0.0f;
-    /* column and value of the next entry are fetched while x of this one is on its way */
-    int entry = diagonal_start[0] + rank;
-    float value = values[entry];
-    int column = columns[entry];
-    for (int k = 1; k < length; k++) {
-        entry = diagonal_start[k] + rank;
-        int next_column = columns[entry];
-        float next_value = values[entry];
-        sum += value * __ldg(x + column);
-        column = next_column;
-        value = next_value;
+#pragma unroll 1 /* unrolled, it takes more registers, and fewer warps are there to hide latency */
+    for (int k = 0; k < length; k++) {
+        int entry = diagonal_start[k] + rank;
+        sum += values[entry] * __ldg(x + columns[entry]);
     }
-    sum += value * __ldg(x + column);
     y[permutation[rank]] = sum;
 }

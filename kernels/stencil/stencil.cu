@@ -15,18 +15,16 @@ extern "C" __global__ void __launch_bounds__(128)
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x < 1 || y < 1 || x >= nx - 1 || y >= ny - 1)
         return;
-    long row = nx;
-    long plane = nx * ny;
-    const float *from = in + (y * nx + x) + plane;
-    float *to = out + (y * nx + x) + plane;
-    float below = from[-plane];
-    float centre = *from;
-    for (int z = 1; z < nz - 1; z++) {
-        float above = from[plane];
-        float neighbours = above + below + from[row] + from[-row] + from[1] + from[-1];
-        *to = neighbours * neighbour_weight - centre * centre_weight;
-        from += plane;
-        to += plane;
+    int plane = nx * ny;
+    int point = plane + y * nx + x;
+    float below = in[point - plane];
+    float centre = in[point];
+#pragma unroll 1
+    for (int z = nz - 2; z > 0; z--) {
+        float above = in[point + plane];
+        float neighbours = above + below + in[point + nx] + in[point - nx] + in[point + 1] + in[point - 1];
+        out[point] = neighbours * neighbour_weight - centre * centre_weight;
+        point += plane;
         below = centre;
         centre = above;
     }
