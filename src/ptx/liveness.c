@@ -5,8 +5,6 @@
  */
 #include "ptx/liveness.h"
 
-#include "base/bits.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +213,6 @@ struct summary {
     struct ptx_interval *intervals;
     int64_t *change,
         *kept_change; /* per point behind an instruction: registers that begin to live minus those that end */
-    const uint64_t *free_registers;
 };
 
 static void add_range(void *user, const struct ptx_live_range *range)
@@ -236,11 +233,8 @@ static void add_range(void *user, const struct ptx_live_range *range)
     uint32_t end = last + range->stays; /* the point behind `last` belongs to it only if the value stays */
     if (end == first && !range->enters)
         end = first + 1; /* a dead definition still takes a register */
-    bool counts = !summary->free_registers || !bits_test(summary->free_registers, r);
     summary->change[first] += weight;
     summary->change[end] -= weight;
-    summary->kept_change[first] += counts ? weight : 0;
-    summary->kept_change[end] -= counts ? weight : 0;
 }
 
 static uint32_t highest(const int64_t *change, size_t count)
@@ -262,24 +256,21 @@ static void cover_parameters(const struct ptx_function *function, struct ptx_int
 }
 
 enum corun_status ptx_liveness_create(const struct ptx_function *function, const struct ptx_control_flow *flow,
-                                      const uint64_t *free_registers, struct arena *arena,
-                                      struct ptx_liveness *liveness)
+                                      struct arena *arena, struct ptx_liveness *liveness)
 {
     size_t points = (size_t)function->instruction_count + 2;
-    struct summary summary = {.function = function, .free_registers = free_registers};
+    struct summary summary = {.function = function};
     summary.intervals = ARENA_ARRAY(arena, struct ptx_interval, (size_t)function->register_count + 1);
-    summary.change = calloc(points * 2, sizeof *summary.change);
+    summary.change = calloc(points, sizeof *summary.change);
     enum corun_status status = CORUN_MEMORY;
     if (summary.intervals && summary.change) {
-        summary.kept_change = summary.change + points;
         for (uint32_t r = 0; r < function->register_count; r++)
             summary.intervals[r].first = PTX_NONE;
         status = ptx_liveness_ranges(function, flow, add_range, &summary);
         cover_parameters(function, summary.intervals, function->signature.returns, function->signature.return_count);
         cover_parameters(function, summary.intervals, function->signature.parameters,
                          function->signature.parameter_count);
-        *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points),
-                                          highest(summary.kept_change, points)};
+        *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points)};
     }
     free(summary.change);
     return status;

@@ -18,14 +18,11 @@ struct ptx_liveness {
     const struct ptx_interval *intervals; /* per register */
     /* The most 32-bit registers whose values must be kept across any one point between two instructions; predicates do not count. */
     uint32_t pressure;
-    /* The same without values that an assembler need not keep, see register_count.h. */
-    uint32_t kept_pressure;
 };
 
-/* `free_registers` is a bit set of registers that do not count for kept_pressure. OK or MEMORY. */
+/* The result is allocated in `arena`. OK or MEMORY. */
 enum corun_status ptx_liveness_create(const struct ptx_function *function, const struct ptx_control_flow *flow,
-                                      const uint64_t *free_registers, struct arena *arena,
-                                      struct ptx_liveness *liveness);
+                                      struct arena *arena, struct ptx_liveness *liveness);
 
 /*
  * Calls `range` for every maximal piece of a block in which a register is live: from `first` to `last`, both included. The piece

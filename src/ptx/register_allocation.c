@@ -1,8 +1,6 @@
 #include "ptx/register_allocation.h"
 
-#include "base/bits.h"
 #include "ptx/liveness.h"
-#include "ptx/register_count.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,22 +113,16 @@ enum corun_status ptx_allocate_registers(const struct ptx_function *function, co
     struct ptx_liveness liveness;
     struct heap active = {calloc(count, sizeof *active.entries), 0}, idle = {calloc(count, sizeof *idle.entries), 0};
     struct pending *pending = calloc(count, sizeof *pending);
-    uint64_t *free_registers = calloc(BIT_WORDS(count), sizeof *free_registers);
     uint32_t *slots = ARENA_ARRAY(arena, uint32_t, count);
     enum corun_status status = CORUN_MEMORY;
-    if (active.entries && idle.entries && pending && free_registers && slots) {
-        status = ptx_find_free_registers(function, free_registers);
-        if (status == CORUN_OK)
-            status = ptx_liveness_create(function, flow, free_registers, arena, &liveness);
-    }
+    if (active.entries && idle.entries && pending && slots)
+        status = ptx_liveness_create(function, flow, arena, &liveness);
     if (status == CORUN_OK) {
         allocate(function, liveness.intervals, pending, &active, &idle, slots, allocation);
         allocation->pressure = liveness.pressure;
-        allocation->kept_pressure = liveness.kept_pressure;
     }
     free(active.entries);
     free(idle.entries);
     free(pending);
-    free(free_registers);
     return status;
 }

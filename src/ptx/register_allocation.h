@@ -17,8 +17,7 @@ struct ptx_allocation {
         *slots; /* per register: 32-bit slot, or predicate slot for predicates; PTX_NONE if it is never accessed */
     uint32_t register_slots; /* 32-bit slots in use, pairs first */
     uint32_t predicate_slots;
-    uint32_t pressure;      /* most 32-bit registers live at one point */
-    uint32_t kept_pressure; /* the same without what an assembler need not keep; see register_count.h */
+    uint32_t pressure; /* most 32-bit registers live at one point */
 };
 
 /* Everything is allocated in `arena`. OK or MEMORY. */

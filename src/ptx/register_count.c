@@ -5,74 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESERVED_REGISTERS 4u /* added to the estimate */
-#define FEWEST_REGISTERS 8u
+#define RESERVED_REGISTERS \
+    4u /* what an assembler takes beyond the live values: stack pointer, zero offset, temporaries */
+#define REGISTERS_OF_A_CALL 24u /* fewest of a kernel that calls: the ABI's argument and scratch registers */
 #define MOST_REGISTERS 255u
-#define REGISTERS_OF_A_CALL \
-    24u /* what the ABI takes from a function that calls: return address, stack pointer, arguments */
-
-static void count_definition(void *user, uint32_t register_index, enum ptx_access access)
-{
-    uint32_t *counts = user;
-    counts[register_index] += access == PTX_WRITE;
-}
-
-static bool is_free_source(const struct ptx_operand *operand, const uint64_t *set)
-{
-    switch (operand->kind) {
-    case PTX_OPERAND_REGISTER:
-        return bits_test(set, operand->index);
-    case PTX_OPERAND_INTEGER:
-    case PTX_OPERAND_F32:
-    case PTX_OPERAND_F64:
-    case PTX_OPERAND_VARIABLE:
-    case PTX_OPERAND_FUNCTION:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool is_free_definition(const struct ptx_function *function, const struct ptx_instruction *instruction,
-                               const uint64_t *set)
-{
-    if (instruction->guard != PTX_NONE || instruction->operand_count != 2 ||
-        instruction->operands[0].kind != PTX_OPERAND_REGISTER)
-        return false;
-    const struct ptx_operand *source = &instruction->operands[1];
-    switch (instruction->opcode) {
-    case PTX_OP_MOV:
-    case PTX_OP_CVTA:
-        return is_free_source(source, set);
-    case PTX_OP_LD:
-        return function->is_entry && source->kind == PTX_OPERAND_ADDRESS_VARIABLE &&
-               source->variable->declared == PTX_DECLARED_PARAMETER;
-    default:
-        return false;
-    }
-}
-
-enum corun_status ptx_find_free_registers(const struct ptx_function *function, uint64_t *set)
-{
-    size_t count = (size_t)function->register_count + 1;
-    uint32_t *definitions = calloc(count, sizeof *definitions);
-    bool ok = definitions;
-    if (ok) {
-        for (uint32_t i = 0; i < function->instruction_count; i++)
-            ptx_instruction_registers(&function->instructions[i], count_definition, definitions);
-        for (uint32_t i = 0; i < function->instruction_count;
-             i++) { /* in program order: sources come before their uses */
-            const struct ptx_instruction *instruction = &function->instructions[i];
-            if (!is_free_definition(function, instruction, set))
-                continue;
-            uint32_t r = instruction->operands[0].index;
-            if (definitions[r] == 1)
-                bits_set(set, r);
-        }
-    }
-    free(definitions);
-    return ok ? CORUN_OK : CORUN_MEMORY;
-}
 
 static const char *find(const char *text, const char *end, const char *wanted)
 {
@@ -131,7 +67,7 @@ static void walk_calls(struct call_walk *walk, const struct ptx_function *entry)
     reach(walk, entry);
     while (walk->depth) {
         const struct ptx_function *function = walk->module->functions[walk->stack[--walk->depth]];
-        uint32_t pressure = walk->allocations[function->index].kept_pressure;
+        uint32_t pressure = walk->allocations[function->index].pressure;
         walk->most = pressure > walk->most ? pressure : walk->most;
         for (uint32_t i = 0; i < function->instruction_count; i++) {
             const struct ptx_call *call = function->instructions[i].call;
@@ -170,8 +106,6 @@ enum corun_status ptx_registers_per_thread(const struct ptx_module *module, cons
         uint32_t estimate = walk.most + RESERVED_REGISTERS;
         if (walk.calls && estimate < REGISTERS_OF_A_CALL)
             estimate = REGISTERS_OF_A_CALL;
-        if (estimate < FEWEST_REGISTERS)
-            estimate = FEWEST_REGISTERS;
         *registers = estimate > MOST_REGISTERS ? MOST_REGISTERS : estimate;
     }
     free(walk.seen);

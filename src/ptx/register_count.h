@@ -1,7 +1,10 @@
 /*
  * How many 32-bit registers a thread of a kernel occupies: what occupancy is computed from.
  *
- * In this order: what the assembler said (a `ptxas -v` log), .maxnreg, and else an estimate from liveness. See ptx_registers_per_thread.
+ * In this order: what the assembler said (a `ptxas -v` log), .maxnreg, and else an estimate: the most 32-bit registers that are live at one
+ * point of the entry or of a function it may call, plus 4, at least 24 if it calls, at most 255. The number of virtual registers
+ * says nothing: compilers write PTX in which every value has a register of its own. An assembler reorders the code to hide latency, which
+ * takes more registers, and reads parameters and constants from the constant bank, which takes fewer.
  */
 #ifndef CORUN_PTX_REGISTER_COUNT_H
 #define CORUN_PTX_REGISTER_COUNT_H
@@ -9,13 +12,6 @@
 #include "ptx/register_allocation.h"
 
 enum ptx_registers_from { PTX_REGISTERS_ASSEMBLER, PTX_REGISTERS_MAXNREG, PTX_REGISTERS_ALLOCATION };
-
-/*
- * Sets the bits of registers whose value an assembler need not keep in a register, because it can be had again at no cost where it is
- * used: kernel parameters and constants (operands in the constant bank), addresses of variables, and conversions of such a
- * pointer to or from generic. `set` has a bit per register and is zero at first. OK or MEMORY.
- */
-enum corun_status ptx_find_free_registers(const struct ptx_function *function, uint64_t *set);
 
 /* The "Used N registers" of an entry in the text that `ptxas -v` writes; false if it is not there. */
 bool ptx_assembler_registers(const char *log, size_t bytes, const char *entry, uint32_t *registers);
