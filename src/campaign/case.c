@@ -105,7 +105,7 @@ static enum corun_status translate_milliseconds(struct run *run, struct member *
         baseline_run_instructions(member->workload, run->job->seed, run->job->cache_directory, list, &instructions);
     if (status == CORUN_OK)
         member->goal_ipc =
-            ipc_of_milliseconds(instructions, run->job->gpu->core_clock_khz, member->request->goal_value);
+            metrics_ipc_of_milliseconds(instructions, run->job->gpu->core_clock_khz, member->request->goal_value);
     if (was_stopped(status))
         status = CORUN_OK; /* no goal can be computed; the shared run will stop it again and say why */
     else

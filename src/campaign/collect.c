@@ -29,9 +29,9 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     kernel->result.name = keep_text(arena, kernel->result.name);
     if (!kernel->result.name)
         return CORUN_MEMORY;
-    kernel->ipc = ratio(kernel->result.counters.thread_instructions, kernel->result.cycles);
+    kernel->ipc = metrics_ratio(kernel->result.counters.thread_instructions, kernel->result.cycles);
     const struct baseline_kernel *isolated = isolated_kernel(member, kernel->result.name);
-    kernel->ipc_isolated = isolated ? ratio(isolated->thread_instructions, isolated->cycles) : (double)NAN;
+    kernel->ipc_isolated = isolated ? metrics_ratio(isolated->thread_instructions, isolated->cycles) : (double)NAN;
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
     if (!run->job->profile)
         return CORUN_OK;
@@ -68,7 +68,7 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
     if (arrived < result->start_cycle) /* it never did arrive */
         arrived = result->start_cycle;
     result->cycles = ended > arrived ? ended - arrived : 0;
-    result->ipc = ratio(result->result.thread_instructions, result->cycles);
+    result->ipc = metrics_ratio(result->result.thread_instructions, result->cycles);
     result->ipc_isolated = run_isolated_ipc(member);
     result->normalised_ipc = result->ipc_isolated > 0 ? result->ipc / result->ipc_isolated : (double)NAN;
     result->isolated_from_cache = member->from_cache;

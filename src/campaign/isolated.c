@@ -201,5 +201,6 @@ enum corun_status run_find_baselines(struct run *run)
 
 double run_isolated_ipc(const struct member *member)
 {
-    return member->has_baseline ? ratio(member->baseline.thread_instructions, member->baseline.cycles) : (double)NAN;
+    return member->has_baseline ? metrics_ratio(member->baseline.thread_instructions, member->baseline.cycles)
+                                : (double)NAN;
 }

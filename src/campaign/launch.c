@@ -168,7 +168,7 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
     result->cycles = corun_gpu_cycles(launch->gpu);
     result->thread_instructions = measured.thread_instructions;
     result->warp_instructions = measured.warp_instructions;
-    result->ipc = ratio(result->thread_instructions, result->cycles);
+    result->ipc = metrics_ratio(result->thread_instructions, result->cycles);
     for (uint32_t k = 0; k < measured.kernel_count; k++) {
         struct corun_kernel_result kernel;
         corun_gpu_kernel(launch->gpu, application, k, &kernel);

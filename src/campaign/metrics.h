@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* NAN when the divisor is 0. */
-double ratio(uint64_t dividend, uint64_t divisor);
+double metrics_ratio(uint64_t dividend, uint64_t divisor);
 
 struct metrics {
     double stp;      /* sum of normalised IPC */
@@ -20,6 +20,6 @@ struct metrics metrics_of(const double *normalised, size_t count);
  * The IPC at which one run takes `milliseconds` (Wang et al., "Quality of service support for fine-grained sharing on
  * GPUs", ISCA 2017, section 3.2): instructions of one run / (frequency * time).
  */
-double ipc_of_milliseconds(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds);
+double metrics_ipc_of_milliseconds(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds);
 
 #endif

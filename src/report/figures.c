@@ -10,17 +10,17 @@
 
 double figure_l1_hit_rate(const struct corun_counters *counters)
 {
-    return ratio(counters->l1_hits, counters->l1_accesses);
+    return metrics_ratio(counters->l1_hits, counters->l1_accesses);
 }
 
 double figure_l2_hit_rate(const struct corun_counters *counters)
 {
-    return ratio(counters->l2_hits, counters->l2_accesses);
+    return metrics_ratio(counters->l2_hits, counters->l2_accesses);
 }
 
 double figure_row_hit_rate(const struct corun_counters *counters)
 {
-    return ratio(counters->dram_row_hits, counters->dram_row_hits + counters->dram_row_misses);
+    return metrics_ratio(counters->dram_row_hits, counters->dram_row_hits + counters->dram_row_misses);
 }
 
 uint64_t figure_dram_bytes(const struct corun_counters *counters)
@@ -30,25 +30,25 @@ uint64_t figure_dram_bytes(const struct corun_counters *counters)
 
 double figure_interconnect_latency(const struct corun_counters *counters)
 {
-    return ratio(counters->icnt_request_latency + counters->icnt_reply_latency,
-                 counters->icnt_requests + counters->icnt_replies);
+    return metrics_ratio(counters->icnt_request_latency + counters->icnt_reply_latency,
+                         counters->icnt_requests + counters->icnt_replies);
 }
 
 double figure_dram_utilisation(const struct corun_memory_result *memory)
 {
-    return ratio(memory->dram_busy_cycles, memory->dram_cycles);
+    return metrics_ratio(memory->dram_busy_cycles, memory->dram_cycles);
 }
 
 double figure_interconnect_utilisation(const struct corun_memory_result *memory)
 {
-    return ratio(memory->icnt_busy_cycles, memory->icnt_cycles);
+    return metrics_ratio(memory->icnt_busy_cycles, memory->icnt_cycles);
 }
 
 double figure_occupancy(const struct corun_gpu_config *gpu, uint32_t sms, uint64_t cycles,
                         const struct corun_counters *counters)
 {
     uint64_t warps = gpu->threads_per_sm / CORUN_WARP_LANES;
-    return ratio(counters->warp_cycles, warps * sms * cycles);
+    return metrics_ratio(counters->warp_cycles, warps * sms * cycles);
 }
 
 uint64_t figure_counter(const struct corun_counters *counters, const struct corun_counter_row *row)

@@ -36,15 +36,15 @@ static void unknown_stays_unknown(void **unused)
     struct metrics metrics = metrics_of((const double[]){0.5, (double)NAN}, 2);
     assert_true(isnan(metrics.stp) && isnan(metrics.antt) && isnan(metrics.fairness));
     assert_true(isnan(metrics_of(NULL, 0).stp));
-    assert_true(isnan(ratio(1, 0)) && ratio(0, 4) == 0 && ratio(1, 4) == 0.25);
+    assert_true(isnan(metrics_ratio(1, 0)) && metrics_ratio(0, 4) == 0 && metrics_ratio(1, 4) == 0.25);
 }
 
 static void milliseconds_become_ipc(void **unused)
 {
     (void)unused;
     /* 1 GHz for 2 ms are 2 million cycles */
-    assert_true(ipc_of_milliseconds(1000000, 1000000, 2) == 0.5);
-    assert_true(isnan(ipc_of_milliseconds(1000000, 1000000, 0)));
+    assert_true(metrics_ipc_of_milliseconds(1000000, 1000000, 2) == 0.5);
+    assert_true(isnan(metrics_ipc_of_milliseconds(1000000, 1000000, 0)));
 }
 
 int main(void)

@@ -1,0 +1,519 @@
+#!/usr/bin/env python3
+"""The command line as a whole: results, messages and exit statuses. Usage: test_cli.py CORUN [TEST...]"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CORUN = None
+OK, USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, LIMIT, FAULT, DEADLOCK, WATCHDOG = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10
+POLICY, FILE, INTERRUPTED = 12, 13, 130
+SMALL_GPU = "gtx980:sms=2"
+
+HEADER = ".version 6.3\n.target sm_52\n.address_size 64\n"
+
+# One kernel per way to go wrong, and two that go well. The comments with arrows are looked for by the tests.
+KERNELS = HEADER + """
+.extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 values);
+.global .align 1 .b8 text[13] = {114, 101, 115, 117, 108, 116, 32, 37, 117, 10, 0, 0, 0};
+
+.visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [a];
+    ld.param.u64 %rd2, [b];
+    ld.param.u64 %rd3, [c];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.u32 %rd4, %r5, 4;
+    add.s64 %rd5, %rd1, %rd4;
+    add.s64 %rd6, %rd2, %rd4;
+    add.s64 %rd7, %rd3, %rd4;
+    ld.global.f32 %f1, [%rd5];
+    ld.global.f32 %f2, [%rd6];
+    add.f32 %f3, %f1, %f2;
+    st.global.f32 [%rd7], %f3;
+DONE:
+    ret;
+}
+
+.visible .entry outside(.param .u64 data)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %tid.x;
+    setp.ne.u32 %p1, %r1, 2;
+    @%p1 bra DONE;
+    setp.ne.u32 %p1, %r2, 37;
+    @%p1 bra DONE;
+    st.global.u32 [%rd1+1048576], %r1; // <- out of bounds
+DONE:
+    ret;
+}
+
+.visible .entry stuck()
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p1, %r1, 32;
+    @%p1 bra FIRST;
+    bar.sync 1, 64;
+FIRST:
+    bar.sync 0;
+    ret;
+}
+
+.visible .entry endless()
+{
+    .reg .b32 %r<4>;
+    mov.u32 %r1, 0;
+AGAIN:
+    bra AGAIN;
+}
+
+.visible .entry speak(.param .u32 value)
+{
+    .local .align 8 .b8 depot[8];
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<6>;
+    ld.param.u32 %r1, [value];
+    mov.u64 %rd1, depot;
+    cvta.local.u64 %rd2, %rd1;
+    st.local.u32 [%rd1], %r1;
+    mov.u64 %rd3, text;
+    cvta.global.u64 %rd4, %rd3;
+    {
+        .param .b64 p0;
+        .param .b64 p1;
+        .param .b32 r0;
+        st.param.b64 [p0], %rd4;
+        st.param.b64 [p1], %rd2;
+        call.uni (r0), vprintf, (p0, p1);
+        ld.param.b32 %r2, [r0];
+    }
+    ret;
+}
+"""
+
+WORK = HEADER + """
+.visible .entry work(.param .u64 data, .param .u32 rounds)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<8>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r1, [rounds];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    mul.wide.u32 %rd2, %r5, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.f32 %f1, [%rd3];
+    mov.u32 %r6, 0;
+AGAIN:
+    fma.rn.f32 %f1, %f1, %f1, %f1;
+    add.u32 %r6, %r6, 1;
+    setp.lt.u32 %p1, %r6, %r1;
+    @%p1 bra AGAIN;
+    st.global.f32 [%rd3], %f1;
+    ret;
+}
+"""
+
+DESCRIPTION = """\
+name: {name}
+summary: a test
+character: compute
+ptx: {ptx}
+sizes:
+  small: {{n: 4096}}
+buffers:
+  - {{name: data, type: f32, count: n, initial: {{uniform: [0, 1]}}, output: true}}
+launches:
+  - kernel: {kernel}
+    grid: [n / 128]
+    block: [128]
+    arguments:
+      - buffer: data
+{arguments}"""
+
+RUN_KEYS = {"gpu", "policy", "cycles", "seed", "threads", "apps", "sms", "dram", "interconnect", "stp", "antt", "fairness",
+            "wall_seconds", "warp_instructions_per_second"}
+APP_KEYS = {"name", "size", "goal", "goal_met", "runs", "thread_instructions", "warp_instructions", "cycles", "ipc",
+            "ipc_isolated", "normalised_ipc", "l1_hit_rate", "l2_hit_rate", "dram_bytes", "stalls", "kernels"}
+LAUNCH_KEYS = {"cycles", "thread_instructions", "warp_instructions", "ipc", "registers_per_thread", "shared_bytes",
+               "l1_hit_rate", "l2_hit_rate", "dram_bytes", "wall_seconds", "warp_instructions_per_second"}
+
+
+def without_wall_time(text):
+    """The JSON as text, less the lines that tell how long it took."""
+    return "\n".join(line for line in text.splitlines()
+                     if '"wall_seconds"' not in line and '"warp_instructions_per_second"' not in line)
+
+
+class Command(unittest.TestCase):
+    """A folder of files to work in, and a cache of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-cli-"))
+        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
+        cls.write("kernels.ptx", KERNELS)
+        cls.write("work.ptx", WORK)
+        cls.write("work.yaml", DESCRIPTION.format(name="work", ptx="work.ptx", kernel="work", arguments="      - u32: 50\n"))
+        cls.write("more.yaml", DESCRIPTION.format(name="more", ptx="work.ptx", kernel="work", arguments="      - u32: 90\n"))
+        cls.write("bad.yaml", DESCRIPTION.format(name="bad", ptx="kernels.ptx", kernel="outside", arguments=""))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def write(cls, name, text):
+        (cls.folder / name).write_text(text)
+
+    def run_command(self, *arguments, status=OK, **settings):
+        settings.setdefault("stdout", subprocess.PIPE)
+        done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE,
+                              text=True, timeout=120, check=False, **settings)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
+        return done
+
+    def fails(self, status, words, *arguments):
+        """Ends with this status and says these words on stderr; stdout has nothing."""
+        done = self.run_command(*arguments, status=status)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        return done
+
+    def launch(self, kernel, *arguments):
+        return ("launch", "kernels.ptx", "--kernel", kernel, "--gpu", SMALL_GPU, *arguments)
+
+    def line_of(self, words):
+        return next(number for number, line in enumerate(KERNELS.splitlines(), 1) if words in line)
+
+
+class Help(Command):
+    def test_every_command_explains_itself(self):
+        text = self.run_command("--help").stdout
+        for command in ("run", "launch", "check", "list", "version"):
+            self.assertIn(f"  {command}", text)
+            own = self.run_command(command, "--help").stdout
+            self.assertIn("Exit status:", own)
+            self.assertIn("a barrier can never be met", own)
+            self.assertEqual(own, self.run_command("help", command).stdout)
+
+    def test_version(self):
+        self.assertRegex(self.run_command("version").stdout, r"^corun \d+\.\d+\.\d+\n")
+        self.assertEqual(self.run_command("--version").stdout, self.run_command("version").stdout)
+
+    def test_wrong_usage(self):
+        self.fails(USAGE, ["a command is missing"])
+        self.fails(USAGE, ["did you mean `launch`"], "lanch")
+        self.fails(USAGE, ["no command"], "help", "nothing")
+        self.fails(USAGE, ["--no-such-option"], "run", "--no-such-option")
+        self.fails(USAGE, ["an application is missing"], "run")
+        self.fails(USAGE, ["a PTX file is missing"], "launch")
+        self.fails(USAGE, ["did you mean `gpus`"], "list", "gpu")
+        for option in ("--cycles=0", "--cycles=-1", "--cycles=many", "--cycles=1T", "--cycles=99999999999999999999",
+                       "--instructions=0", "--runs=0", "--seed=x", "--threads=0", "--watchdog=0", "--jobs=0"):
+            self.fails(USAGE, [option.split("=", maxsplit=1)[0], option.split("=")[1]], "run", option, "work.yaml")
+
+    def test_lists(self):
+        gpus = self.run_command("list", "gpus").stdout
+        for name in ("gtx980", "fx5800", "h100"):
+            self.assertIn(name, gpus)
+        self.assertIn("cooperative", self.run_command("list", "policies").stdout)
+        self.assertIn("sgemm", self.run_command("list", "workloads").stdout)
+        self.assertIn("stall_barrier", self.run_command("list", "counters").stdout)
+        self.assertIn("l2_bytes", self.run_command("list", "parameters").stdout)
+
+
+class Check(Command):
+    def test_tells_what_is_in_a_file(self):
+        text = self.run_command("check", "kernels.ptx").stdout
+        for name in ("add", "outside", "stuck", "endless", "speak"):
+            self.assertRegex(text, rf"(?m)^{name} ")
+
+    def test_malformed(self):
+        self.write("malformed.ptx", HEADER + ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1 %tid.x;\n    ret;\n}\n")
+        self.fails(SYNTAX, ["malformed.ptx:7:"], "check", "malformed.ptx")
+        self.fails(SYNTAX, ["malformed.ptx:7:"], "launch", "malformed.ptx", "--functional")
+        self.write("empty.ptx", "")
+        self.fails(SYNTAX, ["empty.ptx"], "check", "empty.ptx")
+
+    def test_not_supported(self):
+        self.write("unsupported.ptx", HEADER.replace("6.3", "8.0").replace("sm_52", "sm_90") +
+                   ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];\n    ret;\n}\n")
+        self.fails(UNSUPPORTED, ["unsupported.ptx:7:", "ldmatrix"], "check", "unsupported.ptx")
+
+    def test_no_such_file(self):
+        self.fails(NOT_FOUND, ["nowhere.ptx"], "check", "nowhere.ptx")
+        self.fails(FILE, ["."], "check", ".")
+
+
+class Launch(Command):
+    VECTORS = ("--grid", "16", "--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--arg", "buf=4000",
+               "--arg", "u32=1000")
+
+    def test_computes_and_saves(self):
+        for mode in ((), ("--functional",)):
+            for name in ("sum.bin", "other.bin"):
+                (self.folder / name).unlink(missing_ok=True)
+            self.run_command(*self.launch("add", *self.VECTORS, "--quiet", "--save", "2=sum.bin", "--save",
+                                          "1=other.bin", *mode))
+            # the u32 0, 1, ... of `iota` are tiny denormal floats: 0.5 remains
+            self.assertEqual((self.folder / "sum.bin").read_bytes(), struct.pack("<1000f", *[0.5] * 1000))
+            self.assertEqual((self.folder / "other.bin").read_bytes(), struct.pack("<1000f", *[0.5] * 1000))
+
+    def test_random_data_and_files(self):
+        (self.folder / "in.bin").write_bytes(struct.pack("<4f", 1, 2, 3, 4))
+        self.run_command(*self.launch("add", "--block", "4", "--arg", "buf=@in.bin", "--arg", "buf=16:random:9", "--arg",
+                                      "buf=16", "--arg", "u32=4", "--save", "1=random.bin", "--save", "2=sum.bin"))
+        added = struct.unpack("<4f", (self.folder / "random.bin").read_bytes())
+        self.assertTrue(all(0 <= value < 1 for value in added))
+        total = struct.unpack("<4f", (self.folder / "sum.bin").read_bytes())
+        rounded = [struct.unpack("<f", struct.pack("<f", index + 1 + value))[0] for index, value in enumerate(added)]
+        self.assertEqual(list(total), rounded)
+
+    def test_json(self):
+        first = self.run_command(*self.launch("add", *self.VECTORS, "--json", "-")).stdout
+        result = json.loads(first)
+        self.assertLessEqual(LAUNCH_KEYS, set(result))
+        self.assertGreater(result["cycles"], 0)
+        self.assertAlmostEqual(result["ipc"], result["thread_instructions"] / result["cycles"])
+        self.run_command(*self.launch("add", *self.VECTORS, "--json", "again.json"))
+        self.assertEqual(without_wall_time(first), without_wall_time((self.folder / "again.json").read_text()))
+        functional = json.loads(self.run_command(*self.launch("add", *self.VECTORS, "--functional", "--json=-")).stdout)
+        self.assertLessEqual(LAUNCH_KEYS, set(functional))
+        self.assertIsNone(functional["cycles"])
+        self.assertEqual(functional["thread_instructions"], result["thread_instructions"])
+
+    def test_printed_text(self):
+        for mode in ((), ("--functional",)):
+            self.assertEqual(self.run_command(*self.launch("speak", "--arg", "u32=42", "--quiet", *mode)).stdout,
+                             "result 42\n")
+        done = self.run_command(*self.launch("speak", "--arg", "u32=42", "--json", "-"))
+        json.loads(done.stdout)
+        self.assertEqual(done.stderr, "result 42\n")
+
+    def test_unknown_kernel(self):
+        self.fails(NOT_FOUND, ["`ad`", "did you mean `add`"], *self.launch("ad"))
+        self.fails(NOT_FOUND, ["`zzzzzz`"], *self.launch("zzzzzz"))
+        self.fails(USAGE, ["5 kernels", "outside"], "launch", "kernels.ptx")
+
+    def test_arguments_that_do_not_fit(self):
+        self.fails(ARGUMENT, ["4 parameters", "2 arguments", "`c` is missing"],
+                   *self.launch("add", "--arg", "buf=4", "--arg", "buf=4"))
+        self.fails(ARGUMENT, ["`n`", "f64=1"], *self.launch("add", *["--arg=buf=4"] * 3, "--arg", "f64=1"))
+        self.fails(ARGUMENT, ["`c`", "u32=1"], *self.launch("add", *["--arg=buf=4"] * 2, "--arg=u32=1", "--arg=u32=1"))
+        self.fails(ARGUMENT, ["u32=one"], *self.launch("add", "--arg", "u32=one"))
+        self.fails(NOT_FOUND, ["nowhere.bin"], *self.launch("add", "--arg", "buf=@nowhere.bin"))
+        self.fails(USAGE, ["--save", "argument 3"], *self.launch("add", *self.VECTORS, "--save", "3=out"))
+        self.fails(USAGE, ["--save", "4 arguments"], *self.launch("add", *self.VECTORS, "--save", "9=out"))
+        self.fails(USAGE, ["--save"], *self.launch("add", *self.VECTORS, "--save", "out"))
+        self.fails(USAGE, ["--grid", "0"], *self.launch("add", "--grid", "0"))
+
+    def test_a_block_larger_than_an_sm(self):
+        for settings in (("--block", "2048"), ("--shared", "200K"), ("--block", "1024,1024,64")):
+            done = self.run_command(*self.launch("endless", *settings), status=LIMIT)
+            self.assertIn("endless", done.stderr)
+
+    def test_out_of_bounds(self):
+        line = self.line_of("<- out of bounds")
+        for mode in ((), ("--functional",)):
+            self.fails(FAULT, ["outside", f"kernels.ptx:{line}", "thread block (2,0,0)", "thread (37,0,0)", "0x"],
+                       *self.launch("outside", "--grid", "4", "--block", "64", "--arg", "buf=1K", *mode))
+
+    def test_a_barrier_that_is_never_met(self):
+        for mode in ((), ("--functional",)):
+            self.fails(DEADLOCK, ["stuck", "barrier"], *self.launch("stuck", "--block", "64", *mode))
+
+    def test_an_endless_loop(self):
+        self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))
+        self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K", "--functional"))
+
+
+class Run(Command):
+    SHORT = ("run", "--gpu", SMALL_GPU, "--cycles", "20K")
+
+    def json_of(self, *arguments):
+        return self.run_command(*self.SHORT, "--json", "-", *arguments).stdout
+
+    def test_json(self):
+        result = json.loads(self.json_of("--policy", "even", "./work.yaml:goal=40%", "./more.yaml:goal=ipc=1M"))
+        self.assertLessEqual(RUN_KEYS, set(result))
+        self.assertEqual(result["policy"]["name"], "even")
+        self.assertEqual(result["cycles"], 20000)
+        self.assertEqual(len(result["sms"]), 2)
+        for app in result["apps"]:
+            self.assertLessEqual(APP_KEYS, set(app))
+            self.assertGreater(app["normalised_ipc"], 0)
+            self.assertAlmostEqual(app["ipc"], app["thread_instructions"] / app["cycles"])
+            self.assertAlmostEqual(app["normalised_ipc"], app["ipc"] / app["ipc_isolated"])
+        self.assertTrue(result["apps"][0]["goal_met"])
+        self.assertFalse(result["apps"][1]["goal_met"])
+        shares = [app["normalised_ipc"] for app in result["apps"]]
+        self.assertAlmostEqual(result["stp"], sum(shares))
+        self.assertAlmostEqual(result["antt"], sum(1 / share for share in shares) / 2)
+        self.assertAlmostEqual(result["fairness"], min(shares) / max(shares))
+        for index, sm in enumerate(result["sms"]):  # each SM has one application, contiguous sets, in order
+            self.assertGreater(sm["apps"][index]["thread_instructions"], 0)
+            self.assertEqual(sm["apps"][1 - index]["thread_instructions"], 0)
+
+    def test_the_same_bytes_every_time(self):
+        arguments = ("./work.yaml:start=3K", "./more.yaml")
+        first = without_wall_time(self.json_of("--no-cache", *arguments))
+        self.assertEqual(first, without_wall_time(self.json_of(*arguments)))
+        self.assertEqual(first, without_wall_time(self.json_of(*arguments)))  # now from the cache
+        self.assertEqual(first.replace('"threads": 1', '"threads": 2'),
+                         without_wall_time(self.json_of("--threads", "2", "--jobs", "1", *arguments)))
+        self.assertNotEqual(first, without_wall_time(self.json_of("--cycles", "19K", *arguments)))
+
+    def test_a_damaged_cache_is_computed_anew(self):
+        cache = ("--cache", "damaged")
+        first = without_wall_time(self.json_of(*cache, "./work.yaml", "./more.yaml"))
+        entries = list((self.folder / "damaged").glob("*.json"))
+        self.assertEqual(len(entries), 2)
+        entries[0].write_text(entries[0].read_text()[:50])
+        entries[1].write_text(entries[1].read_text().replace('"cycles": 20000', '"cycles": 10000'))
+        done = self.run_command(*self.SHORT, *cache, "--json", "-", "./work.yaml", "./more.yaml")
+        self.assertEqual(without_wall_time(done.stdout), first)
+        self.assertEqual(done.stderr.count("warning: cached result"), 2)
+        self.assertEqual(self.run_command(*self.SHORT, *cache, "--json", "-", "./work.yaml", "./more.yaml").stderr, "")
+
+    def test_alone_it_is_its_own_baseline(self):
+        result = json.loads(self.json_of("./work.yaml:goal=100%"))
+        self.assertEqual(result["apps"][0]["normalised_ipc"], 1)
+        self.assertTrue(result["apps"][0]["goal_met"])
+        self.assertEqual(result["stp"], 1)
+
+    def test_the_table(self):
+        text = self.run_command(*self.SHORT, "--policy", "cooperative:runs=2", "./work.yaml:goal=ms=1000", "./more.yaml").stdout
+        for words in ("policy cooperative:runs=2", "work@small", "ms=1000", "yes", "STP", "fairness", "per second"):
+            self.assertIn(words, text)
+        self.assertNotIn("\033", text)
+        self.assertEqual(self.run_command(*self.SHORT, "--quiet", "./work.yaml").stdout, "")
+
+    def test_windows(self):
+        runs = json.loads(self.run_command("run", "--gpu", SMALL_GPU, "--runs", "2", "--json", "-", "./work.yaml",
+                                           "./more.yaml").stdout)
+        self.assertEqual([app["runs"] for app in runs["apps"]], [2, 2])
+        few = json.loads(self.run_command("run", "--gpu", SMALL_GPU, "--instructions", "100K", "--json", "-", "./work.yaml",
+                                          "./more.yaml").stdout)
+        self.assertGreaterEqual(min(app["thread_instructions"] for app in few["apps"]), 100000)
+
+    def test_profile_and_trace(self):
+        text = self.run_command(*self.SHORT, "--profile", "./work.yaml").stdout
+        self.assertIn("fma.rn.f32", text)
+        self.run_command(*self.SHORT, "--quiet", "--trace", "trace.txt:100-400", "./work.yaml")
+        lines = (self.folder / "trace.txt").read_text().splitlines()
+        self.assertTrue(lines[0].startswith("#"))
+        cycles = [int(line.split()[0]) for line in lines[1:]]
+        self.assertTrue(cycles and min(cycles) >= 100 and max(cycles) <= 400)
+
+    def test_one_is_stopped_and_the_others_go_on(self):
+        done = self.run_command(*self.SHORT, "--json", "-", "./work.yaml", "./bad.yaml", status=FAULT)
+        result = json.loads(done.stdout)
+        self.assertEqual([app["status"] for app in result["apps"]], ["OK", "FAULT"])
+        self.assertEqual(result["cycles"], 20000)
+        self.assertIsNone(result["apps"][1]["ipc_isolated"])
+        self.assertIn("outside", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_unknown_names(self):
+        self.fails(NOT_FOUND, ["gtx98"], "run", "--gpu", "gtx98", "./work.yaml")
+        self.fails(NOT_FOUND, ["did you mean `even`"], "run", "--policy", "evn", "./work.yaml")
+        self.fails(NOT_FOUND, ["sgem", "sgemm"], "run", "sgem")
+        self.fails(NOT_FOUND, ["nowhere.yaml"], "run", "./nowhere.yaml")
+        self.fails(NOT_FOUND, ["huge"], "run", "./work.yaml@huge")
+
+    def test_impossible_settings(self):
+        for gpu, word in (("gtx980:sms=0", "sms"), ("gtx980:smx=4", "smx"), ("gtx980:l2=x", "l2_bytes"),
+                          ("gtx980:sms", "sms"), ("gtx980:scheduler=fifo", "fifo"), ("gtx980:l1_line_bytes=100", "l1_line")):
+            self.fails(ARGUMENT, [word], "run", "--gpu", gpu, "./work.yaml")
+        self.fails(ARGUMENT, ["runs"], "run", "--policy", "cooperative:runs=0", "./work.yaml")
+        self.fails(USAGE, ["120%"], "run", "./work.yaml:goal=120%")
+        self.fails(USAGE, ["gaol"], "run", "work:gaol=1")
+        self.fails(ARGUMENT, ["starts at cycle"], *self.SHORT, "./work.yaml:start=20K")
+        self.fails(USAGE, ["at most 16"], "run", *["./work.yaml"] * 17)
+        self.fails(POLICY, ["even", "more applications than SMs"], *self.SHORT, "--policy", "even", "--no-baselines",
+                   *["./work.yaml"] * 3)
+
+    def test_broken_yaml(self):
+        self.write("broken.yaml", "name: broken\nlaunches: [\n  - {kernel: work\n")
+        self.fails(SYNTAX, ["broken.yaml:"], "run", "./broken.yaml")
+        self.fails(SYNTAX, ["broken.yaml:"], "run", "--gpu", "./broken.yaml", "./work.yaml")
+        self.write("odd.yaml", "just text\n")
+        self.fails(SYNTAX, ["odd.yaml"], "run", "./odd.yaml")
+
+
+class Streams(Command):
+    def test_a_full_disk(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = self.run_command("list", "counters", status=FILE, stdout=full)
+            self.assertIn("No space left", done.stderr)
+            self.run_command("run", "--help", status=FILE, stdout=full)
+        self.fails(FILE, ["/dev/full", "No space left"], *Run.SHORT, "--json", "/dev/full", "./work.yaml")
+        self.fails(FILE, ["nowhere/x.json"], *Run.SHORT, "--json", "nowhere/x.json", "./work.yaml")
+        self.fails(FILE, ["nowhere/t"], *Run.SHORT, "--trace", "nowhere/t", "./work.yaml")
+        self.fails(FILE, ["nowhere/x"], "launch", "kernels.ptx", "--kernel", "add", *Launch.VECTORS, "--save", "2=nowhere/x")
+
+    def test_closed_streams(self):
+        shell = f'"{CORUN}" list counters >&-'
+        done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, FILE)
+        self.assertIn("standard output", done.stderr)
+        shell = f'"{CORUN}" run --gpu {SMALL_GPU} --cycles 5K --quiet --json out.json ./work.yaml >&- 2>&- <&-'
+        subprocess.run(["sh", "-c", shell], cwd=self.folder, env=self.environment, check=False)
+        json.loads((self.folder / "out.json").read_text())
+
+    def test_a_pipe_that_nobody_reads(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = self.run_command("list", "counters", status=FILE, stdout=writer)
+        os.close(writer)
+        self.assertEqual(done.stderr, "")
+
+    def test_an_interrupt_ends_the_run_with_a_report(self):
+        with subprocess.Popen([CORUN, "run", "--gpu", SMALL_GPU, "--cycles", "100G", "--json", "-", "./work.yaml"],
+                              cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True) as process:
+            status = pathlib.Path(f"/proc/{process.pid}/status")
+            until = time.monotonic() + 60
+            while time.monotonic() < until:  # until the command listens
+                blocked = next(line for line in status.read_text().splitlines() if line.startswith("SigBlk"))
+                if int(blocked.split()[1], 16) >> (signal.SIGINT - 1) & 1:
+                    break
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            text = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, INTERRUPTED)
+        result = json.loads(text)
+        self.assertTrue(result["interrupted"])
+        self.assertLess(result["cycles"], 100 * 10**9)
+
+
+if __name__ == "__main__":
+    CORUN = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
