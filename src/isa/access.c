@@ -18,10 +18,10 @@ struct access {
     const struct operation *op;
     struct executor_sm *sm;
     struct memory_cache *cache;
-    uint64_t *address;           /* without window bits */
-    const uint8_t *lane_path;    /* not NULL: lanes disagree, enum path of each */
+    uint64_t *address;        /* without window bits */
+    const uint8_t *lane_path; /* not NULL: lanes disagree, enum path of each */
     uint32_t mask;
-    uint32_t bytes;              /* per lane */
+    uint32_t bytes; /* per lane */
     enum path path;
     const char *what;
 };
@@ -35,8 +35,9 @@ static bool raise(const struct access *access, uint32_t lane, enum path path)
     if (space == CORUN_SPACE_GENERIC)
         space = path_space[path];
     if (path == PATH_PARAMETER)
-        fault_raise(access->warp, lane, "%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters", access->what,
-                    access->bytes, (unsigned long long)address, access->warp->tb->launch->parameter_bytes);
+        fault_raise(access->warp, lane, "%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters",
+                    access->what, access->bytes, (unsigned long long)address,
+                    access->warp->tb->launch->parameter_bytes);
     else
         fault_access(access->warp, lane, space, access->what, address, access->bytes);
     return false;
@@ -352,7 +353,8 @@ static bool load_together(const struct access *access)
             if (access->bytes != 4 || op->vector != 1 || op->extend & EXTEND_WIDE || access->mask != CORUN_FULL_MASK ||
                 op->destination == OPERAND_DISCARD || !local_in_bounds(access->warp, base, 4))
                 return false;
-            memcpy(lanes_destination(&access->warp->lanes, op->destination), local_byte(access->warp, 0, base), SLOT_BYTES);
+            memcpy(lanes_destination(&access->warp->lanes, op->destination), local_byte(access->warp, 0, base),
+                   SLOT_BYTES);
             return true;
         }
         const uint8_t *host = lane_host(access, access->path, base, access->bytes);
@@ -439,7 +441,8 @@ bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t m
 }
 
 /* Puts bytes into memory, or into the store buffer of the SM. */
-static inline bool put(const struct access *access, uint64_t address, uint8_t *host, const uint8_t *from, uint32_t bytes)
+static inline bool put(const struct access *access, uint64_t address, uint8_t *host, const uint8_t *from,
+                       uint32_t bytes)
 {
     if (access->sm->direct) {
         memcpy(host, from, bytes);

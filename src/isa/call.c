@@ -30,7 +30,7 @@ void call_value_read(const struct corun_warp *warp, const struct call_value *val
 }
 
 void call_value_write(const struct corun_warp *warp, const struct call_value *value, uint32_t frame, uint32_t lane,
-                    const uint8_t *from)
+                      const uint8_t *from)
 {
     if (value->in_register) {
         uint8_t *to = lanes_destination(&warp->lanes, value->operand);
@@ -40,7 +40,8 @@ void call_value_write(const struct corun_warp *warp, const struct call_value *va
         return;
     }
     for (uint32_t i = 0; i < value->bytes; i += 4)
-        memcpy(frame_byte(warp, lane, frame + value->offset + i), from + i, value->bytes - i < 4 ? value->bytes - i : 4);
+        memcpy(frame_byte(warp, lane, frame + value->offset + i), from + i,
+               value->bytes - i < 4 ? value->bytes - i : 4);
 }
 
 /* The value of one lane after the other, from one side to the other. */
@@ -117,7 +118,8 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     for (uint32_t i = 0; i < site->argument_count + site->result_count; i++) {
         bool result = i >= site->argument_count;
         const struct call_value *here = result ? &site->results[i - site->argument_count] : &site->arguments[i];
-        const struct call_value *there = result ? &function->results[i - site->argument_count] : &function->arguments[i];
+        const struct call_value *there =
+            result ? &function->results[i - site->argument_count] : &function->arguments[i];
         if (here->bytes != there->bytes && !here->discarded) {
             fault_raise(warp, lane, "indirect call of %s with other parameters than it has", function->ptx->name);
             return false;

@@ -10,20 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void branch(struct corun_warp *warp, const struct operation *op, uint32_t taken)
+static void branch(struct corun_warp *warp, const struct operation *op, uint32_t taken, struct corun_issue *result)
 {
     struct simt_stack *stack = &warp->stack;
-    if (taken == stack->mask)
+    result->diverged = false;
+    if (taken == stack->mask) {
         stack->pc = op->target;
-    else if (taken == 0)
+    } else if (taken == 0) {
         stack->pc++;
-    else
+    } else {
+        result->diverged = true;
         simt_diverge(stack, taken, op->target, stack->pc + 1, op->reconverge);
+    }
     simt_settle(stack);
 }
 
 static void leave(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
 {
+    result->diverged = mask && mask != warp->stack.mask;
     warp->stack.pc++;
     if (mask) {
         if (op->kind == OPERATION_RETURN && warp->function != 0) {
@@ -69,7 +73,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     bool good = true;
     switch ((enum operation_kind)op->kind) {
     case OPERATION_BRANCH:
-        branch(warp, op, mask);
+        branch(warp, op, mask, result);
         return;
     case OPERATION_RETURN:
     case OPERATION_EXIT:
@@ -93,6 +97,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             special_register_read(warp, op, mask);
             break;
         case OPERATION_CALL:
+            result->diverged = mask != warp->stack.mask;
             good = call_enter(warp, op, mask);
             if (good)
                 return;
@@ -267,7 +272,8 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
     return tb;
 }
 
-struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list, uint32_t index)
+struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
+                                   uint32_t index)
 {
     const struct corun_kernel *kernel = launch->kernel;
     uint32_t warps = launch->grid.tb_warps;

@@ -20,7 +20,7 @@ struct executor_sm {
     struct corun_program *program;
     struct corun_memory *memory;
     uint32_t index;
-    bool direct; /* functional run: stores and atomics act at once */
+    bool direct;         /* functional run: stores and atomics act at once */
     uint64_t generation; /* of the memory, when the caches were cleared */
     struct memory_cache caches[MEMORY_CACHES];
     struct store_buffer stores;
@@ -141,7 +141,8 @@ struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t i
 void executor_sm_destroy(struct executor_sm *sm);
 
 /* A thread block on an SM (launch_sm is its free list), and its end. */
-struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list, uint32_t index);
+struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
+                                   uint32_t index);
 void executor_tb_end(struct corun_tb *tb, struct launch_sm *list);
 /* Also those that were not ended. */
 void executor_tb_free_all(struct launch_sm *list);

@@ -18,8 +18,8 @@ void fault_raise(struct corun_warp *warp, uint32_t lane, const char *format, ...
     const uint32_t(*thread)[CORUN_WARP_LANES] = (const uint32_t(*)[CORUN_WARP_LANES])launch->thread[warp->index];
     tb->fault_line = launch->kernel->instructions[warp->stack.pc].line;
     int used = snprintf(tb->fault, FAULT_BYTES,
-                        "kernel %.200s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 "), thread (%" PRIu32 ",%" PRIu32
-                        ",%" PRIu32 "): ",
+                        "kernel %.200s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 "), thread (%" PRIu32
+                        ",%" PRIu32 ",%" PRIu32 "): ",
                         launch->kernel->info.name, tb->position.x, tb->position.y, tb->position.z, thread[0][lane],
                         thread[1][lane], thread[2][lane]);
     va_list arguments;
@@ -57,8 +57,7 @@ void fault_access(struct corun_warp *warp, uint32_t lane, enum corun_space space
         fault_raise(warp, lane,
                     "%s of %" PRIu32 " bytes at %s address 0x%" PRIx64 " is out of bounds: the %s has %" PRIu32
                     " bytes of it",
-                    what, bytes, space_name(space), address,
-                    space == CORUN_SPACE_SHARED ? "thread block" : "thread",
+                    what, bytes, space_name(space), address, space == CORUN_SPACE_SHARED ? "thread block" : "thread",
                     space == CORUN_SPACE_SHARED ? launch->grid.tb_shared_bytes : launch->kernel->local_bytes);
         return;
     }

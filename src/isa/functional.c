@@ -67,8 +67,9 @@ static enum corun_status report_deadlock(const struct functional_tb *state, stru
         uint32_t warp = lowest_bit(barrier->waiting);
         if (!line)
             line = tb->warps[warp].barrier_line;
-        int length = snprintf(waits + used, sizeof waits - used, "%s%" PRIu32 " at barrier %" PRIu32 " (line %" PRIu32 ")",
-                              used ? ", " : "", count_bits(barrier->waiting), b, tb->warps[warp].barrier_line);
+        int length =
+            snprintf(waits + used, sizeof waits - used, "%s%" PRIu32 " at barrier %" PRIu32 " (line %" PRIu32 ")",
+                     used ? ", " : "", count_bits(barrier->waiting), b, tb->warps[warp].barrier_line);
         used += length > 0 ? (size_t)length : 0;
     }
     return corun_report(list, CORUN_DEADLOCK, (struct corun_place){tb->launch->grid.file, line, 0},

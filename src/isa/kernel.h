@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "corun/program.h"
 #include "isa/operation.h"
+#include "isa/registers.h"
 #include "ptx/module.h"
 
 /* Bits of operation.variant of loads, stores and atomics. */
@@ -90,17 +91,20 @@ struct corun_kernel {
     uint32_t constant_slots;
     const struct constant_relocation *relocations;
     uint32_t relocation_count;
-    uint32_t shared_bytes;       /* static; dynamic shared memory starts here, rounded up to dynamic_align */
+    uint32_t shared_bytes; /* static; dynamic shared memory starts here, rounded up to dynamic_align */
     uint32_t dynamic_align;
-    uint32_t local_bytes;        /* per thread, multiple of 16 */
-    uint32_t call_depth;         /* frames that can be on the stack at once, the kernel's own included */
-    bool clears; /* may read a register that it did not write: those of a thread block start as zero */
+    uint32_t local_bytes; /* per thread, multiple of 16 */
+    uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
+    bool clears;          /* may read a register that it did not write: those of a thread block start as zero */
     uint32_t barrier_count;
 };
 
 struct corun_module {
     struct arena *arena;
     struct ptx_module *ptx;
+    struct function_registers *registers; /* by function index */
+    struct ptx_allocation *allocations;   /* the same as the PTX layer wants it */
+    bool *address_taken;                  /* by function index: may be called through a register */
     struct corun_kernel *kernels;
     uint32_t kernel_count;
     uint32_t code_length; /* of all kernels */

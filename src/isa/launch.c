@@ -26,13 +26,14 @@ static enum corun_status check_dimensions(const struct corun_launch_description 
     if (grid.x > MAX_GRID_X || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
         (uint64_t)grid.x * grid.y > UINT32_MAX / grid.z)
         return corun_report(list, CORUN_LIMIT, place,
-                            "kernel %s: grid (%u,%u,%u) is too large: at most (%" PRIu32 ",%u,%u) and 2^32 - 1 in all", name,
-                            grid.x, grid.y, grid.z, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
+                            "kernel %s: grid (%u,%u,%u) is too large: at most (%" PRIu32 ",%u,%u) and 2^32 - 1 in all",
+                            name, grid.x, grid.y, grid.z, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
     if (block.x > MAX_TB_THREADS || block.y > MAX_TB_THREADS || block.z > MAX_BLOCK_Z ||
         block.x * block.y * block.z > MAX_TB_THREADS)
         return corun_report(list, CORUN_LIMIT, place,
-                            "kernel %s: a block of (%u,%u,%u) is too large: at most (%u,%u,%u) and %u threads in all", name,
-                            block.x, block.y, block.z, MAX_TB_THREADS, MAX_TB_THREADS, MAX_BLOCK_Z, MAX_TB_THREADS);
+                            "kernel %s: a block of (%u,%u,%u) is too large: at most (%u,%u,%u) and %u threads in all",
+                            name, block.x, block.y, block.z, MAX_TB_THREADS, MAX_TB_THREADS, MAX_BLOCK_Z,
+                            MAX_TB_THREADS);
     return CORUN_OK;
 }
 
@@ -49,9 +50,9 @@ static enum corun_status check(const struct corun_launch_description *descriptio
     uint32_t threads = block.x * block.y * block.z;
     if (function->reqntid[0] &&
         (block.x != function->reqntid[0] || block.y != function->reqntid[1] || block.z != function->reqntid[2]))
-        return corun_report(list, CORUN_ARGUMENT, place,
-                            "kernel %s requires blocks of (%u,%u,%u), not (%u,%u,%u)", info->name, function->reqntid[0],
-                            function->reqntid[1], function->reqntid[2], block.x, block.y, block.z);
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s requires blocks of (%u,%u,%u), not (%u,%u,%u)",
+                            info->name, function->reqntid[0], function->reqntid[1], function->reqntid[2], block.x,
+                            block.y, block.z);
     if (info->max_threads_per_tb && threads > info->max_threads_per_tb)
         return corun_report(list, CORUN_ARGUMENT, place, "kernel %s allows %u threads in a block, not %u", info->name,
                             info->max_threads_per_tb, threads);
@@ -60,8 +61,9 @@ static enum corun_status check(const struct corun_launch_description *descriptio
                             info->parameter_bytes, description->parameter_bytes);
     if (description->dynamic_shared_bytes > MAX_SHARED_BYTES ||
         kernel->shared_bytes > MAX_SHARED_BYTES - description->dynamic_shared_bytes)
-        return corun_report(list, CORUN_LIMIT, place, "kernel %s: %u bytes of static and %u of dynamic shared memory are too much",
-                            info->name, kernel->shared_bytes, description->dynamic_shared_bytes);
+        return corun_report(list, CORUN_LIMIT, place,
+                            "kernel %s: %u bytes of static and %u of dynamic shared memory are too much", info->name,
+                            kernel->shared_bytes, description->dynamic_shared_bytes);
     return CORUN_OK;
 }
 

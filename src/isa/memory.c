@@ -238,4 +238,3 @@ bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_
     *bytes = all[i].bytes;
     return true;
 }
-

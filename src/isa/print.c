@@ -104,7 +104,8 @@ static void print_integer(struct printer *printer, struct conversion *conversion
     snprintf(conversion->text + length, sizeof conversion->text - length, "ll%c", conversion->letter);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    int written = snprintf(text, sizeof text, conversion->text, conversion->width, conversion->precision, (long long)value);
+    int written =
+        snprintf(text, sizeof text, conversion->text, conversion->width, conversion->precision, (long long)value);
 #pragma GCC diagnostic pop
     if (written > 0)
         append(printer->warp->tb->sm, text, (size_t)written < sizeof text ? (size_t)written : sizeof text - 1);

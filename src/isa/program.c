@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define FILE_LIMIT (UINT64_C(256) << 20)
-#define PARAMETER_RANGE_BYTES 8192u
+#define PARAMETER_RANGE_BYTES 32768u
 
 static enum corun_status out_of_memory(struct corun_diagnostics *list)
 {
@@ -22,6 +22,49 @@ void corun_module_destroy(struct corun_module *module)
     ptx_module_destroy(module->ptx);
     arena_destroy(module->arena);
     free(module);
+}
+
+static void note_function_operands(const struct corun_module *module, const struct ptx_operand *operands,
+                                   uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (operands[i].kind == PTX_OPERAND_FUNCTION)
+            module->address_taken[operands[i].function->index] = true;
+}
+
+/* Functions whose address is a value somewhere: an indirect call may reach any of them. */
+static void find_addresses(const struct corun_module *module)
+{
+    const struct ptx_module *ptx = module->ptx;
+    for (uint32_t i = 0; i < ptx->function_count; i++)
+        for (uint32_t k = 0; k < ptx->functions[i]->instruction_count; k++) {
+            const struct ptx_instruction *instruction = &ptx->functions[i]->instructions[k];
+            note_function_operands(module, instruction->operands, instruction->operand_count);
+        }
+    for (uint32_t i = 0; i < ptx->variable_count; i++)
+        for (uint32_t k = 0; k < ptx->variables[i]->relocation_count; k++)
+            if (ptx->variables[i]->relocations[k].function)
+                module->address_taken[ptx->variables[i]->relocations[k].function->index] = true;
+}
+
+/* What all kernels of the module share. */
+static enum corun_status analyse_functions(struct corun_module *module, struct corun_diagnostics *list)
+{
+    const struct ptx_module *ptx = module->ptx;
+    module->registers = ARENA_ARRAY(module->arena, struct function_registers, ptx->function_count + 1);
+    module->allocations = ARENA_ARRAY(module->arena, struct ptx_allocation, ptx->function_count + 1);
+    module->address_taken = ARENA_ARRAY(module->arena, bool, ptx->function_count + 1);
+    if (!module->registers || !module->allocations || !module->address_taken)
+        return out_of_memory(list);
+    for (uint32_t i = 0; i < ptx->function_count; i++) {
+        if (!ptx->functions[i]->has_body)
+            continue;
+        if (function_registers_create(ptx->functions[i], module->arena, &module->registers[i]) != CORUN_OK)
+            return out_of_memory(list);
+        module->allocations[i] = module->registers[i].allocation;
+    }
+    find_addresses(module);
+    return CORUN_OK;
 }
 
 static enum corun_status decode_kernels(struct corun_module *module, struct corun_diagnostics *list)
@@ -61,6 +104,8 @@ enum corun_status corun_module_load(const char *name, const char *text, size_t b
     if (status == CORUN_OK && module->ptx->address_bits != 64)
         status = corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){module->ptx->file, 0, 0},
                               "not supported: .address_size 32");
+    if (status == CORUN_OK)
+        status = analyse_functions(module, list);
     if (status == CORUN_OK)
         status = decode_kernels(module, list);
     if (status != CORUN_OK) {

@@ -1,0 +1,95 @@
+/*
+ * Decoding: from the functions of a PTX module to the operations of one kernel.
+ *
+ * decode.c finds the functions that a kernel can reach and lays out registers, frames and shared memory; then each
+ * instruction becomes one operation, or a few where an operand needs an operation of its own (decode_instruction.c,
+ * decode_memory.c, decode_call.c). classify.c says which pipeline serves it.
+ */
+#ifndef CORUN_ISA_DECODE_H
+#define CORUN_ISA_DECODE_H
+
+#include "base/vector.h"
+#include "isa/kernel.h"
+
+struct decoded_function {
+    const struct ptx_function *ptx;
+    const struct function_registers *registers; /* numbers within the function */
+    uint16_t first_slot, first_predicate;
+    uint32_t frame_bytes;
+    uint32_t *parameter_offset, *return_offset, *variable_offset; /* in the frame, by index of the variable */
+    uint32_t first_operation, operation_count;
+    uint32_t *operation_of; /* by instruction, and one more for the end */
+    uint32_t *callees;      /* direct and possible indirect ones, in functions */
+    uint32_t callee_count;
+    bool recursive;
+};
+
+/* A constant of the pool: a value for all lanes, perhaps plus the address of a variable. */
+struct constant {
+    uint64_t value;
+    const struct ptx_variable *variable;
+    uint32_t slot;
+    bool wide;
+};
+
+struct decoder {
+    struct corun_module *module;
+    const struct ptx_module *ptx;
+    struct corun_kernel *kernel;
+    struct corun_diagnostics *list;
+    struct arena *arena;
+    enum corun_status status; /* of the first error */
+    VECTOR(struct operation) code;
+    VECTOR(struct corun_instruction) instructions;
+    VECTOR(struct call_site) calls;
+    VECTOR(struct constant) constants;
+    uint32_t constant_slots;
+    VECTOR(struct decoded_function) functions;
+    uint32_t *function_of_index; /* ptx function index → functions, NO_FUNCTION if it is not reached */
+    uint32_t *shared_offset;     /* by index of the module variable, UINT32_MAX if the kernel does not use it */
+    uint32_t scratch_slot, scratch_predicate; /* temporaries of one instruction; shared by all functions */
+    /* the instruction at hand */
+    struct decoded_function *function;
+    const struct ptx_instruction *instruction;
+    uint32_t temporaries;
+    uint32_t predicates;
+    /* What is written when there is no memory for it: so that not every caller must ask. */
+    struct operation lost;
+    struct corun_instruction lost_instruction;
+};
+
+/* Reports at the instruction at hand; the first status is kept. */
+void decode_error(struct decoder *decoder, enum corun_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void decode_no_memory(struct decoder *decoder);
+
+/* A new operation at the end of the code, with guard and line of the instruction at hand. Valid until the next one is made. */
+struct operation *decode_emit(struct decoder *decoder, enum operation_kind kind);
+/* Its description for the machine. */
+struct corun_instruction *decode_last(struct decoder *decoder);
+void decode_reads(struct corun_instruction *instruction, uint32_t slot, bool wide);
+void decode_writes(struct corun_instruction *instruction, uint32_t slot, bool wide);
+/* All registers that the PTX instruction at hand reads and writes, into the description of the last operation. */
+void decode_registers(struct decoder *decoder);
+
+bool decode_is_wide(const struct decoder *decoder, uint32_t register_index);
+uint16_t decode_slot(const struct decoder *decoder, uint32_t register_index);
+uint16_t decode_predicate(const struct decoder *decoder, uint32_t register_index); /* number within the predicates */
+/* Temporaries of the instruction at hand. */
+uint16_t decode_temporary(struct decoder *decoder);
+uint16_t decode_temporary_predicate(struct decoder *decoder);
+uint16_t decode_constant(struct decoder *decoder, uint64_t value, bool wide, const struct ptx_variable *variable);
+/* Where a variable of a frame or of shared memory lies. */
+uint32_t decode_frame_offset(const struct decoder *decoder, const struct ptx_variable *variable);
+bool decode_is_kernel_parameter(const struct ptx_variable *variable);
+/* A slot with the value of an operand of `bits` bits; may emit operations that prepare it. */
+uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operand, uint32_t bits);
+
+void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index);
+void decode_access(struct decoder *decoder);
+void decode_call(struct decoder *decoder);
+
+/* Unit and operation class. */
+void classify(const struct ptx_instruction *instruction, struct corun_instruction *result);
+
+#endif

@@ -1,0 +1,258 @@
+/* ld, st, atom and red. */
+#include "isa/atomics.h"
+#include "isa/decode.h"
+
+static enum corun_space space_of(const struct ptx_instruction *instruction)
+{
+    switch (instruction->space) {
+    case PTX_SPACE_GLOBAL:
+        return instruction->noncoherent ? CORUN_SPACE_TEXTURE : CORUN_SPACE_GLOBAL;
+    case PTX_SPACE_SHARED:
+        return CORUN_SPACE_SHARED;
+    case PTX_SPACE_LOCAL:
+        return CORUN_SPACE_LOCAL;
+    case PTX_SPACE_CONST:
+        return CORUN_SPACE_CONSTANT;
+    default:
+        return CORUN_SPACE_GENERIC;
+    }
+}
+
+struct place {
+    uint16_t slot;
+    int64_t offset;
+    uint8_t variant; /* enum memory_variant */
+    enum corun_space space;
+};
+
+/* An address that is a variable: a constant, apart from frames. */
+static void place_variable(struct decoder *decoder, const struct ptx_operand *operand, struct place *place)
+{
+    const struct ptx_variable *variable = operand->variable;
+    uint64_t value = (uint64_t)operand->offset;
+    switch (variable->space) {
+    case PTX_SPACE_SHARED:
+        value += decoder->shared_offset[variable->index];
+        break;
+    case PTX_SPACE_LOCAL:
+        value += decode_frame_offset(decoder, variable);
+        place->space = CORUN_SPACE_LOCAL;
+        place->variant |= MEMORY_FRAME;
+        break;
+    case PTX_SPACE_PARAM:
+        if (decode_is_kernel_parameter(variable)) {
+            value += variable->offset;
+            place->space = CORUN_SPACE_CONSTANT;
+            place->variant |= MEMORY_PARAMETER;
+        } else {
+            value += decode_frame_offset(decoder, variable);
+            place->space = CORUN_SPACE_LOCAL;
+            place->variant |= MEMORY_FRAME | MEMORY_SILENT;
+        }
+        break;
+    default:
+        place->slot = decode_constant(decoder, value, true, variable);
+        return;
+    }
+    place->slot = decode_constant(decoder, value, true, NULL);
+}
+
+static struct place find_place(struct decoder *decoder, const struct ptx_operand *operand)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    struct place place = {.space = space_of(instruction)};
+    if (instruction->space == PTX_SPACE_PARAM && operand->kind != PTX_OPERAND_ADDRESS_VARIABLE) {
+        bool kernel = decoder->function->ptx->is_entry;
+        place.space = kernel ? CORUN_SPACE_CONSTANT : CORUN_SPACE_LOCAL;
+        place.variant = kernel ? MEMORY_PARAMETER : 0;
+    }
+    switch (operand->kind) {
+    case PTX_OPERAND_ADDRESS:
+        place.slot = decode_slot(decoder, operand->index);
+        place.offset = operand->offset;
+        if (!decode_is_wide(decoder, operand->index))
+            place.variant |= MEMORY_ADDRESS_32;
+        break;
+    case PTX_OPERAND_ADDRESS_VARIABLE:
+        place_variable(decoder, operand, &place);
+        break;
+    default:
+        place.slot = decode_constant(decoder, (uint64_t)operand->offset, true, NULL);
+    }
+    return place;
+}
+
+static bool is_wide_element(const struct decoder *decoder, const struct ptx_operand *element)
+{
+    return element->kind == PTX_OPERAND_REGISTER && decode_is_wide(decoder, element->index);
+}
+
+struct data {
+    uint16_t slots[4];
+    uint8_t count;
+    bool wide; /* slots are pairs */
+};
+
+/* The registers of a loaded or stored value. */
+static struct data find_data(struct decoder *decoder, const struct ptx_operand *operand)
+{
+    bool vector = operand->kind == PTX_OPERAND_VECTOR;
+    const struct ptx_operand *elements = vector ? operand->elements : operand;
+    struct data data = {.count = vector ? operand->element_count : 1};
+    data.wide = ptx_types[decoder->instruction->types[0]].bits == 64;
+    for (uint32_t i = 0; i < data.count; i++)
+        data.wide |= is_wide_element(decoder, &elements[i]);
+    for (uint32_t i = 0; i < data.count && i < 4; i++) {
+        const struct ptx_operand *element = &elements[i];
+        if (element->kind == PTX_OPERAND_REGISTER && is_wide_element(decoder, element) != data.wide)
+            decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a vector of registers of different widths");
+        if (element->kind == PTX_OPERAND_DISCARD)
+            data.slots[i] = OPERAND_DISCARD;
+        else if (element->kind == PTX_OPERAND_REGISTER)
+            data.slots[i] = decode_slot(decoder, element->index);
+        else
+            data.slots[i] = decode_constant(decoder, element->bits, data.wide, NULL);
+    }
+    return data;
+}
+
+static bool bypasses_l1(const struct ptx_instruction *instruction)
+{
+    bool strong = instruction->semantics > PTX_SEMANTICS_WEAK && instruction->scope != PTX_SCOPE_CTA;
+    return strong || instruction->cache == PTX_CACHE_CG || instruction->cache == PTX_CACHE_CV;
+}
+
+static void describe(struct decoder *decoder, const struct operation *op, uint16_t flags)
+{
+    struct corun_instruction *machine = decode_last(decoder);
+    decode_registers(decoder);
+    if (op->variant & MEMORY_SILENT) {
+        machine->unit = CORUN_UNIT_INT;
+        return;
+    }
+    machine->unit = CORUN_UNIT_MEMORY;
+    machine->space = op->space;
+    machine->access_bytes = (uint8_t)(op->width_bytes * op->vector);
+    machine->flags = flags;
+    if (bypasses_l1(decoder->instruction))
+        machine->flags |= CORUN_BYPASS_L1;
+    if (flags & CORUN_LOAD && op->source[0] & OPERAND_CONSTANT)
+        machine->flags |= CORUN_UNIFORM_LOAD;
+}
+
+static struct operation *emit_access(struct decoder *decoder, enum operation_kind kind, const struct place *place)
+{
+    struct operation *op = decode_emit(decoder, kind);
+    op->source[0] = place->slot;
+    op->offset = place->offset;
+    op->variant = place->variant;
+    op->space = (uint8_t)place->space;
+    op->width_bytes = (uint8_t)(ptx_types[decoder->instruction->types[0]].bits / 8);
+    op->vector = 1;
+    return op;
+}
+
+static void decode_load(struct decoder *decoder)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    struct place place = find_place(decoder, &instruction->operands[1]);
+    struct data data = find_data(decoder, &instruction->operands[0]);
+    struct operation *op = emit_access(decoder, OPERATION_LOAD, &place);
+    op->vector = data.count;
+    op->destination = data.slots[0];
+    for (uint32_t i = 1; i < data.count; i++)
+        op->extra[i - 1] = data.slots[i];
+    op->extend =
+        (uint8_t)((data.wide ? EXTEND_WIDE : 0) | (ptx_type_is_signed(instruction->types[0]) ? EXTEND_SIGN : 0));
+    describe(decoder, op, CORUN_LOAD);
+}
+
+static void decode_store(struct decoder *decoder)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    struct place place = find_place(decoder, &instruction->operands[0]);
+    struct data data = find_data(decoder, &instruction->operands[1]);
+    struct operation *op = emit_access(decoder, OPERATION_STORE, &place);
+    op->vector = data.count;
+    op->source[1] = data.slots[0];
+    for (uint32_t i = 1; i < data.count; i++)
+        op->extra[i - 1] = data.slots[i];
+    op->extend = data.wide ? EXTEND_WIDE : 0;
+    describe(decoder, op, CORUN_STORE);
+}
+
+static enum atomic_operation atomic_of(enum ptx_suffix word)
+{
+    switch (word) {
+    case PTX_ATOMIC_CAS:
+        return ATOMIC_COMPARE;
+    case PTX_ATOMIC_ADD:
+        return ATOMIC_ADD;
+    case PTX_ATOMIC_INC:
+        return ATOMIC_INCREMENT;
+    case PTX_ATOMIC_DEC:
+        return ATOMIC_DECREMENT;
+    case PTX_ATOMIC_MIN:
+        return ATOMIC_MINIMUM;
+    case PTX_ATOMIC_MAX:
+        return ATOMIC_MAXIMUM;
+    case PTX_ATOMIC_AND:
+        return ATOMIC_AND;
+    case PTX_ATOMIC_OR:
+        return ATOMIC_OR;
+    case PTX_ATOMIC_XOR:
+        return ATOMIC_XOR;
+    default:
+        return ATOMIC_EXCHANGE;
+    }
+}
+
+static void decode_atomic(struct decoder *decoder)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    bool has_result = instruction->opcode == PTX_OP_ATOM;
+    const struct ptx_operand *operands = instruction->operands + has_result;
+    enum ptx_type type = instruction->types[0];
+    uint32_t bits = ptx_types[type].bits;
+    struct place place = find_place(decoder, &operands[0]);
+    uint16_t b = decode_source(decoder, &operands[1], bits);
+    uint16_t c = instruction->operand_count - has_result > 2 ? decode_source(decoder, &operands[2], bits) : 0;
+    struct operation *op = emit_access(decoder, OPERATION_ATOMIC, &place);
+    bool reduction = !has_result || instruction->operands[0].kind != PTX_OPERAND_REGISTER;
+    op->destination = reduction ? OPERAND_DISCARD : decode_slot(decoder, instruction->operands[0].index);
+    op->source[1] = b;
+    op->source[2] = c;
+    op->extra[0] = (uint16_t)atomic_of(instruction->atomic);
+    op->extend = (uint8_t)((bits == 64 ? EXTEND_WIDE : 0) | (ptx_type_is_signed(type) ? EXTEND_SIGN : 0) |
+                           (ptx_type_is_float(type) ? EXTEND_FLOAT : 0));
+    describe(decoder, op, (uint16_t)(CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0)));
+}
+
+static void emit_fence(struct decoder *decoder)
+{
+    decode_emit(decoder, OPERATION_FENCE);
+    decode_last(decoder)->unit = CORUN_UNIT_MEMORY;
+    decode_last(decoder)->flags = CORUN_FENCE;
+}
+
+void decode_access(struct decoder *decoder)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    uint8_t semantics = instruction->scope == PTX_SCOPE_CTA ? PTX_SUFFIX_NONE : instruction->semantics;
+    /* Release and acquire are a fence before and behind (PTX ISA, memory consistency model). */
+    if (semantics == PTX_SEMANTICS_RELEASE || semantics == PTX_SEMANTICS_ACQ_REL)
+        emit_fence(decoder);
+    switch (instruction->opcode) {
+    case PTX_OP_ST:
+        decode_store(decoder);
+        break;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        decode_atomic(decoder);
+        break;
+    default:
+        decode_load(decoder);
+    }
+    if (semantics == PTX_SEMANTICS_ACQUIRE || semantics == PTX_SEMANTICS_ACQ_REL)
+        emit_fence(decoder);
+}
