@@ -25,10 +25,11 @@ extern "C" __global__ void __launch_bounds__(192)
         return;
     int length = warp_length[rank / 32];
     float sum = 0.0f;
+    int k = 0;   /* every row has an entry, if only padding */
 #pragma unroll 1 /* unrolled, it takes more registers, and fewer warps are there to hide latency */
-    for (int k = 0; k < length; k++) {
+    do {
         int entry = diagonal_start[k] + rank;
         sum += values[entry] * __ldg(x + columns[entry]);
-    }
+    } while (++k < length);
     y[permutation[rank]] = sum;
 }
