@@ -31,7 +31,7 @@
  *   mov from a special register, a variable's address or a function: not here
  *
  * predicate_in may be PREDICATE_FALSE or PREDICATE_TRUE too. Registers wider than the type of the instruction: results of 8-
- * and 16-bit operations are zero-extended to 32 bits, those of cvt.s8 and cvt.s16 sign-extended. An operand of up to 32 bits is read
+ * and 16-bit operations are zero-extended to 32 bits, those of cvt.s8 and cvt.s16 sign-extended; mov, selp and slct hand on what is above. An operand of up to 32 bits is read
  * from and written to one slot, so that a 64-bit register in such a place needs a conversion before (cvt.u32.u64) or after
  * (cvt.s64.s32 if the type is signed, else cvt.u64.u32).
  *
