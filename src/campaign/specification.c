@@ -6,6 +6,32 @@
 #include <math.h>
 #include <string.h>
 
+/* A number, also with a percent sign (divides by 100) or K, M, G. */
+static bool parse_quantity(const char *text, double *value)
+{
+    static const struct {
+        char letter;
+        double factor;
+    } scales[] = {{'k', 1e3}, {'m', 1e6}, {'g', 1e9}};
+    char copy[64];
+    size_t length = strlen(text);
+    if (number_parse_real(text, value))
+        return true;
+    if (length < 2 || length >= sizeof copy)
+        return false;
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        if ((text[length - 1] | 32) != scales[i].letter)
+            continue;
+        memcpy(copy, text, length - 1);
+        copy[length - 1] = 0;
+        if (!number_parse_real(copy, value) || strchr(copy, '%'))
+            return false;
+        *value *= scales[i].factor;
+        return true;
+    }
+    return false;
+}
+
 static enum corun_status parse_goal(const char *text, const char *value, struct corun_diagnostics *list,
                                     struct corun_case_application *application)
 {
@@ -19,7 +45,7 @@ static enum corun_status parse_goal(const char *text, const char *value, struct 
         number += 3;
     }
     bool percent = strchr(number, '%') != NULL;
-    if (!number_parse_real(number, &application->goal_value) || percent != (application->goal == CORUN_GOAL_FRACTION))
+    if (!parse_quantity(number, &application->goal_value) || percent != (application->goal == CORUN_GOAL_FRACTION))
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: a goal is 90%%, ipc=X or ms=Y, not `%s`", text,
                             value);
     if (application->goal_value <= 0)
@@ -109,12 +135,7 @@ static enum corun_status set_parameter(const struct corun_policy *policy, char *
                             setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
     }
     const struct corun_policy_parameter *parameter = &policy->parameters[index];
-    uint64_t whole;
-    bool is_number = number_parse_real(value, &values[index]);
-    if (!is_number && number_parse(value, 1000, &whole)) { /* 10K */
-        values[index] = (double)whole;
-        is_number = true;
-    }
+    bool is_number = parse_quantity(value, &values[index]);
     if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
         values[index] < parameter->lowest || values[index] > parameter->highest)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is %s from %g to %g, not `%s`",

@@ -43,12 +43,15 @@ static void close_stdout(void)
 {
     bool failed = ferror(stdout) != 0;
     errno = 0;
-    failed = fclose(stdout) || failed;
+    failed = fflush(stdout) || failed;
+    failed = failed || fclose(stdout);
     if (!failed)
         return;
+    /* When an earlier write failed, its reason is gone: the same happens again. */
+    if (!errno && write(STDOUT_FILENO, "\n", 1) == 1)
+        errno = EIO;
     if (errno != EPIPE) /* whoever closed a pipe does not want to hear about it */
-        fprintf(stderr, "corun: standard output cannot be written%s%s\n", errno ? ": " : "",
-                errno ? strerror(errno) : "");
+        fprintf(stderr, "corun: standard output cannot be written: %s\n", strerror(errno));
     _exit(corun_status_exit(CORUN_FILE));
 }
 

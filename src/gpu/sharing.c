@@ -101,7 +101,6 @@ static void view_application(struct corun_gpu *gpu, uint32_t index)
     uint64_t end = a->state == CORUN_APPLICATION_LEFT ? a->ended_cycle : gpu->now;
     if (end > a->arrived_cycle)
         view->ipc = (double)view->thread_instructions / (double)(end - a->arrived_cycle);
-    view->grids_queued = a->running && a->description.grid(a->description.user, a->grid_index + 1) ? 1 : 0;
 }
 
 static void view_share(struct corun_gpu *gpu, uint32_t s, uint32_t a)
@@ -250,8 +249,10 @@ enum corun_status sharing_start(struct corun_gpu *gpu)
     enum corun_status status = gpu->policy->start(gpu->policy_state, &gpu->view, gpu->parameters, &gpu->allowances);
     if (status != CORUN_OK)
         return corun_report(gpu->list, status, CORUN_NOWHERE,
-                            "policy %s cannot start with these parameters on %u SMs with %u applications",
-                            gpu->policy->name, gpu->config.sms, gpu->application_count);
+                            "policy %s cannot start with these parameters on %u SMs with %u applications%s%s",
+                            gpu->policy->name, gpu->config.sms, gpu->application_count,
+                            gpu->allowances.refusal ? ": " : "",
+                            gpu->allowances.refusal ? gpu->allowances.refusal : "");
     return check_allowances(gpu);
 }
 

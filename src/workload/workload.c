@@ -1,5 +1,6 @@
 #include "workload/workload.h"
 
+#include "base/nearest.h"
 #include "workload/element.h"
 #include "workload/references.h"
 #include "workload/text_file.h"
@@ -20,6 +21,30 @@ static bool ends_with(const char *text, const char *end)
 static bool is_path(const char *text)
 {
     return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml");
+}
+
+/* Says so, and which one was probably meant. */
+static enum corun_status report_unknown(const char *name, const char *data_directory, struct corun_diagnostics *list)
+{
+    struct corun_workload_list *workloads = NULL;
+    const char *nearest = NULL;
+    if (corun_workload_list_create(data_directory, NULL, &workloads) == CORUN_OK) {
+        size_t count = corun_workload_list_count(workloads);
+        const char **names = calloc(count + 1, sizeof *names);
+        for (size_t i = 0; names && i < count; i++)
+            names[i] = corun_workload_list_get(workloads, i)->name;
+        nearest = names ? nearest_name(name, names, count) : NULL;
+        free(names);
+    }
+    if (nearest)
+        corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s'; did you mean '%s'?", name,
+                     nearest);
+    else
+        corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s' in %s/kernels", name,
+                     data_directory);
+    if (workloads)
+        corun_workload_list_destroy(workloads);
+    return CORUN_NOT_FOUND;
 }
 
 /* NAME[@SIZE] or PATH[@SIZE] → path of the description and the size (NULL if none); both are to be freed. */
@@ -47,8 +72,7 @@ static enum corun_status resolve(const char *specification, const char *data_dir
     else if (asprintf(path, "%s/kernels/%s/%s.yaml", data_directory, name, name) < 0)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     if (!status && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s' in %s/kernels", name,
-                              data_directory);
+        status = report_unknown(name, data_directory, list);
     free(name);
     return status;
 }
