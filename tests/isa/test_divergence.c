@@ -1,0 +1,225 @@
+/* Control flow of warps whose lanes go different ways, against answers computed here. */
+#include "runner.h"
+
+static void test_straight(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner, KERNEL("add.u32 %r1, %t, 7;\nst.global.u32 [%mine], %r1;"), 96);
+    for (uint32_t i = 0; i < 96; i++)
+        assert_int_equal(words[i], i + 7);
+    assert_int_equal(words[96], 0);
+    assert_int_equal(runner.count.warp_instructions, 3 * 8);
+    assert_int_equal(runner.count.thread_instructions, 96 * 8);
+    runner_free(&runner);
+}
+
+static void test_nested_ifs(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("mov.u32 %r1, 0;\n"
+                                              "setp.lt.u32 %p1, %t, 20;\n"
+                                              "@!%p1 bra ELSE;\n"
+                                              "setp.lt.u32 %p2, %t, 10;\n"
+                                              "@%p2 bra INNER;\n"
+                                              "add.u32 %r1, %r1, 100;\n"
+                                              "bra.uni JOIN;\n"
+                                              "INNER:\n"
+                                              "add.u32 %r1, %r1, 200;\n"
+                                              "JOIN:\n"
+                                              "add.u32 %r1, %r1, 1;\n"
+                                              "bra.uni END;\n"
+                                              "ELSE:\n"
+                                              "add.u32 %r1, %r1, 1000;\n"
+                                              "END:\n"
+                                              "activemask.b32 %r2;\n"
+                                              "popc.b32 %r3, %r2;\n"
+                                              "mad.lo.u32 %r1, %r3, 10000, %r1;\n"
+                                              "st.global.u32 [%mine], %r1;"),
+                                       40);
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t lanes = i < 32 ? 32 : 8;
+        uint32_t expected = i < 10 ? 201 : i < 20 ? 101 : 1000;
+        assert_int_equal(words[i], lanes * 10000 + expected); /* all lanes have met at END */
+    }
+    runner_free(&runner);
+}
+
+static void test_loops_of_different_length(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
+                                              "LOOP:\n"
+                                              "add.u32 %r1, %r1, %r2;\n"
+                                              "add.u32 %r2, %r2, 1;\n"
+                                              "setp.le.u32 %p1, %r2, %t;\n"
+                                              "@%p1 bra LOOP;\n"
+                                              "activemask.b32 %r3;\n"
+                                              "st.global.u32 [%mine], %r1;\n"
+                                              "st.global.u32 [%mine+1024], %r3;"),
+                                       32);
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(words[i], i * (i + 1) / 2);
+        assert_int_equal(words[256 + i], 0xffffffffu);
+    }
+    runner_free(&runner);
+}
+
+/* for (i = 0; i < 40; i++) { if (i == t) break; if (i & 1) continue; sum += i; } */
+static void test_break_and_continue(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
+                                              "HEAD:\n"
+                                              "setp.ge.u32 %p1, %r2, 40;\n"
+                                              "@%p1 bra DONE;\n"
+                                              "setp.eq.u32 %p2, %r2, %t;\n"
+                                              "@%p2 bra DONE;\n"
+                                              "and.b32 %r3, %r2, 1;\n"
+                                              "setp.ne.u32 %p3, %r3, 0;\n"
+                                              "@%p3 bra NEXT;\n"
+                                              "add.u32 %r1, %r1, %r2;\n"
+                                              "NEXT:\n"
+                                              "add.u32 %r2, %r2, 1;\n"
+                                              "bra HEAD;\n"
+                                              "DONE:\n"
+                                              "st.global.u32 [%mine], %r1;"),
+                                       64);
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < 40 && i != t; i++)
+            sum += i & 1 ? 0 : i;
+        assert_int_equal(words[t], sum);
+    }
+    runner_free(&runner);
+}
+
+static void test_early_exit(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("setp.gt.u32 %p1, %t, 5;\n"
+                                              "st.global.u32 [%mine], 1;\n"
+                                              "@%p1 exit;\n"
+                                              "st.global.u32 [%mine], 2;\n"
+                                              "setp.gt.u32 %p2, %t, 2;\n"
+                                              "@%p2 bra FAR;\n"
+                                              "st.global.u32 [%mine], 3;\n"
+                                              "@%p2 bra FAR;\n"
+                                              "ret;\n"
+                                              "FAR:\n"
+                                              "st.global.u32 [%mine], 4;"),
+                                       32);
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(words[t], t > 5 ? 1 : t > 2 ? 4 : 3);
+    runner_free(&runner);
+}
+
+/* Lanes leave one by one out of nested loops, some by exit in the middle of an inner one. */
+static void test_exit_in_nested_loops(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("mov.u32 %r1, 0;\n" /* outer counter */
+                                              "mov.u32 %r4, 0;\n"
+                                              "OUTER:\n"
+                                              "mov.u32 %r2, 0;\n"
+                                              "INNER:\n"
+                                              "add.u32 %r4, %r4, 1;\n"
+                                              "st.global.u32 [%mine], %r4;\n"
+                                              "setp.eq.u32 %p1, %r4, %t;\n"
+                                              "@%p1 exit;\n"
+                                              "add.u32 %r2, %r2, 1;\n"
+                                              "setp.lt.u32 %p2, %r2, %r1;\n"
+                                              "@%p2 bra INNER;\n"
+                                              "add.u32 %r1, %r1, 1;\n"
+                                              "setp.lt.u32 %p3, %r1, 6;\n"
+                                              "@%p3 bra OUTER;\n"
+                                              "add.u32 %r4, %r4, 1000;\n"
+                                              "st.global.u32 [%mine], %r4;"),
+                                       32);
+    for (uint32_t t = 0; t < 32; t++) /* 1 + 1 + 2 + 3 + 4 + 5 = 16 inner turns */
+        assert_int_equal(words[t], t >= 1 && t <= 16 ? t : 1016);
+    runner_free(&runner);
+}
+
+static void test_uniform_branch_keeps_all_lanes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_run(&runner,
+               KERNEL("mov.u32 %r1, 0;\n"
+                      "LOOP:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 1000;\n@%p1 bra LOOP;"),
+               32);
+    assert_int_equal(runner.count.warp_instructions, 5 + 1 + 3000 + 1);
+    runner_free(&runner);
+}
+
+static void test_shuffle_and_vote_under_divergence(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        runner_run(&runner,
+                   KERNEL("setp.ge.u32 %p1, %t, 16;\n"
+                          "mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
+                          "@%p1 bra HIGH;\n"
+                          "shfl.sync.down.b32 %r1, %t, 1, 31, 0x0000ffff;\n"
+                          "setp.lt.u32 %p2, %t, 4;\n"
+                          "vote.sync.ballot.b32 %r2, %p2, 0x0000ffff;\n"
+                          "bra END;\n"
+                          "HIGH:\n"
+                          "shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffff0000;\n"
+                          "setp.eq.u32 %p2, %t, 31;\n"
+                          "vote.sync.ballot.b32 %r2, %p2, 0xffff0000;\n"
+                          "END:\n"
+                          "st.global.u32 [%mine], %r1;\nst.global.u32 [%mine+512], %r2;"),
+                   32);
+    for (uint32_t t = 0; t < 32; t++) {
+        if (t != 15) /* reads from a lane that is elsewhere */
+            assert_int_equal(words[t], t < 16 ? t + 1 : t ^ 1);
+        assert_int_equal(words[128 + t], t < 16 ? 0xf : 0x80000000u);
+    }
+    runner_free(&runner);
+}
+
+static void test_predicated_instruction_without_lanes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("setp.gt.u32 %p1, %t, 1000;\n"
+                                              "mov.u32 %r1, 5;\n"
+                                              "@%p1 mov.u32 %r1, 6;\n"
+                                              "@%p1 ld.global.u32 %r1, [0];\n"
+                                              "@!%p1 st.global.u32 [%mine], %r1;"),
+                                       32);
+    assert_int_equal(words[31], 5);
+    assert_int_equal(runner.count.warp_instructions, 11);
+    assert_int_equal(runner.count.thread_instructions, 9 * 32);
+    runner_free(&runner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_straight),
+        cmocka_unit_test(test_nested_ifs),
+        cmocka_unit_test(test_loops_of_different_length),
+        cmocka_unit_test(test_break_and_continue),
+        cmocka_unit_test(test_early_exit),
+        cmocka_unit_test(test_exit_in_nested_loops),
+        cmocka_unit_test(test_uniform_branch_keeps_all_lanes),
+        cmocka_unit_test(test_shuffle_and_vote_under_divergence),
+        cmocka_unit_test(test_predicated_instruction_without_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
