@@ -11,7 +11,7 @@ static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, c
     for (size_t i = 0; i < application->kernels.count; i++)
         if (application->kernels.data[i]->code == grid->code)
             return application->kernels.data[i];
-    if (grid->operations->attach(grid, gpu->config.sms) != CORUN_OK || gpu->kernels.count > UINT16_MAX)
+    if (gpu->kernels.count > UINT16_MAX)
         return NULL;
     struct machine_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
@@ -55,7 +55,8 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     }
     struct launch *launch = calloc(1, sizeof *launch);
     struct machine_kernel *kernel = kernel_of(gpu, index, grid);
-    if (!launch || !kernel || !vector_push(&application->launches, launch)) {
+    if (!launch || !kernel || grid->operations->attach(grid, gpu->config.sms) != CORUN_OK ||
+        !vector_push(&application->launches, launch)) {
         free(launch);
         return CORUN_MEMORY;
     }

@@ -312,7 +312,8 @@ static uint64_t next_event(const struct corun_gpu *gpu)
         if (next <= gpu->now) /* nearly always: the memory system need not be asked */
             return gpu->now;
     }
-    return earliest(next, memory_system_next(gpu->memory));
+    next = earliest(next, memory_system_next(gpu->memory));
+    return next > gpu->now ? next : gpu->now;
 }
 
 static enum corun_status step(struct corun_gpu *gpu)
@@ -321,8 +322,8 @@ static enum corun_status step(struct corun_gpu *gpu)
     if (start > gpu->now && !memory_system_advance(gpu->memory, start))
         return CORUN_MEMORY;
     gpu->now = start;
-    uint64_t end = earliest(start + gpu->quantum, gpu->next_epoch > start ? gpu->next_epoch : NEVER);
-    if (gpu->limits.cycles && start < gpu->limits.cycles)
+    uint64_t end = earliest(start + gpu->quantum, gpu->next_epoch > start ? gpu->next_epoch : start);
+    if (gpu->limits.cycles)
         end = earliest(end, gpu->limits.cycles);
     struct step work = {gpu, end};
     if (gpu->team)
