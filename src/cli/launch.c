@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
      "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]", 2},
     {"watchdog", KEY_WATCHDOG, "N", 0,
-     "stop the kernel after N cycles without progress [20M]; with --functional: a thread block after N warp "
+     "stop the kernel after N cycles without progress [5M]; with --functional: a thread block after N warp "
      "instructions [400M]",
      2},
     {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 2},

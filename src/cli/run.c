@@ -46,7 +46,7 @@ static const struct argp_option options[] = {
      "the window ends when every application has completed N thread instructions", 2},
     {"runs", KEY_RUNS, "N", 0, "the window ends when every application has completed N runs; one that has leaves", 2},
     {"seed", KEY_SEED, "N", 0, "of the workloads' data [1]", 2},
-    {"watchdog", KEY_WATCHDOG, "N", 0, "an application is stopped after N cycles without progress [20M]", 2},
+    {"watchdog", KEY_WATCHDOG, "N", 0, "an application is stopped after N cycles without progress [5M]", 2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
     {"profile", KEY_PROFILE, NULL, 0, "also warp instructions and stall cycles per PTX line of each kernel", 3},
