@@ -389,10 +389,15 @@ int main(int argc, char **argv)
         return status == 0 ? tear_down(&state) : 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_is_complete),       cmocka_unit_test(every_size_loads),
-        cmocka_unit_test(small_equals_reference), cmocka_unit_test(seeds_decide),
-        cmocka_unit_test(mismatch_is_found),      cmocka_unit_test(content_depends_on_size_and_seed),
-        cmocka_unit_test(own_description),        cmocka_unit_test(unknown_names),
+        cmocka_unit_test(list_is_complete),
+        cmocka_unit_test(every_size_loads),
+        cmocka_unit_test(small_equals_reference),
+        cmocka_unit_test(medium_equals_reference),
+        cmocka_unit_test(seeds_decide),
+        cmocka_unit_test(mismatch_is_found),
+        cmocka_unit_test(content_depends_on_size_and_seed),
+        cmocka_unit_test(own_description),
+        cmocka_unit_test(unknown_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
