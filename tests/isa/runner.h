@@ -19,7 +19,8 @@
 /* A kernel of one parameter: a pointer in %out; %t is tid.x. */
 #define KERNEL(body) \
     HEAD ".visible .entry k(.param .u64 p)\n{\n" \
-         ".reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<16>;\n.reg .b64 %rd<32>;\n.reg .f64 %fd<16>;\n" \
+         ".reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<16>;\n.reg .b64 %rd<32>;\n.reg .f64 " \
+         "%fd<16>;\n" \
          ".reg .b64 %out, %mine;\n.reg .b32 %t;\n" \
          "ld.param.u64 %out, [p];\ncvta.to.global.u64 %out, %out;\nmov.u32 %t, %tid.x;\n" \
          "mul.wide.u32 %mine, %t, 4;\nadd.u64 %mine, %out, %mine;\n" body "\nret;\n}\n"
@@ -89,8 +90,8 @@ static inline struct corun_grid *runner_launch(struct runner *runner, const char
                                                struct corun_dim3 block, uint32_t dynamic_shared, const void *parameters,
                                                size_t bytes)
 {
-    struct corun_launch_description description = {corun_module_kernel(runner->module, name), grid, block,
-                                                   dynamic_shared, parameters, bytes};
+    struct corun_launch_description description = {
+        corun_module_kernel(runner->module, name), grid, block, dynamic_shared, parameters, bytes};
     struct corun_grid *launch = NULL;
     assert_non_null(description.kernel);
     enum corun_status status = corun_launch_create(runner->program, &description, runner->list, &launch);

@@ -167,22 +167,21 @@ static void test_shuffle_and_vote_under_divergence(void **state)
 {
     (void)state;
     struct runner runner;
-    const uint32_t *words =
-        runner_run(&runner,
-                   KERNEL("setp.ge.u32 %p1, %t, 16;\n"
-                          "mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
-                          "@%p1 bra HIGH;\n"
-                          "shfl.sync.down.b32 %r1, %t, 1, 31, 0x0000ffff;\n"
-                          "setp.lt.u32 %p2, %t, 4;\n"
-                          "vote.sync.ballot.b32 %r2, %p2, 0x0000ffff;\n"
-                          "bra END;\n"
-                          "HIGH:\n"
-                          "shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffff0000;\n"
-                          "setp.eq.u32 %p2, %t, 31;\n"
-                          "vote.sync.ballot.b32 %r2, %p2, 0xffff0000;\n"
-                          "END:\n"
-                          "st.global.u32 [%mine], %r1;\nst.global.u32 [%mine+512], %r2;"),
-                   32);
+    const uint32_t *words = runner_run(&runner,
+                                       KERNEL("setp.ge.u32 %p1, %t, 16;\n"
+                                              "mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n"
+                                              "@%p1 bra HIGH;\n"
+                                              "shfl.sync.down.b32 %r1, %t, 1, 31, 0x0000ffff;\n"
+                                              "setp.lt.u32 %p2, %t, 4;\n"
+                                              "vote.sync.ballot.b32 %r2, %p2, 0x0000ffff;\n"
+                                              "bra END;\n"
+                                              "HIGH:\n"
+                                              "shfl.sync.bfly.b32 %r1, %t, 1, 31, 0xffff0000;\n"
+                                              "setp.eq.u32 %p2, %t, 31;\n"
+                                              "vote.sync.ballot.b32 %r2, %p2, 0xffff0000;\n"
+                                              "END:\n"
+                                              "st.global.u32 [%mine], %r1;\nst.global.u32 [%mine+512], %r2;"),
+                                       32);
     for (uint32_t t = 0; t < 32; t++) {
         if (t != 15) /* reads from a lane that is elsewhere */
             assert_int_equal(words[t], t < 16 ? t + 1 : t ^ 1);

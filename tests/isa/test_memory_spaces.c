@@ -1,0 +1,317 @@
+/* Loads, stores and atomics of every space, and what happens when they go wrong. */
+#include "runner.h"
+
+static void test_vectors_and_narrow_types(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL("mul.wide.u32 %rd1, %t, 16;\nadd.u64 %rd1, %out, %rd1;\n"
+               "add.u32 %r1, %t, 1;\nadd.u32 %r2, %t, 2;\nadd.u32 %r3, %t, 3;\n"
+               "st.global.v4.u32 [%rd1], {%t, %r1, %r2, %r3};\n"
+               "ld.global.v2.u64 {%rd2, %rd3}, [%rd1];\n"
+               "ld.global.v4.u8 {%r4, %r5, %r6, %r7}, [%rd1+4];\n"
+               "st.global.v2.u64 [%rd1+4096], {%rd3, %rd2};\n"
+               "neg.s32 %r8, %t;\nst.global.u8 [%rd1+8192], %r8;\nst.global.u16 [%rd1+8194], %r8;\n"
+               "ld.global.s8 %r9, [%rd1+8192];\nld.global.u16 %r10, [%rd1+8194];\nld.global.s16 %rd4, [%rd1+8194];\n"
+               "st.global.u32 [%rd1+8196], %r9;\nst.global.u32 [%rd1+8200], %r10;\n"
+               "shr.s64 %rd4, %rd4, 32;\nst.global.u32 [%rd1+8204], %rd4;\n"
+               "st.global.u32 [%rd1+16384], %r4;"),
+        32);
+    for (uint32_t t = 0; t < 32; t++) {
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(words[4 * t + i], t + i);
+            assert_int_equal(words[1024 + 4 * t + i], t + (i + 2) % 4);
+        }
+        assert_int_equal(words[2048 + 4 * t], ((0u - t) & 0xff) | (0u - t) << 16);
+        assert_int_equal(words[2048 + 4 * t + 1], (uint32_t)(int8_t)(0u - t));
+        assert_int_equal(words[2048 + 4 * t + 2], (0u - t) & 0xffff);
+        assert_int_equal(words[2048 + 4 * t + 3], t ? 0xffffffffu : 0);
+        assert_int_equal(words[4096 + 4 * t], (t + 1) & 0xff);
+    }
+    runner_free(&runner);
+}
+
+static void test_partial_warps_and_scatter(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        runner_run(&runner,
+                   KERNEL("and.b32 %r1, %t, 5;\nsetp.eq.u32 %p1, %r1, 5;\n"
+                          "@%p1 st.global.u32 [%mine], %t;\n" /* unit stride with holes */
+                          "xor.b32 %r2, %t, 21;\nmul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %out, %rd1;\n"
+                          "st.global.u32 [%rd1+1024], %t;\n" /* any order */
+                          "ld.global.u32 %r3, [%rd1+1024];\nadd.u32 %r3, %r3, 1;\nst.global.u32 [%mine+2048], %r3;\n"
+                          "mov.u32 %r4, 77;\n@%p1 ld.global.u32 %r4, [%mine];\nst.global.u32 [%mine+3072], %r4;\n"
+                          "ld.global.u32 %r5, [%out+20];\nst.global.u32 [%mine+4096], %r5;"),
+                   48);
+    for (uint32_t t = 0; t < 48; t++) {
+        assert_int_equal(words[t], (t & 5) == 5 ? t : 0);
+        assert_int_equal(words[256 + (t ^ 21)], t);
+        assert_int_equal(words[512 + t], t + 1);
+        assert_int_equal(words[768 + t], (t & 5) == 5 ? t : 77);
+        assert_int_equal(words[1024 + t], 5);
+    }
+    runner_free(&runner);
+}
+
+static void test_variables_of_the_module(void **state)
+{
+    (void)state;
+    struct runner runner;
+    static char text[4096];
+    snprintf(
+        text, sizeof text, HEAD "%s%s",
+        ".const .align 4 .u32 coefficients[4] = {10, 20, 30};\n"
+        ".global .align 4 .u32 counter = 41;\n.global .align 8 .u64 pointer = generic(counter);\n",
+        KERNEL(
+            "and.b32 %r1, %t, 3;\nmul.wide.u32 %rd1, %r1, 4;\nmov.u64 %rd2, coefficients;\nadd.u64 %rd1, %rd1, %rd2;\n"
+            "ld.const.u32 %r2, [%rd1];\nld.const.u32 %r3, [coefficients+8];\n"
+            "ld.global.u64 %rd3, [pointer];\nld.u32 %r4, [%rd3];\n"
+            "cvta.const.u64 %rd4, %rd2;\nld.u32 %r5, [%rd4+4];\n"
+            "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r2, %r2, %r5;\nst.global.u32 [%mine], %r2;\n"
+            "st.global.u32 [counter], 99;") +
+            strlen(HEAD));
+    const uint32_t *words = runner_run(&runner, text, 32);
+    static const uint32_t coefficients[4] = {10, 20, 30, 0};
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(words[t], coefficients[t & 3] + 30 + 41 + 20);
+    uint64_t bytes = 0, address = corun_program_variable(runner.program, "counter", &bytes);
+    uint32_t value = 0;
+    assert_int_equal(bytes, 4);
+    assert_int_equal(corun_memory_read(runner.memory, address, &value, 4), CORUN_OK);
+    assert_int_equal(value, 99);
+    corun_program_reset(runner.program);
+    corun_memory_read(runner.memory, address, &value, 4);
+    assert_int_equal(value, 41);
+    assert_int_equal(corun_program_variable(runner.program, "nothing", NULL), 0);
+    runner_free(&runner);
+}
+
+static void test_shared_memory(void **state)
+{
+    (void)state;
+    struct runner runner;
+    static char text[4096];
+    snprintf(
+        text, sizeof text, HEAD "%s%s", ".extern .shared .align 8 .b8 dynamic[];\n.shared .align 4 .b8 fixed[20];\n",
+        KERNEL(".shared .align 4 .u32 own[64];\n"
+               "mul.lo.u32 %r1, %t, 4;\nmov.u32 %r2, own;\nadd.u32 %r1, %r1, %r2;\nst.shared.u32 [%r1], %t;\n"
+               "st.shared.u32 [fixed+16], 9;\n"
+               "mov.u64 %rd1, dynamic;\nmul.wide.u32 %rd2, %t, 8;\nadd.u64 %rd2, %rd1, %rd2;\n"
+               "cvta.shared.u64 %rd3, %rd2;\nst.u64 [%rd3], %rd2;\n"
+               "isspacep.shared %p1, %rd3;\nisspacep.global %p2, %rd3;\nisspacep.global %p3, %out;\n"
+               "selp.u32 %r6, 1, 0, %p1;\nselp.u32 %r7, 2, 0, %p2;\nadd.u32 %r6, %r6, %r7;\nselp.u32 %r7, 4, 0, %p3;\n"
+               "add.u32 %r6, %r6, %r7;\n"
+               "bar.sync 0;\nxor.b32 %r3, %t, 63;\nmul.lo.u32 %r3, %r3, 4;\nadd.u32 %r3, %r3, %r2;\n"
+               "ld.shared.u32 %r4, [%r3];\nst.global.u32 [%mine], %r4;\n"
+               "cvta.to.shared.u64 %rd4, %rd3;\nld.shared.u32 %r5, [%rd4];\nsub.u32 %r5, %r5, %r2;\n"
+               "st.global.u32 [%mine+1024], %r5;\nst.global.u32 [%mine+2048], %r6;") +
+            strlen(HEAD));
+    runner_load(&runner, text);
+    assert_int_equal(runner_run_grid(&runner, "k", (struct corun_dim3){3, 1, 1}, (struct corun_dim3){64, 1, 1}, 512,
+                                     &runner.out, 8, 0),
+                     CORUN_OK);
+    const uint32_t *words = runner_words(&runner);
+    struct corun_kernel_info info;
+    corun_kernel_describe(corun_module_kernel_at(runner.module, 0), &info);
+    assert_int_equal(info.shared_bytes, 20 + 256);
+    uint32_t first = words[256];
+    for (uint32_t t = 0; t < 64; t++) {
+        assert_int_equal(words[t], 63 - t);
+        assert_int_equal(words[256 + t], first + 8 * t);
+        assert_int_equal(words[512 + t], 1 + 4);
+    }
+    runner_free(&runner);
+}
+
+static void test_local_memory(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(
+            ".local .align 16 .b8 depot[64];\nmov.u64 %rd1, depot;\ncvta.local.u64 %rd2, %rd1;\n"
+            "add.u64 %rd3, %rd2, 8;\nst.u32 [%rd3], %t;\n"
+            "and.b32 %r1, %t, 7;\nmul.wide.u32 %rd4, %r1, 4;\nadd.u64 %rd4, %rd1, %rd4;\nst.local.u32 [%rd4+16], 500;\n"
+            "mov.b64 %rd5, {%t, %t};\nst.local.v2.b64 [depot+48], {%rd5, %rd5};\nst.local.u8 [depot+49], 1;\n"
+            "ld.local.u32 %r2, [depot+8];\nld.local.u32 %r3, [%rd4+16];\nld.local.u32 %r4, [depot+48];\n"
+            "ld.local.u64 %rd6, [depot+56];\ncvt.u32.u64 %r5, %rd6;\nld.local.u32 %r6, [depot];\n"
+            "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r2, %r2, %r5;\nadd.u32 %r2, %r2, %r6;\n"
+            "st.global.u32 [%mine], %r2;"),
+        64);
+    for (uint32_t t = 0; t < 64; t++)
+        assert_int_equal(words[t], t + 500 + (t | 0x100) + t);
+    runner_free(&runner);
+}
+
+/* One generic load whose lanes read global, shared and local memory. */
+static void test_generic_lanes_disagree(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(".local .align 4 .b8 depot[8];\n.shared .align 4 .u32 s;\n"
+               "st.shared.u32 [s], 1000;\nst.local.u32 [depot+4], 2000;\nst.global.u32 [%out+4096], 3000;\n"
+               "mov.u64 %rd1, s;\ncvta.shared.u64 %rd1, %rd1;\nmov.u64 %rd2, depot;\ncvta.local.u64 %rd2, %rd2;\n"
+               "add.u64 %rd2, %rd2, 4;\ncvta.global.u64 %rd3, %out;\nadd.u64 %rd3, %rd3, 4096;\n"
+               "setp.lt.u32 %p1, %t, 10;\nselp.b64 %rd4, %rd1, %rd2, %p1;\nsetp.lt.u32 %p2, %t, 20;\n"
+               "selp.b64 %rd4, %rd4, %rd3, %p2;\nld.u32 %r1, [%rd4];\nadd.u32 %r2, %r1, 1;\nst.u32 [%rd4], %r2;\n"
+               "ld.u32 %r3, [%rd4];\nsub.u32 %r3, %r3, %r1;\nadd.u32 %r1, %r1, %r3;\nst.global.u32 [%mine], %r1;"),
+        32);
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(words[t], (t < 10 ? 1000 : t < 20 ? 2000 : 3000) + 1);
+    runner_free(&runner);
+}
+
+static void test_atomics(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(
+            ".shared .align 4 .u32 s;\n"
+            "atom.global.add.u32 %r1, [%out+2048], 3;\nst.global.u32 [%mine], %r1;\n"
+            "atom.global.max.s32 %r2, [%out+2052], %t;\nneg.s32 %r3, %t;\natom.global.min.s32 %r4, [%out+2056], %r3;\n"
+            "atom.global.inc.u32 %r5, [%out+2060], 9;\nst.global.u32 [%mine+256], %r5;\n"
+            "atom.global.dec.u32 %r6, [%out+2064], 20;\nred.global.or.b32 [%out+2068], %t;\n"
+            "red.global.xor.b32 [%out+2072], %t;\natom.global.exch.b32 %r7, [%out+2076], %t;\n"
+            "atom.global.cas.b32 %r8, [%out+2080], %t, 32;\n"
+            "cvt.rn.f32.u32 %f1, %t;\nred.global.add.f32 [%out+2084], %f1;\n"
+            "cvt.rn.f64.u32 %fd1, %t;\natom.global.add.f64 %fd2, [%out+2088], %fd1;\n"
+            "cvt.u64.u32 %rd1, %t;\nshl.b64 %rd1, %rd1, 32;\nred.global.add.u64 [%out+2096], %rd1;\n"
+            "atom.global.max.u64 %rd2, [%out+2104], %rd1;\nred.global.and.b32 [%out+2112], 7;\n"
+            "atom.shared.add.u32 %r9, [s], 1;\nst.global.u32 [%mine+512], %r9;\n"
+            "add.u64 %rd3, %out, 2116;\ncvta.global.u64 %rd3, %rd3;\natom.add.u32 %r10, [%rd3], 1;\n"
+            "mov.u64 %rd4, s;\ncvta.shared.u64 %rd4, %rd4;\natom.add.u32 %r11, [%rd4], 1;\n"
+            "st.global.u32 [%mine+768], %r11;\natom.global.add.u32 _, [%out+2116], 1;"),
+        32);
+    const uint32_t *results = words + 512;
+    for (uint32_t t = 0; t < 32; t++) {
+        assert_int_equal(words[t], 3 * t);
+        assert_int_equal(words[64 + t], t % 10);
+        assert_int_equal(words[128 + t], t);
+        assert_int_equal(words[192 + t], 32 + t);
+    }
+    float sum;
+    double wide_sum;
+    memcpy(&sum, &results[9], 4);
+    memcpy(&wide_sum, &results[10], 8);
+    assert_int_equal(results[0], 96);
+    assert_int_equal(results[1], 31);
+    assert_int_equal((int32_t)results[2], -31);
+    assert_int_equal(results[3], 2);
+    assert_int_equal(results[4], 20 - 31 % 21 + 0);
+    assert_int_equal(results[5], 31);
+    assert_int_equal(results[6], 0);
+    assert_int_equal(results[7], 31);
+    assert_int_equal(results[8], 32);
+    assert_true(sum == 496.0f && wide_sum == 496.0);
+    assert_int_equal(results[13], 496);
+    assert_int_equal(results[15], 31);
+    assert_int_equal(results[16], 0);
+    assert_int_equal(results[17], 64);
+    runner_free(&runner);
+}
+
+static void expect_fault(const char *text, uint32_t threads, const char *message, uint32_t line)
+{
+    struct runner runner;
+    runner_load(&runner, text);
+    assert_int_equal(runner_try(&runner, threads), CORUN_FAULT);
+    assert_string_equal(runner_message(&runner), message);
+    assert_int_equal(runner_line(&runner), line);
+    assert_string_equal(corun_diagnostics_get(runner.list, 0)->place.file, "test.ptx");
+    runner_free(&runner);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    expect_fault(
+        KERNEL("add.u64 %mine, %mine, 65520;\nst.global.u32 [%mine], %t;"), 32,
+        "kernel k, thread block (0,0,0), thread (4,0,0): store of 4 bytes at global address 0x10000011000 is out of "
+        "bounds: the nearest allocation has 65536 bytes at 0x10000001000",
+        20);
+    expect_fault(
+        KERNEL("ld.global.u32 %r1, [%out+2];"), 1,
+        "kernel k, thread block (0,0,0), thread (0,0,0): misaligned load of 4 bytes at global address 0x10000001002",
+        19);
+    expect_fault(
+        KERNEL("mov.u64 %rd1, 0;\nld.u64 %rd2, [%rd1];"), 1,
+        "kernel k, thread block (0,0,0), thread (0,0,0): load of 8 bytes at global address 0x0 is out of bounds: the "
+        "nearest allocation has 65536 bytes at 0x10000001000",
+        20);
+    expect_fault(
+        KERNEL(".shared .align 4 .b8 s[64];\nmov.u32 %r1, s;\nmad.lo.u32 %r1, %t, 4, %r1;\nst.shared.u32 [%r1], 1;"),
+        32,
+        "kernel k, thread block (0,0,0), thread (16,0,0): store of 4 bytes at shared address 0x40 is out of bounds: "
+        "the "
+        "thread block has 64 bytes of it",
+        22);
+    expect_fault(
+        KERNEL(".local .align 4 .b8 l[16];\nst.local.u32 [l+16], 1;"), 32,
+        "kernel k, thread block (0,0,0), thread (0,0,0): store of 4 bytes at local address 0x10 is out of bounds: the "
+        "thread has 16 bytes of it",
+        20);
+    expect_fault(KERNEL("setp.eq.u32 %p1, %t, 7;\n@%p1 trap;"), 32,
+                 "kernel k, thread block (0,0,0), thread (7,0,0): trap", 20);
+    expect_fault(
+        KERNEL("atom.global.add.u32 %r1, [%out+65536], 1;"), 1,
+        "kernel k, thread block (0,0,0), thread (0,0,0): atomic of 4 bytes at global address 0x10000011000 is out of "
+        "bounds: the nearest allocation has 65536 bytes at 0x10000001000",
+        19);
+    expect_fault(KERNEL("mov.u32 %r1, 16;\nbar.sync %r1;"), 1,
+                 "kernel k, thread block (0,0,0), thread (0,0,0): barrier 16 does not exist: there are 16", 20);
+}
+
+static void test_memory_interface(void **state)
+{
+    (void)state;
+    struct corun_memory *memory = corun_memory_create(2);
+    uint64_t first, second, third;
+    uint8_t bytes[300] = {1, 2, 3}, read[300];
+    assert_int_equal(corun_memory_allocate(memory, 300, &first), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(memory, 1 << 20, &second), CORUN_OK);
+    assert_int_equal(first >> CORUN_APPLICATION_SHIFT, 3);
+    assert_int_equal(first % 256, 0);
+    assert_int_equal(second % 256, 0);
+    assert_true(second >= first + 300 + 256 - 44);
+    assert_int_equal(corun_memory_write(memory, first, bytes, 300), CORUN_OK);
+    assert_int_equal(corun_memory_write(memory, first + 1, bytes, 300), CORUN_FAULT);
+    assert_int_equal(corun_memory_read(memory, first, read, 300), CORUN_OK);
+    assert_memory_equal(bytes, read, 300);
+    assert_int_equal(corun_memory_read(memory, first - 1, read, 1), CORUN_FAULT);
+    assert_int_equal(corun_memory_read(memory, first, read, UINT64_MAX), CORUN_FAULT);
+    assert_null(corun_memory_pointer(memory, first + 300, 1));
+    assert_null(corun_memory_pointer(memory, UINT64_MAX, 2));
+    assert_int_equal(corun_memory_allocated_bytes(memory), 300 + (1 << 20));
+    assert_int_equal(corun_memory_free(memory, first + 256), CORUN_ARGUMENT);
+    assert_int_equal(corun_memory_free(memory, first), CORUN_OK);
+    assert_int_equal(corun_memory_free(memory, first), CORUN_ARGUMENT);
+    assert_int_equal(corun_memory_allocate(memory, UINT64_MAX, &third), CORUN_MEMORY);
+    assert_int_equal(corun_memory_allocate(memory, 0, &third), CORUN_MEMORY);
+    assert_int_equal(corun_memory_allocate(memory, UINT64_C(1) << 37, &third), CORUN_OK); /* nobody touches it */
+    corun_memory_destroy(memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors_and_narrow_types),
+        cmocka_unit_test(test_partial_warps_and_scatter),
+        cmocka_unit_test(test_variables_of_the_module),
+        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_local_memory),
+        cmocka_unit_test(test_generic_lanes_disagree),
+        cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_memory_interface),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

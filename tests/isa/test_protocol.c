@@ -1,0 +1,297 @@
+/*
+ * The executor as a machine drives it: warps of several thread blocks on several SMs take turns, stores are committed and
+ * atomics performed between them. Memory must end as after a functional run.
+ */
+#include "runner.h"
+
+#include "corun/source.h"
+
+#define SMS 3u
+#define SLOTS 2u /* thread blocks per SM */
+#define WARPS 8u
+
+struct slot {
+    struct corun_tb *tb;
+    struct corun_warp *warps[WARPS];
+    uint32_t live, waiting;
+};
+
+struct pending {
+    uint32_t sm, ticket, lanes;
+};
+
+struct machine {
+    const struct corun_grid *grid;
+    const struct corun_source_operations *operations;
+    struct slot slots[SMS][SLOTS];
+    struct pending pending[256];
+    uint32_t pending_count;
+    uint32_t next_tb, ended;
+    uint64_t cycle;
+    uint64_t local_addresses, shared_accesses;
+};
+
+static void start(struct machine *machine, uint32_t sm, struct slot *slot)
+{
+    slot->tb = machine->operations->tb_begin(machine->grid, machine->next_tb++, sm, slot->warps);
+    assert_non_null(slot->tb);
+    slot->live = (1u << machine->grid->tb_warps) - 1;
+    slot->waiting = 0;
+    for (uint32_t i = 0; i < machine->grid->tb_warps; i++) {
+        machine->operations->warp_place(slot->warps[i], i, SMS, &machine->cycle);
+        assert_int_equal(machine->operations->warp_pc(slot->warps[i]), 0);
+    }
+}
+
+static void check_addresses(struct machine *machine, const struct corun_instruction *instruction,
+                            const struct corun_issue *issue)
+{
+    if (!(instruction->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
+        return;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        if (!(issue->active >> lane & 1))
+            continue;
+        uint8_t space = issue->space == CORUN_SPACE_GENERIC ? issue->lane_space[lane] : issue->space;
+        if (space == CORUN_SPACE_SHARED) {
+            assert_true(issue->address[lane] < machine->grid->tb_shared_bytes);
+            machine->shared_accesses++;
+        } else {
+            assert_int_equal(issue->address[lane] >> CORUN_APPLICATION_SHIFT, 1);
+            machine->local_addresses += space == CORUN_SPACE_LOCAL;
+        }
+    }
+}
+
+static void run_warp(struct machine *machine, uint32_t sm, struct slot *slot, uint32_t warp)
+{
+    struct corun_issue issue;
+    for (uint32_t turn = 0; turn < 7 && (slot->live & ~slot->waiting) >> warp & 1; turn++) {
+        uint32_t pc = machine->operations->warp_pc(slot->warps[warp]);
+        const struct corun_instruction *instruction = &machine->grid->code[pc];
+        machine->operations->issue(slot->warps[warp], &issue);
+        machine->cycle++;
+        assert_int_not_equal(issue.outcome, CORUN_OUTCOME_FAULT);
+        if (issue.outcome == CORUN_OUTCOME_EXIT) {
+            slot->live &= ~(1u << warp);
+        } else {
+            assert_int_equal(issue.pc, machine->operations->warp_pc(slot->warps[warp]));
+            assert_int_equal(issue.jumped, issue.pc != pc + 1);
+        }
+        if (issue.outcome == CORUN_OUTCOME_BARRIER)
+            slot->waiting |= 1u << warp;
+        if (issue.active)
+            check_addresses(machine, instruction, &issue);
+        if (instruction->flags & CORUN_ATOMIC && issue.active && issue.space != CORUN_SPACE_SHARED) {
+            machine->pending[machine->pending_count++] = (struct pending){sm, issue.ticket, issue.active};
+            return; /* its result is not there before `complete` */
+        }
+    }
+}
+
+static void synchronise(struct machine *machine)
+{
+    for (uint32_t sm = 0; sm < SMS; sm++) {
+        machine->operations->commit(machine->grid, sm);
+        assert_false(machine->operations->dirty(machine->grid, sm));
+    }
+    for (uint32_t i = 0; i < machine->pending_count; i++) { /* in two parts, as if they lay in two sectors */
+        const struct pending *pending = &machine->pending[i];
+        machine->operations->perform(machine->grid, pending->sm, pending->ticket, pending->lanes & 0x0000ffff);
+        machine->operations->perform(machine->grid, pending->sm, pending->ticket, pending->lanes & 0xffff0000);
+        machine->operations->complete(machine->grid, pending->sm, pending->ticket);
+    }
+    machine->pending_count = 0;
+}
+
+static void run(struct machine *machine, const struct corun_grid *grid)
+{
+    *machine = (struct machine){.grid = grid, .operations = grid->operations};
+    assert_int_equal(machine->operations->attach(grid, SMS), CORUN_OK);
+    while (machine->ended < grid->tb_count) {
+        for (uint32_t sm = 0; sm < SMS; sm++)
+            for (uint32_t s = 0; s < SLOTS; s++) {
+                struct slot *slot = &machine->slots[sm][s];
+                if (!slot->tb && machine->next_tb < grid->tb_count)
+                    start(machine, sm, slot);
+                if (!slot->tb)
+                    continue;
+                for (uint32_t warp = 0; warp < grid->tb_warps; warp++)
+                    run_warp(machine, sm, slot, warp);
+                if (slot->waiting == slot->live)
+                    slot->waiting = 0;
+            }
+        synchronise(machine);
+        for (uint32_t sm = 0; sm < SMS; sm++)
+            for (uint32_t s = 0; s < SLOTS; s++) {
+                struct slot *slot = &machine->slots[sm][s];
+                if (!slot->tb || slot->live)
+                    continue;
+                machine->operations->tb_end(slot->tb);
+                slot->tb = NULL;
+                machine->ended++;
+            }
+    }
+}
+
+#define WORK \
+    KERNEL(".shared .align 4 .u32 s[256];\n.local .align 8 .b8 depot[32];\n" \
+           "mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r2, %r1, 256, %t;\n" /* global thread */ \
+           "mul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %out, %rd1;\n" \
+           "and.b32 %r3, %r2, 63;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd2, %out, %rd2;\n" \
+           "atom.global.add.u32 %r4, [%rd2+60000], %t;\nred.global.max.u32 [%out+65000], %r2;\n" \
+           "st.global.u32 [%rd1], %r2;\nst.global.u8 [%rd1+1], 7;\nld.global.u32 %r5, [%rd1];\nadd.u32 %r5, %r5, 3;\n" \
+           "st.global.u32 [%rd1], %r5;\n" \
+           "shl.b32 %r6, %t, 2;\nmov.u32 %r7, s;\nadd.u32 %r7, %r7, %r6;\nst.shared.u32 [%r7], %r5;\nbar.sync 0;\n" \
+           "xor.b32 %r8, %r6, 124;\nmov.u32 %r9, s;\nadd.u32 %r8, %r8, %r9;\nld.shared.u32 %r10, [%r8];\n" \
+           "st.local.u32 [depot+8], %r10;\nand.b32 %r11, %t, 3;\nmov.u32 %r12, 0;\n" \
+           "LOOP:\nld.global.u32 %r13, [%rd1];\nadd.u32 %r13, %r13, %r12;\nst.global.u32 [%rd1], %r13;\n" \
+           "add.u32 %r12, %r12, 1;\nsetp.le.u32 %p1, %r12, %r11;\n@%p1 bra LOOP;\n" \
+           "ld.local.u64 %rd3, [depot+8];\ncvt.u32.u64 %r14, %rd3;\nld.global.u32 %r15, [%rd1];\nadd.u32 %r14, %r14, " \
+           "%r15;\n" \
+           "st.global.u32 [%rd1], %r14;")
+
+static void test_same_as_functional(void **state)
+{
+    (void)state;
+    struct runner one, two;
+    struct corun_dim3 grid = {20, 1, 1}, block = {256, 1, 1};
+    runner_load(&one, WORK);
+    runner_load(&two, WORK);
+    assert_int_equal(runner_run_grid(&one, "k", grid, block, 0, &one.out, 8, 0), CORUN_OK);
+    struct corun_grid *launch = runner_launch(&two, "k", grid, block, 0, &two.out, 8);
+    struct machine *machine = malloc(sizeof *machine);
+    run(machine, launch);
+    assert_memory_equal(runner_words(&one), runner_words(&two), one.out_bytes);
+    assert_int_equal(machine->local_addresses, 20 * 256 * 2);
+    assert_int_equal(machine->shared_accesses, 20 * 256 * 2);
+    run(machine, launch); /* again, with recycled thread blocks; atomics add up */
+    assert_int_equal(runner_words(&two)[15000], 2 * runner_words(&one)[15000]);
+    free(machine);
+    corun_launch_destroy(launch);
+    runner_free(&one);
+    runner_free(&two);
+}
+
+/* Stores of an SM are seen there at once, elsewhere after the commit; the last SM in order wins. */
+static void test_visibility(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(
+        &runner,
+        KERNEL("mov.u32 %r1, %smid;\nld.global.u32 %r2, [%out];\nadd.u32 %r2, %r2, 10;\nadd.u32 %r2, %r2, %r1;\n"
+               "st.global.u32 [%out], %r2;\nld.global.u32 %r3, [%out];\nmad.wide.u32 %rd1, %r1, 4, %out;\n"
+               "st.global.u32 [%rd1+1024], %r3;"));
+    struct corun_grid *launch =
+        runner_launch(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner.out, 8);
+    const struct corun_source_operations *operations = launch->operations;
+    assert_int_equal(operations->attach(launch, 2), CORUN_OK);
+    struct corun_warp *warp[2];
+    struct corun_tb *tb[2];
+    struct corun_issue issue;
+    for (uint32_t sm = 0; sm < 2; sm++)
+        tb[sm] = operations->tb_begin(launch, sm, sm, &warp[sm]);
+    for (uint32_t sm = 2; sm-- > 0;)
+        do
+            operations->issue(warp[sm], &issue);
+        while (issue.outcome == CORUN_OUTCOME_NEXT);
+    const uint32_t *words = runner_words(&runner);
+    assert_int_equal(words[0], 0);
+    assert_true(operations->dirty(launch, 0) && operations->dirty(launch, 1));
+    operations->commit(launch, 0);
+    operations->commit(launch, 1);
+    assert_int_equal(words[0], 11);
+    assert_int_equal(words[256], 10);
+    assert_int_equal(words[257], 11);
+    operations->tb_end(tb[0]);
+    operations->tb_end(tb[1]);
+    corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
+static void test_fault_of_a_warp(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL("mov.u64 %rd1, 64;\nst.global.u32 [%rd1], %t;"));
+    struct corun_grid *launch =
+        runner_launch(&runner, "k", (struct corun_dim3){9, 1, 1}, (struct corun_dim3){40, 1, 1}, 0, &runner.out, 8);
+    const struct corun_source_operations *operations = launch->operations;
+    assert_int_equal(operations->attach(launch, 1), CORUN_OK);
+    struct corun_warp *warps[2];
+    struct corun_issue issue;
+    struct corun_place place;
+    operations->tb_begin(launch, 8, 0, warps); /* never ended: the launch cleans up */
+    do
+        operations->issue(warps[1], &issue);
+    while (issue.outcome == CORUN_OUTCOME_NEXT);
+    assert_int_equal(issue.outcome, CORUN_OUTCOME_FAULT);
+    assert_string_equal(
+        operations->fault(warps[1], &place),
+        "kernel k, thread block (8,0,0), thread (32,0,0): store of 4 bytes at global address 0x40 is out of "
+        "bounds: the nearest allocation has 65536 bytes at 0x10000001000");
+    assert_string_equal(place.file, "test.ptx");
+    assert_int_equal(place.line, 20);
+    corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
+static void test_description_of_instructions(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, HEAD
+                ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a, %b;\n.reg .f64 %d;\n.reg .f32 %f, %g;\n.reg .pred "
+                "%p;\n.reg .b32 %r;\n"
+                "ld.param.u64 %a, [p];\nld.global.v2.f32 {%f, %g}, [%a];\nfma.rn.f32 %f, %f, %g, %g;\n"
+                "cvt.f64.f32 %d, %f;\nsetp.gt.f64 %p, %d, 0d0000000000000000;\n@%p st.global.f64 [%a+8], %d;\n"
+                "rsqrt.approx.f32 %g, %f;\natom.global.add.f32 %g, [%a], %g;\nred.global.add.f32 [%a], %g;\n"
+                "membar.gl;\nbar.sync 4;\nld.global.nc.f32 %g, [%a];\nst.volatile.global.f32 [%a], %g;\nret;\n}\n");
+    struct corun_grid *launch =
+        runner_launch(&runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+    static const struct {
+        uint8_t unit, operation, space, bytes, sources, destinations;
+        uint16_t flags;
+    } rows[] = {
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_CONSTANT, 8, 0, 2, CORUN_LOAD | CORUN_UNIFORM_LOAD},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 8, 2, 2, CORUN_LOAD},
+        {CORUN_UNIT_FP32, CORUN_OPERATION_MAD, 0, 0, 2, 1, 0},
+        {CORUN_UNIT_FP64, CORUN_OPERATION_ADD, 0, 0, 1, 2, 0},
+        {CORUN_UNIT_FP64, CORUN_OPERATION_ADD, 0, 0, 2, 1, 0},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 8, 5, 0, CORUN_STORE},
+        {CORUN_UNIT_SFU, CORUN_OPERATION_ADD, 0, 0, 1, 1, 0},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 4, 3, 1, CORUN_ATOMIC},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 4, 3, 0, CORUN_ATOMIC | CORUN_REDUCTION},
+        {CORUN_UNIT_MEMORY, 0, 0, 0, 0, 0, CORUN_FENCE},
+        {CORUN_UNIT_CONTROL, 0, 0, 0, 0, 0, CORUN_BARRIER},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_TEXTURE, 4, 2, 1, CORUN_LOAD},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 4, 3, 0, CORUN_STORE | CORUN_BYPASS_L1},
+        {CORUN_UNIT_CONTROL, 0, 0, 0, 0, 0, CORUN_BRANCH | CORUN_EXIT},
+    };
+    assert_int_equal(launch->code_length, sizeof rows / sizeof *rows);
+    assert_int_equal(launch->barrier_count, 5);
+    for (uint32_t i = 0; i < launch->code_length; i++) {
+        const struct corun_instruction *instruction = &launch->code[i];
+        assert_int_equal(instruction->line, 11 + i);
+        assert_int_equal(instruction->unit, rows[i].unit);
+        assert_int_equal(instruction->operation, rows[i].operation);
+        assert_int_equal(instruction->space, rows[i].space);
+        assert_int_equal(instruction->access_bytes, rows[i].bytes);
+        assert_int_equal(instruction->flags, rows[i].flags);
+        assert_int_equal(instruction->source_count, rows[i].sources);
+        assert_int_equal(instruction->destination_count, rows[i].destinations);
+    }
+    corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_as_functional),
+        cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_fault_of_a_warp),
+        cmocka_unit_test(test_description_of_instructions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
