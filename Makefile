@@ -7,6 +7,8 @@ DESTDIR ?=
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
 
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
+
 .DEFAULT_GOAL := build
 .PHONY: help demo check build bench lint install fuzz clean dependencies
 
@@ -19,8 +21,9 @@ demo: build ## two kernels on a simulated GTX 980, one with a goal
 build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
 
-check: $(BUILD)/build.ninja ## everything is built and passes its tests
+check: ## everything is built with both compilers and passes its tests
 	@scripts/install-dependencies.sh build check
+	$(CONFIGURE)
 	cmake --build $(BUILD) --parallel $(JOBS)
 	cmake --preset clang
 	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
@@ -30,8 +33,9 @@ bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
 	$(BUILD)/bench_workloads
 
-lint: $(BUILD)/build.ninja ## format, static analysis, layers
+lint: ## format, static analysis, layers
 	@scripts/install-dependencies.sh build check lint
+	$(CONFIGURE)
 	scripts/lint.sh $(BUILD) $(JOBS)
 
 install: build ## into $(DESTDIR)$(PREFIX)
@@ -52,4 +56,4 @@ dependencies:
 
 # Ninja sees by itself to changes in the CMake files; this is only for the first time.
 $(BUILD)/build.ninja: | dependencies
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
+	$(CONFIGURE)
