@@ -306,14 +306,28 @@ static void parse_body(struct parser *parser)
 static void begin_function(struct parser *parser, struct ptx_function *function)
 {
     parser->function = function;
-    parser->carry_flag = PTX_NONE;
     parser->registers.count = parser->labels.count = parser->instructions.count = 0;
     parser->locals.count = parser->shared.count = 0;
+}
+
+/* Every use of the carry flag is one of a register that stands for it: the last one. */
+static void add_carry_flag(struct parser *parser)
+{
+    uint32_t flag = PTX_NONE;
+    for (size_t i = 0; i < parser->instructions.count; i++) {
+        struct ptx_instruction *instruction = &parser->instructions.data[i];
+        if (instruction->carry_flag == PTX_NONE)
+            continue;
+        if (flag == PTX_NONE)
+            flag = parser_add_register(parser, "", PTX_TYPE_PRED);
+        instruction->carry_flag = flag;
+    }
 }
 
 static void finish_function(struct parser *parser)
 {
     struct ptx_function *function = parser->function;
+    add_carry_flag(parser);
     function->has_body = true;
 #define KEEP(field, vector) \
     function->field##_count = (uint32_t)parser->vector.count; \

@@ -352,16 +352,10 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
     return true;
 }
 
-/* Every use of the carry flag is one of a register that stands for it. */
-static void set_carry_flag(struct parser *parser, struct ptx_instruction *instruction)
+static bool uses_carry_flag(const struct ptx_instruction *instruction)
 {
-    enum ptx_opcode opcode = (enum ptx_opcode)instruction->opcode;
-    instruction->carry_flag = PTX_NONE;
-    if (!instruction->carry && opcode != PTX_OP_ADDC && opcode != PTX_OP_SUBC && opcode != PTX_OP_MADC)
-        return;
-    if (parser->carry_flag == PTX_NONE)
-        parser->carry_flag = parser_add_register(parser, "", PTX_TYPE_PRED);
-    instruction->carry_flag = parser->carry_flag;
+    return instruction->carry || instruction->opcode == PTX_OP_ADDC || instruction->opcode == PTX_OP_SUBC ||
+           instruction->opcode == PTX_OP_MADC;
 }
 
 bool parse_instruction(struct parser *parser, const struct token *word)
@@ -381,7 +375,7 @@ bool parse_instruction(struct parser *parser, const struct token *word)
     if (!read_mnemonic(parser, word, &mnemonic) || !set_suffixes(parser, &mnemonic, &instruction) ||
         !check_suffixes(parser, &instruction, mnemonic.text, word->place))
         return false;
-    set_carry_flag(parser, &instruction);
+    instruction.carry_flag = uses_carry_flag(&instruction) ? 0 : PTX_NONE; /* its register follows in the end */
     if (instruction.opcode == PTX_OP_CALL ? !parse_call(parser, &instruction)
                                           : !parse_operands(parser, &instruction, mnemonic.text))
         return false;

@@ -21,6 +21,7 @@ struct name {
     uint8_t special; /* enum ptx_special_register + 1 */
     uint8_t suffixes[NAME_SUFFIXES];
     struct name *stands_for;
+    const void *mark; /* for the printer: the function or module in which the name is taken */
 };
 
 /* A hash set of names; the texts live in `arena`. */

@@ -314,16 +314,15 @@ struct ptx_function {
 
 struct ptx_module {
     struct arena *arena;
-    const char *file;           /* as given to ptx_parse */
-    uint32_t version;           /* 8.1 is 801 */
-    const char *target;         /* "sm_75" */
-    uint32_t target_sm;         /* 75 */
-    const char *target_options; /* what followed the first target, "" if nothing */
-    uint32_t address_bits;      /* 32 or 64 */
-    const struct ptx_variable *const
-        *variables; /* every .global, .const and .shared variable, those in bodies included */
+    const char *file;                            /* as given to ptx_parse */
+    uint32_t version;                            /* 8.1 is 801 */
+    const char *target;                          /* "sm_75" */
+    uint32_t target_sm;                          /* 75 */
+    const char *target_options;                  /* what followed the first target, "" if nothing */
+    uint32_t address_bits;                       /* 32 or 64 */
+    const struct ptx_variable *const *variables; /* every .global, .const and .shared variable, those of bodies last */
     uint32_t variable_count;
-    const struct ptx_function *const *functions; /* in order of first declaration */
+    const struct ptx_function *const *functions; /* device functions, then entries, in order of first declaration */
     uint32_t function_count;
 };
 

@@ -389,9 +389,43 @@ static void skip_top(struct parser *parser)
     }
 }
 
+static int by_home(const void *left, const void *right)
+{
+    const struct ptx_variable *a = *(const struct ptx_variable *const *)left;
+    const struct ptx_variable *b = *(const struct ptx_variable *const *)right;
+    uint32_t home_a = a->function ? a->function->index + 1 : 0, home_b = b->function ? b->function->index + 1 : 0;
+    if (home_a != home_b)
+        return home_a < home_b ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/*
+ * Device functions come before entries, variables of the top level before those of bodies: the order in which the printer can write a module
+ * without naming anything before it is declared.
+ */
+static void sort_module(struct parser *parser)
+{
+    const struct ptx_function **functions = parser->functions.data;
+    size_t count = parser->functions.count, filled = 0;
+    const struct ptx_function **sorted = parser_allocate(parser, parser->scratch, (count + 1) * sizeof *sorted);
+    for (int entries = 0; entries < 2; entries++)
+        for (size_t i = 0; i < count; i++)
+            if (functions[i]->is_entry == entries)
+                sorted[filled++] = functions[i];
+    for (size_t i = 0; i < count; i++) {
+        functions[i] = sorted[i];
+        ((struct ptx_function *)(uintptr_t)sorted[i])->index = (uint32_t)i;
+    }
+    if (parser->variables.count)
+        qsort(parser->variables.data, parser->variables.count, sizeof *parser->variables.data, by_home);
+    for (size_t i = 0; i < parser->variables.count; i++)
+        ((struct ptx_variable *)(uintptr_t)parser->variables.data[i])->index = (uint32_t)i;
+}
+
 static void finish_module(struct parser *parser)
 {
     struct ptx_module *module = parser->module;
+    sort_module(parser);
     module->arena = parser->arena;
     module->variable_count = (uint32_t)parser->variables.count;
     module->variables =

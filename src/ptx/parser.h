@@ -94,7 +94,6 @@ struct parser {
 
     /* of the function being parsed; NULL and empty outside */
     struct ptx_function *function;
-    uint32_t carry_flag; /* register, PTX_NONE before its first use */
     VECTOR(struct ptx_register) registers;
     VECTOR(struct ptx_label) labels;
     VECTOR(struct ptx_instruction) instructions;

@@ -1,0 +1,10 @@
+/* PTX text of a module: parses to an equal module (ptx_module_equal), and printing that gives the same text again. */
+#ifndef CORUN_PTX_PRINTER_H
+#define CORUN_PTX_PRINTER_H
+
+#include "ptx/module.h"
+
+/* *text ends with NUL (not counted in *bytes) and belongs to the caller, who frees it with free(). OK or MEMORY. */
+enum corun_status ptx_print(const struct ptx_module *module, char **text, size_t *bytes);
+
+#endif
