@@ -133,7 +133,7 @@ static void put_relocation(struct printer *printer, const struct ptx_relocation 
         put(printer, "0x%llX(", 0xffull << relocation->shift);
     put(printer, relocation->generic ? "generic(%s)" : "%s", name);
     if (relocation->addend)
-        put(printer, "%+lld", (long long)relocation->addend);
+        put(printer, "+%lld", (long long)relocation->addend);
     if (masked)
         put(printer, ")");
 }
@@ -217,7 +217,7 @@ static void put_directives(struct printer *printer, const struct ptx_function *f
 static void put_offset(struct printer *printer, int64_t offset)
 {
     if (offset)
-        put(printer, "%+lld", (long long)offset);
+        put(printer, "+%lld", (long long)offset);
 }
 
 static void put_operand(struct printer *printer, const struct ptx_operand *operand)
