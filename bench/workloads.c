@@ -4,7 +4,7 @@
  *     bench_workloads [-g GPU] [-n RUNS] [-s SIZE] [WORKLOAD …]
  *
  * Each row is one run of the workload from its first launch to its last; rates are medians over RUNS (default 3), loading and
- * filling buffers excluded. Without names: every workload. The last line is the geometric mean.
+ * filling buffers excluded; seconds are those that the processor spent on it, so that other work on the machine counts less. Without names: every workload. The last line is the geometric mean.
  */
 #include "corun/gpu.h"
 #include "corun/workload.h"
@@ -22,7 +22,7 @@
 static double seconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
