@@ -21,7 +21,8 @@ struct waiting {
 
 struct queue {
     uint32_t first, last;
-    uint32_t hit; /* the oldest request to the open row, NONE if there is none */
+    uint32_t hit;          /* the oldest request to the open row, NONE if there is none */
+    uint64_t hit_sequence; /* its sequence */
 };
 
 struct bank {
@@ -45,7 +46,8 @@ struct dram {
     uint8_t bursts[256]; /* by mask of sectors */
     struct bank *banks;
     uint64_t *group_ready;
-    uint64_t *busy_banks[DIRECTIONS]; /* bit sets: banks with a request of that direction */
+    /* Bit sets: banks with a request of that direction, and those of them with one to their open row. */
+    uint64_t *busy_banks[DIRECTIONS], *hit_banks[DIRECTIONS];
     uint32_t bank_words;
     uint64_t column_ready[DIRECTIONS];
     uint64_t activate_ready; /* tRRD */
@@ -54,8 +56,10 @@ struct dram {
     uint32_t capacity, first_free, counts[DIRECTIONS];
     uint64_t sequence;
     enum direction mode;
-    uint64_t now; /* of the last arrival or command */
-    struct choice choice;
+    uint64_t now;         /* of the last arrival or command */
+    struct choice choice; /* the next command */
+    struct choice row;    /* the next one of those banks that have no hit, unless row_stale */
+    bool row_stale;
     struct dram_fill *fills; /* a ring, capacity a power of two */
     uint32_t fill_capacity, fill_head, fill_count;
     uint64_t bus_busy, bus_free;
@@ -96,19 +100,23 @@ struct dram *dram_create(const struct corun_gpu_config *config)
     dram->low = config->dram_queue / 8;
     dram->refresh = config->dram_tREFI ? config->dram_tREFI : NEVER;
     dram->first_free = NONE;
+    dram->row.cycle = NEVER;
     dram->choice.cycle = NEVER;
     dram->bank_words = (uint32_t)BIT_WORDS(config->dram_banks);
     dram->banks = calloc(config->dram_banks, sizeof *dram->banks);
     dram->group_ready = calloc(config->dram_bank_groups, sizeof *dram->group_ready);
-    for (int direction = 0; direction < DIRECTIONS; direction++)
+    for (int direction = 0; direction < DIRECTIONS; direction++) {
         dram->busy_banks[direction] = calloc(dram->bank_words, sizeof **dram->busy_banks);
-    if (!dram->banks || !dram->group_ready || !dram->busy_banks[READ] || !dram->busy_banks[WRITE]) {
+        dram->hit_banks[direction] = calloc(dram->bank_words, sizeof **dram->hit_banks);
+    }
+    if (!dram->banks || !dram->group_ready || !dram->busy_banks[READ] || !dram->busy_banks[WRITE] ||
+        !dram->hit_banks[READ] || !dram->hit_banks[WRITE]) {
         dram_destroy(dram);
         return NULL;
     }
     count_bursts(dram);
     for (uint32_t i = 0; i < config->dram_banks; i++) {
-        struct queue empty = {NONE, NONE, NONE};
+        struct queue empty = {NONE, NONE, NONE, 0};
         dram->banks[i].row = NO_ROW;
         dram->banks[i].group = (uint16_t)(i % config->dram_bank_groups);
         dram->banks[i].queues[READ] = dram->banks[i].queues[WRITE] = empty;
@@ -122,8 +130,10 @@ void dram_destroy(struct dram *dram)
         return;
     free(dram->banks);
     free(dram->group_ready);
-    free(dram->busy_banks[READ]);
-    free(dram->busy_banks[WRITE]);
+    for (int direction = 0; direction < DIRECTIONS; direction++) {
+        free(dram->busy_banks[direction]);
+        free(dram->hit_banks[direction]);
+    }
     free(dram->waiting);
     free(dram->fills);
     free(dram);
@@ -158,39 +168,33 @@ uint64_t dram_busy(const struct dram *dram, uint64_t cycle)
 
 /* ---- what to do next ---- */
 
-/* The next command for one bank's requests of the current direction. `oldest`: FCFS: sequence of the oldest of all. */
-static struct choice choose_in_bank(const struct dram *dram, uint32_t index, uint64_t oldest)
+/* Opens the row of the bank's oldest request of the current direction. */
+static struct choice choose_row_command(const struct dram *dram, uint32_t index)
+{
+    const struct bank *bank = &dram->banks[index];
+    uint32_t first = bank->queues[dram->mode].first;
+    struct choice choice = {.sequence = dram->waiting[first].sequence, .bank = index, .request = first};
+    if (bank->row != NO_ROW) {
+        choice.cycle = later(dram->now, bank->precharge_ready);
+        choice.command = DRAM_PRECHARGE;
+    } else {
+        choice.cycle = later(dram->now, later(bank->activate_ready, dram->activate_ready));
+        choice.command = DRAM_ACTIVATE;
+    }
+    return choice;
+}
+
+/* The next burst of the oldest request to the bank's open row, unless an older one to another row has waited too long. */
+static struct choice choose_column(const struct dram *dram, uint32_t index)
 {
     const struct bank *bank = &dram->banks[index];
     const struct queue *queue = &bank->queues[dram->mode];
-    const struct waiting *first = &dram->waiting[queue->first];
-    struct choice choice = {.cycle = dram->now, .sequence = first->sequence, .bank = index, .request = queue->first};
-    uint32_t hit = queue->hit;
-    if (dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS && hit != NONE) {
-        if (hit == queue->first && first->sequence != oldest) {
-            choice.cycle = NEVER; /* its row is open; it waits for its turn */
-            return choice;
-        }
-        hit = hit == queue->first ? hit : NONE;
-    }
-    if (hit != NONE) {
-        uint64_t cycle = later(later(bank->column_ready, dram->column_ready[dram->mode]),
-                               later(dram->group_ready[bank->group], dram->now));
-        if (hit == queue->first || cycle <= first->arrival + DRAM_AGE_CAP) {
-            choice.cycle = cycle;
-            choice.sequence = dram->waiting[hit].sequence;
-            choice.request = hit;
-            choice.command = DRAM_COLUMN;
-            return choice;
-        }
-    }
-    if (bank->row != NO_ROW) {
-        choice.cycle = later(choice.cycle, bank->precharge_ready);
-        choice.command = DRAM_PRECHARGE;
-    } else {
-        choice.cycle = later(choice.cycle, later(bank->activate_ready, dram->activate_ready));
-        choice.command = DRAM_ACTIVATE;
-    }
+    struct choice choice = {.sequence = queue->hit_sequence, .bank = index, .request = queue->hit};
+    choice.cycle = later(later(bank->column_ready, dram->column_ready[dram->mode]),
+                         later(dram->group_ready[bank->group], dram->now));
+    choice.command = DRAM_COLUMN;
+    if (queue->hit != queue->first && choice.cycle > dram->waiting[queue->first].arrival + DRAM_AGE_CAP)
+        return choose_row_command(dram, index);
     return choice;
 }
 
@@ -201,18 +205,6 @@ static bool goes_before(const struct choice *a, const struct choice *b)
     if (a->command != b->command)
         return a->command < b->command;
     return a->sequence < b->sequence;
-}
-
-static uint64_t find_oldest(const struct dram *dram)
-{
-    uint64_t oldest = NEVER;
-    for (uint32_t word = 0; word < dram->bank_words; word++)
-        for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
-            const struct bank *bank = &dram->banks[word * 64 + lowest_bit(left)];
-            uint64_t sequence = dram->waiting[bank->queues[dram->mode].first].sequence;
-            oldest = sequence < oldest ? sequence : oldest;
-        }
-    return oldest;
 }
 
 /* A refresh that is due goes before whatever was chosen. */
@@ -226,16 +218,58 @@ static void put_refresh_first(struct dram *dram)
     dram->choice.command = DRAM_REFRESH;
 }
 
+static void compete(struct choice *best, struct choice choice)
+{
+    if (goes_before(&choice, best))
+        *best = choice;
+}
+
+/* Columns in order of age; every bank opens the row of its own oldest request meanwhile. */
+static void choose_by_age(struct dram *dram)
+{
+    uint64_t oldest = NEVER;
+    uint32_t oldest_bank = 0;
+    for (uint32_t word = 0; word < dram->bank_words; word++)
+        for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
+            uint32_t index = word * 64 + lowest_bit(left);
+            const struct queue *queue = &dram->banks[index].queues[dram->mode];
+            uint64_t sequence = dram->waiting[queue->first].sequence;
+            if (sequence < oldest) {
+                oldest = sequence;
+                oldest_bank = index;
+            }
+            if (queue->hit != queue->first)
+                compete(&dram->choice, choose_row_command(dram, index));
+        }
+    const struct queue *queue = &dram->banks[oldest_bank].queues[dram->mode];
+    if (oldest != NEVER && queue->hit == queue->first)
+        compete(&dram->choice, choose_column(dram, oldest_bank));
+}
+
+/* What a row command may do changes with row commands, arrivals and the end of a bank's hits, not with every column. */
+static void choose_row(struct dram *dram)
+{
+    dram->row.cycle = NEVER;
+    for (uint32_t word = 0; word < dram->bank_words; word++)
+        for (uint64_t left = dram->busy_banks[dram->mode][word] & ~dram->hit_banks[dram->mode][word]; left;
+             left &= left - 1)
+            compete(&dram->row, choose_row_command(dram, word * 64 + lowest_bit(left)));
+    dram->row_stale = false;
+}
+
 static void choose(struct dram *dram)
 {
     dram->choice.cycle = NEVER;
-    uint64_t oldest = dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS ? find_oldest(dram) : 0;
-    for (uint32_t word = 0; word < dram->bank_words; word++)
-        for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
-            struct choice choice = choose_in_bank(dram, word * 64 + lowest_bit(left), oldest);
-            if (choice.cycle != NEVER && goes_before(&choice, &dram->choice))
-                dram->choice = choice;
-        }
+    if (dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
+        choose_by_age(dram);
+    } else {
+        if (dram->row_stale)
+            choose_row(dram);
+        dram->choice = dram->row;
+        for (uint32_t word = 0; word < dram->bank_words; word++)
+            for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1)
+                compete(&dram->choice, choose_column(dram, word * 64 + lowest_bit(left)));
+    }
     put_refresh_first(dram);
 }
 
@@ -250,7 +284,28 @@ static bool change_mode(struct dram *dram)
     if (mode == dram->mode)
         return false;
     dram->mode = mode;
+    dram->row_stale = true;
     return true;
+}
+
+static void set_hit(struct dram *dram, uint32_t index, enum direction direction, uint32_t hit)
+{
+    struct queue *queue = &dram->banks[index].queues[direction];
+    queue->hit = hit;
+    if (hit == NONE) {
+        bits_clear(dram->hit_banks[direction], index);
+    } else {
+        bits_set(dram->hit_banks[direction], index);
+        queue->hit_sequence = dram->waiting[hit].sequence;
+    }
+}
+
+/* The first request to the open row from `at` on. */
+static uint32_t find_hit(const struct dram *dram, const struct bank *bank, uint32_t at)
+{
+    while (at != NONE && dram->waiting[at].row != bank->row)
+        at = dram->waiting[at].next;
+    return at;
 }
 
 /* ---- arrivals ---- */
@@ -302,42 +357,38 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
     }
     queue->last = index;
     if (queue->hit == NONE && bank->row == access->row)
-        queue->hit = index;
+        set_hit(dram, access->bank, direction, index);
     dram->counts[direction]++;
     dram->now = cycle;
     bool changed = change_mode(dram);
     if (direction != dram->mode && !changed)
         return true;
-    /* Of another bank than the one chosen, the arrival only competes; it cannot change what that one does. */
-    if (changed || dram->choice.cycle == NEVER || dram->choice.bank == access->bank ||
+    /* Of another bank than those chosen, the arrival only competes; it cannot change what they do. */
+    if (changed || dram->choice.cycle == NEVER || dram->choice.bank == access->bank || dram->row.bank == access->bank ||
         dram->choice.command == DRAM_REFRESH || dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
+        dram->row_stale = true;
         choose(dram);
         return true;
     }
-    struct choice choice = choose_in_bank(dram, access->bank, 0);
-    if (goes_before(&choice, &dram->choice)) {
-        dram->choice = choice;
-        put_refresh_first(dram);
+    if (queue->hit != NONE) {
+        compete(&dram->choice, choose_column(dram, access->bank));
+    } else {
+        struct choice choice = choose_row_command(dram, access->bank);
+        compete(&dram->choice, choice);
+        compete(&dram->row, choice);
     }
+    put_refresh_first(dram);
     return true;
 }
 
 /* ---- commands ---- */
 
-static void find_hits(struct dram *dram, struct bank *bank)
+static void close_row(struct dram *dram, uint32_t index)
 {
-    for (int direction = 0; direction < DIRECTIONS; direction++) {
-        uint32_t at = bank->queues[direction].first;
-        while (at != NONE && dram->waiting[at].row != bank->row)
-            at = dram->waiting[at].next;
-        bank->queues[direction].hit = at;
-    }
-}
-
-static void close_row(struct bank *bank)
-{
-    bank->row = NO_ROW;
-    bank->queues[READ].hit = bank->queues[WRITE].hit = NONE;
+    dram->banks[index].row = NO_ROW;
+    set_hit(dram, index, READ, NONE);
+    set_hit(dram, index, WRITE, NONE);
+    dram->row_stale = true;
 }
 
 static void refresh(struct dram *dram)
@@ -350,14 +401,15 @@ static void refresh(struct dram *dram)
     }
     for (uint32_t i = 0; i < dram->config->dram_banks; i++) {
         struct bank *bank = &dram->banks[i];
-        close_row(bank);
+        close_row(dram, i);
         bank->activate_ready = start + dram->config->dram_tRFC;
     }
     dram->refresh += dram->config->dram_tREFI;
 }
 
-static void activate(struct dram *dram, struct bank *bank, uint64_t row, uint64_t cycle)
+static void activate(struct dram *dram, uint32_t index, uint64_t row, uint64_t cycle)
 {
+    struct bank *bank = &dram->banks[index];
     const struct corun_gpu_config *config = dram->config;
     bank->row = row;
     bank->fresh = true;
@@ -365,7 +417,9 @@ static void activate(struct dram *dram, struct bank *bank, uint64_t row, uint64_
     bank->precharge_ready = cycle + config->dram_tRAS;
     bank->activate_ready = cycle + config->dram_tRC;
     dram->activate_ready = cycle + config->dram_tRRD;
-    find_hits(dram, bank);
+    for (int direction = 0; direction < DIRECTIONS; direction++)
+        set_hit(dram, index, direction, find_hit(dram, bank, bank->queues[direction].first));
+    dram->row_stale = true;
 }
 
 static bool append_fill(struct dram *dram, const struct waiting *request, uint64_t cycle)
@@ -392,10 +446,9 @@ static void remove_request(struct dram *dram, uint32_t index)
     struct waiting *request = &dram->waiting[index];
     struct bank *bank = &dram->banks[request->bank];
     struct queue *queue = &bank->queues[request->direction];
-    uint32_t hit = request->next;
-    while (hit != NONE && dram->waiting[hit].row != bank->row)
-        hit = dram->waiting[hit].next;
-    queue->hit = hit;
+    uint32_t hit = find_hit(dram, bank, request->next);
+    set_hit(dram, request->bank, request->direction, hit);
+    dram->row_stale |= hit == NONE;
     if (request->previous == NONE)
         queue->first = request->next;
     else
@@ -458,11 +511,11 @@ bool dram_issue(struct dram *dram, struct dram_event *event)
         refresh(dram);
         break;
     case DRAM_PRECHARGE:
-        close_row(bank);
+        close_row(dram, choice.bank);
         bank->activate_ready = later(bank->activate_ready, choice.cycle + dram->config->dram_tRP);
         break;
     case DRAM_ACTIVATE:
-        activate(dram, bank, dram->waiting[choice.request].row, choice.cycle);
+        activate(dram, choice.bank, dram->waiting[choice.request].row, choice.cycle);
         break;
     case DRAM_COLUMN:
         done = issue_column(dram, bank, choice.request, event);
