@@ -188,7 +188,7 @@ uint32_t packet_request_flits(const struct corun_gpu_config *config, const struc
 
 uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct packet *packet)
 {
-    uint32_t sectors = count_bits(packet->sectors) * config->l2_sector_bytes;
+    uint32_t sectors = count_sectors(packet->sectors) * config->l2_sector_bytes;
     switch ((enum packet_kind)packet->kind) {
     case PACKET_READ:
         return flits_of(config, sectors);

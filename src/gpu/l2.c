@@ -107,7 +107,7 @@ static void reply_through_port(struct memory_shared *shared, struct l2_slice *sl
     request_list_append(&shared->pool, &slice->port_replies, request);
 }
 
-static bool note_atomic(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint64_t cycle)
+static bool note_atomic(struct memory_shared *shared, uint32_t request, uint64_t cycle)
 {
     if (shared->atomic_count == shared->atomic_capacity) {
         uint32_t capacity = shared->atomic_capacity ? shared->atomic_capacity * 2 : 64;
@@ -115,18 +115,21 @@ static bool note_atomic(struct memory_shared *shared, struct l2_slice *slice, ui
         if (!atomics)
             return false;
         shared->atomics = atomics;
+        atomics = realloc(shared->sorted_atomics, capacity * sizeof *atomics);
+        if (!atomics)
+            return false;
+        shared->sorted_atomics = atomics;
         shared->atomic_capacity = capacity;
     }
-    shared->atomics[shared->atomic_count] = (struct served_atomic){cycle, slice->number, shared->atomic_count, request};
-    shared->atomic_count++;
+    shared->atomics[shared->atomic_count++] = (struct served_atomic){cycle, request};
     return true;
 }
 
 static void serve_atomic(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint64_t cycle)
 {
     struct request *r = &shared->pool.slots[request];
-    uint32_t sectors = count_bits(r->packet.sectors);
-    if (!note_atomic(shared, slice, request, cycle))
+    uint32_t sectors = count_sectors(r->packet.sectors);
+    if (!note_atomic(shared, request, cycle))
         shared->failed = true;
     slice->atomic_free = later(cycle, slice->atomic_free) + (uint64_t)sectors * shared->config.atomic_interval;
     r->ready = slice->atomic_free;
@@ -140,7 +143,7 @@ static void complete(struct memory_shared *shared, struct l2_slice *slice, uint3
 {
     const struct packet *packet = &shared->pool.slots[request].packet;
     if (packet->kind == PACKET_READ) {
-        uint32_t bytes = count_bits(packet->sectors) * shared->config.l2_sector_bytes;
+        uint32_t bytes = count_sectors(packet->sectors) * shared->config.l2_sector_bytes;
         reply_through_port(shared, slice, request, bytes, cycle);
         return;
     }
@@ -232,7 +235,7 @@ static void leave_place_line(struct partition *partition, struct l2_slice *slice
 static void write_victim(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
 {
     const struct cache_victim *victim = &slice->victim;
-    partition->shared->counters[victim->kernel].l2_writebacks += count_bits(victim->dirty);
+    partition->shared->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
     push(partition, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
     slice->victim_waits = false;
 }
@@ -273,7 +276,7 @@ static uint32_t obtain_line(struct partition *partition, struct l2_slice *slice,
 static void count_lookup(struct memory_shared *shared, const struct packet *packet, uint32_t present)
 {
     struct corun_counters *counters = &shared->counters[packet->kernel];
-    uint32_t all = count_bits(packet->sectors), hits = count_bits(packet->sectors & present);
+    uint32_t all = count_sectors(packet->sectors), hits = count_sectors(packet->sectors & present);
     counters->l2_accesses += all;
     counters->l2_hits += hits;
     counters->l2_misses += all - hits;

@@ -26,10 +26,13 @@
 #include "gpu/interconnect.h"
 #include "gpu/request.h"
 
-/* An atomic that was served: performed in order of (cycle, slice) once all of a step are known. */
+/*
+ * An atomic that was served. Of one partition they come in order of service; all are performed in order of cycle, then
+ * controller, once all of a step are known.
+ */
 struct served_atomic {
     uint64_t cycle;
-    uint32_t slice, order, request;
+    uint32_t request;
 };
 
 /* What the parts of one memory system have in common. */
@@ -42,7 +45,7 @@ struct memory_shared {
     struct network requests, replies;
     struct corun_counters *counters; /* by kernel slot */
     uint32_t counter_count;
-    struct served_atomic *atomics;
+    struct served_atomic *atomics, *sorted_atomics; /* of atomic_capacity each */
     uint32_t atomic_count, atomic_capacity;
     bool failed; /* the host is out of memory */
 };

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #define NEVER UINT64_MAX
+#define MOST_CONTROLLERS 64
 
 struct memory_system {
     struct memory_shared shared;
@@ -36,7 +37,7 @@ static bool is_possible(const struct corun_gpu_config *c)
 {
     uint32_t slices = c->memory_controllers * c->slices_per_controller;
     return c->core_clock_khz && c->icnt_clock_khz && c->l2_clock_khz && c->dram_clock_khz && c->sms &&
-           c->sms <= 1u << ARRIVAL_SOURCE_BITS && c->memory_controllers && c->memory_controllers <= 64 &&
+           c->sms <= 1u << ARRIVAL_SOURCE_BITS && c->memory_controllers && c->memory_controllers <= MOST_CONTROLLERS &&
            c->slices_per_controller && c->slices_per_controller <= 16 && c->icnt_flit_bytes && c->icnt_latency &&
            c->icnt_buffer && is_power_of_two(c->l2_line_bytes) && is_power_of_two(c->l2_sector_bytes) &&
            c->l2_line_bytes >= 32 && c->l2_sector_bytes <= c->l2_line_bytes &&
@@ -110,6 +111,7 @@ void memory_system_destroy(struct memory_system *memory)
     request_pool_free(&shared->pool);
     free(shared->counters);
     free(shared->atomics);
+    free(shared->sorted_atomics);
     free(memory);
 }
 
@@ -179,24 +181,33 @@ void memory_system_send(struct memory_system *memory, const struct packet *packe
 
 /* ---- replies ---- */
 
-static int compare_atomics(const void *left, const void *right)
+/* Merges `from`'s runs [first, middle) and [middle, last) into `to`; of equal cycles, the first run's go first. */
+static void merge(const struct served_atomic *from, struct served_atomic *to, uint32_t first, uint32_t middle,
+                  uint32_t last)
 {
-    const struct served_atomic *a = left, *b = right;
-    if (a->cycle != b->cycle)
-        return a->cycle < b->cycle ? -1 : 1;
-    if (a->slice != b->slice)
-        return a->slice < b->slice ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    uint32_t a = first, b = middle;
+    for (uint32_t i = first; i < last; i++)
+        to[i] = a < middle && (b == last || from[a].cycle <= from[b].cycle) ? from[a++] : from[b++];
 }
 
-static void perform_atomics(struct memory_system *memory)
+/* `ends`: where the run of each partition ends. */
+static void perform_atomics(struct memory_system *memory, uint32_t *ends)
 {
     struct memory_shared *shared = &memory->shared;
-    if (!shared->atomic_count)
-        return;
-    qsort(shared->atomics, shared->atomic_count, sizeof *shared->atomics, compare_atomics);
+    struct served_atomic *from = shared->atomics, *to = shared->sorted_atomics;
+    for (uint32_t runs = shared->config.memory_controllers; runs > 1; runs = (runs + 1) / 2) {
+        uint32_t first = 0;
+        for (uint32_t i = 0; i < runs; i += 2) {
+            uint32_t last = i + 1 < runs ? ends[i + 1] : ends[i];
+            merge(from, to, first, ends[i], last);
+            ends[i / 2] = first = last;
+        }
+        struct served_atomic *swap = from;
+        from = to;
+        to = swap;
+    }
     for (uint32_t i = 0; i < shared->atomic_count; i++)
-        memory->perform(memory->user, &shared->pool.slots[shared->atomics[i].request].packet);
+        memory->perform(memory->user, &shared->pool.slots[from[i].request].packet);
     shared->atomic_count = 0;
 }
 
@@ -243,11 +254,15 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
     uint64_t replies = clock_ceil(&shared->l2_to_icnt, turns);
     if (shared->failed || !network_route(&shared->requests, &shared->pool, entry))
         return false;
-    for (uint32_t i = 0; i < config->memory_controllers; i++)
+    uint32_t atomic_ends[MOST_CONTROLLERS];
+    for (uint32_t i = 0; i < config->memory_controllers; i++) {
         partition_advance(&memory->partitions[i], heads, turns);
+        atomic_ends[i] = shared->atomic_count;
+    }
     if (shared->failed)
         return false;
-    perform_atomics(memory);
+    if (shared->atomic_count)
+        perform_atomics(memory, atomic_ends);
     if (!shared->pool.used)
         return true;
     for (uint32_t i = 0; i < config->memory_controllers; i++)

@@ -20,6 +20,13 @@ struct request {
 };
 _Static_assert(sizeof(struct request) == 64, "one cache line");
 
+/* Sectors in a mask of at most eight. */
+static inline uint32_t count_sectors(uint32_t mask)
+{
+    const uint64_t by_nibble = UINT64_C(0x4332322132212110);
+    return (by_nibble >> (mask & 15) * 4 & 15) + (by_nibble >> (mask >> 4 & 15) * 4 & 15);
+}
+
 struct request_pool {
     struct request *slots;
     uint32_t capacity, first_free, used;
