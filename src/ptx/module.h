@@ -318,7 +318,7 @@ struct ptx_module {
     uint32_t version;                            /* 8.1 is 801 */
     const char *target;                          /* "sm_75" */
     uint32_t target_sm;                          /* 75 */
-    const char *target_options;                  /* what followed the first target, "" if nothing */
+    const char *target_options;                  /* what followed the first target, without `debug`; "" if nothing */
     uint32_t address_bits;                       /* 32 or 64 */
     const struct ptx_variable *const *variables; /* every .global, .const and .shared variable, those of bodies last */
     uint32_t variable_count;

@@ -286,7 +286,9 @@ static bool parse_target(struct parser *parser)
     while (parser_accept(parser, ',')) {
         if (parser->token.kind != TOKEN_WORD)
             return parser_expected(parser, "a target option such as debug");
-        options = arena_format(parser->arena, "%s%s%s", options, *options ? ", " : "", parser->token.name->text);
+        /* the debug sections are not kept, and an assembler that is told of them misses them */
+        if (strcmp(parser->token.name->text, "debug"))
+            options = arena_format(parser->arena, "%s%s%s", options, *options ? ", " : "", parser->token.name->text);
         if (!options)
             parser_out_of_memory(parser);
         parser_next(parser);
