@@ -13,6 +13,11 @@
 /* Where an address leads. CORUN_SPACE_CONSTANT and TEXTURE variables are in memory like global ones. */
 enum path { PATH_MEMORY, PATH_SHARED, PATH_LOCAL, PATH_PARAMETER };
 
+enum shape {
+    SHAPE_UNIFORM = 1 << 0, /* all lanes the same address */
+    SHAPE_UNIT = 1 << 1     /* one after the other */
+};
+
 struct access {
     struct corun_warp *warp;
     const struct operation *op;
@@ -22,6 +27,7 @@ struct access {
     const uint8_t *lane_path; /* not NULL: lanes disagree, enum path of each */
     uint32_t mask;
     uint32_t bytes; /* per lane */
+    uint32_t shape; /* enum shape, of the lanes that take part */
     enum path path;
     const char *what;
 };
@@ -89,21 +95,92 @@ static void local_write(const struct corun_warp *warp, uint32_t lane, uint64_t a
         memcpy(local_byte(warp, lane, address + i), from + i, 4);
 }
 
-/* Addresses of all lanes; those of lanes that do not take part mean nothing. */
-static inline void compute_addresses(const struct corun_warp *warp, const struct operation *op, uint64_t *address)
+/*
+ * Addresses of all lanes (those of lanes that do not take part mean nothing), and their shape: bits of enum shape. `stride_shift`:
+ * log2 of the bytes per lane.
+ */
+#define SHAPE_BODY(base, lane_address) \
+    uint64_t uniform = 0, unit = 0; \
+    if (mask == CORUN_FULL_MASK) { \
+        uint64_t first = lane_address((base), 0); \
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++) { \
+            uint64_t here = lane_address((base), i); \
+            address[i] = here; \
+            uniform |= here ^ first; \
+            unit |= here ^ (first + ((uint64_t)i << stride_shift)); \
+        } \
+    } else { \
+        uint32_t lane = lowest_bit(mask); \
+        uint64_t first = lane_address((base), lane) - ((uint64_t)lane << stride_shift); \
+        uint64_t value = lane_address((base), lane); \
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++) { \
+            uint64_t here = lane_address((base), i), counts = -(uint64_t)(mask >> i & 1); \
+            address[i] = here; \
+            uniform |= (here ^ value) & counts; \
+            unit |= (here ^ (first + ((uint64_t)i << stride_shift))) & counts; \
+        } \
+    } \
+    return (uniform ? 0 : SHAPE_UNIFORM) | (unit ? 0 : SHAPE_UNIT)
+#define WIDE_ADDRESS(base, i) ((base)[i] + offset)
+#define NARROW_ADDRESS(base, i) ((uint64_t)(uint32_t)((base)[i] + (uint32_t)offset))
+
+static inline __attribute__((always_inline)) uint32_t
+shape_wide(const uint64_t *base, uint64_t offset, uint64_t *address, uint32_t mask, uint32_t stride_shift)
+{
+    SHAPE_BODY(base, WIDE_ADDRESS);
+}
+
+static inline __attribute__((always_inline)) uint32_t
+shape_narrow(const uint32_t *base, uint64_t offset, uint64_t *address, uint32_t mask, uint32_t stride_shift)
+{
+    SHAPE_BODY(base, NARROW_ADDRESS);
+}
+
+static inline __attribute__((always_inline)) uint32_t shape_any(const void *base, bool narrow, uint64_t offset,
+                                                                uint64_t *address, uint32_t mask, uint32_t stride_shift)
+{
+    return narrow ? shape_narrow(base, offset, address, mask, stride_shift)
+                  : shape_wide(base, offset, address, mask, stride_shift);
+}
+
+static uint32_t shape_baseline(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
+                               uint32_t stride_shift)
+{
+    return shape_any(base, narrow, offset, address, mask, stride_shift);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static uint32_t shape_avx2(const void *base, bool narrow, uint64_t offset,
+                                                           uint64_t *address, uint32_t mask, uint32_t stride_shift)
+{
+    return shape_any(base, narrow, offset, address, mask, stride_shift);
+}
+#endif
+
+shape_function access_shape_function(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2"))
+        return shape_avx2;
+#endif
+    return shape_baseline;
+}
+
+static inline uint32_t compute_addresses(const struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                                         uint32_t bytes, uint64_t *address)
 {
     uint64_t offset = (uint64_t)op->offset;
     if (op->variant & MEMORY_FRAME)
         offset += warp->frame;
-    if (op->variant & MEMORY_ADDRESS_32) {
-        const uint32_t *base = lanes_source(&warp->lanes, op->source[0]);
+    const void *base = lanes_source(&warp->lanes, op->source[0]);
+    if (op->source[0] & OPERAND_CONSTANT) { /* always pairs */
+        offset += *(const uint64_t *)base;
         for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-            address[i] = (uint32_t)(base[i] + (uint32_t)offset);
-    } else {
-        const uint64_t *base = lanes_source(&warp->lanes, op->source[0]);
-        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-            address[i] = base[i] + offset;
+            address[i] = offset;
+        return SHAPE_UNIFORM;
     }
+    return warp->tb->sm->shape(base, op->variant & MEMORY_ADDRESS_32, offset, address, mask,
+                               (uint32_t)__builtin_ctz(bytes));
 }
 
 static enum path path_of_window(uint64_t window)
@@ -152,7 +229,7 @@ static void begin(struct access *access, struct corun_warp *warp, const struct o
     access->lane_path = NULL;
     access->mask = mask;
     access->bytes = (uint32_t)op->width_bytes * op->vector;
-    compute_addresses(warp, op, address);
+    access->shape = compute_addresses(warp, op, mask, access->bytes, address);
     switch (op->space) {
     case CORUN_SPACE_SHARED:
         access->path = PATH_SHARED;
@@ -252,30 +329,6 @@ static inline void broadcast(const struct access *access, const uint8_t *bytes)
     }
 }
 
-/* Whether the lanes first..last that take part lie one after the other. */
-static inline bool is_unit_stride(const struct access *access, uint32_t first, uint32_t last)
-{
-    const uint64_t *address = access->address;
-    uint64_t differ = 0, base = address[first];
-    if (access->mask == CORUN_FULL_MASK) {
-        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-            differ |= address[i] ^ (base + (uint64_t)i * access->bytes);
-        return differ == 0;
-    }
-    for (uint32_t i = first; i <= last; i++)
-        differ |= (address[i] ^ (base + (uint64_t)(i - first) * access->bytes)) & -(uint64_t)(access->mask >> i & 1);
-    return differ == 0;
-}
-
-static inline bool is_uniform(const struct access *access)
-{
-    const uint64_t *address = access->address;
-    uint64_t differ = 0, base = address[lowest_bit(access->mask)];
-    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-        differ |= (address[i] ^ base) & -(uint64_t)(access->mask >> i & 1);
-    return differ == 0;
-}
-
 /* Loads of lanes that lie one after the other: `from` has the data of lane `first`. */
 static void load_rows(const struct access *access, const uint8_t *from, uint32_t first, uint32_t last)
 {
@@ -348,7 +401,7 @@ static bool load_together(const struct access *access)
     uint64_t base = access->address[first];
     if (base & (access->bytes - 1))
         return false;
-    if (op->source[0] & OPERAND_CONSTANT || is_uniform(access)) {
+    if (access->shape & SHAPE_UNIFORM) {
         if (access->path == PATH_LOCAL) {
             if (access->bytes != 4 || op->vector != 1 || op->extend & EXTEND_WIDE || access->mask != CORUN_FULL_MASK ||
                 op->destination == OPERAND_DISCARD || !local_in_bounds(access->warp, base, 4))
@@ -365,7 +418,7 @@ static bool load_together(const struct access *access)
         broadcast(access, host);
         return true;
     }
-    if (access->path == PATH_LOCAL || !is_unit_stride(access, first, last))
+    if (access->path == PATH_LOCAL || !(access->shape & SHAPE_UNIT))
         return false;
     uint32_t bytes = (last - first + 1) * access->bytes;
     const uint8_t *host = lane_host(access, access->path, base, bytes);
@@ -464,12 +517,12 @@ static int store_together(const struct access *access)
         return 0;
     if (access->path == PATH_LOCAL) {
         if (access->bytes != 4 || op->vector != 1 || op->extend & EXTEND_WIDE || access->mask != CORUN_FULL_MASK ||
-            !is_uniform(access) || !local_in_bounds(access->warp, base, 4))
+            !(access->shape & SHAPE_UNIFORM) || !local_in_bounds(access->warp, base, 4))
             return 0;
         memcpy(local_byte(access->warp, 0, base), lanes_source(&access->warp->lanes, op->source[1]), SLOT_BYTES);
         return 1;
     }
-    if (access->path == PATH_PARAMETER || !is_unit_stride(access, first, last))
+    if (access->path == PATH_PARAMETER || !(access->shape & SHAPE_UNIT))
         return 0;
     uint32_t bytes = (last - first + 1) * access->bytes;
     uint8_t *host = lane_host(access, access->path, base, bytes);

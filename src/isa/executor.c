@@ -181,6 +181,7 @@ struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t i
     sm->memory = program->memory;
     sm->index = index;
     sm->direct = direct;
+    sm->shape = access_shape_function();
     sm->generation = memory_generation(program->memory);
     return sm;
 }

@@ -15,12 +15,19 @@
 #define FAULT_BYTES 768u
 #define MAX_TB_WARPS 32u
 
+/* Computes the addresses of a warp and says what shape they have; see access.c. */
+typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
+                                   uint32_t stride_shift);
+/* The best one for this processor; all give the same. */
+shape_function access_shape_function(void);
+
 /* What an SM needs to run warps of a program. */
 struct executor_sm {
     struct corun_program *program;
     struct corun_memory *memory;
     uint32_t index;
     bool direct;         /* functional run: stores and atomics act at once */
+    shape_function shape;
     uint64_t generation; /* of the memory, when the caches were cleared */
     struct memory_cache caches[MEMORY_CACHES];
     struct store_buffer stores;
