@@ -40,9 +40,9 @@ enum argument_fill {
 struct argument {
     const char *text; /* as given */
     enum argument_kind kind;
-    uint64_t bits;  /* of a scalar */
-    uint64_t bytes; /* of a buffer or structure */
     enum argument_fill fill;
+    uint64_t bits;       /* of a scalar */
+    uint64_t bytes;      /* of a buffer or structure */
     uint64_t fill_value; /* seed, bits of the f32, u32 */
     const void *data;    /* of a file */
     uint64_t address;    /* BUFFER, once placed */

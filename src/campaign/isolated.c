@@ -165,7 +165,7 @@ void diagnostics_pass_on(const struct corun_diagnostics *from, struct corun_diag
 enum corun_status run_find_baselines(struct run *run)
 {
     struct baseline_work work = {.run = run};
-    uint32_t task_of[CORUN_MAX_APPLICATIONS];
+    uint32_t task_of[CORUN_MAX_APPLICATIONS] = {0};
     pthread_mutex_init(&work.lock, NULL);
     enum corun_status status = plan_baselines(&work, task_of);
     if (status == CORUN_OK) {

@@ -74,6 +74,8 @@ struct launch_options {
     const char *gpu, *json;
     bool quiet;
     struct launch_request request;
+    struct corun_gpu_config config;
+    char data[PATH_BYTES];
     VECTOR(const char *) arguments;
     VECTOR(struct launch_save) saves;
     FILE *text;
@@ -89,7 +91,7 @@ static void keep_status(struct launch_options *launch, enum corun_status status)
 static void add_save(struct launch_options *launch, const char *text)
 {
     const char *equals = strchr(text, '=');
-    char *number = arena_copy_text(launch->arena, text, equals ? (size_t)(equals - text) : 0);
+    char *number = equals ? arena_copy_text(launch->arena, text, (size_t)(equals - text)) : NULL;
     uint64_t argument;
     if (!number || !number_parse(number, 1000, &argument) || argument > UINT32_MAX || !equals[1]) {
         keep_status(launch, corun_report(launch->list, CORUN_USAGE, CORUN_NOWHERE,
@@ -181,15 +183,14 @@ static enum corun_status report(const struct launch_options *launch, const struc
 static enum corun_status run_launch(struct launch_options *launch, struct launch_result *result)
 {
     struct launch_request *request = &launch->request;
-    struct corun_gpu_config gpu;
-    char data[PATH_BYTES];
     enum corun_status status = launch->status;
     bool needs_gpu = !request->functional || launch->gpu; /* without timing it only tells how many blocks fit an SM */
     if (status == CORUN_OK && needs_gpu) {
-        status = corun_data_directory(data, sizeof data, launch->list);
+        status = corun_data_directory(launch->data, sizeof launch->data, launch->list);
         if (status == CORUN_OK)
-            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, data, launch->list, &gpu);
-        request->gpu = &gpu;
+            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, launch->data, launch->list,
+                                           &launch->config);
+        request->gpu = &launch->config;
     }
     FILE *json = NULL;
     if (status == CORUN_OK && launch->json && !(json = output_open(launch->json, launch->list)))

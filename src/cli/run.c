@@ -77,6 +77,8 @@ struct run_options {
     bool quiet, no_cache;
     struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
     struct corun_case job;
+    struct corun_gpu_config config;
+    char data[PATH_BYTES], default_cache[PATH_BYTES];
     FILE *text; /* where the applications' own text goes */
     struct progress *progress;
 };
@@ -251,20 +253,18 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
 static enum corun_status run_case(struct run_options *run, struct corun_case_result **result)
 {
     struct corun_case *job = &run->job;
-    struct corun_gpu_config gpu;
-    char data[PATH_BYTES], cache[PATH_BYTES];
     enum corun_status status = run->status;
     if (status == CORUN_OK)
-        status = corun_data_directory(data, sizeof data, run->list);
+        status = corun_data_directory(run->data, sizeof run->data, run->list);
     if (status == CORUN_OK)
-        status = corun_gpu_config_load(run->gpu, data, run->list, &gpu);
+        status = corun_gpu_config_load(run->gpu, run->data, run->list, &run->config);
     if (status != CORUN_OK)
         return status;
-    job->gpu = &gpu;
-    job->data_directory = data;
+    job->gpu = &run->config;
+    job->data_directory = run->data;
     job->applications = run->applications;
-    if (!run->no_cache && !run->cache && corun_cache_directory(cache, sizeof cache))
-        run->cache = cache;
+    if (!run->no_cache && !run->cache && corun_cache_directory(run->default_cache, sizeof run->default_cache))
+        run->cache = run->default_cache;
     job->cache_directory = run->no_cache ? NULL : run->cache;
     if (!job->cycles && !job->thread_instructions && !job->runs)
         job->cycles = DEFAULT_CYCLES;
@@ -288,7 +288,7 @@ int command_run(int argc, char **argv)
         status = run_case(&run, &result);
     }
     bool interrupted = result && result->interrupted;
-    if (status == CORUN_OK)
+    if (result && status == CORUN_OK)
         status = status_of(result);
     corun_case_result_destroy(result);
     int exit_status = output_diagnostics(run.list, status);
