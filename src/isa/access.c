@@ -354,6 +354,12 @@ static void load_rows(const struct access *access, const uint8_t *from, uint32_t
         if (slot == OPERAND_DISCARD)
             continue;
         const uint8_t *source = from + element * op->width_bytes;
+        if (op->width_bytes == 4 && !(op->extend & EXTEND_WIDE) && mask == CORUN_FULL_MASK) {
+            uint32_t *to = lanes_destination(&access->warp->lanes, slot);
+            for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+                memcpy(&to[i], source + (size_t)i * access->bytes, 4);
+            continue;
+        }
         for (uint32_t rest = mask; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
             uint64_t value = 0;
@@ -385,6 +391,12 @@ static void store_rows(const struct access *access, uint8_t *to, uint32_t first,
     for (uint32_t element = 0; element < op->vector; element++) {
         uint16_t slot = element_slot(op, element, op->source[1]);
         uint8_t *destination = to + element * op->width_bytes;
+        if (op->width_bytes == 4 && !(op->extend & EXTEND_WIDE) && mask == CORUN_FULL_MASK) {
+            const uint32_t *from = lanes_source(&access->warp->lanes, slot);
+            for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+                memcpy(destination + (size_t)i * access->bytes, &from[i], 4);
+            continue;
+        }
         for (uint32_t rest = mask; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
             uint64_t value = get_lane(access->warp, op, slot, lane);
@@ -435,11 +447,53 @@ static bool load_together(const struct access *access)
     return true;
 }
 
+/* Whether this is one word per lane of global or shared memory: the common case of scattered accesses. */
+static inline bool is_plain_word(const struct access *access, uint16_t slot)
+{
+    const struct operation *op = access->op;
+    return op->vector == 1 && op->width_bytes == 4 && !(op->extend & EXTEND_WIDE) && slot != OPERAND_DISCARD &&
+           !access->lane_path && (access->path == PATH_MEMORY || access->path == PATH_SHARED);
+}
+
+/* False: something is not as usual, and load_lanes has to look at each lane. */
+static bool gather_words(const struct access *access)
+{
+    uint32_t *to = lanes_destination(&access->warp->lanes, access->op->destination);
+    const struct store_buffer *stores = &access->sm->stores;
+    bool overlaid = access->path == PATH_MEMORY && stores->count;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t address = access->address[lane];
+        const uint8_t *host = lane_host(access, access->path, address, 4);
+        if (!host || address & 3 || (overlaid && store_buffer_may_hold(stores, address, 4)))
+            return false;
+        memcpy(&to[lane], host, 4);
+    }
+    return true;
+}
+
+/* The same for stores that act at once. What it has stored when it gives up is stored again. */
+static bool scatter_words(const struct access *access)
+{
+    const uint32_t *from = lanes_source(&access->warp->lanes, access->op->source[1]);
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t address = access->address[lane];
+        uint8_t *host = lane_host(access, access->path, address, 4);
+        if (!host || address & 3)
+            return false;
+        memcpy(host, &from[lane], 4);
+    }
+    return true;
+}
+
 static bool load_lanes(const struct access *access)
 {
     const struct operation *op = access->op;
     struct corun_warp *warp = access->warp;
     const struct store_buffer *stores = &access->sm->stores;
+    if (is_plain_word(access, op->destination) && gather_words(access))
+        return true;
     for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
         enum path path = access->lane_path ? access->lane_path[lane] : access->path;
@@ -543,6 +597,9 @@ static int store_together(const struct access *access)
 static bool store_lanes(const struct access *access)
 {
     const struct operation *op = access->op;
+    if (is_plain_word(access, op->source[1]) && (access->sm->direct || access->path == PATH_SHARED) &&
+        scatter_words(access))
+        return true;
     for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
         enum path path = access->lane_path ? access->lane_path[lane] : access->path;

@@ -66,14 +66,13 @@ static void test_variables_of_the_module(void **state)
         text, sizeof text, HEAD "%s%s",
         ".const .align 4 .u32 coefficients[4] = {10, 20, 30};\n"
         ".global .align 4 .u32 counter = 41;\n.global .align 8 .u64 pointer = generic(counter);\n",
-        KERNEL(
+        &KERNEL(
             "and.b32 %r1, %t, 3;\nmul.wide.u32 %rd1, %r1, 4;\nmov.u64 %rd2, coefficients;\nadd.u64 %rd1, %rd1, %rd2;\n"
             "ld.const.u32 %r2, [%rd1];\nld.const.u32 %r3, [coefficients+8];\n"
             "ld.global.u64 %rd3, [pointer];\nld.u32 %r4, [%rd3];\n"
             "cvta.const.u64 %rd4, %rd2;\nld.u32 %r5, [%rd4+4];\n"
             "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\nadd.u32 %r2, %r2, %r5;\nst.global.u32 [%mine], %r2;\n"
-            "st.global.u32 [counter], 99;") +
-            strlen(HEAD));
+            "st.global.u32 [counter], 99;")[strlen(HEAD)]);
     const uint32_t *words = runner_run(&runner, text, 32);
     static const uint32_t coefficients[4] = {10, 20, 30, 0};
     for (uint32_t t = 0; t < 32; t++)
@@ -97,19 +96,18 @@ static void test_shared_memory(void **state)
     static char text[4096];
     snprintf(
         text, sizeof text, HEAD "%s%s", ".extern .shared .align 8 .b8 dynamic[];\n.shared .align 4 .b8 fixed[20];\n",
-        KERNEL(".shared .align 4 .u32 own[64];\n"
-               "mul.lo.u32 %r1, %t, 4;\nmov.u32 %r2, own;\nadd.u32 %r1, %r1, %r2;\nst.shared.u32 [%r1], %t;\n"
-               "st.shared.u32 [fixed+16], 9;\n"
-               "mov.u64 %rd1, dynamic;\nmul.wide.u32 %rd2, %t, 8;\nadd.u64 %rd2, %rd1, %rd2;\n"
-               "cvta.shared.u64 %rd3, %rd2;\nst.u64 [%rd3], %rd2;\n"
-               "isspacep.shared %p1, %rd3;\nisspacep.global %p2, %rd3;\nisspacep.global %p3, %out;\n"
-               "selp.u32 %r6, 1, 0, %p1;\nselp.u32 %r7, 2, 0, %p2;\nadd.u32 %r6, %r6, %r7;\nselp.u32 %r7, 4, 0, %p3;\n"
-               "add.u32 %r6, %r6, %r7;\n"
-               "bar.sync 0;\nxor.b32 %r3, %t, 63;\nmul.lo.u32 %r3, %r3, 4;\nadd.u32 %r3, %r3, %r2;\n"
-               "ld.shared.u32 %r4, [%r3];\nst.global.u32 [%mine], %r4;\n"
-               "cvta.to.shared.u64 %rd4, %rd3;\nld.shared.u32 %r5, [%rd4];\nsub.u32 %r5, %r5, %r2;\n"
-               "st.global.u32 [%mine+1024], %r5;\nst.global.u32 [%mine+2048], %r6;") +
-            strlen(HEAD));
+        &KERNEL(".shared .align 4 .u32 own[64];\n"
+                "mul.lo.u32 %r1, %t, 4;\nmov.u32 %r2, own;\nadd.u32 %r1, %r1, %r2;\nst.shared.u32 [%r1], %t;\n"
+                "st.shared.u32 [fixed+16], 9;\n"
+                "mov.u64 %rd1, dynamic;\nmul.wide.u32 %rd2, %t, 8;\nadd.u64 %rd2, %rd1, %rd2;\n"
+                "cvta.shared.u64 %rd3, %rd2;\nst.u64 [%rd3], %rd2;\n"
+                "isspacep.shared %p1, %rd3;\nisspacep.global %p2, %rd3;\nisspacep.global %p3, %out;\n"
+                "selp.u32 %r6, 1, 0, %p1;\nselp.u32 %r7, 2, 0, %p2;\nadd.u32 %r6, %r6, %r7;\nselp.u32 %r7, 4, 0, %p3;\n"
+                "add.u32 %r6, %r6, %r7;\n"
+                "bar.sync 0;\nxor.b32 %r3, %t, 63;\nmul.lo.u32 %r3, %r3, 4;\nadd.u32 %r3, %r3, %r2;\n"
+                "ld.shared.u32 %r4, [%r3];\nst.global.u32 [%mine], %r4;\n"
+                "cvta.to.shared.u64 %rd4, %rd3;\nld.shared.u32 %r5, [%rd4];\nsub.u32 %r5, %r5, %r2;\n"
+                "st.global.u32 [%mine+1024], %r5;\nst.global.u32 [%mine+2048], %r6;")[strlen(HEAD)]);
     runner_load(&runner, text);
     assert_int_equal(runner_run_grid(&runner, "k", (struct corun_dim3){3, 1, 1}, (struct corun_dim3){64, 1, 1}, 512,
                                      &runner.out, 8, 0),
