@@ -168,20 +168,30 @@ uint64_t dram_busy(const struct dram *dram, uint64_t cycle)
 
 /* ---- what to do next ---- */
 
+static uint64_t row_cycle(const struct dram *dram, const struct bank *bank)
+{
+    uint64_t ready = bank->row != NO_ROW ? bank->precharge_ready : later(bank->activate_ready, dram->activate_ready);
+    return later(dram->now, ready);
+}
+
+static uint64_t column_cycle(const struct dram *dram, const struct bank *bank)
+{
+    return later(later(bank->column_ready, dram->column_ready[dram->mode]),
+                 later(dram->group_ready[bank->group], dram->now));
+}
+
 /* Opens the row of the bank's oldest request of the current direction. */
 static struct choice choose_row_command(const struct dram *dram, uint32_t index)
 {
     const struct bank *bank = &dram->banks[index];
     uint32_t first = bank->queues[dram->mode].first;
-    struct choice choice = {.sequence = dram->waiting[first].sequence, .bank = index, .request = first};
-    if (bank->row != NO_ROW) {
-        choice.cycle = later(dram->now, bank->precharge_ready);
-        choice.command = DRAM_PRECHARGE;
-    } else {
-        choice.cycle = later(dram->now, later(bank->activate_ready, dram->activate_ready));
-        choice.command = DRAM_ACTIVATE;
-    }
-    return choice;
+    return (struct choice){
+        .cycle = row_cycle(dram, bank),
+        .sequence = dram->waiting[first].sequence,
+        .bank = index,
+        .request = first,
+        .command = bank->row != NO_ROW ? DRAM_PRECHARGE : DRAM_ACTIVATE,
+    };
 }
 
 /* The next burst of the oldest request to the bank's open row, unless an older one to another row has waited too long. */
@@ -189,10 +199,13 @@ static struct choice choose_column(const struct dram *dram, uint32_t index)
 {
     const struct bank *bank = &dram->banks[index];
     const struct queue *queue = &bank->queues[dram->mode];
-    struct choice choice = {.sequence = queue->hit_sequence, .bank = index, .request = queue->hit};
-    choice.cycle = later(later(bank->column_ready, dram->column_ready[dram->mode]),
-                         later(dram->group_ready[bank->group], dram->now));
-    choice.command = DRAM_COLUMN;
+    struct choice choice = {
+        .cycle = column_cycle(dram, bank),
+        .sequence = queue->hit_sequence,
+        .bank = index,
+        .request = queue->hit,
+        .command = DRAM_COLUMN,
+    };
     if (queue->hit != queue->first && choice.cycle > dram->waiting[queue->first].arrival + DRAM_AGE_CAP)
         return choose_row_command(dram, index);
     return choice;
@@ -252,8 +265,11 @@ static void choose_row(struct dram *dram)
     dram->row.cycle = NEVER;
     for (uint32_t word = 0; word < dram->bank_words; word++)
         for (uint64_t left = dram->busy_banks[dram->mode][word] & ~dram->hit_banks[dram->mode][word]; left;
-             left &= left - 1)
-            compete(&dram->row, choose_row_command(dram, word * 64 + lowest_bit(left)));
+             left &= left - 1) {
+            uint32_t index = word * 64 + lowest_bit(left);
+            if (row_cycle(dram, &dram->banks[index]) <= dram->row.cycle)
+                compete(&dram->row, choose_row_command(dram, index));
+        }
     dram->row_stale = false;
 }
 
@@ -267,8 +283,13 @@ static void choose(struct dram *dram)
             choose_row(dram);
         dram->choice = dram->row;
         for (uint32_t word = 0; word < dram->bank_words; word++)
-            for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1)
-                compete(&dram->choice, choose_column(dram, word * 64 + lowest_bit(left)));
+            for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1) {
+                uint32_t index = word * 64 + lowest_bit(left);
+                const struct bank *bank = &dram->banks[index];
+                const struct queue *queue = &bank->queues[dram->mode];
+                if (queue->hit != queue->first || column_cycle(dram, bank) <= dram->choice.cycle)
+                    compete(&dram->choice, choose_column(dram, index));
+            }
     }
     put_refresh_first(dram);
 }
