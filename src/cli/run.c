@@ -218,6 +218,9 @@ static enum corun_status status_of(const struct corun_case_result *result)
 static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
 {
     struct corun_case *job = &run->job;
+    if (run->json && run->trace && !strcmp(run->json, "-") && !strcmp(run->trace, "-"))
+        return corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE,
+                            "--json and --trace cannot both go to standard output");
     FILE *json = run->json ? output_open(run->json, run->list) : NULL;
     FILE *trace = run->trace ? output_open(run->trace, run->list) : NULL;
     if ((run->json && !json) || (run->trace && !trace)) {

@@ -457,6 +457,7 @@ class Run(Command):
         self.fails(USAGE, ["120%"], "run", "./work.yaml:goal=120%")
         self.fails(USAGE, ["gaol"], "run", "work:gaol=1")
         self.fails(ARGUMENT, ["starts at cycle"], *self.SHORT, "./work.yaml:start=20K")
+        self.fails(USAGE, ["--trace"], *self.SHORT, "--json", "-", "--trace", "-", "./work.yaml")
         self.fails(USAGE, ["at most 16"], "run", *["./work.yaml"] * 17)
         self.fails(POLICY, ["even", "more applications than SMs"], *self.SHORT, "--policy", "even", "--no-baselines",
                    *["./work.yaml"] * 3)
