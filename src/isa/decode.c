@@ -75,11 +75,14 @@ uint16_t decode_predicate(const struct decoder *decoder, uint32_t register_index
 
 uint16_t decode_temporary(struct decoder *decoder)
 {
-    if (2 * decoder->temporaries + 4 > SCRATCH_SLOTS) {
+    if (2 * decoder->temporaries + 2 > SCRATCH_SLOTS) {
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: so many operands of other widths");
         return 0;
     }
-    return (uint16_t)(decoder->scratch_slot + 2 * decoder->temporaries++);
+    uint32_t temporary = decoder->temporaries++;
+    if (decoder->temporaries > decoder->temporaries_most)
+        decoder->temporaries_most = decoder->temporaries;
+    return (uint16_t)(decoder->scratch_slot + 2 * temporary);
 }
 
 uint16_t decode_temporary_predicate(struct decoder *decoder)
@@ -640,9 +643,28 @@ static void describe_kernel(struct decoder *decoder, const struct ptx_function *
     describe_parameters(decoder, function);
 }
 
+/* Takes back the scratch slots that nobody used; predicates are numbered behind the slots, so they move down. */
+static void trim_scratch(struct decoder *decoder)
+{
+    struct corun_kernel *kernel = decoder->kernel;
+    uint32_t used = decoder->scratch_slot + 2 * (decoder->temporaries_most ? decoder->temporaries_most : 1);
+    uint32_t saved = kernel->register_slots - used;
+    for (size_t i = 0; i < decoder->instructions.count; i++) {
+        struct corun_instruction *instruction = &decoder->instructions.data[i];
+        for (uint32_t k = 0; k < instruction->source_count; k++)
+            if (instruction->sources[k] >= kernel->register_slots)
+                instruction->sources[k] = (uint16_t)(instruction->sources[k] - saved);
+        for (uint32_t k = 0; k < instruction->destination_count; k++)
+            if (instruction->destinations[k] >= kernel->register_slots)
+                instruction->destinations[k] = (uint16_t)(instruction->destinations[k] - saved);
+    }
+    kernel->register_slots = used;
+}
+
 static void finish_kernel(struct decoder *decoder, const struct ptx_function *function)
 {
     struct corun_kernel *kernel = decoder->kernel;
+    trim_scratch(decoder);
     kernel->code_length = (uint32_t)decoder->code.count;
     kernel->code = keep(decoder, decoder->code.data, decoder->code.count * sizeof *decoder->code.data);
     kernel->instructions =

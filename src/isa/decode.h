@@ -51,7 +51,7 @@ struct decoder {
     /* the instruction at hand */
     struct decoded_function *function;
     const struct ptx_instruction *instruction;
-    uint32_t temporaries;
+    uint32_t temporaries, temporaries_most;
     uint32_t predicates;
     /* What is written when there is no memory for it: so that not every caller must ask. */
     struct operation lost;

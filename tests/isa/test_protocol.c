@@ -270,6 +270,9 @@ static void test_description_of_instructions(void **state)
     };
     assert_int_equal(launch->code_length, sizeof rows / sizeof *rows);
     assert_int_equal(launch->barrier_count, 5);
+    assert_int_equal(launch->predicate_slots, 1 + 4); /* scratch ones of the executor included */
+    assert_int_equal(launch->code[4].destinations[0], launch->register_slots);
+    assert_int_equal(launch->code[5].sources[0], launch->register_slots); /* the guard */
     for (uint32_t i = 0; i < launch->code_length; i++) {
         const struct corun_instruction *instruction = &launch->code[i];
         assert_int_equal(instruction->line, 11 + i);
