@@ -16,7 +16,7 @@
 extern "C" __global__ void __launch_bounds__(TILE_ROWS)
     sgemm_nt(const float *a, int lda, const float *b, int ldb, float *c, int ldc, int k, float alpha, float beta)
 {
-    __shared__ float4 tile[TILE_DEPTH][TILE_COLUMNS / 4];
+    __shared__ float tile[TILE_DEPTH][TILE_COLUMNS];
     float sum[TILE_COLUMNS];
 #pragma unroll
     for (int n = 0; n < TILE_COLUMNS; n++)
@@ -25,11 +25,10 @@ extern "C" __global__ void __launch_bounds__(TILE_ROWS)
     int row = blockIdx.x * TILE_ROWS + threadIdx.y * TILE_COLUMNS + threadIdx.x;
     int first_column = blockIdx.y * TILE_COLUMNS;
     const float *a_row = a + row;
-    float *tile_element = (float *)tile + (threadIdx.y * TILE_COLUMNS + threadIdx.x);
     const float *b_element = b + (threadIdx.y * ldb + first_column + threadIdx.x);
 
     for (int depth = 0; depth < k; depth += TILE_DEPTH) {
-        *tile_element = *b_element;
+        tile[threadIdx.y][threadIdx.x] = *b_element;
         b_element += TILE_DEPTH * ldb;
         __syncthreads();
 #pragma unroll
@@ -37,13 +36,8 @@ extern "C" __global__ void __launch_bounds__(TILE_ROWS)
             float a_value = *a_row;
             a_row += lda;
 #pragma unroll
-            for (int n = 0; n < TILE_COLUMNS; n += 4) {
-                float4 b_values = tile[j][n / 4];
-                sum[n] += a_value * b_values.x;
-                sum[n + 1] += a_value * b_values.y;
-                sum[n + 2] += a_value * b_values.z;
-                sum[n + 3] += a_value * b_values.w;
-            }
+            for (int n = 0; n < TILE_COLUMNS; n++)
+                sum[n] += a_value * tile[j][n];
         }
         __syncthreads();
     }
