@@ -259,38 +259,69 @@ static void choose_by_age(struct dram *dram)
         compete(&dram->choice, choose_column(dram, oldest_bank));
 }
 
+/*
+ * Order of the candidates as one number: cycle, then precharges after others, then age. The loops below have no branch that depends on it:
+ * it could not be foretold.
+ */
+#define SEQUENCE_BITS 40 /* 2^40 requests of one controller */
+
+static uint64_t order_of(const struct dram *dram, uint64_t cycle, bool precharge, uint64_t sequence)
+{
+    return (cycle - dram->now) << (SEQUENCE_BITS + 1) | (uint64_t)precharge << SEQUENCE_BITS | sequence;
+}
+
 /* What a row command may do changes with row commands, arrivals and the end of a bank's hits, not with every column. */
 static void choose_row(struct dram *dram)
 {
-    dram->row.cycle = NEVER;
+    uint64_t best = NEVER;
+    uint32_t best_bank = 0;
     for (uint32_t word = 0; word < dram->bank_words; word++)
         for (uint64_t left = dram->busy_banks[dram->mode][word] & ~dram->hit_banks[dram->mode][word]; left;
              left &= left - 1) {
             uint32_t index = word * 64 + lowest_bit(left);
-            if (row_cycle(dram, &dram->banks[index]) <= dram->row.cycle)
-                compete(&dram->row, choose_row_command(dram, index));
+            const struct bank *bank = &dram->banks[index];
+            uint64_t sequence = dram->waiting[bank->queues[dram->mode].first].sequence;
+            uint64_t order = order_of(dram, row_cycle(dram, bank), bank->row != NO_ROW, sequence);
+            best_bank = order < best ? index : best_bank;
+            best = order < best ? order : best;
         }
+    dram->row.cycle = NEVER;
+    if (best != NEVER)
+        dram->row = choose_row_command(dram, best_bank);
     dram->row_stale = false;
+}
+
+static void choose_by_row_hits(struct dram *dram)
+{
+    uint64_t best = NEVER;
+    uint32_t best_bank = 0;
+    if (dram->row_stale)
+        choose_row(dram);
+    dram->choice = dram->row;
+    for (uint32_t word = 0; word < dram->bank_words; word++)
+        for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1) {
+            uint32_t index = word * 64 + lowest_bit(left);
+            const struct bank *bank = &dram->banks[index];
+            const struct queue *queue = &bank->queues[dram->mode];
+            if (queue->hit != queue->first) {
+                compete(&dram->choice, choose_column(dram, index));
+                continue;
+            }
+            uint64_t order = order_of(dram, column_cycle(dram, bank), false, queue->hit_sequence);
+            best_bank = order < best ? index : best_bank;
+            best = order < best ? order : best;
+        }
+    if (best != NEVER)
+        compete(&dram->choice, choose_column(dram, best_bank));
 }
 
 static void choose(struct dram *dram)
 {
     dram->choice.cycle = NEVER;
-    if (dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
+    if (dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS)
         choose_by_age(dram);
-    } else {
-        if (dram->row_stale)
-            choose_row(dram);
-        dram->choice = dram->row;
-        for (uint32_t word = 0; word < dram->bank_words; word++)
-            for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1) {
-                uint32_t index = word * 64 + lowest_bit(left);
-                const struct bank *bank = &dram->banks[index];
-                const struct queue *queue = &bank->queues[dram->mode];
-                if (queue->hit != queue->first || column_cycle(dram, bank) <= dram->choice.cycle)
-                    compete(&dram->choice, choose_column(dram, index));
-            }
-    }
+    else
+        choose_by_row_hits(dram);
     put_refresh_first(dram);
 }
 
