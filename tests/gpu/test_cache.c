@@ -42,19 +42,21 @@ static void finds_what_was_allocated(void **state)
     cache_destroy(cache);
 }
 
-/* Addresses whose 32-bit folds are equal in one set must not be mixed up. */
+/* Whatever is compared first, lines that agree in it must not be mixed up: 1024 ways, and many absent lines. */
 static void tells_lines_with_equal_folds_apart(void **state)
 {
     (void)state;
-    struct cache *cache = cache_create(8 * 128, 8, 128, 128, false);
-    /* fold(n) = low ^ high * 0x9e3779b1: these three line numbers all fold to 7. */
-    uint64_t numbers[3] = {7, UINT64_C(1) << 32 | (7 ^ 0x9e3779b1u), UINT64_C(2) << 32 | (7 ^ 2 * 0x9e3779b1u)};
-    uint32_t lines[3];
-    for (int i = 0; i < 3; i++)
+    struct cache *cache = cache_create(1024 * 128, 1024, 128, 128, false);
+    uint64_t numbers[1024];
+    uint32_t lines[1024];
+    for (uint32_t i = 0; i < 1024; i++) {
+        numbers[i] = i % 2 ? i : (uint64_t)i << 32 | (7 ^ i * 0x9e3779b1u);
         lines[i] = allocate(cache, numbers[i] * 128, NULL);
-    for (int i = 0; i < 3; i++)
+    }
+    for (uint32_t i = 0; i < 1024; i++)
         assert_int_equal(cache_find(cache, numbers[i] * 128), lines[i]);
-    assert_int_equal(cache_find(cache, (UINT64_C(3) << 32 | (7 ^ 3 * 0x9e3779b1u)) * 128), CACHE_NO_LINE);
+    for (uint64_t absent = 1024; absent < 200000; absent++)
+        assert_int_equal(cache_find(cache, absent * 128), CACHE_NO_LINE);
     cache_destroy(cache);
 }
 
