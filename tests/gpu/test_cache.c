@@ -50,7 +50,7 @@ static void tells_lines_with_equal_folds_apart(void **state)
     uint64_t numbers[1024];
     uint32_t lines[1024];
     for (uint32_t i = 0; i < 1024; i++) {
-        numbers[i] = i % 2 ? i : (uint64_t)i << 32 | (7 ^ i * 0x9e3779b1u);
+        numbers[i] = i % 2 ? 0x100000 + i : (uint64_t)i << 32 | (7 ^ i * 0x9e3779b1u);
         lines[i] = allocate(cache, numbers[i] * 128, NULL);
     }
     for (uint32_t i = 0; i < 1024; i++)
