@@ -217,6 +217,17 @@ uint64_t memory_reserve(struct corun_memory *memory, uint64_t bytes)
     return address;
 }
 
+void memory_clear(struct corun_memory *memory, uint64_t address)
+{
+    size_t i = find_below(memory, address);
+    if (i == SIZE_MAX || memory->allocations.data[i].address != address)
+        return;
+    const struct allocation *allocation = &memory->allocations.data[i];
+    uint64_t padded = round_up(allocation->bytes);
+    if (padded < MAP_FROM_BYTES || madvise(allocation->host, padded, MADV_DONTNEED) != 0)
+        memset(allocation->host, 0, padded);
+}
+
 uint32_t memory_application(const struct corun_memory *memory)
 {
     return memory->application;

@@ -31,6 +31,9 @@ uint64_t memory_generation(const struct corun_memory *memory);
 /* A range of addresses without storage (code, parameters), 256-byte aligned; 0 if there is no room. */
 uint64_t memory_reserve(struct corun_memory *memory, uint64_t bytes);
 
+/* Sets all bytes of the allocation at `address` to zero, without touching pages that nobody has touched. */
+void memory_clear(struct corun_memory *memory, uint64_t address);
+
 uint32_t memory_application(const struct corun_memory *memory);
 
 /* The allocation nearest to an address; false if there is none at all. */

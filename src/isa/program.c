@@ -219,7 +219,7 @@ static void initialise_variable(struct corun_program *program, const struct ptx_
     uint8_t *host = corun_memory_pointer(program->memory, address, variable->bytes);
     if (!host)
         return;
-    memset(host, 0, variable->bytes);
+    memory_clear(program->memory, address);
     if (variable->initial_bytes)
         memcpy(host, variable->initial, variable->initial_bytes);
     for (uint32_t i = 0; i < variable->relocation_count; i++) {

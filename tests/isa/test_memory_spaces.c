@@ -65,7 +65,8 @@ static void test_variables_of_the_module(void **state)
     snprintf(
         text, sizeof text, HEAD "%s%s",
         ".const .align 4 .u32 coefficients[4] = {10, 20, 30};\n"
-        ".global .align 4 .u32 counter = 41;\n.global .align 8 .u64 pointer = generic(counter);\n",
+        ".global .align 4 .u32 big[2000000000] = {6};\n.global .align 4 .u32 counter = 41;\n.global .align 8 .u64 "
+        "pointer = generic(counter);\n",
         &KERNEL(
             "and.b32 %r1, %t, 3;\nmul.wide.u32 %rd1, %r1, 4;\nmov.u64 %rd2, coefficients;\nadd.u64 %rd1, %rd1, %rd2;\n"
             "ld.const.u32 %r2, [%rd1];\nld.const.u32 %r3, [coefficients+8];\n"
@@ -82,9 +83,18 @@ static void test_variables_of_the_module(void **state)
     assert_int_equal(bytes, 4);
     assert_int_equal(corun_memory_read(runner.memory, address, &value, 4), CORUN_OK);
     assert_int_equal(value, 99);
+    uint64_t big = corun_program_variable(runner.program, "big", &bytes);
+    assert_int_equal(bytes, 8000000000);
+    corun_memory_read(runner.memory, big, &value, 4);
+    assert_int_equal(value, 6);
+    corun_memory_write(runner.memory, big + 7000000000, &value, 4);
     corun_program_reset(runner.program);
     corun_memory_read(runner.memory, address, &value, 4);
     assert_int_equal(value, 41);
+    corun_memory_read(runner.memory, big, &value, 4);
+    assert_int_equal(value, 6);
+    corun_memory_read(runner.memory, big + 7000000000, &value, 4);
+    assert_int_equal(value, 0);
     assert_int_equal(corun_program_variable(runner.program, "nothing", NULL), 0);
     runner_free(&runner);
 }
