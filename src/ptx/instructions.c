@@ -325,7 +325,7 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
     struct parsed_operand operands[MAX_OPERANDS];
     uint32_t count = 0;
     while (parser->token.kind != ';') {
-        if (count >= MAX_OPERANDS)
+        if (!*pattern || count >= MAX_OPERANDS)
             return parser_expected(parser, "';'");
         if (!parse_operand(parser, *pattern == 'L', &operands[count++]))
             return false;

@@ -43,8 +43,13 @@ static void new_line(struct lexer *lexer)
     lexer->line_start = lexer->at + 1;
 }
 
-/* Returns false if a comment does not end. */
-static bool skip_space(struct lexer *lexer)
+static struct ptx_place place_of(const struct lexer *lexer)
+{
+    return (struct ptx_place){lexer->line, (uint32_t)(lexer->at - lexer->line_start) + 1};
+}
+
+/* Returns false if a comment does not end; *place is where it starts. */
+static bool skip_space(struct lexer *lexer, struct ptx_place *place)
 {
     for (; lexer->at < lexer->end; lexer->at++) {
         char c = *lexer->at;
@@ -54,6 +59,7 @@ static bool skip_space(struct lexer *lexer)
             while (lexer->at + 1 < lexer->end && lexer->at[1] != '\n')
                 lexer->at++;
         } else if (c == '/' && peek(lexer, 1) == '*') {
+            *place = place_of(lexer);
             for (lexer->at += 2; lexer->at < lexer->end && !(*lexer->at == '*' && peek(lexer, 1) == '/'); lexer->at++)
                 if (*lexer->at == '\n')
                     new_line(lexer);
@@ -214,14 +220,17 @@ static void read_operator(struct lexer *lexer, struct token *token)
 
 void lexer_next(struct lexer *lexer, struct token *token)
 {
-    bool complete = skip_space(lexer);
-    *token = (struct token){.text = lexer->at};
-    token->place.line = lexer->line;
-    token->place.column = (uint32_t)(lexer->at - lexer->line_start) + 1;
+    struct ptx_place comment;
+    bool complete = skip_space(lexer, &comment);
+    *token = (struct token){.text = lexer->at, .place = complete ? place_of(lexer) : comment};
     if (!complete) {
+        token->text = "/*";
+        token->length = 2;
         lexer->at = lexer->end;
         bad(token, "a comment without end");
-    } else if (lexer->at < lexer->end) {
+        return;
+    }
+    if (lexer->at < lexer->end) {
         char c = *lexer->at;
         if (c == '.' && is_word(peek(lexer, 1))) {
             token->kind = TOKEN_DOT;
@@ -239,7 +248,7 @@ void lexer_next(struct lexer *lexer, struct token *token)
             read_operator(lexer, token);
         }
     }
-    token->length = complete ? (size_t)(lexer->at - token->text) : 0;
+    token->length = (size_t)(lexer->at - token->text);
 }
 
 void lexer_skip_line(struct lexer *lexer, const struct token *token)

@@ -1,0 +1,207 @@
+/* What is said about PTX that is wrong: every message with its place, exactly. */
+#include "ptx_text.h"
+
+static const struct {
+    const char *text;
+    enum corun_status status;
+    const char *messages;
+} cases[] = {
+    /* tokens */
+    {ENTRY("add.u32 %r1, %r2, `;"), CORUN_SYNTAX, "9:19: '`': a character that has no place in PTX\n"},
+    {ENTRY("mov.f32 %f1, 0f3F80;"), CORUN_SYNTAX, "9:14: '0f3F80': 0f needs eight hexadecimal digits\n"},
+    {ENTRY("mov.u64 %rd1, 99999999999999999999;"), CORUN_SYNTAX,
+     "9:15: '99999999999999999999': the number does not fit 64 bits\n"},
+    {ENTRY("ret; /* and so on"), CORUN_SYNTAX,
+     "9:6: '/*': a comment without end\n11:1: expected '}' at the end of a function, found the end of the file\n"},
+    /* names */
+    {ENTRY("add.u32 %r1, %r2, %r32;"), CORUN_SYNTAX, "9:19: expected a declared name, found '%r32'\n"},
+    {ENTRY("ld.global.u32 %r1, [nowhere];"), CORUN_SYNTAX,
+     "9:21: expected a register, variable or constant address, found 'nowhere'\n"},
+    {ENTRY("bra AWAY;"), CORUN_SYNTAX, "9:5: there is no label 'AWAY' here\n"},
+    {ENTRY("bra IN; { IN: ret; }"), CORUN_SYNTAX, "9:5: there is no label 'IN' here\n"},
+    {ENTRY(".reg .u32 x; .reg .f32 x;"), CORUN_SYNTAX, "9:24: 'x' is declared already\n"},
+    {ENTRY("L: L: ret;"), CORUN_SYNTAX, "9:4: 'L' is declared already\n"},
+    {ENTRY("call f;"), CORUN_SYNTAX, "9:6: expected a declared function or a register with its address, found 'f'\n"},
+    /* operations and suffixes */
+    {ENTRY("frobnicate.u32 %r1;"), CORUN_SYNTAX, "9:1: expected an operation, found 'frobnicate'\n"},
+    {ENTRY("add %r1, %r2, %r3;"), CORUN_SYNTAX, "9:1: 'add' needs a type\n"},
+    {ENTRY("cvt.u32 %r1, %r2;"), CORUN_SYNTAX, "9:1: 'cvt.u32' needs a second type\n"},
+    {ENTRY("add.b32 %r1, %r2, %r3;"), CORUN_SYNTAX, "9:4: 'add' does not take type .b32\n"},
+    {ENTRY("add.u32.u32 %r1, %r2, %r3;"), CORUN_SYNTAX, "9:8: 'add' has too many types (.u32)\n"},
+    {ENTRY("add.wide.u32 %r1, %r2, %r3;"), CORUN_SYNTAX, "9:4: '.wide' is not a suffix of 'add'\n"},
+    {ENTRY("add.rn.rz.f32 %f1, %f2, %f3;"), CORUN_SYNTAX, "9:7: '.rz' is one suffix too many for 'add'\n"},
+    {ENTRY("mul.u32 %r1, %r2, %r3;"), CORUN_SYNTAX, "9:1: 'mul.u32' needs .lo, .hi or .wide\n"},
+    {ENTRY("add.ftz.f64 %fd1, %fd1, %fd1;"), CORUN_SYNTAX, "9:1: 'add.ftz.f64' has .ftz without type .f32\n"},
+    {ENTRY("fma.f32 %f1, %f1, %f1, %f1;"), CORUN_SYNTAX, "9:1: 'fma.f32' needs a rounding such as .rn\n"},
+    {ENTRY("cvt.u32.f32 %r1, %f1;"), CORUN_SYNTAX, "9:1: 'cvt.u32.f32' needs a rounding to an integer such as .rzi\n"},
+    {ENTRY("setp.lo.s32 %p1, %r1, %r2;"), CORUN_SYNTAX,
+     "9:1: 'setp.lo.s32' compares signed integers with a comparison of unsigned integers\n"},
+    {ENTRY("atom.global.add.b32 %r1, [%rd1], %r2;"), CORUN_SYNTAX,
+     "9:1: 'atom.global.add.b32' does not add this type\n"},
+    {ENTRY("st.const.u32 [%rd1], %r2;"), CORUN_SYNTAX, "9:1: 'st.const.u32' cannot store to .const\n"},
+    /* operands */
+    {ENTRY("add.u32 %r1, %r2;"), CORUN_SYNTAX, "9:1: 'add.u32' takes 3 operands, found 2\n"},
+    {ENTRY("bar.sync 0, 32, 1;"), CORUN_SYNTAX, "9:1: 'bar.sync' takes 1 to 2 operands, found 3\n"},
+    {ENTRY("add.u32 %r1, %r2 %r3;"), CORUN_SYNTAX, "9:18: expected ',' or ';', found '%r3'\n"},
+    {ENTRY("add.f32 %f1, %f2, 1;"), CORUN_SYNTAX,
+     "9:19: expected a floating point register of 32 bits for .f32 or a constant, found '1'\n"},
+    {ENTRY("add.u32 %r1, %f2, 1;"), CORUN_SYNTAX,
+     "9:14: expected a register of 32 bits for .u32 or a constant, found '%f2' of type .f32\n"},
+    {ENTRY("add.u32 5, %r1, 1;"), CORUN_SYNTAX, "9:9: expected a register of 32 bits for .u32, found '5'\n"},
+    {ENTRY("mov.u64 %rd1, %r1;"), CORUN_SYNTAX,
+     "9:15: expected a register of 64 bits for .u64 or a constant, found '%r1' of type .b32\n"},
+    {ENTRY("add.u32 %r1, %r2, %tid.x;"), CORUN_SYNTAX,
+     "9:19: expected a register of 32 bits for .u32 or a constant, found '%tid.x'\n"},
+    {ENTRY("@%r1 ret;"), CORUN_SYNTAX, "9:2: expected a predicate register, found '%r1'\n"},
+    {ENTRY("ld.global.v2.u32 %r1, [%rd1];"), CORUN_SYNTAX,
+     "9:18: expected a vector of 2 elements, found '%r1' of type .b32\n"},
+    {ENTRY("ld.global.u32 %r1, [p];"), CORUN_SYNTAX,
+     "9:20: expected an address in .global, not that of 'p' in .param, found '['\n"},
+    {ENTRY("st.param.u64 [p], %rd1;"), CORUN_SYNTAX, "9:14: expected an address that can be stored to, found '['\n"},
+    {ENTRY("shl.b32 %r1, %r2, %rd1;"), CORUN_SYNTAX,
+     "9:19: expected a register of 32 bits for .u32 or a constant, found '%rd1' of type .b64\n"},
+    {ENTRY("bar.sync 16;"), CORUN_SYNTAX, "9:10: expected a barrier from 0 to 15, found '16'\n"},
+    {ENTRY("mov.u32 %r1, 1/0;"), CORUN_SYNTAX, "9:15: division by zero in a constant\n"},
+    /* what we recognise and refuse */
+    {ENTRY("brx.idx %r1, targets;"), CORUN_UNSUPPORTED, "9:1: not supported: brx.idx\n"},
+    {ENTRY("add.f16 %h1, %h2, %h3;"), CORUN_UNSUPPORTED, "9:1: not supported: add.f16\n"},
+    {ENTRY("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];"), CORUN_UNSUPPORTED,
+     "9:1: not supported: tex.2d.v4.f32.s32\n"},
+    {ENTRY("cp.async.ca.shared.global [%r1], [%rd1], 16;"), CORUN_UNSUPPORTED,
+     "9:1: not supported: cp.async.ca.shared.global\n"},
+    {ENTRY("match.any.sync.b32 %r1, %r2, -1;"), CORUN_UNSUPPORTED, "9:1: not supported: match.any.sync.b32\n"},
+    {ENTRY("bar.red.popc.u32 %r1, 0, %p1;"), CORUN_UNSUPPORTED, "9:1: not supported: bar.red.popc.u32\n"},
+    {HEAD ".global .texref t;\n", CORUN_UNSUPPORTED, "4:9: not supported: .texref\n"},
+    /* several at once, each statement on its own */
+    {ENTRY("add.u32 %r1;\nmov.u32 %r1, 1;\nsub.u32 %r1, %r2, %q;\nmul.lo.u32 %r1, {1, %r2}, %r3;\nret"), CORUN_SYNTAX,
+     "9:1: 'add.u32' takes 3 operands, found 1\n"
+     "11:19: expected a declared name, found '%q'\n"
+     "12:17: expected a register of 32 bits for .u32 or a constant, found '{'\n"
+     "14:1: expected ';', found '}'\n"},
+    /* declarations */
+    {"add", CORUN_SYNTAX,
+     "1:1: expected .version at the start of a module, found 'add'\n"
+     "1:1: expected a directive such as .entry, .func or .global, found 'add'\n"},
+    {"", CORUN_SYNTAX, "1:1: expected .version at the start of a module, found the end of the file\n"},
+    {".version 7.0\n", CORUN_SYNTAX, "2:1: expected a .target directive, found none\n"},
+    {HEAD ".global .u32 x[2] = {1, 2, 3};\n", CORUN_SYNTAX, "4:28: more initial values than 'x' has elements\n"},
+    {HEAD ".shared .u32 x = 1;\n", CORUN_SYNTAX, "4:14: only .global and .const variables can have initial values\n"},
+    {HEAD ".global .u32 x[];\n", CORUN_SYNTAX, "4:14: 'x' has no size\n"},
+    {HEAD ".global .align 3 .u32 x;\n", CORUN_SYNTAX, "4:16: an alignment must be a power of two up to 1048576\n"},
+    {HEAD ".global .b8 x[1099511627777];\n", CORUN_SYNTAX, "4:13: 'x' is larger than a tebibyte\n"},
+    {HEAD ".func f(.param .b32 a);\n.func f(.param .b64 a) { ret; }\n", CORUN_SYNTAX,
+     "5:7: 'f' was declared with other parameters at line 4\n"},
+    {HEAD ".func f() { ret; }\n.func f() { ret; }\n", CORUN_SYNTAX, "5:7: 'f' is defined already\n"},
+    {HEAD ".func f(.param .b32 a);\n.entry k() { .param .b64 x; call f, (x); }\n", CORUN_SYNTAX,
+     "5:38: expected a .param variable of 4 bytes or a value of type .b32, found 'x' (.param, 8 bytes)\n"},
+    {HEAD ".func f(.param .b32 a);\n.entry k() { call f; }\n", CORUN_SYNTAX, "5:19: 'f' takes 1 argument, found 0\n"},
+    {HEAD ".entry k() {", CORUN_SYNTAX, "4:13: expected '}' at the end of a function, found the end of the file\n"},
+    /* the next declaration is read although the one before it is broken */
+    {HEAD ".global .u32 = 1;\n.entry k() .maxntid x { }\n.entry j() { add; }\n", CORUN_SYNTAX,
+     "4:14: expected the name of a variable, found '='\n"
+     "5:21: expected a number, found 'x'\n"
+     "6:14: 'add' needs a type\n"},
+};
+
+static void says_exactly_what_is_wrong(void **state)
+{
+    (void)state;
+    uint32_t failures = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        enum corun_status status;
+        char *messages = messages_of(cases[i].text, strlen(cases[i].text), &status);
+        if (strcmp(messages, cases[i].messages) || status != cases[i].status) {
+            print_message("%s\nsays:\n%sand should say:\n%s", cases[i].text, messages, cases[i].messages);
+            failures++;
+        }
+        free(messages);
+    }
+    assert_int_equal(failures, 0);
+}
+
+static void every_refused_operation_is_named(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < PTX_OP_COUNT; i++) {
+        if (ptx_opcodes[i].supported)
+            continue;
+        char text[256], wanted[128];
+        enum corun_status status;
+        snprintf(text, sizeof text, HEAD ".entry k() { .reg .u32 a; %s a; }", ptx_opcodes[i].word);
+        snprintf(wanted, sizeof wanted, "not supported: %s\n", ptx_opcodes[i].word);
+        char *messages = messages_of(text, strlen(text), &status);
+        assert_int_equal(status, CORUN_UNSUPPORTED);
+        assert_non_null(strstr(messages, wanted));
+        free(messages);
+    }
+}
+
+/* Any beginning of a file is an error or a shorter file, never a crash. */
+static void truncated_input(void **state)
+{
+    (void)state;
+    size_t bytes;
+    char *text = read_corpus("hand_everything.ptx", &bytes);
+    for (size_t length = 0; length < bytes; length += 1 + length % 7) {
+        enum corun_status status;
+        char *exact = malloc(length + 1); /* so that a sanitizer sees a read behind the end */
+        memcpy(exact, text, length);
+        free(messages_of(exact, length, &status));
+        free(exact);
+    }
+    free(text);
+}
+
+static char *repeat(const char *head, const char *piece, size_t count, const char *tail)
+{
+    size_t length = strlen(piece), at = strlen(head);
+    char *text = malloc(at + count * length + strlen(tail) + 1);
+    memcpy(text, head, at);
+    for (size_t i = 0; i < count; i++, at += length)
+        memcpy(text + at, piece, length);
+    strcpy(text + at, tail);
+    return text;
+}
+
+static void check_hostile(char *text, const char *message)
+{
+    enum corun_status status;
+    char *messages = messages_of(text, strlen(text), &status);
+    if (message)
+        assert_non_null(strstr(messages, message));
+    else
+        assert_string_equal(messages, "");
+    free(messages);
+    free(text);
+}
+
+static void hostile_sizes(void **state)
+{
+    (void)state;
+    check_hostile(repeat(HEAD ".entry k() ", "{", 100000, ""), "scopes are nested more than 256 deep");
+    check_hostile(repeat(HEAD ".entry k() { .reg .u32 a; mov.u32 a, ", "(", 100000, ""), "nested more than 200 deep");
+    check_hostile(repeat(HEAD ".entry k() { .reg .u32 a; mov.u32 a, ", "-", 100000, "1; }"),
+                  "nested more than 200 deep");
+    check_hostile(repeat(HEAD ".entry k() { .reg .u32 a; mov.u32 a, 1", "+1", 100000, "; }"), NULL);
+    check_hostile(repeat(HEAD ".entry k() { .reg .b32 %", "r", 300000, "<4000000000>; }"), NULL);
+    check_hostile(repeat(HEAD ".entry k() { .reg .b32 %r<4000000000>; ", "mov.b32 %r399999999, 1;", 2000, "}"), NULL);
+    check_hostile(repeat(HEAD ".entry k() { add", ".u32", 100000, "; }"), "expected operands, found '.u32'");
+    check_hostile(repeat(HEAD ".entry k() { add.u32 1", ", 1", 100000, "; }"), "expected ';'");
+    check_hostile(repeat(HEAD ".entry k(.param .u32 a", ", .param .u32 a", 20000, ") { }"), "'a' is declared already");
+    check_hostile(repeat(HEAD ".global .u32 x[4000000000] = {", "1,", 100000, "1};"), NULL);
+    check_hostile(repeat(HEAD ".global .u32 x[2][1000000000] = {{1}, {", "1,", 10, "1}};"),
+                  "initial values reach beyond");
+    check_hostile(repeat(HEAD ".entry k() { ", "q;", 100000, "}"), "expected an operation, found 'q'");
+    check_hostile(repeat(HEAD ".section x ", "{", 100000, ""), "expected '}' at the end of a section");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_exactly_what_is_wrong),
+        cmocka_unit_test(every_refused_operation_is_named),
+        cmocka_unit_test(truncated_input),
+        cmocka_unit_test(hostile_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
