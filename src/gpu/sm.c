@@ -485,7 +485,7 @@ void sm_run(struct sm *sm, uint64_t until)
             next = NEVER;
             for (uint32_t i = 0; i < sizeof events / sizeof *events; i++)
                 next = events[i] < next ? events[i] : next;
-            sm->wake = next = next > now ? next : now + 1;
+            sm->wake = next > now ? next : now + 1;
             next = sm_next(sm);
             next = next > now ? next : now + 1;
             next = next < until ? next : until;
