@@ -18,7 +18,8 @@ static uint32_t group_cycles(const struct corun_gpu_config *config, const uint64
         uint64_t first = addresses[lowest_bit(lanes)] / config->shared_bank_bytes;
         for (uint32_t i = 0; i < words_per_lane; i++) {
             uint32_t word = (uint32_t)(first + i);
-            uint32_t bank = word % config->shared_banks, known = 0; /* NOLINT(clang-analyzer-core.DivideZero): checked */
+            /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the configuration was checked */
+            uint32_t bank = word % config->shared_banks, known = 0;
             uint32_t seen = degree[bank] < 8 ? degree[bank] : 8;
             if (!atomic)
                 while (known < seen && words[bank][known] != word)

@@ -44,6 +44,7 @@ static bool check_list(struct parser *parser, const struct ptx_call *call, struc
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): both are there when count is not 0 */
         struct parsed_operand actual = {.operand = actuals[i], .place = places[i]};
         if (!check_argument(parser, formals[i], &actual, is_result))
             return false;
