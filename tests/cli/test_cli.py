@@ -433,6 +433,18 @@ class Run(Command):
         cycles = [int(line.split()[0]) for line in lines[1:]]
         self.assertTrue(cycles and min(cycles) >= 100 and max(cycles) <= 400)
 
+    def test_cooperative_applications_take_turns(self):
+        self.run_command(*self.SHORT, "--quiet", "--no-baselines", "--policy", "cooperative", "--trace", "turns.txt",
+                         "./work.yaml", "./more.yaml")
+        issued = sorted((int(cycle), int(application)) for cycle, _, _, _, application, *_ in
+                        (line.split() for line in (self.folder / "turns.txt").read_text().splitlines()[1:]))
+        turns = [application for number, (_, application) in enumerate(issued)
+                 if number == 0 or issued[number - 1][1] != application]
+        self.assertGreater(len(turns), 2)
+        runs = json.loads(self.json_of("--policy", "cooperative", "./work.yaml", "./more.yaml"))["apps"]
+        # each turn is one whole run: no application comes back before the other has had its turn
+        self.assertLessEqual(abs(len(turns) - sum(app["runs"] for app in runs)), 1)
+
     def test_one_is_stopped_and_the_others_go_on(self):
         done = self.run_command(*self.SHORT, "--json", "-", "./work.yaml", "./bad.yaml", status=FAULT)
         result = json.loads(done.stdout)
