@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,7 @@ enum corun_status corun_module_load(const char *name, const char *text, size_t b
         return out_of_memory(list);
     module->arena = arena_create();
     enum corun_status status = module->arena ? ptx_parse(name, text, bytes, list, &module->ptx) : out_of_memory(list);
+    assert(status != CORUN_OK || module->ptx);
     if (status == CORUN_OK && module->ptx->address_bits != 64)
         status = corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){module->ptx->file, 0, 0},
                               "not supported: .address_size 32");
