@@ -71,6 +71,8 @@ static size_t saved_size(const struct kernel_function *function)
 static bool save_registers(struct corun_warp *warp, const struct kernel_function *function)
 {
     size_t bytes = saved_size(function);
+    if (bytes == 0)
+        return true;
     if (warp->saved_bytes + bytes > warp->saved_capacity) {
         size_t capacity = 2 * (warp->saved_bytes + bytes);
         uint8_t *saved = capacity > SAVED_LIMIT ? NULL : realloc(warp->saved, capacity);
@@ -90,6 +92,8 @@ static bool save_registers(struct corun_warp *warp, const struct kernel_function
 static void restore_registers(struct corun_warp *warp, const struct kernel_function *function)
 {
     size_t bytes = saved_size(function), slots = (size_t)function->slot_count * SLOT_BYTES;
+    if (bytes == 0)
+        return;
     warp->saved_bytes -= (uint32_t)bytes;
     const uint8_t *from = warp->saved + warp->saved_bytes;
     memcpy(warp->lanes.registers + (size_t)function->first_slot * SLOT_BYTES, from, slots);
