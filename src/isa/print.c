@@ -32,7 +32,7 @@ static void append(struct executor_sm *sm, const char *text, size_t bytes)
         sm->printed_taken = false;
     }
     size_t needed = sm->printed_bytes + bytes;
-    if (needed > TEXT_LIMIT)
+    if (bytes == 0 || needed > TEXT_LIMIT)
         return;
     if (needed > sm->printed_capacity) {
         size_t capacity = needed < 2048 ? 4096 : 2 * needed;
