@@ -1,0 +1,122 @@
+/* Printed modules parse to equal modules, and print the same again. */
+#include "ptx_text.h"
+
+#include "ptx/printer.h"
+
+static char *print(const struct ptx_module *module)
+{
+    char *text;
+    size_t bytes;
+    assert_int_equal(ptx_print(module, &text, &bytes), CORUN_OK);
+    assert_int_equal(strlen(text), bytes);
+    return text;
+}
+
+static void round_trip(const char *text)
+{
+    struct ptx_module *module = parse_text(text);
+    char *printed = print(module);
+    struct ptx_module *again = parse_text(printed);
+    assert_true(ptx_module_equal(module, again));
+    char *printed_again = print(again);
+    assert_string_equal(printed, printed_again);
+    ptx_module_destroy(module);
+    ptx_module_destroy(again);
+    free(printed);
+    free(printed_again);
+}
+
+static void corpus_comes_back(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+#define F(name) name,
+        CORPUS(F)
+#undef F
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t bytes;
+        char *text = read_corpus(names[i], &bytes);
+        round_trip(text);
+        free(text);
+    }
+}
+
+static void hard_cases_come_back(void **state)
+{
+    (void)state;
+    round_trip(HEAD); /* nothing at all */
+    round_trip(HEAD ".entry k() { }\n.func f() { END: }\n");
+    /* a name of a scope that hides one of the module, which is used as well; names that a suffix would collide with */
+    round_trip(HEAD ".global .u32 x;\n.global .u32 x$1;\n.entry k() { .reg .u64 a; mov.u64 a, x;\n"
+                    "{ .local .u32 x; mov.u64 a, x; } { .local .u32 x; mov.u64 a, x; } mov.u64 a, x$1; }\n");
+    /* addresses of variables that come later, and of itself */
+    round_trip(HEAD ".extern .global .u64 b;\n.global .u64 a = b;\n.visible .global .u64 b = a;\n"
+                    ".global .u64 c[2] = {0, c};\n");
+    /* static variables of bodies */
+    round_trip(HEAD ".entry j() { .global .u32 s = 3; .reg .u64 a; mov.u64 a, s; }\n.global .u32 t;\n"
+                    ".entry k() { .shared .u32 s; .const .u64 u = s; st.shared.u32 [s], 1; }\n");
+    /* the carry flag is a register without a name, in the middle of the others */
+    round_trip(ENTRY("add.cc.u32 %r1, %r1, %r1; mov.u32 %r2, %r3; addc.u32 %r4, %r1, %r2;"));
+    round_trip(ENTRY("mov.u64 %rd1, -9223372036854775808; ld.global.u8 %r1, [%rd1+-1]; ld.local.u32 %r1, [-4];"));
+}
+
+static void text_of_a_module(void **state)
+{
+    (void)state;
+    struct ptx_module *module =
+        parse_text(HEAD ".const .align 8 .f32 half[2] = {0.5};\n.visible .entry k(.param .u64 p) .maxntid 32\n{\n"
+                        ".reg .b32 %r<9>; .reg .pred %p; .reg .b64 a;\nmov.u32 %r7, %tid.x;\n"
+                        "setp.lt.u32 %p, %r7, 3; @!%p bra L; { .reg .b32 %r<3>; ld.param.u64 a, [p];\n"
+                        "atom.global.add.u32 %r2, [a+4], 1; prmt.b32.b4e %r7, %r7, 0, 1; } L: ret; }\n");
+    char *text = print(module);
+    assert_string_equal(text, ".version 7.0\n.target sm_75\n.address_size 64\n\n"
+                              ".const .align 8 .f32 half[2] = {0f3F000000};\n\n"
+                              ".visible .entry k (.param .u64 p)\n.maxntid 32, 1, 1\n{\n"
+                              "    .reg .pred %p;\n    .reg .b64 a;\n    .reg .b32 %r7, %r2;\n"
+                              "    mov.u32 %r7, %tid.x;\n    setp.lt.u32 %p, %r7, 3;\n    @!%p bra L;\n"
+                              "    ld.param.u64 a, [p];\n    atom.global.add.u32 %r2, [a+4], 1;\n"
+                              "    prmt.b32.b4e %r7, %r7, 0, 1;\nL:\n    ret;\n}\n");
+    free(text);
+    ptx_module_destroy(module);
+}
+
+/* Modules that differ in one place only. */
+static void differences_are_seen(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        ENTRY("add.u32 %r1, %r2, 2;"),
+        ENTRY("add.s32 %r1, %r2, 1;"),
+        ENTRY("sub.u32 %r1, %r2, 1;"),
+        ENTRY("add.u32 %r1, %r1, 1;"),
+        ENTRY("@%p1 add.u32 %r1, %r2, 1;"),
+        ENTRY("add.cc.u32 %r1, %r2, 1;"),
+        ENTRY("L: add.u32 %r1, %r2, 1;"),
+        ENTRY("add.u32 %r1, %r2, 1; ret;"),
+        ENTRY(".local .u32 x; add.u32 %r1, %r2, 1;"),
+        ENTRY("add.u32 %r1, %r2, 1;") ".global .u32 x;",
+        ENTRY("add.u32 %r1, %r2, 1;") ".func f();",
+    };
+    struct ptx_module *one = parse_text(ENTRY("add.u32 %r1, %r2, 1;"));
+    struct ptx_module *same = parse_text(ENTRY("add.u32 %r8, %r9, 1; // other names"));
+    assert_true(ptx_module_equal(one, same));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct ptx_module *other = parse_text(others[i]);
+        assert_false(ptx_module_equal(one, other));
+        ptx_module_destroy(other);
+    }
+    ptx_module_destroy(one);
+    ptx_module_destroy(same);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(corpus_comes_back),
+        cmocka_unit_test(hard_cases_come_back),
+        cmocka_unit_test(text_of_a_module),
+        cmocka_unit_test(differences_are_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
