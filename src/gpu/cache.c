@@ -1,7 +1,7 @@
 /*
  * Tag arrays.
  *
- * A set is searched by 32-bit folds of its line numbers, kept apart from the rest so that one loop without exits compares
+ * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that one loop without exits compares
  * them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of use is a linked list per set
  * with the most recent first and invalid lines last: constant time at any number of ways, and no time stamps that wrap.
  */
@@ -32,7 +32,7 @@ struct cache {
     uint32_t line_shift;
     uint32_t all_sectors;
     bool hashed;
-    uint32_t *folds;
+    uint16_t *folds;
     struct cache_line *lines;
     struct cache_set *order;
 };
@@ -40,9 +40,9 @@ struct cache {
 #define NO_NUMBER UINT64_MAX
 #define NO_WAY UINT16_MAX
 
-static uint32_t fold(uint64_t number)
+static uint16_t fold(uint64_t number)
 {
-    return (uint32_t)number ^ (uint32_t)(number >> 32) * UINT32_C(0x9e3779b1);
+    return (uint16_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 }
 
 static uint32_t set_of(const struct cache *cache, uint64_t number)
@@ -128,10 +128,10 @@ uint32_t cache_find(const struct cache *cache, uint64_t address)
     uint32_t newest = cache->order[set].newest;
     if (lines[newest].number == number)
         return first + newest;
-    const uint32_t *folds = cache->folds + first;
-    uint32_t wanted = fold(number), ways = cache->ways, match = 0;
-    for (uint32_t way = 0; way < ways; way++)
-        match |= folds[way] == wanted ? way + 1 : 0;
+    const uint16_t *folds = cache->folds + first;
+    uint16_t wanted = fold(number), ways = (uint16_t)cache->ways, match = 0;
+    for (uint16_t way = 0; way < ways; way++)
+        match |= folds[way] == wanted ? (uint16_t)(way + 1) : 0;
     if (!match)
         return CACHE_NO_LINE;
     if (match <= ways && lines[match - 1].number == number)

@@ -6,83 +6,63 @@
 
 #include <string.h>
 
-static inline void touch(struct transaction *transaction, uint32_t offset, uint32_t bytes)
-{
-    /* an access is aligned to its size and at most 16 bytes: it never crosses a 64-bit word of the mask */
-    transaction->bytes[offset / 64] |= ((UINT64_C(1) << bytes) - 1) << (offset % 64);
-}
-
 /* A hash from lines to transactions: a slot holds the transaction's number plus one. */
 #define HASH_SLOTS 64u
 
-static uint32_t coalesce_group(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
-                               struct transaction *transactions)
+static inline uint32_t coalesce_group(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes,
+                                      uint32_t line_bytes, bool writes, struct transaction *transactions)
 {
-    uint32_t shift = log2_floor(line_bytes), count = 0;
-    uint64_t last_line = ~UINT64_C(0);
-    uint32_t last = 0;
+    uint32_t shift = log2_floor(line_bytes), count = 0, last = 0;
+    uint64_t last_line = ~UINT64_C(0), bytes = (UINT64_C(1) << access_bytes) - 1;
     uint8_t hash[HASH_SLOTS];
+    memset(hash, 0, sizeof hash);
     for (; lanes; lanes &= lanes - 1) {
         uint32_t lane = lowest_bit(lanes);
-        uint64_t address = addresses[lane];
-        uint64_t line = address >> shift;
+        uint64_t line = addresses[lane] >> shift;
+        uint32_t offset = (uint32_t)addresses[lane] & (line_bytes - 1);
         if (line != last_line) {
-            if (count == 0)
-                memset(hash, 0, sizeof hash); /* only when there is more than nothing to find */
             uint32_t slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
             while (hash[slot] && transactions[hash[slot] - 1].line != line << shift)
                 slot = (slot + 1) % HASH_SLOTS;
             if (!hash[slot]) {
-                transactions[count] = (struct transaction){.line = line << shift};
+                transactions[count].line = line << shift;
+                transactions[count].lanes = transactions[count].touched = 0;
+                if (writes)
+                    memset(transactions[count].bytes, 0, sizeof transactions[count].bytes);
                 hash[slot] = (uint8_t)++count;
             }
             last = hash[slot] - 1u;
             last_line = line;
         }
         transactions[last].lanes |= 1u << lane;
-        touch(&transactions[last], (uint32_t)address & (line_bytes - 1), access_bytes);
+        transactions[last].touched |= 1u << offset / PART_BYTES;
+        /* an access is aligned to its size and at most 16 bytes: it never crosses a part or a word of the mask */
+        if (writes)
+            transactions[last].bytes[offset / 64] |= bytes << (offset % 64);
     }
     return count;
 }
 
 uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
-                  uint32_t access_lanes, struct transaction *transactions)
+                  uint32_t access_lanes, bool writes, struct transaction *transactions)
 {
+    const uint64_t *addresses = issue->address;
     if (access_lanes >= CORUN_WARP_LANES)
-        return coalesce_group(issue->address, lanes, access_bytes, line_bytes, transactions);
-    uint32_t count = coalesce_group(issue->address, lanes & 0xffffu, access_bytes, line_bytes, transactions);
-    return count + coalesce_group(issue->address, lanes & 0xffff0000u, access_bytes, line_bytes, transactions + count);
-}
-
-static uint32_t sectors_where(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes,
-                              bool full)
-{
-    uint32_t mask = 0, count = line_bytes / sector_bytes;
-    for (uint32_t sector = 0; sector < count; sector++) {
-        uint64_t any = 0, all = ~UINT64_C(0);
-        uint32_t first = sector * sector_bytes;
-        if (sector_bytes < 64) {
-            uint64_t field = (UINT64_C(1) << sector_bytes) - 1;
-            any = transaction->bytes[first / 64] >> (first % 64) & field;
-            all = any == field ? all : 0;
-        } else {
-            for (uint32_t word = first / 64; word < (first + sector_bytes) / 64; word++) {
-                any |= transaction->bytes[word];
-                all &= transaction->bytes[word];
-            }
-        }
-        if (full ? all == ~UINT64_C(0) : any != 0)
-            mask |= 1u << sector;
-    }
-    return mask;
-}
-
-uint32_t sectors_touched(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes)
-{
-    return sectors_where(transaction, line_bytes, sector_bytes, false);
+        return writes ? coalesce_group(addresses, lanes, access_bytes, line_bytes, true, transactions)
+                      : coalesce_group(addresses, lanes, access_bytes, line_bytes, false, transactions);
+    uint32_t low = lanes & 0xffffu, high = lanes & 0xffff0000u;
+    uint32_t count = coalesce_group(addresses, low, access_bytes, line_bytes, writes, transactions);
+    return count + coalesce_group(addresses, high, access_bytes, line_bytes, writes, transactions + count);
 }
 
 uint32_t sectors_full(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes)
 {
-    return sectors_where(transaction, line_bytes, sector_bytes, true);
+    uint32_t mask = 0;
+    for (uint32_t sector = 0; sector < line_bytes / sector_bytes; sector++) {
+        bool all = true;
+        for (uint32_t byte = sector * sector_bytes; byte < (sector + 1) * sector_bytes; byte += PART_BYTES)
+            all = all && (uint32_t)(transaction->bytes[byte / 64] >> (byte % 64)) == UINT32_MAX;
+        mask |= all ? 1u << sector : 0;
+    }
+    return mask;
 }

@@ -165,8 +165,8 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     uint32_t line_bytes = c->l2_line_bytes;
     if (!store && !atomic && !bypass)
         line_bytes = sm->caches[client].line_bytes;
-    uint32_t count =
-        coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, entry->transactions + entry->count);
+    uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
+                              entry->transactions + entry->count);
     if (client == CLIENT_CONSTANT && !sm->caches[client].tags) { /* perfect: one line a cycle */
         counters->constant_accesses += count;
         entry->bank_cycles = (uint16_t)count;
@@ -225,8 +225,7 @@ static enum lookup serve_load(struct sm *sm, struct memory_entry *entry, const s
         counters->constant_accesses++;
         counters->constant_misses += result == LOOKUP_MISS;
     } else {
-        uint32_t line_bytes = entry->bypass ? sm->config->l2_line_bytes : sm->caches[entry->client].line_bytes;
-        counters->global_sectors += count_bits(sectors_touched(transaction, line_bytes, sm->config->l2_sector_bytes));
+        counters->global_sectors += count_bits(sectors_touched(transaction, sm->config->l2_sector_bytes));
         if (entry->client == CLIENT_TEXTURE) {
             counters->texture_accesses++;
             counters->texture_misses += result == LOOKUP_MISS;
@@ -262,7 +261,7 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
         .sm = (uint16_t)sm->index,
         .bytes = (uint16_t)bytes,
         .kind = atomic ? PACKET_ATOMIC : PACKET_WRITE,
-        .sectors = (uint8_t)sectors_touched(transaction, c->l2_line_bytes, c->l2_sector_bytes),
+        .sectors = (uint8_t)sectors_touched(transaction, c->l2_sector_bytes),
         .full_sectors = (uint8_t)sectors_full(transaction, c->l2_line_bytes, c->l2_sector_bytes),
         .application = entry->application,
         .client = atomic ? CLIENT_ATOMIC : CLIENT_STORE,

@@ -133,13 +133,13 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
     if (bypass || !cache->tags) {
         if (!can_request(sm, client))
             return LOOKUP_FULL;
-        uint32_t sectors = sectors_touched(transaction, sm->config->l2_line_bytes, sm->config->l2_sector_bytes);
+        uint32_t sectors = sectors_touched(transaction, sm->config->l2_sector_bytes);
         uint32_t index = take_mshr(sm, client, CACHE_NO_LINE, sectors);
         request(sm, NULL, index, transaction->line, kernel, application);
         wait_for(sm, index, record, generation);
         return LOOKUP_MISS;
     }
-    uint32_t missing = sectors_touched(transaction, cache->line_bytes, cache->sector_bytes);
+    uint32_t missing = sectors_touched(transaction, cache->sector_bytes);
     uint32_t line = cache_find(cache->tags, transaction->line);
     uint32_t on_the_way = 0;
     if (line != CACHE_NO_LINE) {
@@ -255,7 +255,7 @@ enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
         return LOOKUP_HIT;
     const struct sm_tb *tb = &sm->tbs[warp->tb];
     uint64_t address = tb->launch->grid->code_address + line * cache->line_bytes;
-    struct transaction transaction = {.line = address & ~(uint64_t)(cache->line_bytes - 1), .bytes = {1}};
+    struct transaction transaction = {.line = address & ~(uint64_t)(cache->line_bytes - 1), .touched = 1};
     enum lookup result = cache_read(sm, CLIENT_INSTRUCTION, &transaction, false, slot, warp->generation,
                                     warp->kernel->slot, warp->application);
     if (result != LOOKUP_FULL) {

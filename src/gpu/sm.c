@@ -124,6 +124,7 @@ void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
         sm->wants[warp->pipe] &= ~bit;
     sm->states[warp->state] &= ~bit;
     sm->states[state] |= bit;
+    sm->states_changed = true;
     warp->state = (uint8_t)state;
     warp->pipe = PIPE_COUNT;
     if (state == WARP_READY) {
@@ -173,6 +174,8 @@ void warp_evaluate(struct sm *sm, uint32_t slot)
     if (until != NEVER)
         wheel_set(&sm->wheel, sm->now, until, slot);
 }
+
+static void account_residency(struct sm *sm);
 
 static void application_present(struct sm *sm, uint32_t application, bool present)
 {
@@ -233,6 +236,10 @@ static void tb_begin(struct sm *sm, const struct arrival *arrival)
         tb_slot++;
     struct sm_tb *tb = &sm->tbs[tb_slot];
     struct corun_warp *warps[MAX_WARPS];
+    account_residency(sm);
+    stall_flush(sm);
+    sm->cause_count = 0; /* they name the counters of the kernel before */
+    sm->states_changed = true;
     *tb = (struct sm_tb){.launch = launch, .index = arrival->tb_index};
     tb_needs_compute(sm->config, grid, &tb->needs);
     tb->source = grid->operations->tb_begin(grid, arrival->tb_index, sm->index, warps);
@@ -293,6 +300,8 @@ void warp_end(struct sm *sm, uint32_t slot)
     struct sm_warp *warp = &sm->warps[slot];
     struct sm_tb *tb = &sm->tbs[warp->tb];
     uint64_t bit = UINT64_C(1) << slot;
+    account_residency(sm);
+    sm->states_changed = true;
     if (tb->warps & bit) { /* not when a drained warp comes by again */
         tb->warps &= ~bit;
         sm->application_warps[warp->application] &= ~bit;
@@ -315,6 +324,10 @@ void warp_end(struct sm *sm, uint32_t slot)
 
 void sm_remove_application(struct sm *sm, uint32_t application)
 {
+    account_residency(sm);
+    stall_flush(sm);
+    sm->cause_count = 0;
+    sm->states_changed = true;
     sm->removed |= UINT64_C(1) << application;
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         struct sm_tb *tb = &sm->tbs[i];
@@ -439,8 +452,13 @@ static void sample_idle_warps(struct sm *sm)
     sm->next_sample += sm->sample_cycles;
 }
 
-static void account_cycles(struct sm *sm, uint64_t cycles)
+/* Adds up residency since the last time; called before it changes. */
+static void account_residency(struct sm *sm)
 {
+    uint64_t cycles = sm->now - sm->resident_since;
+    sm->resident_since = sm->now;
+    if (!cycles)
+        return;
     if (!sm->resident_warps) {
         sm->idle_scheduler_cycles += cycles * sm->scheduler_count;
         return;
@@ -474,10 +492,11 @@ void sm_run(struct sm *sm, uint64_t until)
 
         uint32_t issued[MAX_SCHEDULERS], room = sm->config->fetch_width;
         bool any = false;
-        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
-            issued[s] = scheduler_step(sm, s, &room);
-            any |= issued[s] != NOTHING;
-        }
+        if (sm->states[WARP_READY] || sm->config->warp_issue_cycles > 1)
+            for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+                issued[s] = scheduler_step(sm, s, &room);
+                any |= issued[s] != NOTHING;
+            }
         uint64_t next = now + 1;
         sm->wake = next;
         if (!any) {
@@ -490,11 +509,11 @@ void sm_run(struct sm *sm, uint64_t until)
             next = next > now ? next : now + 1;
             next = next < until ? next : until;
         }
-        for (uint32_t s = 0; s < sm->scheduler_count; s++)
-            stall_count(sm, s, issued[s], next - now);
-        account_cycles(sm, next - now);
+        stall_account(sm, issued, any, next - now);
         while (sm->next_sample < next)
             sample_idle_warps(sm);
         sm->now = next;
     }
+    stall_flush(sm);
+    account_residency(sm);
 }

@@ -31,7 +31,7 @@
 #define MAX_PIPES_PER_KIND 16u
 #define MAX_COLLECTORS 64u
 #define MAX_BANKS 64u
-#define MAX_QUEUE 256u
+#define PART_BYTES 32u /* of a line: what the coalescer keeps of a load; sectors are multiples of it */
 #define NOTHING UINT32_MAX
 #define NEVER UINT64_MAX
 
@@ -133,9 +133,10 @@ struct load_record {
 };
 
 struct transaction {
-    uint64_t line;     /* address, aligned to the line of the L2 */
-    uint64_t bytes[4]; /* mask of the bytes that lanes touch, one bit each (lines of up to 256 bytes) */
+    uint64_t line; /* address, aligned to the line that was coalesced to */
     uint32_t lanes;
+    uint32_t touched;  /* mask of its 32-byte parts */
+    uint64_t bytes[4]; /* stores and atomics: mask of the bytes that lanes touch (lines of up to 256 bytes) */
 };
 
 /* The caches of an SM that share one miss machinery. */
@@ -219,6 +220,11 @@ struct sm {
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
     uint32_t scheduler_count;
+    bool states_changed; /* since the causes below were looked up */
+    uint32_t cause_count;
+    uint64_t cause_cycles; /* collected for each of the causes */
+    uint64_t *causes[MAX_SCHEDULERS * CORUN_MAX_APPLICATIONS];
+    uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];
     uint32_t pipe_units[PIPE_COUNT];
     struct scheduler schedulers[MAX_SCHEDULERS];
@@ -320,12 +326,24 @@ void load_store_reply(struct sm *sm, const struct packet *packet);
 void record_settle(struct sm *sm, uint32_t record);
 bool packet_send(struct sm *sm, const struct packet *packet); /* false: too many under way */
 
-/* coalescer.c: lanes → transactions of one L2 line each; returns their number */
+/*
+ * coalescer.c: lanes → transactions of one line each; returns their number. `writes`: the bytes are noted one by one, else
+ * only the parts of the line.
+ */
 uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
-                  uint32_t access_lanes, struct transaction *transactions);
-/* Mask of the sectors in which any byte is touched / every byte is touched. */
-uint32_t sectors_touched(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes);
+                  uint32_t access_lanes, bool writes, struct transaction *transactions);
+/* Mask of the sectors in which every byte is written. */
 uint32_t sectors_full(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes);
+/* Mask of the sectors in which any byte is touched. */
+static inline uint32_t sectors_touched(const struct transaction *transaction, uint32_t sector_bytes)
+{
+    if (sector_bytes == PART_BYTES)
+        return transaction->touched;
+    uint32_t mask = 0;
+    for (uint32_t rest = transaction->touched; rest; rest &= rest - 1)
+        mask |= 1u << lowest_bit(rest) * PART_BYTES / sector_bytes;
+    return mask;
+}
 
 /* shared_memory.c: cycles that the banks are taken by the lanes' accesses, >= 1 */
 uint32_t shared_memory_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
@@ -346,7 +364,8 @@ void caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
 /* true if the instruction at `address` can be used now; else the warp is woken when it can. FULL: tried again each cycle. */
 enum lookup instruction_fetch(struct sm *sm, uint32_t warp);
 
-/* stall.c */
-void stall_count(struct sm *sm, uint32_t scheduler, uint32_t issued_application, uint64_t cycles);
+/* stall.c: `issued` has the application that each scheduler issued, NOTHING if none; `any`: one of them did */
+void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cycles);
+void stall_flush(struct sm *sm); /* brings the counters up to date */
 
 #endif

@@ -3,6 +3,8 @@
  * counted once: as an issue or under the cause that kept its warps. Where warps wait for different reasons, the one
  * nearest to issuing decides: a warp that could have issued but for its pipeline, then data hazards (computed or loaded,
  * whichever keeps more warps), then fences, branches, barriers, and last the instruction fetch.
+ *
+ * While no state changes, neither do the causes: they are looked up once and the cycles collected until one does.
  */
 #include "gpu/sm.h"
 
@@ -27,20 +29,45 @@ static uint64_t *cause_of(struct sm *sm, struct corun_counters *counters, uint64
     return &counters->stall_fetch;
 }
 
-void stall_count(struct sm *sm, uint32_t scheduler, uint32_t issued_application, uint64_t cycles)
+/* Where the cycles of one scheduler and application go. */
+static uint64_t *counter_for(struct sm *sm, uint32_t scheduler, uint32_t application, uint32_t issued)
 {
-    uint64_t mine = sm->schedulers[scheduler].warps;
-    for (uint32_t i = 0; i < sm->present_count; i++) {
-        uint32_t application = sm->present[i];
-        struct corun_counters *counters = sm->application_counters[application];
-        uint64_t warps = sm->application_warps[application] & mine;
-        if (application == issued_application)
-            counters->issue_cycles += cycles;
-        else if (!warps)
-            counters->stall_fetch += cycles;
-        else if (issued_application != NOTHING && warps & sm->states[WARP_READY])
-            counters->stall_other += cycles;
-        else
-            *cause_of(sm, counters, warps) += cycles;
+    struct corun_counters *counters = sm->application_counters[application];
+    uint64_t warps = sm->application_warps[application] & sm->schedulers[scheduler].warps;
+    if (application == issued)
+        return &counters->issue_cycles;
+    if (!warps)
+        return &counters->stall_fetch;
+    if (issued != NOTHING && warps & sm->states[WARP_READY])
+        return &counters->stall_other;
+    return cause_of(sm, counters, warps);
+}
+
+void stall_flush(struct sm *sm)
+{
+    for (uint32_t i = 0; i < sm->cause_count; i++)
+        *sm->causes[i] += sm->cause_cycles;
+    sm->cause_cycles = 0;
+}
+
+void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cycles)
+{
+    if (any) { /* whatever issues changes states: what was collected ends here */
+        stall_flush(sm);
+        sm->cause_count = 0;
+        sm->states_changed = true;
+        for (uint32_t s = 0; s < sm->scheduler_count; s++)
+            for (uint32_t i = 0; i < sm->present_count; i++)
+                *counter_for(sm, s, sm->present[i], issued[s]) += cycles;
+        return;
     }
+    if (sm->states_changed) {
+        stall_flush(sm);
+        sm->cause_count = 0;
+        for (uint32_t s = 0; s < sm->scheduler_count; s++)
+            for (uint32_t i = 0; i < sm->present_count; i++)
+                sm->causes[sm->cause_count++] = counter_for(sm, s, sm->present[i], NOTHING);
+        sm->states_changed = false;
+    }
+    sm->cause_cycles += cycles;
 }
