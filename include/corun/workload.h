@@ -29,9 +29,9 @@ extern "C" {
 enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_diagnostics *list);
 
 /* What limits a workload, as its description says. K(name, word, meaning) */
-#define CORUN_CHARACTERS(K)                                                                                            \
-    K(COMPUTE, "compute", "limited by its arithmetic")                                                                 \
-    K(MEMORY, "memory", "limited by the memory system")                                                                \
+#define CORUN_CHARACTERS(K) \
+    K(COMPUTE, "compute", "limited by its arithmetic") \
+    K(MEMORY, "memory", "limited by the memory system") \
     K(PROBLEM_SIZE, "problem-size", "too few thread blocks to fill the GPU")
 
 enum corun_character {
@@ -130,16 +130,16 @@ enum corun_status corun_instance_verify(struct corun_instance *instance, struct 
                                         struct corun_verification *verification);
 
 /* Element types of buffers and arguments. T(name, word, C type, is a float) */
-#define CORUN_ELEMENTS(T)                                                                                              \
-    T(U8, "u8", uint8_t, 0)                                                                                            \
-    T(S8, "s8", int8_t, 0)                                                                                             \
-    T(U16, "u16", uint16_t, 0)                                                                                         \
-    T(S16, "s16", int16_t, 0)                                                                                          \
-    T(U32, "u32", uint32_t, 0)                                                                                         \
-    T(S32, "s32", int32_t, 0)                                                                                          \
-    T(U64, "u64", uint64_t, 0)                                                                                         \
-    T(S64, "s64", int64_t, 0)                                                                                          \
-    T(F32, "f32", float, 1)                                                                                            \
+#define CORUN_ELEMENTS(T) \
+    T(U8, "u8", uint8_t, 0) \
+    T(S8, "s8", int8_t, 0) \
+    T(U16, "u16", uint16_t, 0) \
+    T(S16, "s16", int16_t, 0) \
+    T(U32, "u32", uint32_t, 0) \
+    T(S32, "s32", int32_t, 0) \
+    T(U64, "u64", uint64_t, 0) \
+    T(S64, "s64", int64_t, 0) \
+    T(F32, "f32", float, 1) \
     T(F64, "f64", double, 1)
 
 enum corun_element {

@@ -32,6 +32,8 @@ static bool compute(const struct corun_problem *problem)
 {
     struct grid grid = grid_of(problem);
     int64_t steps = corun_problem_value(problem, "steps");
+    if (grid.nx < 3 || grid.ny < 3 || grid.nz < 3)
+        return false;
     float *now = corun_problem_data(problem, "now", CORUN_ELEMENT_F32, grid.points);
     float *next = malloc(grid.points * sizeof *next);
     if (!now || !next) {

@@ -4,6 +4,7 @@
 #include "workload/element.h"
 #include "workload/yaml_tree.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ static enum corun_status read_real(struct reader *reader, const struct yaml_node
 /* Names of workloads and sizes: they become parts of commands and file names. */
 static bool is_label(const char *text)
 {
-    size_t length = strlen(text);
+    size_t length = text ? strlen(text) : 0;
     if (!length || length > 60 || !isalnum((unsigned char)text[0]))
         return false;
     for (; *text; text++) {
@@ -241,6 +242,7 @@ static enum corun_status read_tolerance(struct reader *reader, const struct yaml
 /* The index of a buffer, or the count if there is none of that name. */
 static uint32_t find_buffer(const struct description *description, const char *name)
 {
+    assert(name); /* expect_map has seen to it, here and below */
     uint32_t i = 0;
     while (i < description->buffers.count && strcmp(description->buffers.data[i].name, name) != 0)
         i++;
@@ -418,7 +420,8 @@ static enum corun_status read_swap(struct reader *reader, const struct yaml_node
         }
         return status;
     }
-    if (node->count != 2 || node->first->kind != YAML_TEXT || node->first->next->kind != YAML_TEXT)
+    if (node->count != 2 || !node->first || !node->first->next || node->first->kind != YAML_TEXT ||
+        node->first->next->kind != YAML_TEXT)
         return WRONG(reader, node, "expected two names of buffers");
     const struct yaml_node *sides[2] = {node->first, node->first->next};
     uint32_t index[2] = {0, 0};
@@ -531,6 +534,7 @@ static enum corun_status read_heading(struct reader *reader, const struct yaml_n
         status = read_value(reader, root, "reference", &description->reference);
     if (status)
         return status;
+    assert(name.text && description->ptx.text);
     description->name = name.text;
     description->summary = summary.text;
     if (!is_label(name.text))

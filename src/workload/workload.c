@@ -5,6 +5,7 @@
 #include "workload/references.h"
 #include "workload/text_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static enum corun_status resolve(const char *specification, const char *data_dir
         status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no data directory to find workload '%s' in", name);
     else if (asprintf(path, "%s/kernels/%s/%s.yaml", data_directory, name, name) < 0)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    if (!status && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (!status && *path && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
         status = report_unknown(name, data_directory, list);
     free(name);
     return status;
@@ -101,6 +102,7 @@ static enum corun_status find_references(struct corun_workload *workload, struct
         if (buffer->kind != INITIAL_GENERATOR)
             continue;
         const struct corun_generator *generator = workload->reference ? workload->reference->generators : NULL;
+        assert(buffer->generator.text);
         while (generator && generator->name && strcmp(generator->name, buffer->generator.text) != 0)
             generator++;
         if (!generator || !generator->name)
@@ -114,6 +116,7 @@ static enum corun_status find_references(struct corun_workload *workload, struct
 static enum corun_status load_module(struct corun_workload *workload, struct corun_diagnostics *list)
 {
     const struct description *description = workload->description;
+    assert(description && description->ptx.text);
     const char *slash = strrchr(description->path, '/');
     int folder = slash && description->ptx.text[0] != '/' ? (int)(slash - description->path) + 1 : 0;
     if (asprintf(&workload->ptx_path, "%.*s%s", folder, description->path, description->ptx.text) < 0) {

@@ -1,5 +1,6 @@
 #include "workload/yaml_tree.h"
 
+#include <assert.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -105,6 +106,7 @@ static enum corun_status build_children(struct builder *builder, unsigned depth,
         yaml_event_delete(&event);
         if (status)
             return status;
+        assert(child);
         child->key = key;
         child->key_place = key_place;
         *link = child;

@@ -58,7 +58,7 @@ static void errors_are_small(void **state)
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 20);
     assert_true(length > 0);
     path[length] = 0;
-    strcpy(strrchr(path, '/'), "/math.yaml");
+    memcpy(strrchr(path, '/'), "/math.yaml", sizeof "/math.yaml");
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_workload *workload = NULL;
     struct corun_instance *instance = NULL;
