@@ -94,7 +94,7 @@ static bool equal_call(const struct ptx_call *left, const struct ptx_call *right
         left->target_count != right->target_count || left->result_count != right->result_count ||
         left->argument_count != right->argument_count || !left->targets != !right->targets)
         return false;
-    for (uint32_t i = 0; i < left->target_count; i++)
+    for (uint32_t i = 0; left->targets && right->targets && i < left->target_count; i++)
         if (!equal_function_index(left->targets[i], right->targets[i]))
             return false;
     return (left->function || equal_signature(left->signature, right->signature)) &&
