@@ -1,54 +1,54 @@
 /*
- * Shared memory banks. Lanes that read the same word are served together; different words of one bank one after the
- * other. Accesses wider than a bank word are split into groups of lanes that together fill one row of banks, as the
- * hardware does. An atomic is served lane by lane within a bank, since each needs the result of the one before.
+ * Shared memory banks. Lanes that touch the same word are served together (full broadcast); different words of one bank
+ * one after the other: an access takes as many cycles as the fullest bank has different words. That holds for wide
+ * accesses too: 32 lanes x 16 bytes in a row are 4 words per bank, 32 lanes at one address are one. An atomic is served
+ * lane by lane within a bank, since each needs the result of the one before.
  */
 #include "gpu/sm.h"
 
-#include <string.h>
+#define MOST_BANKS 64u
+#define MOST_WORDS (CORUN_WARP_LANES * 4u) /* of one bank: every lane, every word of a 16-byte access */
 
-static uint32_t group_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
-                             uint32_t words_per_lane, bool atomic)
+/* Full warps at one address or in a row, which are most: true and *cycles. */
+static bool regular_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t access_bytes,
+                           uint32_t *cycles)
 {
-    enum { MOST_BANKS = 64 };
-    uint8_t degree[MOST_BANKS] = {0};
-    uint32_t words[MOST_BANKS][8]; /* distinct words seen per bank; beyond 8 repetitions are not recognised any more */
-    uint32_t most = 1;
-    for (; lanes; lanes &= lanes - 1) {
-        uint64_t first = addresses[lowest_bit(lanes)] / config->shared_bank_bytes;
-        for (uint32_t i = 0; i < words_per_lane; i++) {
-            uint32_t word = (uint32_t)(first + i);
-            /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the configuration was checked */
-            uint32_t bank = word % config->shared_banks, known = 0;
-            uint32_t seen = degree[bank] < 8 ? degree[bank] : 8;
-            if (!atomic)
-                while (known < seen && words[bank][known] != word)
-                    known++;
-            if (!atomic && known < seen)
-                continue;
-            if (degree[bank] < 8)
-                words[bank][degree[bank]] = word;
-            if (++degree[bank] > most)
-                most = degree[bank];
-        }
+    uint64_t apart = 0, out_of_row = 0;
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+        apart |= addresses[lane] ^ addresses[0];
+        out_of_row |= addresses[lane] ^ (addresses[0] + (uint64_t)lane * access_bytes);
     }
-    return most;
+    uint32_t row_bytes = config->shared_banks * config->shared_bank_bytes;
+    if (!apart)
+        *cycles = (uint32_t)divide_up(access_bytes, row_bytes);
+    else if (!out_of_row && access_bytes >= config->shared_bank_bytes)
+        *cycles = (uint32_t)divide_up(CORUN_WARP_LANES * access_bytes, row_bytes);
+    else
+        return false;
+    return true;
 }
 
 uint32_t shared_memory_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
                               uint32_t access_bytes, bool atomic)
 {
-    uint32_t words = access_bytes > config->shared_bank_bytes ? access_bytes / config->shared_bank_bytes : 1;
-    uint32_t group = config->shared_banks / words; /* lanes that fill one row of banks */
-    if (group > CORUN_WARP_LANES)
-        group = CORUN_WARP_LANES;
-    if (group == 0)
-        group = 1;
-    uint32_t cycles = 0;
-    for (uint32_t first = 0; first < CORUN_WARP_LANES; first += group) {
-        uint32_t mask = group == 32 ? CORUN_FULL_MASK : ((1u << group) - 1u) << first;
-        if (lanes & mask)
-            cycles += group_cycles(config, addresses, lanes & mask, words, atomic);
+    uint32_t most = 1;
+    if (lanes == CORUN_FULL_MASK && !atomic && regular_cycles(config, addresses, access_bytes, &most))
+        return most;
+    uint32_t words_per_lane = (uint32_t)divide_up(access_bytes, config->shared_bank_bytes);
+    uint8_t count[MOST_BANKS] = {0};
+    uint32_t words[MOST_BANKS][MOST_WORDS]; /* the different ones of each bank */
+    for (; lanes; lanes &= lanes - 1) {
+        uint64_t first = addresses[lowest_bit(lanes)] / config->shared_bank_bytes;
+        for (uint32_t i = 0; i < words_per_lane; i++) {
+            uint32_t word = (uint32_t)(first + i), bank = word % config->shared_banks, known = 0;
+            while (!atomic && known < count[bank] && words[bank][known] != word)
+                known++;
+            if (!atomic && known < count[bank])
+                continue;
+            words[bank][count[bank]] = word;
+            if (++count[bank] > most)
+                most = count[bank];
+        }
     }
-    return cycles ? cycles : 1;
+    return most;
 }
