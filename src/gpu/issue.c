@@ -11,47 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The pipelines of a kind that a scheduler may use: one of its own where there are enough, else a shared one. */
-static uint32_t first_unit(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+static inline uint32_t bank_of(uint32_t position, uint32_t banks)
 {
-    return scheduler % sm->pipe_units[pipe];
-}
-
-bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
-{
-    if (pipe == PIPE_MEMORY)
-        return load_store_has_room(sm);
-    uint64_t start = sm->now + sm->config->collect_cycles;
-    for (uint32_t unit = first_unit(sm, scheduler, pipe); unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
-        if (sm->pipe_free[pipe][unit] <= start)
-            return true;
-    return false;
-}
-
-static uint32_t collectors_of(const struct sm *sm)
-{
-    uint32_t count = sm->config->collectors / sm->scheduler_count;
-    return count ? count : 1;
-}
-
-bool collector_available(const struct sm *sm, uint32_t index)
-{
-    const struct scheduler *scheduler = &sm->schedulers[index];
-    for (uint32_t i = 0, count = collectors_of(sm); i < count; i++)
-        if (scheduler->collector_free[i] <= sm->now)
-            return true;
-    return false;
+    return (banks & (banks - 1)) == 0 ? position & (banks - 1) : position % banks;
 }
 
 /* Reserves the register banks for the reads; returns the cycle from which execution can start. */
 static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot, const struct machine_op *op)
 {
-    uint32_t banks = sm->config->register_banks / sm->scheduler_count;
-    if (banks == 0)
-        banks = 1;
+    uint32_t banks = sm->banks, offset = sm->warps[slot].bank_offset;
     uint64_t first = sm->now + 1, last = first;
     for (uint32_t i = 0; i < op->read_count; i++) {
-        uint64_t *bank = &scheduler->bank_free[(op->reads[i] + slot / sm->scheduler_count) % banks];
+        uint64_t *bank = &scheduler->bank_free[bank_of(op->reads[i] + offset, banks)];
         uint64_t at = *bank > first ? *bank : first;
         *bank = at + 1;
         if (at > last)
@@ -65,7 +36,7 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
 {
     struct scheduler *scheduler = &sm->schedulers[index];
     if (op->pipe != PIPE_MEMORY) {
-        uint32_t best = first_unit(sm, index, op->pipe);
+        uint32_t best = sm->first_unit[op->pipe][index];
         for (uint32_t unit = best; unit < sm->pipe_units[op->pipe]; unit += sm->scheduler_count)
             if (sm->pipe_free[op->pipe][unit] < sm->pipe_free[op->pipe][best])
                 best = unit;
@@ -74,7 +45,7 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
             start = *free_at;
         *free_at = start + op->interval;
     }
-    for (uint32_t i = 0, count = collectors_of(sm); i < count; i++)
+    for (uint32_t i = 0; i < sm->collectors; i++)
         if (scheduler->collector_free[i] <= sm->now) {
             /* free again when the last operand has been read */
             scheduler->collector_free[i] = start - sm->config->collect_cycles + 1;

@@ -26,6 +26,11 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     sm->pipe_units[PIPE_SFU] = units_of(config->sfu_units);
     sm->pipe_units[PIPE_TENSOR] = units_of(config->tensor_units);
     sm->pipe_units[PIPE_MEMORY] = 1;
+    sm->collectors = units_of(config->collectors / sm->scheduler_count);
+    sm->banks = units_of(config->register_banks / sm->scheduler_count);
+    for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
+        for (uint32_t scheduler = 0; scheduler < sm->scheduler_count; scheduler++)
+            sm->first_unit[pipe][scheduler] = (uint8_t)(scheduler % sm->pipe_units[pipe]);
     for (uint32_t slot = 0; slot < config->threads_per_sm / CORUN_WARP_LANES; slot++)
         sm->schedulers[slot % sm->scheduler_count].warps |= UINT64_C(1) << slot;
     for (uint32_t i = 0; i < MAX_SCHEDULERS; i++)
@@ -33,6 +38,7 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     for (uint32_t i = 0; i < MAX_WARPS; i++) {
         sm->warps[i].pipe = PIPE_COUNT;
         sm->warps[i].scheduler = (uint8_t)(i % sm->scheduler_count);
+        sm->warps[i].bank_offset = (uint8_t)(i / sm->scheduler_count);
     }
     if (!miss_create(sm) || !load_store_create(sm)) {
         sm_destroy(sm);

@@ -78,6 +78,7 @@ struct sm_warp {
     uint8_t state;
     uint8_t pipe; /* in which `wants` mask it stands, PIPE_COUNT: none */
     uint8_t scheduler;
+    uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
 };
 
 struct barrier {
@@ -227,6 +228,8 @@ struct sm {
     uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];
     uint32_t pipe_units[PIPE_COUNT];
+    uint8_t first_unit[PIPE_COUNT][MAX_SCHEDULERS]; /* the pipelines of a kind that a scheduler may use start here */
+    uint32_t collectors, banks;                     /* of one scheduler */
     struct scheduler schedulers[MAX_SCHEDULERS];
     struct sm_warp warps[MAX_WARPS];
     struct wake_wheel wheel;
@@ -301,8 +304,6 @@ void warp_end(struct sm *sm, uint32_t warp);
 
 /* issue.c */
 void sm_issue(struct sm *sm, uint32_t scheduler, uint32_t warp);
-bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe);
-bool collector_available(const struct sm *sm, uint32_t scheduler);
 void barrier_warp_ended(struct sm *sm, uint32_t tb);
 
 /* warp_scheduler.c: NOTHING if no candidate; `candidates` is not 0 */
@@ -317,6 +318,26 @@ static inline bool load_store_has_room(const struct sm *sm)
 {
     return sm->load_store.count < sm->config->memory_queue;
 }
+/* A pipeline of the kind can start an instruction that is issued now. */
+static inline bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+{
+    if (pipe == PIPE_MEMORY)
+        return load_store_has_room(sm);
+    uint64_t start = sm->now + sm->config->collect_cycles;
+    for (uint32_t unit = sm->first_unit[pipe][scheduler]; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
+        if (sm->pipe_free[pipe][unit] <= start)
+            return true;
+    return false;
+}
+
+static inline bool collector_available(const struct sm *sm, uint32_t scheduler)
+{
+    for (uint32_t i = 0; i < sm->collectors; i++)
+        if (sm->schedulers[scheduler].collector_free[i] <= sm->now)
+            return true;
+    return false;
+}
+
 /* Takes over a memory instruction that was just issued (sm->issue); operands are collected at `start`. */
 void load_store_accept(struct sm *sm, uint32_t warp, const struct machine_op *op, uint64_t start);
 void load_store_tick(struct sm *sm);
