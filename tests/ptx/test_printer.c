@@ -108,6 +108,28 @@ static void differences_are_seen(void **state)
     }
     ptx_module_destroy(one);
     ptx_module_destroy(same);
+    static const char *const pairs[][2] = {
+        {ENTRY("selp.b32 %r1, %r2, 0, %p1;"), ENTRY("selp.b32 %r1, %r2, 0, !%p1;")},
+        {ENTRY("setp.eq.u32 %p1|%p2, %r2, 0;"), ENTRY("setp.eq.u32 %p1|_, %r2, 0;")},
+        {ENTRY("ld.global.u32 %r1, [%rd1];"), ENTRY("ld.global.u32 %r1, [%rd1+4];")},
+        {ENTRY("mov.b64 {%r1, %r2}, %rd1;"), ENTRY("mov.b64 {%r1, _}, %rd1;")},
+        {ENTRY("A: @%p1 bra A; B: ret;"), ENTRY("A: @%p1 bra B; B: ret;")},
+        {HEAD ".global .u32 x, y; .global .u64 z = x;", HEAD ".global .u32 x, y; .global .u64 z = y;"},
+        {HEAD ".global .u32 x; .global .u64 z = x;", HEAD ".global .u32 x; .global .u64 z = generic(x);"},
+        {HEAD ".global .u32 x = 1;", HEAD ".global .u32 x = 2;"},
+        {HEAD ".func f(); .func g(); .entry k() { call f; }", HEAD ".func f(); .func g(); .entry k() { call g; }"},
+        {HEAD ".func f(.param .u32 a); .entry k() { call f, (1); }",
+         HEAD ".func f(.param .u32 a); .entry k() { call f, (2); }"},
+        {HEAD ".entry k() .maxntid 32 { }", HEAD ".entry k() .reqntid 32 { }"},
+        {HEAD ".entry k(.param .u64 a) { }", HEAD ".entry k(.param .u64 .ptr a) { }"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct ptx_module *left = parse_text(pairs[i][0]), *right = parse_text(pairs[i][1]);
+        assert_false(ptx_module_equal(left, right));
+        assert_true(ptx_module_equal(left, left));
+        ptx_module_destroy(left);
+        ptx_module_destroy(right);
+    }
 }
 
 int main(void)
