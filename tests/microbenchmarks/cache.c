@@ -1,0 +1,126 @@
+/* Misses of the instruction cache (code that is larger than it) and of the constant cache, both answered by the L2. */
+#include "harness.h"
+
+#include <string.h>
+
+#define ALONE "sms=1,dram_tREFI=0,"
+#define SMALL_CODE_CACHE ALONE "constant_perfect=1,icache_perfect=0,icache_bytes=8K,icache_ways=4"
+#define SMALL_CONSTANT_CACHE ALONE "icache_perfect=1,constant_perfect=0,constant_bytes=2K,constant_ways=2"
+
+/* ---- code ---- */
+
+static void run_code(const struct bench *bench, uint32_t instructions, uint32_t turns, struct run *run)
+{
+    enum { REGISTERS = 12 };
+    struct text kernel;
+    text_begin(&kernel, NULL);
+    for (uint32_t i = 0; i < REGISTERS; i++)
+        text_add(&kernel, "mov.u32 %%r%u, 0;\n", 1 + i);
+    text_loop_begin(&kernel, turns);
+    text_repeat(&kernel, instructions, "add.u32 %r#, %r#, 1;", 1, REGISTERS);
+    text_loop_end(&kernel);
+    text_use(&kernel, 1, REGISTERS);
+    text_end(&kernel);
+    *run = (struct run){.text = kernel.data, .tbs = 1, .threads = 32};
+    run_kernel(bench, run);
+    text_free(&kernel);
+}
+
+/* Cycles per instruction of a loop of so many bytes. */
+static struct reading loop(const struct bench *bench, uint32_t code_bytes)
+{
+    enum { TURNS = 3 };
+    static const struct run nothing;
+    struct run shorter = nothing, longer = nothing;
+    uint32_t instructions = code_bytes / bench->design->instruction_bytes;
+    run_code(bench, instructions, TURNS, &shorter);
+    run_code(bench, instructions, 2 * TURNS, &longer);
+    uint64_t issued = longer.counters.warp_instructions - shorter.counters.warp_instructions;
+    return (struct reading){(double)(longer.cycles - shorter.cycles) / (double)issued, NAN};
+}
+
+static uint32_t issue_gap(const struct corun_gpu_config *c)
+{
+    uint32_t gap = c->int_add_interval > c->warp_issue_cycles ? c->int_add_interval : c->warp_issue_cycles;
+    uint32_t turn = (c->collect_cycles + c->int_add_latency + 11) / 12; /* its register comes again after twelve */
+    return gap > turn ? gap : turn;
+}
+
+static struct reading measure_code_fits(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return loop(bench, bench->design->icache_bytes / 2);
+}
+
+static double implied_code_fits(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return issue_gap(bench->design);
+}
+
+static struct reading measure_code_misses(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return loop(bench, bench->design->icache_bytes * 2);
+}
+
+/* A line is asked for when the last instruction of the one before has been issued; its first one issues when it comes. */
+static double implied_code_misses(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t instructions = c->icache_line_bytes / c->instruction_bytes;
+    return (round_trip(c, c->icache_line_bytes) + (instructions - 1) * issue_gap(c)) / instructions;
+}
+
+/* ---- constants ---- */
+
+static void link_lines(void *user, const struct bench *bench, uint64_t address, uint8_t *host)
+{
+    (void)user;
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t bytes = 4 * c->constant_bytes;
+    for (uint32_t at = 0; at < bytes; at += c->constant_line_bytes) {
+        uint64_t next = address + (at + c->constant_line_bytes) % bytes;
+        memcpy(host + at, &next, sizeof next);
+    }
+}
+
+static struct reading measure_constants(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    uint32_t lines = 4 * bench->design->constant_bytes / bench->design->constant_line_bytes;
+    struct run run[2];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct text kernel;
+        char variables[64];
+        snprintf(variables, sizeof variables, ".const .align 256 .b8 table[%u];", 4 * bench->design->constant_bytes);
+        text_begin(&kernel, variables);
+        text_add(&kernel, "mov.u64 %%rd1, table;\nmov.u64 %%rd30, %%clock64;\n");
+        text_repeat(&kernel, (pass + 1) * lines, "ld.const.u64 %rd1, [%rd1];", 1, 1);
+        text_add(&kernel, "and.b64 %%rd2, %%rd1, 0;\nmov.u64 %%rd31, %%clock64;\nsub.u64 %%rd31, %%rd31, %%rd30;\n"
+                          "add.u64 %%rd31, %%rd31, %%rd2;\nst.global.u64 [stamps], %%rd31;\n");
+        text_end(&kernel);
+        run[pass] = (struct run){.text = kernel.data, .tbs = 1, .threads = 1, .fill_table = link_lines};
+        run_kernel(bench, &run[pass]);
+        text_free(&kernel);
+    }
+    return (struct reading){(double)(run[1].cycles - run[0].cycles) / lines,
+                            (double)(run[1].stamps[0] - run[0].stamps[0]) / lines};
+}
+
+static double implied_constants(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return bench->design->collect_cycles + round_trip(bench->design, bench->design->constant_line_bytes);
+}
+
+const struct row cache_rows[] = {
+    {"code that fits the instruction cache", "cycles per instruction", measure_code_fits, implied_code_fits,
+     SMALL_CODE_CACHE, "icache_bytes=512", NULL, NULL, 0, NULL, NULL},
+    {"code twice the instruction cache", "cycles per instruction", measure_code_misses, implied_code_misses,
+     SMALL_CODE_CACHE, "icache_perfect=1", has_l2, NULL, 0, NULL, NULL},
+    {"latency of four times the constant cache", "cycles", measure_constants, implied_constants, SMALL_CONSTANT_CACHE,
+     "constant_perfect=1", has_l2, NULL, 0, NULL, NULL},
+    {0},
+};

@@ -1,0 +1,215 @@
+/*
+ * microbenchmarks GPU           every row within its tolerance of what the configuration of that GPU implies
+ * microbenchmarks GPU off       every row with its unit switched off: the row's check must not hold then
+ * microbenchmarks page GPU…     prints docs/microbenchmarks.md
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLERANCE 0.05
+
+static const struct row *const groups[] = {latency_rows, throughput_rows, bandwidth_rows, memory_rows, contention_rows,
+                                           cache_rows,   barrier_rows,    occupancy_rows, order_rows};
+
+/* A row with one of its parameters. */
+struct item {
+    const struct row *row;
+    const char *gpu;
+    uint32_t k;
+    bool last; /* parameter of its row */
+    char name[128];
+};
+
+static void override(struct corun_gpu_config *config, const char *overrides)
+{
+    char text[512], *rest = text;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    snprintf(text, sizeof text, "%s", overrides ? overrides : "");
+    for (const char *key; (key = strtok_r(rest, "=", &rest));) {
+        const char *value = strtok_r(rest, ",", &rest);
+        if (!value || corun_gpu_config_set(config, key, value, list, CORUN_NOWHERE) != CORUN_OK) {
+            fprintf(stderr, "%s: not an override\n", overrides);
+            abort();
+        }
+    }
+    corun_diagnostics_destroy(list);
+}
+
+static void configure(const struct item *item, bool off, struct corun_gpu_config *config)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    if (corun_gpu_config_load(item->gpu, CORUN_SOURCE_DIR "/configs", list, config) != CORUN_OK) {
+        fprintf(stderr, "%s: %s\n", item->gpu, corun_diagnostics_get(list, 0)->message);
+        abort();
+    }
+    corun_diagnostics_destroy(list);
+    override(config, item->row->isolate);
+    if (item->row->prepare)
+        item->row->prepare(config, item->k);
+    if (off)
+        override(config, item->row->off);
+}
+
+static bool applies(const struct item *item)
+{
+    struct corun_gpu_config config;
+    configure(item, false, &config);
+    return !item->row->applies || item->row->applies(&config);
+}
+
+static struct reading measure(const struct item *item, bool off, double *implied)
+{
+    struct corun_gpu_config design, machine;
+    configure(item, false, &design);
+    configure(item, off, &machine);
+    struct bench bench = {&design, &machine, item->k};
+    *implied = item->row->implied(&bench, item->row);
+    return item->row->measure(&bench, item->row);
+}
+
+static bool agrees(const struct item *item, double value, double implied)
+{
+    double tolerance = item->row->tolerance != 0 ? item->row->tolerance : TOLERANCE;
+    return fabs(value - implied) <= tolerance * fabs(implied);
+}
+
+static void holds(void **state)
+{
+    const struct item *item = *state;
+    double implied;
+    struct reading reading = measure(item, false, &implied);
+    if (!agrees(item, reading.value, implied))
+        fail_msg("%s: measured %.3f %s, the configuration implies %.3f", item->name, reading.value, item->row->unit,
+                 implied);
+    if (!isnan(reading.other) && !agrees(item, reading.other, implied))
+        fail_msg("%s: the second way gave %.3f %s, the configuration implies %.3f", item->name, reading.other,
+                 item->row->unit, implied);
+}
+
+static void notices(void **state)
+{
+    const struct item *item = *state;
+    double implied;
+    struct reading reading = measure(item, true, &implied);
+    if (agrees(item, reading.value, implied))
+        fail_msg("%s: measured %.3f %s although %s", item->name, reading.value, item->row->unit, item->row->off);
+}
+
+static size_t collect(const char *gpu, bool off, struct item *items, size_t most)
+{
+    size_t count = 0;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (const struct row *row = groups[g]; row->name; row++) {
+            static const uint32_t none[] = {0};
+            const uint32_t *k = row->parameters ? row->parameters : none;
+            do {
+                struct item item = {.row = row, .gpu = gpu, .k = *k};
+                item.last = !*k || !k[1];
+                snprintf(item.name, sizeof item.name, *k ? "%s %u" : "%s", row->name, *k);
+                if (count < most && applies(&item) && (!off || (item.last && row->off)))
+                    items[count++] = item;
+            } while (*k && *++k);
+        }
+    return count;
+}
+
+static void print_number(double value)
+{
+    if (isnan(value))
+        printf(" |");
+    else
+        printf(" %.*f |", value < 10 ? 3 : value < 1000 ? 1 : 0, value);
+}
+
+/* Of many parameters the powers of two are enough for a reader. */
+static bool is_shown(const struct item *item)
+{
+    enum { MANY = 16 };
+    uint32_t count = 0;
+    while (item->row->parameters && item->row->parameters[count])
+        count++;
+    return count < MANY || (item->k & (item->k - 1)) == 0;
+}
+
+static void print_table(const struct item *items, size_t count)
+{
+    printf("| what | unit | implied | measured | ratio | second way |\n|---|---|--:|--:|--:|--:|\n");
+    for (size_t i = 0; i < count; i++) {
+        if (!is_shown(&items[i]))
+            continue;
+        double implied;
+        struct reading reading = measure(&items[i], false, &implied);
+        printf("| %s | %s |", items[i].name, items[i].row->unit);
+        print_number(implied);
+        print_number(reading.value);
+        printf(" %.3f |", reading.value / implied);
+        print_number(reading.other);
+        printf("%s\n", agrees(&items[i], reading.value, implied) ? "" : " !");
+    }
+}
+
+static const char page_head[] =
+    "# Micro-benchmarks\n\n"
+    "Small PTX kernels whose answer follows from the configuration of the GPU: `tests/microbenchmarks/`. `make check` "
+    "runs\n"
+    "all of them on these GPUs and fails where a measurement is more than 5 % away from what the configuration "
+    "implies.\n"
+    "The formulas stand beside the kernels and use nothing but configuration values.\n\n"
+    "* *implied*: what the configuration says; *measured*: from the cycles of two runs of different lengths, which "
+    "takes away\n"
+    "  what starting and ending cost; *second way*: the same by the kernel's own `%clock64`, or from a counter or a "
+    "trace.\n"
+    "* A row switches other units out of the picture (one SM, no refresh, perfect caches, …: `isolate` in the source). "
+    "Rows\n"
+    "  that need what a GPU lacks are left out.\n"
+    "* Every row names overrides that make its unit free or another one (`off`). The test `microbenchmarks_GPU_off` "
+    "runs the\n"
+    "  same kernels on such a GPU and fails if the row's check still holds.\n\n"
+    "What a reader may stumble over:\n\n"
+    "* Throughput is measured with round robin. Greedy-then-oldest is as fast while all warps run, but leaves the "
+    "youngest for\n"
+    "  an end in which they cannot fill the pipelines.\n"
+    "* Where schedulers compete for one unit (load/store, a shared fp64 pipeline), the one with the lower number goes "
+    "first.\n"
+    "  Kernels are sized so that the last scheduler alone can still keep the unit busy.\n"
+    "* Lanes of one warp that meet in one sector are one atomic request: `atomics` counts warp instructions.\n"
+    "* A refresh costs more than its own length: rows are closed before it and opened after it. The formula says "
+    "so.\n\n"
+    "Written by `microbenchmarks page gtx980 quadro-fx5800 tesla-c2050 quadro-v100`.\n";
+
+enum { MOST_ITEMS = 256 };
+
+static int print_page(struct item *items, char **gpus, int count)
+{
+    fputs(page_head, stdout);
+    for (int i = 0; i < count; i++) {
+        printf("\n## %s\n\n", gpus[i]);
+        print_table(items, collect(gpus[i], false, items, MOST_ITEMS));
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct item items[MOST_ITEMS];
+    static struct CMUnitTest tests[MOST_ITEMS];
+    if (argc > 1 && strcmp(argv[1], "page") == 0)
+        return print_page(items, argv + 2, argc - 2);
+    if (argc < 2) {
+        fprintf(stderr, "usage: microbenchmarks GPU [off] | page GPU...\n");
+        return 2;
+    }
+    bool off = argc > 2 && strcmp(argv[2], "off") == 0;
+    size_t count = collect(argv[1], off, items, MOST_ITEMS);
+    for (size_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){items[i].name, off ? notices : holds, NULL, NULL, &items[i]};
+    return _cmocka_run_group_tests(argv[1], tests, count, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/*
+ * Throughput of the pipelines: an SM full of warps, each with four independent chains. Warp instructions per cycle from
+ * the difference of two lengths.
+ */
+#include "harness.h"
+
+#define ALONE "sms=1,icache_perfect=1,scheduler=lrr" /* greedy-then-oldest leaves the youngest warps for a slow end */
+
+static void fill_sm(const struct bench *bench, const char *lines, uint32_t count, struct run *run)
+{
+    const struct corun_gpu_config *c = bench->design;
+    struct text kernel;
+    text_begin(&kernel, NULL);
+    for (uint32_t i = 1; i <= 4; i++)
+        text_add(&kernel, "mov.u32 %%r%u, 7;\nmov.f32 %%f%u, 0f3F800000;\nmov.f64 %%fd%u, 0d3FF0000000000000;\n", i, i,
+                 i);
+    text_repeat(&kernel, count, lines, 1, 4);
+    text_end(&kernel);
+    uint32_t threads = c->threads_per_sm / 2 < c->threads_per_tb ? c->threads_per_sm / 2 : c->threads_per_tb;
+    *run = (struct run){.text = kernel.data, .tbs = c->threads_per_sm / threads, .threads = threads};
+    run_kernel(bench, run);
+    text_free(&kernel);
+}
+
+static struct reading rate_of(const struct bench *bench, const char *lines, uint32_t count)
+{
+    static const struct run nothing;
+    struct run shorter = nothing, longer = nothing;
+    fill_sm(bench, lines, count, &shorter);
+    fill_sm(bench, lines, 2 * count, &longer);
+    uint64_t instructions = longer.counters.warp_instructions - shorter.counters.warp_instructions;
+    return (struct reading){(double)instructions / (double)(longer.cycles - shorter.cycles), NAN};
+}
+
+static struct reading measure_rate(const struct bench *bench, const struct row *row)
+{
+    uint32_t interval = config_at(bench->design, row->operation->interval);
+    return rate_of(bench, row->operation->text, interval < 16 ? 64 : interval < 64 ? 16 : 8);
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* The slowest of: schedulers, fetch, and the pipelines of the kind. */
+static double implied_rate(const struct bench *bench, const struct row *row)
+{
+    const struct corun_gpu_config *c = bench->design;
+    double issue = least((double)c->schedulers_per_sm / c->warp_issue_cycles, c->fetch_width);
+    return least(issue, (double)units_of(c, row->operation->unit) / config_at(c, row->operation->interval));
+}
+
+static struct reading measure_two_units(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return rate_of(bench,
+                   "fma.rn.f32 %f1, %f1, %f1, %f1;\nrsqrt.approx.f32 %f2, %f2;\n"
+                   "fma.rn.f32 %f3, %f3, %f3, %f3;\nrsqrt.approx.f32 %f4, %f4;",
+                   32);
+}
+
+static double implied_two_units(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    double pipelines = 2 * least(c->fp32_units, c->sfu_units);
+    double issue = (double)c->schedulers_per_sm * c->issue_width / c->warp_issue_cycles;
+    return least(least(issue, c->fetch_width), pipelines);
+}
+
+static bool issues_two(const struct corun_gpu_config *c)
+{
+    return c->issue_width > 1;
+}
+
+static bool issues_slowly(const struct corun_gpu_config *c)
+{
+    return c->warp_issue_cycles > 1;
+}
+
+#define RATE_IF(name, text, unit, prefix, isolate, off, applies) \
+    { \
+        "throughput of " name, "warp instructions per cycle", measure_rate, implied_rate, ALONE isolate, off, applies, \
+            NULL, 0, \
+            &(const struct operation_class){text, CORUN_UNIT_##unit, \
+                                            offsetof(struct corun_gpu_config, prefix##_latency), \
+                                            offsetof(struct corun_gpu_config, prefix##_interval)}, \
+            NULL \
+    }
+#define RATE(name, text, unit, prefix, off) RATE_IF(name, text, unit, prefix, "", #prefix "_interval=" off, NULL)
+
+const struct row throughput_rows[] = {
+    RATE("integer add", "add.u32 %r#, %r#, %r#;", INT, int_add, "3"),
+    RATE("integer multiply", "mul.lo.u32 %r#, %r#, %r#;", INT, int_mul, "3"),
+    RATE("integer multiply-add", "mad.lo.u32 %r#, %r#, %r#, %r#;", INT, int_mad, "3"),
+    RATE("integer divide", "div.u32 %r#, %r#, 3;", INT, int_div, "1"),
+    RATE("fp32 add", "add.f32 %f#, %f#, %f#;", FP32, fp32_add, "3"),
+    RATE("fp32 multiply", "mul.f32 %f#, %f#, %f#;", FP32, fp32_mul, "5"),
+    RATE("fp32 multiply-add", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad, "3"),
+    RATE("fp32 divide", "div.rn.f32 %f#, %f#, %f#;", FP32, fp32_div, "1"),
+    RATE("fp64 multiply-add", "fma.rn.f64 %fd#, %fd#, %fd#, %fd#;", FP64, fp64_mad, "1"),
+    RATE("fp64 divide", "div.rn.f64 %fd#, %fd#, %fd#;", FP64, fp64_div, "1"),
+    RATE("special functions", "ex2.approx.f32 %f#, %f#;", SFU, sfu, "1"),
+    RATE_IF("instruction fetch", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad,
+            ",fetch_width=1,fp32_mad_interval=1,warp_issue_cycles=1", "fetch_width=64", NULL),
+    RATE_IF("slow issue", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad, ",fp32_mad_interval=1",
+            "warp_issue_cycles=1", issues_slowly),
+    {"two units issued together", "warp instructions per cycle", measure_two_units, implied_two_units,
+     ALONE ",sfu_interval=1,fp32_mad_interval=1,sfu_latency=4,fp32_mad_latency=4", "issue_width=1", issues_two, NULL, 0,
+     NULL, NULL},
+    {0},
+};
