@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,7 +39,11 @@ bool number_parse_real(const char *text, double *value)
     char *end;
     if (!isdigit((unsigned char)text[0]) && text[0] != '.' && text[0] != '-')
         return false;
-    double number = strtod(text, &end);
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return false;
+    double number = strtod_l(text, &end, c);
+    freelocale(c);
     if (end == text || !isfinite(number))
         return false;
     if (*end == '%') {

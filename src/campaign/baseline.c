@@ -1,5 +1,6 @@
 #include "campaign/baseline.h"
 
+#include "campaign/fingerprint.h"
 #include "corun/case.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ static enum corun_status digest_workload(struct content_digest *digest, const st
     content_digest_add(digest, "workload", content, bytes);
     content_digest_add_number(digest, "seed", seed);
     content_digest_add_number(digest, "model version", CORUN_MODEL_VERSION);
+    content_digest_add(digest, "model", model_fingerprint(), strlen(model_fingerprint()));
     content_digest_add_number(digest, "results version", CORUN_RESULTS_VERSION);
     free(content);
     return CORUN_OK;
