@@ -8,6 +8,7 @@
 
 #include "gpu/address_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,8 +323,9 @@ static double implied_conflicts(const struct bench *bench, const struct row *row
     const struct corun_gpu_config *c = bench->design;
     uint32_t together = c->access_lanes < c->shared_banks ? c->access_lanes : c->shared_banks;
     uint32_t used = c->shared_banks / greatest_divisor(bench->k, c->shared_banks);
-    uint32_t degree = (together + used - 1) / used;
-    return fmax((double)(CORUN_WARP_LANES / together) * degree, issue_cycles(c));
+    assert(used);
+    uint32_t groups = CORUN_WARP_LANES / together, degree = (together + used - 1) / used;
+    return fmax(groups * degree, issue_cycles(c));
 }
 
 static struct reading measure_coalescing(const struct bench *bench, const struct row *row)

@@ -83,7 +83,7 @@ static double implied_registers(const struct bench *bench, const struct row *row
     const struct corun_gpu_config *c = bench->design;
     struct shape shape = register_shape(c);
     uint32_t warp = (shape.registers * CORUN_WARP_LANES + c->register_unit - 1) / c->register_unit * c->register_unit;
-    return c->registers_per_sm / (warp * (shape.threads / CORUN_WARP_LANES));
+    return fits(c->registers_per_sm, warp * (shape.threads / CORUN_WARP_LANES), 1);
 }
 
 static struct shape shared_shape(const struct corun_gpu_config *c)
@@ -114,7 +114,7 @@ static struct reading measure_threads(const struct bench *bench, const struct ro
 static double implied_threads(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return bench->design->threads_per_sm / THREADS;
+    return fits(bench->design->threads_per_sm, THREADS, 1);
 }
 
 static struct reading measure_tbs(const struct bench *bench, const struct row *row)
