@@ -62,7 +62,7 @@ struct corun_gpu_parameter {
     const char *unit; /* "bytes", "cycles", "kHz", "count", "bool", "word" */
     const char *meaning;
     uint32_t initial, lowest, highest;
-    size_t offset;      /* in struct corun_gpu_config */
+    size_t offset;            /* in struct corun_gpu_config */
     const char *const *words; /* NULL-terminated list for word parameters, else NULL */
 };
 const struct corun_gpu_parameter *corun_gpu_parameters(size_t *count);

@@ -39,9 +39,9 @@ struct corun_gpu;
 struct corun_application_description {
     const char *name;
     enum corun_goal_kind goal;
-    double goal_value;   /* FRACTION: 0..1; IPC; MILLISECONDS */
-    double goal_ipc;     /* the same as thread instructions per cycle; 0 if none or not known */
-    double isolated_ipc; /* 0 if not known */
+    double goal_value;    /* FRACTION: 0..1; IPC; MILLISECONDS */
+    double goal_ipc;      /* the same as thread instructions per cycle; 0 if none or not known */
+    double isolated_ipc;  /* 0 if not known */
     uint64_t start_cycle; /* when it arrives */
     /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
@@ -66,11 +66,11 @@ enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun
                                        const double *parameters, struct corun_diagnostics *list);
 
 struct corun_limits {
-    uint64_t cycles;               /* window in core cycles; 0: none */
-    uint64_t thread_instructions;  /* of the slowest application; 0: none */
-    uint32_t runs;                 /* every application has completed this many runs and leaves; 0: none */
-    uint64_t watchdog_cycles;      /* an application is stopped after so many cycles without progress; 0: 5 million */
-    uint32_t threads;              /* host threads that advance SMs; 0 and 1: the calling thread */
+    uint64_t cycles;              /* window in core cycles; 0: none */
+    uint64_t thread_instructions; /* of the slowest application; 0: none */
+    uint32_t runs;                /* every application has completed this many runs and leaves; 0: none */
+    uint64_t watchdog_cycles;     /* an application is stopped after so many cycles without progress; 0: 5 million */
+    uint32_t threads;             /* host threads that advance SMs; 0 and 1: the calling thread */
     /* Called now and then (about every 100 000 cycles) with the current cycle; returning false ends the run early. May be NULL. */
     bool (*progress)(void *user, uint64_t cycle);
     void *user;
@@ -87,8 +87,8 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu);
 
 struct corun_application_result {
-    enum corun_status status;     /* OK, or why it was stopped */
-    uint32_t runs;                /* completed */
+    enum corun_status status; /* OK, or why it was stopped */
+    uint32_t runs;            /* completed */
     uint64_t arrived_cycle;
     uint64_t ended_cycle;         /* when it left or was stopped, else the end of the window */
     uint64_t first_run_cycles;    /* length of its first completed run, 0 if none */
@@ -100,8 +100,8 @@ void corun_gpu_application(const struct corun_gpu *gpu, uint32_t application, st
 
 struct corun_kernel_result {
     const char *name;
-    uint32_t launches; /* completed */
-    uint64_t cycles;   /* from the start to the end of its launches, summed up; one still running counts up to now */
+    uint32_t launches;   /* completed */
+    uint64_t cycles;     /* from the start to the end of its launches, summed up; one still running counts up to now */
     uint32_t tbs_per_sm; /* occupancy */
     uint32_t registers_per_thread, tb_shared_bytes, tb_threads;
     struct corun_counters counters; /* all SMs and the memory system */
@@ -111,7 +111,7 @@ void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_
                       struct corun_kernel_result *result);
 
 struct corun_sm_result {
-    uint64_t busy_cycles; /* at least one resident warp */
+    uint64_t busy_cycles;           /* at least one resident warp */
     uint64_t idle_scheduler_cycles; /* no live warp of any application there */
     struct corun_counters counters;
 };

@@ -34,18 +34,20 @@ extern "C" {
     C(QUOTA, "stops issuing an application's warps when its quota is spent") \
     C(POWER, "switches single SMs off")
 
+/* clang-format off */
 enum corun_capability {
 #define CORUN_CAPABILITY_ENUM(name, meaning) CORUN_CAN_##name,
     CORUN_CAPABILITIES(CORUN_CAPABILITY_ENUM)
 #undef CORUN_CAPABILITY_ENUM
     CORUN_CAPABILITY_COUNT
 };
+/* clang-format on */
 
 enum corun_goal_kind {
-    CORUN_GOAL_NONE,         /* best effort */
-    CORUN_GOAL_FRACTION,     /* of the isolated IPC, 0 < value <= 1 */
-    CORUN_GOAL_IPC,          /* thread instructions per cycle of the whole GPU */
-    CORUN_GOAL_MILLISECONDS  /* one run of the application */
+    CORUN_GOAL_NONE,        /* best effort */
+    CORUN_GOAL_FRACTION,    /* of the isolated IPC, 0 < value <= 1 */
+    CORUN_GOAL_IPC,         /* thread instructions per cycle of the whole GPU */
+    CORUN_GOAL_MILLISECONDS /* one run of the application */
 };
 
 enum corun_application_state {
@@ -56,8 +58,8 @@ enum corun_application_state {
 
 struct corun_grid_view {
     const char *kernel;
-    uint32_t tbs;           /* of the grid */
-    uint32_t tbs_waiting;   /* not yet dispatched */
+    uint32_t tbs;         /* of the grid */
+    uint32_t tbs_waiting; /* not yet dispatched */
     uint32_t tbs_completed;
     uint32_t tb_threads;
     uint32_t tb_warps;
@@ -78,7 +80,7 @@ struct corun_application_view {
     uint64_t arrived_cycle;
     uint64_t thread_instructions; /* since it arrived */
     uint64_t warp_instructions;
-    uint32_t runs; /* completed */
+    uint32_t runs;                  /* completed */
     struct corun_grid_view running; /* kernel == NULL if none */
     uint32_t grids_queued;          /* launched or about to be, after the running one */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
@@ -139,16 +141,16 @@ struct corun_partition {
  * (every tb_limit UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).
  */
 struct corun_allowances {
-    uint32_t *tb_limit;      /* [s][a]: thread blocks that s may hold of a; 0 = none, UNLIMITED = as many as fit */
-    uint32_t *order;         /* [s][a]: rank, lower is tried first; equal ranks in order of arrival */
-    bool *exclusive;         /* [s]: no thread block of another application enters until the old ones are gone */
+    uint32_t *tb_limit;          /* [s][a]: thread blocks that s may hold of a; 0 = none, UNLIMITED = as many as fit */
+    uint32_t *order;             /* [s][a]: rank, lower is tried first; equal ranks in order of arrival */
+    bool *exclusive;             /* [s]: no thread block of another application enters until the old ones are gone */
     enum corun_reclaim *reclaim; /* [s][a]: how s gets back under a lowered limit */
     struct corun_partition *partition; /* [s][a] */
-    bool *powered;           /* [s]: off takes effect when s is empty */
-    int64_t *quota;          /* [s][a]: see quota_add */
-    bool *quota_set;         /* [s][a]: quota takes effect this time */
-    bool quota_add;          /* quota is added to what remains (else it replaces it) */
-    bool quotas_on;          /* warps without remaining quota do not issue */
+    bool *powered;                     /* [s]: off takes effect when s is empty */
+    int64_t *quota;                    /* [s][a]: see quota_add */
+    bool *quota_set;                   /* [s][a]: quota takes effect this time */
+    bool quota_add;                    /* quota is added to what remains (else it replaces it) */
+    bool quotas_on;                    /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
     enum corun_fill_rule fill;
     /* In words, why `start` does not return OK: the machine quotes it in its message. Constant text; may stay NULL. */
@@ -156,14 +158,14 @@ struct corun_allowances {
 };
 
 enum corun_policy_event {
-    CORUN_EVENT_ARRIVE,         /* `application` has arrived */
-    CORUN_EVENT_LEAVE,          /* `application` has left */
-    CORUN_EVENT_KERNEL_START,   /* `application` starts its next kernel */
-    CORUN_EVENT_RUN_COMPLETE,   /* `application` has ended a run; it is about to start over, unless it leaves */
-    CORUN_EVENT_EPOCH,          /* an epoch has ended */
-    CORUN_EVENT_QUOTAS_SPENT,   /* on `sm`, all applications with runnable warps have spent theirs */
-    CORUN_EVENT_LIMIT_REACHED,  /* on `sm`, `application` is back under its lowered limit */
-    CORUN_EVENT_TB_COMPLETE     /* a thread block of `application` has completed on `sm`; only if wants_tb_complete */
+    CORUN_EVENT_ARRIVE,        /* `application` has arrived */
+    CORUN_EVENT_LEAVE,         /* `application` has left */
+    CORUN_EVENT_KERNEL_START,  /* `application` starts its next kernel */
+    CORUN_EVENT_RUN_COMPLETE,  /* `application` has ended a run; it is about to start over, unless it leaves */
+    CORUN_EVENT_EPOCH,         /* an epoch has ended */
+    CORUN_EVENT_QUOTAS_SPENT,  /* on `sm`, all applications with runnable warps have spent theirs */
+    CORUN_EVENT_LIMIT_REACHED, /* on `sm`, `application` is back under its lowered limit */
+    CORUN_EVENT_TB_COMPLETE    /* a thread block of `application` has completed on `sm`; only if wants_tb_complete */
 };
 
 struct corun_policy_moment {

@@ -17,7 +17,8 @@ struct corun_kernel; /* belongs to its module */
 /* Parses, checks and decodes PTX. `name` is used in messages. Returns the first error's status; *module is NULL then. */
 enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
                                     struct corun_module **module);
-enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module);
+enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list,
+                                         struct corun_module **module);
 void corun_module_destroy(struct corun_module *module);
 
 size_t corun_module_kernel_count(const struct corun_module *module);

@@ -31,17 +31,20 @@ extern "C" {
     U(INT, "int", "integer, logic, moves, comparisons, integer conversions") \
     U(FP32, "fp32", "single precision") \
     U(FP64, "fp64", "double precision") \
-    U(SFU, "sfu", "special functions: rcp, sqrt, rsqrt, sin, cos, ex2, lg2, and conversions between float and integer") \
+    U(SFU, "sfu", \
+      "special functions: rcp, sqrt, rsqrt, sin, cos, ex2, lg2, and conversions between float and integer") \
     U(TENSOR, "tensor", "matrix multiply-accumulate") \
     U(MEMORY, "memory", "loads, stores and atomics of every space, fences") \
     U(CONTROL, "control", "branches, calls, returns, exits, barriers, votes and shuffles' control part")
 
+/* clang-format off */
 enum corun_unit {
 #define CORUN_UNIT_ENUM(name, label, meaning) CORUN_UNIT_##name,
     CORUN_UNITS(CORUN_UNIT_ENUM)
 #undef CORUN_UNIT_ENUM
     CORUN_UNIT_COUNT
 };
+/* clang-format on */
 
 /* Latency classes within INT, FP32 and FP64 (configuration gives latency and initiation interval of each). */
 enum corun_operation {
@@ -60,7 +63,7 @@ enum corun_space {
     CORUN_SPACE_LOCAL,
     CORUN_SPACE_CONSTANT, /* .const variables and kernel parameters (both live in constant banks) */
     CORUN_SPACE_TEXTURE,  /* texture fetches and ld.global.nc on GPUs that route it there */
-    CORUN_SPACE_GENERIC,  /* static only: at issue it resolves to global, shared or local, one warp may touch all three */
+    CORUN_SPACE_GENERIC, /* static only: at issue it resolves to global, shared or local, one warp may touch all three */
     CORUN_SPACE_COUNT
 };
 
@@ -86,11 +89,11 @@ enum corun_instruction_flag {
  * register_slots + p. `sources` includes the guard predicate and address registers.
  */
 struct corun_instruction {
-    uint8_t unit;      /* enum corun_unit */
-    uint8_t operation; /* enum corun_operation */
-    uint8_t space;     /* enum corun_space */
+    uint8_t unit;         /* enum corun_unit */
+    uint8_t operation;    /* enum corun_operation */
+    uint8_t space;        /* enum corun_space */
     uint8_t access_bytes; /* per lane, memory operations only */
-    uint16_t flags;    /* enum corun_instruction_flag */
+    uint16_t flags;       /* enum corun_instruction_flag */
     uint8_t source_count;
     uint8_t destination_count;
     uint16_t sources[CORUN_MAX_SOURCES];
@@ -106,28 +109,28 @@ struct corun_grid {
     uint32_t code_length;
     uint32_t register_slots; /* scoreboard entries are register_slots + predicate_slots */
     uint32_t predicate_slots;
-    uint32_t tb_count;       /* thread blocks; x runs fastest */
+    uint32_t tb_count; /* thread blocks; x runs fastest */
     uint32_t tb_threads;
     uint32_t tb_warps;
     uint32_t tb_shared_bytes; /* static and dynamic */
     uint32_t registers_per_thread;
     uint32_t barrier_count; /* barrier resources used, 1..16 */
-    const char *file;  /* of the PTX, for messages */
-    uint64_t code_address; /* device address of instruction 0 for the instruction cache: unique per module */
+    const char *file;       /* of the PTX, for messages */
+    uint64_t code_address;  /* device address of instruction 0 for the instruction cache: unique per module */
 };
 
 /* What one warp instruction did. Filled by `issue`. */
 struct corun_issue {
-    uint32_t active;  /* lanes that ran it (guard included), may be 0 */
-    uint32_t pc;      /* next instruction of the warp; undefined after exit */
-    uint8_t outcome;  /* enum corun_outcome */
-    uint8_t space;    /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
-    bool jumped;      /* the next pc is not the one that follows */
-    bool diverged;    /* a branch, call or return whose active lanes went different ways */
-    uint8_t barrier;  /* BARRIER: which one (0..15) */
-    uint32_t barrier_threads; /* BARRIER: threads that must arrive; 0 = all threads of the TB */
-    bool barrier_waits; /* false for bar.arrive */
-    uint32_t ticket;  /* global atomics: to be given to `perform` and `complete` */
+    uint32_t active; /* lanes that ran it (guard included), may be 0 */
+    uint32_t pc;     /* next instruction of the warp; undefined after exit */
+    uint8_t outcome; /* enum corun_outcome */
+    uint8_t space; /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
+    bool jumped;   /* the next pc is not the one that follows */
+    bool diverged; /* a branch, call or return whose active lanes went different ways */
+    uint8_t barrier;                      /* BARRIER: which one (0..15) */
+    uint32_t barrier_threads;             /* BARRIER: threads that must arrive; 0 = all threads of the TB */
+    bool barrier_waits;                   /* false for bar.arrive */
+    uint32_t ticket;                      /* global atomics: to be given to `perform` and `complete` */
     uint64_t address[CORUN_WARP_LANES];   /* byte address per active lane (memory operations only) */
     uint8_t lane_space[CORUN_WARP_LANES]; /* only if space == GENERIC */
 };

@@ -32,12 +32,14 @@ extern "C" {
     S(FILE, 13, "a file cannot be read or written") \
     S(MEMORY, 14, "the host is out of memory")
 
+/* clang-format off */
 enum corun_status {
 #define CORUN_STATUS_ENUM(name, exit_status, meaning) CORUN_##name,
     CORUN_STATUSES(CORUN_STATUS_ENUM)
 #undef CORUN_STATUS_ENUM
     CORUN_STATUS_COUNT
 };
+/* clang-format on */
 
 /* Where something is. `file` may be NULL (no place), `line` and `column` count from 1, 0 means unknown. */
 struct corun_place {

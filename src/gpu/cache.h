@@ -39,8 +39,8 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
 uint32_t cache_valid(const struct cache *cache, uint32_t line);
 uint32_t cache_dirty(const struct cache *cache, uint32_t line);
 uint32_t cache_reserved(const struct cache *cache, uint32_t line);
-void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors);   /* or-ed in; clears reserved */
-void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors);   /* or-ed in; also valid */
+void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors);    /* or-ed in; clears reserved */
+void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors);    /* or-ed in; also valid */
 void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors); /* or-ed in */
 void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application);
 void cache_invalidate(struct cache *cache, uint32_t line);

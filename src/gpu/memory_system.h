@@ -15,33 +15,34 @@
 #include "corun/gpu.h"
 
 enum packet_kind {
-    PACKET_READ,        /* wants `sectors` of the line; replied to with the data */
-    PACKET_WRITE,       /* carries `bytes` of data; acknowledged when accepted by the slice (L2) or DRAM queue (no L2) */
-    PACKET_ATOMIC,      /* lanes of an atomic that fall into this line; replied to after it was performed */
+    PACKET_READ,   /* wants `sectors` of the line; replied to with the data */
+    PACKET_WRITE,  /* carries `bytes` of data; acknowledged when accepted by the slice (L2) or DRAM queue (no L2) */
+    PACKET_ATOMIC, /* lanes of an atomic that fall into this line; replied to after it was performed */
     PACKET_KINDS
 };
 
 /* One request and, later, its reply. 48 bytes. Copied by value. */
 struct packet {
-    uint64_t cycle;    /* request: enters the network; reply: is at the SM */
-    uint64_t address;  /* of the line (aligned to the line of the L2) */
-    uint32_t token;    /* the SM's own: comes back with the reply */
-    uint32_t lanes;    /* ATOMIC: lanes of the warp instruction in this line */
-    uint32_t ticket;   /* ATOMIC: of the source */
-    uint16_t kernel;   /* statistics slot, index into memory_system_counters */
+    uint64_t cycle;   /* request: enters the network; reply: is at the SM */
+    uint64_t address; /* of the line (aligned to the line of the L2) */
+    uint32_t token;   /* the SM's own: comes back with the reply */
+    uint32_t lanes;   /* ATOMIC: lanes of the warp instruction in this line */
+    uint32_t ticket;  /* ATOMIC: of the source */
+    uint16_t kernel;  /* statistics slot, index into memory_system_counters */
     uint16_t sm;
-    uint16_t bytes;    /* payload: WRITE and ATOMIC: data carried by the request */
-    uint8_t kind;      /* enum packet_kind */
-    uint8_t sectors;   /* mask of 32-byte-unit sectors (l2_sector_bytes) of the line */
+    uint16_t bytes;       /* payload: WRITE and ATOMIC: data carried by the request */
+    uint8_t kind;         /* enum packet_kind */
+    uint8_t sectors;      /* mask of 32-byte-unit sectors (l2_sector_bytes) of the line */
     uint8_t full_sectors; /* WRITE: sectors of which every byte is written (no fill needed) */
     uint8_t application;
-    uint8_t client;    /* the SM's own: which unit asked (L1, instruction cache, …) */
+    uint8_t client; /* the SM's own: which unit asked (L1, instruction cache, …) */
     uint8_t unused;
 };
 
-/* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. */
+/* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. The capacity is a
+ * power of two and never exceeded: an SM has at most icnt_buffer packets under way. */
 struct reply_ring {
-    struct packet *slots; /* capacity is a power of two and never exceeded: an SM has at most icnt_buffer packets under way */
+    struct packet *slots;
     uint32_t mask, head, tail;
 };
 

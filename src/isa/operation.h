@@ -17,7 +17,7 @@
 #define NO_PREDICATE 0xffffu
 
 struct lanes {
-    uint8_t *registers;       /* 64-byte aligned */
+    uint8_t *registers; /* 64-byte aligned */
     uint32_t *predicates;
     const uint8_t *constants; /* 64-byte aligned */
 };
@@ -31,7 +31,7 @@ struct operation;
 typedef void (*lane_function)(const struct operation *op, const struct lanes *lanes, uint32_t mask);
 
 enum operation_kind {
-    OPERATION_LANES, /* `run` does everything */
+    OPERATION_LANES,            /* `run` does everything */
     OPERATION_SPECIAL_REGISTER, /* mov from a special register */
     OPERATION_LOAD,
     OPERATION_STORE,
@@ -56,16 +56,16 @@ struct operation {
     uint16_t guard;            /* NO_PREDICATE: unconditional */
     uint8_t guard_negated;
     uint8_t predicate_in_negated;
-    uint8_t kind;              /* enum operation_kind */
-    uint8_t variant;           /* what `run` or the executor still has to know: comparison, boolean operator, lut, mode, … */
-    uint8_t width_bytes;       /* memory: per element */
-    uint8_t vector;            /* memory: elements per lane, 1, 2 or 4 */
-    uint8_t space;             /* memory: enum corun_space */
-    uint8_t extend;            /* memory: loads narrower than their register: 0 zero, 1 sign */
-    int64_t offset;            /* memory: address offset */
-    uint32_t target;           /* branch, call: operation index */
-    uint32_t reconverge;       /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
-    uint16_t extra[4];         /* vector elements after the first, or further operands */
+    uint8_t kind;    /* enum operation_kind */
+    uint8_t variant; /* what `run` or the executor still has to know: comparison, boolean operator, lut, mode, … */
+    uint8_t width_bytes; /* memory: per element */
+    uint8_t vector;      /* memory: elements per lane, 1, 2 or 4 */
+    uint8_t space;       /* memory: enum corun_space */
+    uint8_t extend;      /* memory: loads narrower than their register: 0 zero, 1 sign */
+    int64_t offset;      /* memory: address offset */
+    uint32_t target;     /* branch, call: operation index */
+    uint32_t reconverge; /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
+    uint16_t extra[4];   /* vector elements after the first, or further operands */
 };
 
 static inline const void *lanes_source(const struct lanes *lanes, uint16_t operand)
