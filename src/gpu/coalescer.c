@@ -43,13 +43,53 @@ static inline uint32_t coalesce_group(const uint64_t *addresses, uint32_t lanes,
     return count;
 }
 
+/* Every lane's access follows the one of the lane before. */
+static bool in_a_row(const uint64_t *addresses, uint32_t access_bytes)
+{
+    uint64_t out_of_row = 0;
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+        out_of_row |= addresses[lane] ^ (addresses[0] + (uint64_t)lane * access_bytes);
+    return out_of_row == 0;
+}
+
+/* Bits first..last of a 64-bit mask. */
+static uint64_t bit_range(uint32_t first, uint32_t last)
+{
+    return ~UINT64_C(0) >> (63 - (last - first)) << first;
+}
+
+/* A full warp in a row: the same transactions as lane by lane, from the two ends alone. */
+static uint32_t coalesce_row(uint64_t first, uint32_t access_bytes, uint32_t line_bytes, bool writes,
+                             struct transaction *transactions)
+{
+    uint64_t last = first + CORUN_WARP_LANES * access_bytes - 1;
+    uint32_t count = 0;
+    for (uint64_t line = first & ~(uint64_t)(line_bytes - 1); line <= last; line += line_bytes) {
+        struct transaction *transaction = &transactions[count++];
+        uint32_t from = first > line ? (uint32_t)(first - line) : 0;
+        uint32_t to = last - line < line_bytes ? (uint32_t)(last - line) : line_bytes - 1;
+        uint32_t lane = (uint32_t)(line + from - first) / access_bytes;
+        transaction->line = line;
+        transaction->lanes = (uint32_t)bit_range(lane, lane + (to - from) / access_bytes);
+        transaction->touched = (uint32_t)bit_range(from / PART_BYTES, to / PART_BYTES);
+        for (uint32_t word = 0; writes && word < 4; word++) {
+            uint32_t low = from > word * 64 ? from - word * 64 : 0, high = to < word * 64 ? 0 : to - word * 64;
+            transaction->bytes[word] = low < 64 && to >= word * 64 ? bit_range(low, high < 64 ? high : 63) : 0;
+        }
+    }
+    return count;
+}
+
 uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
                   uint32_t access_lanes, bool writes, struct transaction *transactions)
 {
     const uint64_t *addresses = issue->address;
-    if (access_lanes >= CORUN_WARP_LANES)
+    if (access_lanes >= CORUN_WARP_LANES) {
+        if (lanes == CORUN_FULL_MASK && in_a_row(addresses, access_bytes))
+            return coalesce_row(addresses[0], access_bytes, line_bytes, writes, transactions);
         return writes ? coalesce_group(addresses, lanes, access_bytes, line_bytes, true, transactions)
                       : coalesce_group(addresses, lanes, access_bytes, line_bytes, false, transactions);
+    }
     uint32_t low = lanes & 0xffffu, high = lanes & 0xffff0000u;
     uint32_t count = coalesce_group(addresses, low, access_bytes, line_bytes, writes, transactions);
     return count + coalesce_group(addresses, high, access_bytes, line_bytes, writes, transactions + count);

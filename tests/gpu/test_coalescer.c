@@ -1,0 +1,91 @@
+/* The coalescer against a lane-by-lane count over bytes: rows, strides, gathers, partial warps, both kinds of mask. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "gpu/sm.h"
+
+#include <string.h>
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+static void check(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
+                  bool writes)
+{
+    struct transaction transactions[CORUN_WARP_LANES * 2];
+    memset(transactions, 0xa5, sizeof transactions);
+    uint32_t count = coalesce(issue, lanes, access_bytes, line_bytes, 32, writes, transactions);
+    uint32_t lanes_seen = 0;
+    for (uint32_t t = 0; t < count; t++) {
+        const struct transaction *got = &transactions[t];
+        uint64_t bytes[4] = {0};
+        uint32_t touched = 0, members = 0;
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            uint64_t address = issue->address[lane];
+            if (!(lanes >> lane & 1u) || (address & ~(uint64_t)(line_bytes - 1)) != got->line)
+                continue;
+            members |= 1u << lane;
+            for (uint32_t byte = 0; byte < access_bytes; byte++) {
+                uint32_t offset = (uint32_t)(address - got->line) + byte;
+                bytes[offset / 64] |= UINT64_C(1) << offset % 64;
+                touched |= 1u << offset / PART_BYTES;
+            }
+        }
+        assert_int_not_equal(members, 0);
+        assert_int_equal(got->lanes, members);
+        assert_int_equal(got->touched, touched);
+        if (writes)
+            assert_memory_equal(got->bytes, bytes, sizeof bytes);
+        assert_int_equal(lanes_seen & members, 0);
+        lanes_seen |= members;
+        if (t) /* in order of their first lanes */
+            assert_true(lowest_bit(transactions[t - 1].lanes) < lowest_bit(members));
+    }
+    assert_int_equal(lanes_seen, lanes);
+}
+
+static void transactions_cover_exactly_what_lanes_touch(void **state)
+{
+    (void)state;
+    static const uint32_t lines[] = {32, 64, 128, 256};
+    uint64_t random = 7;
+    for (uint32_t round = 0; round < 20000; round++) {
+        struct corun_issue issue;
+        uint32_t access = 1u << next_random(&random) % 5, line = lines[next_random(&random) % 4];
+        uint64_t base = (UINT64_C(1) << 40) + next_random(&random) % 4096 * access;
+        uint64_t stride = next_random(&random) % 3 ? access : next_random(&random) % 64 * access;
+        bool gather = next_random(&random) % 4 == 0;
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            issue.address[lane] = base + (gather ? next_random(&random) % 256 * access : lane * stride);
+        uint32_t lanes = next_random(&random) % 2 ? CORUN_FULL_MASK : (uint32_t)next_random(&random) | 1u;
+        check(&issue, lanes, access, line, next_random(&random) % 2);
+    }
+}
+
+static void full_sectors_are_those_without_a_gap(void **state)
+{
+    (void)state;
+    struct transaction transaction = {.bytes = {UINT32_MAX, ~UINT64_C(0) << 32, ~UINT64_C(0), 1}};
+    assert_int_equal(sectors_full(&transaction, 128, 32), 0x9);
+    assert_int_equal(sectors_full(&transaction, 256, 32), 0x39);
+    assert_int_equal(sectors_full(&transaction, 256, 64), 0x4);
+    transaction.touched = 0x2d;
+    assert_int_equal(sectors_touched(&transaction, 32), 0x2d);
+    assert_int_equal(sectors_touched(&transaction, 64), 0x7);
+    assert_int_equal(sectors_touched(&transaction, 128), 0x3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transactions_cover_exactly_what_lanes_touch),
+        cmocka_unit_test(full_sectors_are_those_without_a_gap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
