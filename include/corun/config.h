@@ -59,7 +59,7 @@ enum corun_status corun_gpu_config_check(const struct corun_gpu_config *config, 
 /* The rows of gpu_parameters.def, for listings. */
 struct corun_gpu_parameter {
     const char *name;
-    const char *unit; /* "bytes", "cycles", "kHz", "count", "bool", "word" */
+    const char *unit; /* "bytes", "cycles", "kHz", "count", "bool", "fJ", "mW", "word" */
     const char *meaning;
     uint32_t initial, lowest, highest;
     size_t offset;            /* in struct corun_gpu_config */

@@ -54,15 +54,19 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
     return start;
 }
 
-/* The unit counters stand in statistics.def in the order of CORUN_UNITS. */
-static uint64_t *unit_counter(struct corun_counters *counters, uint32_t unit)
+/* The counters of the units stand in statistics.def in the order of CORUN_UNITS. */
+static void count_unit(struct corun_counters *counters, uint32_t unit, uint32_t lanes)
 {
-    return &counters->int_instructions + unit;
+    ++*(&counters->int_instructions + unit);
+    *(&counters->int_lanes + unit) += lanes;
 }
 _Static_assert(offsetof(struct corun_counters, control_instructions) -
                        offsetof(struct corun_counters, int_instructions) ==
                    CORUN_UNIT_CONTROL * sizeof(uint64_t),
                "unit counters and units have the same order");
+_Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct corun_counters, int_lanes) ==
+                   CORUN_UNIT_CONTROL * sizeof(uint64_t),
+               "lane counters and units have the same order");
 
 static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machine_op *op)
 {
@@ -70,7 +74,8 @@ static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machin
     uint32_t lanes = count_bits(sm->issue.active);
     counters->warp_instructions++;
     counters->thread_instructions += lanes;
-    ++*unit_counter(counters, op->unit);
+    count_unit(counters, op->unit, lanes);
+    counters->register_accesses += op->register_accesses;
     counters->loads += (op->flags & CORUN_LOAD) != 0;
     counters->stores += (op->flags & CORUN_STORE) != 0;
     counters->atomics += (op->flags & CORUN_ATOMIC) != 0;
