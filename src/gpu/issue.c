@@ -16,11 +16,14 @@ static inline uint32_t bank_of(uint32_t position, uint32_t banks)
     return (banks & (banks - 1)) == 0 ? position & (banks - 1) : position % banks;
 }
 
-/* Reserves the register banks for the reads; returns the cycle from which execution can start. */
+/*
+ * Reserves the register banks for the reads; returns the cycle from which execution can start. A bank's time is counted in
+ * reads, of which it serves 1 or 2 a cycle.
+ */
 static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot, const struct machine_op *op)
 {
-    uint32_t banks = sm->banks, offset = sm->warps[slot].bank_offset;
-    uint64_t first = sm->now + 1, last = first;
+    uint32_t banks = sm->banks, offset = sm->warps[slot].bank_offset, shift = sm->config->register_bank_reads - 1;
+    uint64_t first = (sm->now + 1) << shift, last = first;
     for (uint32_t i = 0; i < op->read_count; i++) {
         uint64_t *bank = &scheduler->bank_free[bank_of(op->reads[i] + offset, banks)];
         uint64_t at = *bank > first ? *bank : first;
@@ -28,7 +31,7 @@ static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uin
         if (at > last)
             last = at;
     }
-    return last - first + sm->now + sm->config->collect_cycles;
+    return ((last - first) >> shift) + sm->now + sm->config->collect_cycles;
 }
 
 /* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
