@@ -1,0 +1,110 @@
+/* Host threads are no part of the model: two workloads that share the GPU give the same numbers with one and with three. */
+#include "corun/workload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define APPLICATIONS 2
+#define MAX_SMS 64
+#define WINDOW_CYCLES 30000
+
+/* histogram has atomics, lbm and stencil keep the memory system busy, sgemm its barriers. */
+static const char *const pairs[][APPLICATIONS] = {{"histogram@small", "lbm@small"}, {"sgemm@small", "stencil@small"}};
+
+struct numbers {
+    uint64_t cycles;
+    uint32_t sm_count;
+    struct corun_application_result applications[APPLICATIONS];
+    struct corun_counters shares[MAX_SMS][APPLICATIONS];
+    struct corun_counters sms[MAX_SMS];
+    struct corun_memory_result memory;
+};
+
+static void simulate(const char *const pair[APPLICATIONS], uint32_t threads, struct numbers *numbers)
+{
+    char data[4096];
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    assert_int_equal(corun_data_directory(data, sizeof data, list), CORUN_OK);
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    assert_in_range(config.sms, 4, MAX_SMS);
+    struct corun_gpu *gpu;
+    assert_int_equal(corun_gpu_create(&config, list, &gpu), CORUN_OK);
+    struct corun_workload *workloads[APPLICATIONS];
+    struct corun_instance *instances[APPLICATIONS];
+    for (uint32_t i = 0; i < APPLICATIONS; i++) {
+        assert_int_equal(corun_workload_load(pair[i], data, list, &workloads[i]), CORUN_OK);
+        assert_int_equal(corun_instance_create(workloads[i], i, 1, list, &instances[i]), CORUN_OK);
+        struct corun_application_description description = {.goal = CORUN_GOAL_NONE};
+        corun_instance_fill(instances[i], &description);
+        uint32_t index;
+        assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
+    }
+    struct corun_limits limits = {.cycles = WINDOW_CYCLES, .threads = threads};
+    assert_int_equal(corun_gpu_run(gpu, &limits, list), CORUN_OK);
+    assert_int_equal(corun_diagnostics_count(list), 0);
+
+    memset(numbers, 0, sizeof *numbers);
+    numbers->cycles = corun_gpu_cycles(gpu);
+    numbers->sm_count = config.sms;
+    corun_gpu_memory(gpu, &numbers->memory);
+    for (uint32_t i = 0; i < APPLICATIONS; i++)
+        corun_gpu_application(gpu, i, &numbers->applications[i]);
+    for (uint32_t s = 0; s < config.sms && s < MAX_SMS; s++) {
+        struct corun_sm_result result;
+        corun_gpu_sm(gpu, s, &result);
+        numbers->sms[s] = result.counters;
+        for (uint32_t i = 0; i < APPLICATIONS; i++)
+            corun_gpu_share(gpu, s, i, &numbers->shares[s][i]);
+    }
+    corun_gpu_destroy(gpu);
+    for (uint32_t i = 0; i < APPLICATIONS; i++) {
+        corun_instance_destroy(instances[i]);
+        corun_workload_destroy(workloads[i]);
+    }
+    corun_diagnostics_destroy(list);
+}
+
+static void assert_counters_equal(const struct corun_counters *a, const struct corun_counters *b)
+{
+#define N(name, unit, meaning) assert_int_equal(a->name, b->name);
+#include "corun/statistics.def"
+#undef N
+}
+
+static void test_threads_change_no_number(void **state)
+{
+    (void)state;
+    static struct numbers one, three;
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+        simulate(pairs[p], 1, &one);
+        simulate(pairs[p], 3, &three);
+        assert_int_equal(one.cycles, three.cycles);
+        assert_memory_equal(&one.memory, &three.memory, sizeof one.memory);
+        for (uint32_t i = 0; i < APPLICATIONS; i++) {
+            const struct corun_application_result *a = &one.applications[i], *b = &three.applications[i];
+            assert_true(a->warp_instructions > 0);
+            assert_int_equal(a->status, b->status);
+            assert_int_equal(a->runs, b->runs);
+            assert_int_equal(a->ended_cycle, b->ended_cycle);
+            assert_int_equal(a->first_run_cycles, b->first_run_cycles);
+            assert_int_equal(a->thread_instructions, b->thread_instructions);
+            assert_int_equal(a->warp_instructions, b->warp_instructions);
+        }
+        for (uint32_t s = 0; s < one.sm_count && s < MAX_SMS; s++) {
+            assert_counters_equal(&one.sms[s], &three.sms[s]);
+            for (uint32_t i = 0; i < APPLICATIONS; i++)
+                assert_counters_equal(&one.shares[s][i], &three.shares[s][i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_change_no_number)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
