@@ -138,6 +138,19 @@ static uint32_t lanes_in(const struct corun_issue *issue, uint32_t space)
     return lanes;
 }
 
+/* Most lanes of a transaction that go to one address. An atomic is at least a 4-byte word, in a line of up to 256 bytes. */
+static uint32_t most_at_one_address(const struct corun_issue *issue, const struct transaction *transaction)
+{
+    uint8_t lanes_at[64] = {0};
+    uint32_t most = 1;
+    for (uint32_t rest = transaction->lanes; rest; rest &= rest - 1) {
+        uint32_t word = (uint32_t)(issue->address[lowest_bit(rest)] - transaction->line) / 4;
+        if (++lanes_at[word] > most)
+            most = lanes_at[word];
+    }
+    return most;
+}
+
 /* Fills the entry with what the lanes of one space ask for. */
 static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
                       uint32_t lanes)
@@ -173,6 +186,10 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
         entry->bank_latency = (uint16_t)c->constant_latency;
         return;
     }
+    if (atomic)
+        for (uint32_t i = 0; i < count; i++)
+            entry->transactions[entry->count + i].repeats =
+                most_at_one_address(&sm->issue, &entry->transactions[entry->count + i]);
     entry->count = (uint16_t)(entry->count + count);
     entry->client = (uint8_t)client;
     entry->bypass = bypass;
@@ -265,6 +282,7 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
         .full_sectors = (uint8_t)sectors_full(transaction, c->l2_line_bytes, c->l2_sector_bytes),
         .application = entry->application,
         .client = atomic ? CLIENT_ATOMIC : CLIENT_STORE,
+        .repeats = atomic ? (uint8_t)transaction->repeats : 0,
     };
     if (!packet_send(sm, &packet))
         return LOOKUP_FULL;

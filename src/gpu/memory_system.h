@@ -21,7 +21,7 @@ enum packet_kind {
     PACKET_KINDS
 };
 
-/* One request and, later, its reply. 48 bytes. Copied by value. */
+/* One request and, later, its reply. Copied by value. */
 struct packet {
     uint64_t cycle;   /* request: enters the network; reply: is at the SM */
     uint64_t address; /* of the line (aligned to the line of the L2) */
@@ -36,7 +36,7 @@ struct packet {
     uint8_t full_sectors; /* WRITE: sectors of which every byte is written (no fill needed) */
     uint8_t application;
     uint8_t client; /* the SM's own: which unit asked (L1, instruction cache, …) */
-    uint8_t unused;
+    uint8_t repeats;      /* ATOMIC: most lanes that go to one and the same address */
 };
 
 /* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. The capacity is a

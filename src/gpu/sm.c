@@ -426,6 +426,13 @@ static uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room)
     return application;
 }
 
+/* Schedulers take turns in being first at what they share: the load/store unit, shared pipelines, fetch. */
+static uint32_t first_scheduler(const struct sm *sm)
+{
+    uint32_t count = sm->scheduler_count;
+    return (count & (count - 1)) == 0 ? (uint32_t)sm->now & (count - 1) : (uint32_t)(sm->now % count);
+}
+
 /* Earliest cycle after `now` at which a ready warp that found everything taken could issue. */
 static uint64_t next_chance(const struct sm *sm)
 {
@@ -496,12 +503,13 @@ void sm_run(struct sm *sm, uint64_t until)
         if (sm->load_store.count)
             load_store_tick(sm);
 
-        uint32_t issued[MAX_SCHEDULERS], room = sm->config->fetch_width;
+        uint32_t issued[MAX_SCHEDULERS] = {0}, room = sm->config->fetch_width;
         bool any = false;
         if (sm->states[WARP_READY] || sm->config->warp_issue_cycles > 1)
-            for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+            for (uint32_t i = 0, s = first_scheduler(sm); i < sm->scheduler_count; i++) {
                 issued[s] = scheduler_step(sm, s, &room);
                 any |= issued[s] != NOTHING;
+                s = s + 1 < sm->scheduler_count ? s + 1 : 0;
             }
         uint64_t next = now + 1;
         sm->wake = next;

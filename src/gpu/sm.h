@@ -137,6 +137,7 @@ struct transaction {
     uint64_t line; /* address, aligned to the line that was coalesced to */
     uint32_t lanes;
     uint32_t touched;  /* mask of its 32-byte parts */
+    uint32_t repeats;  /* atomics: most lanes at one address */
     uint64_t bytes[4]; /* stores and atomics: mask of the bytes that lanes touch (lines of up to 256 bytes) */
 };
 

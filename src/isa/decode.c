@@ -67,6 +67,11 @@ uint16_t decode_slot(const struct decoder *decoder, uint32_t register_index)
                                        : slot + decoder->function->first_slot);
 }
 
+bool decode_is_dead(const struct decoder *decoder, uint32_t register_index)
+{
+    return decoder->function->registers->allocation.slots[register_index] == PTX_NONE;
+}
+
 uint16_t decode_predicate(const struct decoder *decoder, uint32_t register_index)
 {
     uint32_t slot = decoder->function->registers->allocation.slots[register_index];
@@ -201,7 +206,7 @@ static void note_register(void *user, uint32_t register_index, enum ptx_access a
                               : decode_slot(decoder, register_index);
     if (access == PTX_READ)
         decode_reads(instruction, slot, decode_is_wide(decoder, register_index));
-    else
+    else if (!decode_is_dead(decoder, register_index)) /* results that nobody reads wait for nobody */
         decode_writes(instruction, slot, decode_is_wide(decoder, register_index));
 }
 

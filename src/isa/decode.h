@@ -74,6 +74,8 @@ void decode_registers(struct decoder *decoder);
 
 bool decode_is_wide(const struct decoder *decoder, uint32_t register_index);
 uint16_t decode_slot(const struct decoder *decoder, uint32_t register_index);
+/* Nothing accesses the register but the one instruction that writes it. */
+bool decode_is_dead(const struct decoder *decoder, uint32_t register_index);
 uint16_t decode_predicate(const struct decoder *decoder, uint32_t register_index); /* number within the predicates */
 /* Temporaries of the instruction at hand. */
 uint16_t decode_temporary(struct decoder *decoder);

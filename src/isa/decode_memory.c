@@ -218,7 +218,8 @@ static void decode_atomic(struct decoder *decoder)
     uint16_t b = decode_source(decoder, &operands[1], bits);
     uint16_t c = instruction->operand_count - has_result > 2 ? decode_source(decoder, &operands[2], bits) : 0;
     struct operation *op = emit_access(decoder, OPERATION_ATOMIC, &place);
-    bool reduction = !has_result || instruction->operands[0].kind != PTX_OPERAND_REGISTER;
+    bool reduction = !has_result || instruction->operands[0].kind != PTX_OPERAND_REGISTER ||
+                     decode_is_dead(decoder, instruction->operands[0].index);
     op->destination = reduction ? OPERAND_DISCARD : decode_slot(decoder, instruction->operands[0].index);
     op->source[1] = b;
     op->source[2] = c;

@@ -289,10 +289,10 @@ static double atomic_rate(const struct bench *bench, bool spread)
     return (double)(atomics[1] - atomics[0]) / (double)(cycles[1] - cycles[0]);
 }
 
-/* A slice performs the lanes of a warp that meet in one sector together. */
+/* Every lane of a warp goes to one address: a slice performs them one after the other. */
 static double slice_rate(const struct corun_gpu_config *c)
 {
-    return 1.0 / (c->atomic_interval * core_per(c, c->l2_clock_khz));
+    return 1.0 / (CORUN_WARP_LANES * c->atomic_interval * core_per(c, c->l2_clock_khz));
 }
 
 static struct reading measure_one_address(const struct bench *bench, const struct row *row)
