@@ -99,6 +99,7 @@ struct corun_case_application_result {
     double normalised_ipc;
     bool isolated_from_cache;
     struct corun_counters counters; /* all its kernels */
+    double energy_joules;           /* dynamic, of these */
     uint32_t kernel_count;
     const struct corun_case_kernel *kernels;
     const struct corun_counters *sms; /* [sm_count]: its counters on each SM */
@@ -121,6 +122,7 @@ struct corun_case_result {
     const struct corun_sm_result *sms; /* [gpu.sms] */
     struct corun_counters counters;    /* everything */
     struct corun_memory_result memory;
+    struct corun_energy_result energy;
     /* NAN unless every application's normalised IPC is known */
     double stp;      /* system throughput: sum of normalised IPC */
     double antt;     /* average normalised turnaround time: mean of 1 / normalised IPC; infinite if one did nothing */

@@ -128,6 +128,35 @@ struct corun_memory_result {
 void corun_gpu_memory(const struct corun_gpu *gpu, struct corun_memory_result *result);
 
 /*
+ * Energy of the run so far, in joules: events times the configuration's energy of each, and static power over time. It is
+ * for comparing policies on one GPU; the absolute values are no better than the sources of the energies. G(name, meaning)
+ */
+#define CORUN_DYNAMIC_ENERGIES(G) \
+    G(issue, "fetching, decoding and scheduling warp instructions") \
+    G(lanes, "arithmetic") \
+    G(registers, "register files") \
+    G(shared, "shared memory") \
+    G(l1, "L1, texture and constant caches") \
+    G(interconnect, "interconnect") \
+    G(l2, "L2 cache") \
+    G(dram, "DRAM")
+#define CORUN_STATIC_ENERGIES(G) \
+    G(static_sm, "static power of the powered SMs") \
+    G(static_rest, "static power of the rest")
+struct corun_energy_result {
+#define CORUN_ENERGY_FIELD(name, meaning) double name;
+    CORUN_DYNAMIC_ENERGIES(CORUN_ENERGY_FIELD)
+    CORUN_STATIC_ENERGIES(CORUN_ENERGY_FIELD)
+#undef CORUN_ENERGY_FIELD
+    double total;
+    double average_watts;                        /* NAN before the first cycle */
+    double applications[CORUN_MAX_APPLICATIONS]; /* dynamic energy of each */
+};
+void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *result);
+/* Dynamic energy of what was counted: of a kernel, an application, an SM. Joules. */
+double corun_counters_energy(const struct corun_gpu_config *config, const struct corun_counters *counters);
+
+/*
  * Profile: per instruction of one kernel, filled when profiling was switched on before the run.
  * stall_cycles: warp cycles for which a warp waited with this instruction as its next one, by cause as in
  * struct corun_counters (data, memory data, pipeline, memory, barrier, other causes).

@@ -152,6 +152,9 @@ enum corun_status run_collect(struct run *run, struct arena *arena, struct corun
     result->applications = applications;
     result->sms = sms;
     corun_gpu_memory(run->gpu, &result->memory);
+    corun_gpu_energy(run->gpu, &result->energy);
+    for (uint32_t a = 0; a < job->application_count; a++)
+        applications[a].energy_joules = result->energy.applications[a];
     compare_with_isolated(result);
     result->wall_seconds = run->shared_seconds;
     result->warp_instructions_per_second =

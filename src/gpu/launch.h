@@ -15,7 +15,7 @@ struct machine_op {
     uint8_t read_count;   /* registers read through the banks, without repetition and predicates */
     uint8_t written_count;
     uint8_t register_accesses; /* registers read or written, without repetition and predicates */
-    uint8_t space; /* enum corun_space, static */
+    uint8_t space;             /* enum corun_space, static */
     uint8_t access_bytes;
     uint16_t flags;   /* enum corun_instruction_flag */
     uint16_t latency; /* from the start of execution */

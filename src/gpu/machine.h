@@ -6,6 +6,7 @@
  *   dispatcher.c   thread blocks to SMs under the allowances
  *   sharing.c      the policy's view, its moments, checking what it wrote
  *   results.c      counters summed up
+ *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs side by side
  */
 #ifndef CORUN_GPU_MACHINE_H

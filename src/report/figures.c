@@ -51,6 +51,16 @@ double figure_occupancy(const struct corun_gpu_config *gpu, uint32_t sms, uint64
     return metrics_ratio(counters->warp_cycles, warps * sms * cycles);
 }
 
+double figure_instructions_per_joule(uint64_t thread_instructions, double joules)
+{
+    return joules > 0 ? (double)thread_instructions / joules : (double)NAN;
+}
+
+double figure_static_part(const struct corun_energy_result *energy)
+{
+    return energy->total > 0 ? (energy->static_sm + energy->static_rest) / energy->total : (double)NAN;
+}
+
 uint64_t figure_counter(const struct corun_counters *counters, const struct corun_counter_row *row)
 {
     uint64_t value;

@@ -170,6 +170,9 @@ static json_t *application(struct writer *writer, const struct corun_case_applic
     set(writer, object, "l1_hit_rate", real(figure_l1_hit_rate(&row->counters)));
     set(writer, object, "l2_hit_rate", real(figure_l2_hit_rate(&row->counters)));
     set(writer, object, "dram_bytes", integer(figure_dram_bytes(&row->counters)));
+    set(writer, object, "energy_joules", real(row->energy_joules));
+    set(writer, object, "instructions_per_joule",
+        real(figure_instructions_per_joule(row->result.thread_instructions, row->energy_joules)));
     set(writer, object, "stalls", stalls(writer, &row->counters));
     for (uint32_t k = 0; k < row->kernel_count; k++)
         append(writer, kernels, kernel(writer, &row->kernels[k]));
@@ -234,6 +237,21 @@ static void set_memory(struct writer *writer, json_t *object, const struct corun
     set(writer, object, "interconnect", interconnect);
 }
 
+static json_t *energy(struct writer *writer, const struct corun_case_result *result)
+{
+    const struct corun_energy_result *row = &result->energy;
+    json_t *object = json_object();
+#define G(name, meaning) set(writer, object, #name, real(row->name));
+    CORUN_DYNAMIC_ENERGIES(G)
+    CORUN_STATIC_ENERGIES(G)
+#undef G
+    set(writer, object, "total", real(row->total));
+    set(writer, object, "average_watts", real(row->average_watts));
+    set(writer, object, "instructions_per_joule",
+        real(figure_instructions_per_joule(result->counters.thread_instructions, row->total)));
+    return object;
+}
+
 /* Takes the object. */
 static enum corun_status dump(const struct writer *writer, json_t *object, FILE *stream)
 {
@@ -265,6 +283,7 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
         append(&writer, sms, sm(&writer, result, s));
     set(&writer, object, "sms", sms);
     set_memory(&writer, object, &result->counters, &result->memory);
+    set(&writer, object, "energy", energy(&writer, result));
     set(&writer, object, "stp", real(result->stp));
     set(&writer, object, "antt", real(result->antt));
     set(&writer, object, "fairness", real(result->fairness));

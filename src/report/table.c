@@ -168,7 +168,9 @@ static void print_percent(FILE *stream, double value)
 /* 1234567 as "1.23 million". */
 static void print_scaled(FILE *stream, double value)
 {
-    if (value >= 1e6)
+    if (value >= 1e9)
+        fprintf(stream, "%.2f billion", value / 1e9);
+    else if (value >= 1e6)
         fprintf(stream, "%.2f million", value / 1e6);
     else if (value >= 1e3)
         fprintf(stream, "%.2f thousand", value / 1e3);
@@ -187,6 +189,19 @@ static void print_rate(FILE *stream, uint64_t warp_instructions, double seconds,
     fputs(" per second", stream);
 }
 
+static void print_energy(const struct corun_case_result *result, FILE *stream)
+{
+    const struct corun_energy_result *energy = &result->energy;
+    double rate = figure_instructions_per_joule(result->counters.thread_instructions, energy->total);
+    if (isnan(rate))
+        return;
+    fprintf(stream, "energy %.3g mJ, %.1f W on average, ", energy->total * 1e3, energy->average_watts);
+    print_percent(stream, figure_static_part(energy));
+    fputs(" of it static   ", stream);
+    print_scaled(stream, rate);
+    fputs(" thread instructions per joule\n", stream);
+}
+
 static void print_end(const struct corun_case_result *result, FILE *stream)
 {
     if (!isnan(result->stp))
@@ -202,7 +217,9 @@ static void print_end(const struct corun_case_result *result, FILE *stream)
     double latency = figure_interconnect_latency(&result->counters);
     if (!isnan(latency))
         fprintf(stream, ", %.1f cycles per packet", latency);
-    fputs("\nsimulated ", stream);
+    fputc('\n', stream);
+    print_energy(result, stream);
+    fputs("simulated ", stream);
     print_rate(stream, result->counters.warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
     fprintf(stream, " on %u thread%s", result->threads, result->threads == 1 ? "" : "s");
     if (result->baseline_wall_seconds >= 0.01)

@@ -158,10 +158,11 @@ launches:
       - buffer: data
 {arguments}"""
 
-RUN_KEYS = {"gpu", "policy", "cycles", "seed", "threads", "apps", "sms", "dram", "interconnect", "stp", "antt", "fairness",
-            "wall_seconds", "warp_instructions_per_second"}
+RUN_KEYS = {"gpu", "policy", "cycles", "seed", "threads", "apps", "sms", "dram", "interconnect", "energy", "stp",
+            "antt", "fairness", "wall_seconds", "warp_instructions_per_second"}
 APP_KEYS = {"name", "size", "goal", "goal_met", "runs", "thread_instructions", "warp_instructions", "cycles", "ipc",
-            "ipc_isolated", "normalised_ipc", "l1_hit_rate", "l2_hit_rate", "dram_bytes", "stalls", "kernels"}
+            "ipc_isolated", "normalised_ipc", "l1_hit_rate", "l2_hit_rate", "dram_bytes", "energy_joules",
+            "instructions_per_joule", "stalls", "kernels"}
 LAUNCH_KEYS = {"cycles", "thread_instructions", "warp_instructions", "ipc", "registers_per_thread", "shared_bytes",
                "l1_hit_rate", "l2_hit_rate", "dram_bytes", "wall_seconds", "warp_instructions_per_second"}
 

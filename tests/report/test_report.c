@@ -140,6 +140,21 @@ static void fill(struct sample *sample)
     sample->result.sms = sample->sm_results;
     sample->result.counters = counters_of(103);
     sample->result.memory = (struct corun_memory_result){4000, 1000, 8000, 400};
+    sample->result.energy = (struct corun_energy_result){.issue = 1e-5,
+                                                         .lanes = 2e-5,
+                                                         .registers = 3e-5,
+                                                         .shared = 4e-5,
+                                                         .l1 = 5e-5,
+                                                         .interconnect = 6e-5,
+                                                         .l2 = 7e-5,
+                                                         .dram = 8e-5,
+                                                         .static_sm = 9e-5,
+                                                         .static_rest = 5e-5,
+                                                         .total = 5e-4,
+                                                         .average_watts = 60.8,
+                                                         .applications = {3.6e-4}};
+    sample->applications[0].energy_joules = 3.6e-4;
+    sample->applications[1].energy_joules = 0;
     sample->result.stp = sample->result.antt = sample->result.fairness = (double)NAN;
     sample->result.wall_seconds = 0.5;
     sample->result.warp_instructions_per_second = 20600;
@@ -234,10 +249,10 @@ static double number(const json_t *object, const char *key)
 static void the_json_has_what_it_promises(void **state)
 {
     (void)state;
-    static const char *const top[] = {
-        "gpu",  "policy",       "cycles", "seed", "threads",  "apps",         "sms",
-        "dram", "interconnect", "stp",    "antt", "fairness", "wall_seconds", "warp_instructions_per_second",
-        NULL};
+    static const char *const top[] = {"gpu",  "policy", "cycles",   "seed",         "threads",
+                                      "apps", "sms",    "dram",     "interconnect", "energy",
+                                      "stp",  "antt",   "fairness", "wall_seconds", "warp_instructions_per_second",
+                                      NULL};
     static const char *const app[] = {"name",
                                       "size",
                                       "goal",
@@ -252,9 +267,25 @@ static void the_json_has_what_it_promises(void **state)
                                       "l1_hit_rate",
                                       "l2_hit_rate",
                                       "dram_bytes",
+                                      "energy_joules",
+                                      "instructions_per_joule",
                                       "stalls",
                                       "kernels",
                                       NULL};
+    static const char *const energies[] = {"issue",
+                                           "lanes",
+                                           "registers",
+                                           "shared",
+                                           "l1",
+                                           "interconnect",
+                                           "l2",
+                                           "dram",
+                                           "static_sm",
+                                           "static_rest",
+                                           "total",
+                                           "average_watts",
+                                           "instructions_per_joule",
+                                           NULL};
     static const char *const kernel[] = {"name", "launches", "cycles", NULL};
     static const char *const sm[] = {"busy_cycles", "occupancy", "stalls", "apps", NULL};
     struct sample sample;
@@ -285,6 +316,13 @@ static void the_json_has_what_it_promises(void **state)
     assert_true(number(json_object_get(object, "dram"), "row_hit_rate") == 0.8);
     assert_true(number(json_object_get(object, "interconnect"), "latency_cycles") == 20);
     assert_true(number(json_object_get(object, "interconnect"), "utilisation") == 0.05);
+    json_t *energy = json_object_get(object, "energy");
+    expect_keys(energy, energies);
+    assert_true(number(energy, "dram") == 8e-5 && number(energy, "total") == 5e-4);
+    assert_true(number(energy, "instructions_per_joule") == 309000 / 5e-4);
+    assert_true(number(first, "energy_joules") == 3.6e-4);
+    assert_true(number(second, "energy_joules") == 0);
+    assert_true(json_is_null(json_object_get(second, "instructions_per_joule")));
     json_t *policy = json_object_get(object, "policy");
     assert_string_equal(json_string_value(json_object_get(policy, "name")), "even");
     assert_true(number(json_object_get(policy, "params"), "exclusive") == 1);
