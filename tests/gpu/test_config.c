@@ -185,6 +185,10 @@ static void test_overrides(void **state)
     EXPECT("default:core_clock=1400MHz", core_clock_khz, 1400000);
     EXPECT("default:core_clock=1400000", core_clock_khz, 1400000);
     EXPECT("default:core_clock=2M", core_clock_khz, 2000000);
+    EXPECT("default:energy_issue=50pJ", energy_issue, 50000);
+    EXPECT("default:energy_dram_activate=2nJ", energy_dram_activate, 2000000);
+    EXPECT("default:static_power_sm=3W", static_power_sm, 3000);
+    EXPECT("default:static_power_rest=70mW", static_power_rest, 70);
     EXPECT("default:core=2M", core_clock_khz, 2000000); /* the only one that begins so */
     EXPECT("default:warp_issue=4", warp_issue_cycles, 4);
     EXPECT("default:l1=0", l1_bytes, 0);
