@@ -51,7 +51,7 @@ int main(void)
 {
     static const struct {
         uint32_t loads;
-        uint64_t stride;
+        uint32_t stride;
         uint32_t turns;
         const char *name;
     } rows[] = {{0, 0, 60, "arithmetic only"},        {2, 4, 40, "10 % loads of 1 line"},

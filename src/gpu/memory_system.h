@@ -35,8 +35,8 @@ struct packet {
     uint8_t sectors;      /* mask of 32-byte-unit sectors (l2_sector_bytes) of the line */
     uint8_t full_sectors; /* WRITE: sectors of which every byte is written (no fill needed) */
     uint8_t application;
-    uint8_t client; /* the SM's own: which unit asked (L1, instruction cache, …) */
-    uint8_t repeats;      /* ATOMIC: most lanes that go to one and the same address */
+    uint8_t client;  /* the SM's own: which unit asked (L1, instruction cache, …) */
+    uint8_t repeats; /* ATOMIC: most lanes that go to one and the same address */
 };
 
 /* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. The capacity is a
