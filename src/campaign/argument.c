@@ -153,7 +153,7 @@ static enum corun_status parse_buffer(const char *value, struct arena *arena, st
     if (!size)
         return CORUN_MEMORY;
     if (!number_parse(size, 1024, &argument->bytes) || !argument->bytes)
-        return malformed(argument->text, "buf=BYTES with BYTES greater than 0, or buf=@FILE", list);
+        return malformed(argument->text, "buf=BYTES (from 1; K, M, G), or buf=@FILE", list);
     if (argument->bytes >= BUFFER_LIMIT)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "argument `%s`: a buffer has less than %llu bytes",
                             argument->text, (unsigned long long)BUFFER_LIMIT);

@@ -116,7 +116,7 @@ static enum corun_status find_policy(const char *name, struct arena *arena, stru
 }
 
 static enum corun_status set_parameter(const struct corun_policy *policy, char *setting, struct arena *arena,
-                                       struct corun_diagnostics *list, double *values)
+                                       struct corun_diagnostics *list, double *values, bool *given)
 {
     char *value = strchr(setting, '=');
     if (!value)
@@ -135,6 +135,10 @@ static enum corun_status set_parameter(const struct corun_policy *policy, char *
                             setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
     }
     const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    if (given[index])
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is given twice", policy->name,
+                            parameter->name);
+    given[index] = true;
     bool is_number = parse_quantity(value, &values[index]);
     if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
         values[index] < parameter->lowest || values[index] > parameter->highest)
@@ -161,13 +165,14 @@ enum corun_status specify_policy(const char *text, struct arena *arena, struct c
         return settings ? corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has no parameters", CORUN_NO_POLICY)
                         : CORUN_OK;
     double *values = ARENA_ARRAY(arena, double, (*policy)->parameter_count + 1);
-    if (!values)
+    bool *given = ARENA_ARRAY(arena, bool, (*policy)->parameter_count + 1);
+    if (!values || !given)
         return CORUN_MEMORY;
     for (uint32_t i = 0; i < (*policy)->parameter_count; i++)
         values[i] = (*policy)->parameters[i].initial;
     for (char *setting; settings && status == CORUN_OK;) {
         setting = strsep(&settings, ",");
-        status = set_parameter(*policy, setting, arena, list, values);
+        status = set_parameter(*policy, setting, arena, list, values, given);
     }
     *parameters = values;
     return status;

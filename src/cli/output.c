@@ -10,7 +10,7 @@
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status)
 {
     size_t count = list ? corun_diagnostics_count(list) : 0;
-    bool explained = false;
+    bool explained = false, stopped = false;
     fflush(stdout); /* so that messages come after what was printed before */
     for (size_t i = 0; i < count; i++) {
         const struct corun_diagnostic *item = corun_diagnostics_get(list, i);
@@ -25,7 +25,10 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
         }
         fprintf(stderr, "%s%s\n", item->status == CORUN_OK ? "warning: " : "", item->message);
         explained = explained || item->status != CORUN_OK;
+        stopped = stopped || item->status == CORUN_WATCHDOG;
     }
+    if (stopped)
+        fputs("corun: a kernel that is not endless, only long, needs a larger --watchdog\n", stderr);
     if (status != CORUN_OK && !explained)
         fprintf(stderr, "corun: %s\n", corun_status_meaning(status));
     return corun_status_exit(status);

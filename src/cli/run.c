@@ -159,6 +159,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         keep_status(run, specify_trace(value, run->arena, run->list, &run->trace, &job->trace_first, &job->trace_last));
         break;
     case KEY_CACHE:
+        if (!*value)
+            argp_error(state, "--cache: the name of the folder is missing");
         run->cache = value;
         break;
     case KEY_NO_CACHE:

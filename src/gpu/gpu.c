@@ -272,12 +272,16 @@ static enum corun_status watch(struct corun_gpu *gpu)
         }
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         resident |= gpu->use[s].tbs != 0;
+    /* Looked at once an epoch: a single look may fall between two kernels, or behind the stop of an application. */
+    uint64_t patience = 2 * (uint64_t)gpu->config.epoch_cycles;
+    if (patience < gpu->watchdog)
+        patience = gpu->watchdog;
     if (!running || resident)
         gpu->no_tb_since = gpu->now;
-    else if (gpu->policy && gpu->now - gpu->no_tb_since > gpu->watchdog)
+    else if (gpu->policy && gpu->now - gpu->no_tb_since > patience)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
                             "policy %s has let no application run for %llu cycles", gpu->policy->name,
-                            (unsigned long long)gpu->watchdog);
+                            (unsigned long long)patience);
     return CORUN_OK;
 }
 

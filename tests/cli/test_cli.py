@@ -352,7 +352,7 @@ class Launch(Command):
             self.fails(DEADLOCK, ["stuck", "barrier"], *self.launch("stuck", "--block", "64", *mode))
 
     def test_an_endless_loop(self):
-        self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))
+        self.fails(WATCHDOG, ["endless", "larger --watchdog"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))
         self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K", "--functional"))
 
 
@@ -455,6 +455,17 @@ class Run(Command):
         self.assertIn("outside", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_the_sms_of_one_that_was_stopped_go_to_the_others(self):
+        self.write("stuck.yaml", DESCRIPTION.format(name="stuck", ptx="kernels.ptx", kernel="stuck", arguments="")
+                   .replace("      - buffer: data\n", "").replace("    arguments:\n", ""))
+        # the watchdog is shorter than an epoch: a policy must not be blamed for what one look saw
+        for policy in ("even", "cooperative"):
+            done = self.run_command(*self.SHORT, "--json", "-", "--policy", policy, "--watchdog", "5K", "--no-baselines",
+                                    "./stuck.yaml", "./work.yaml", status=DEADLOCK)
+            apps = json.loads(done.stdout)["apps"]
+            self.assertEqual([app["status"] for app in apps], ["DEADLOCK", "OK"])
+            self.assertGreater(apps[1]["runs"], 1)
+
     def test_unknown_names(self):
         self.fails(NOT_FOUND, ["gtx98"], "run", "--gpu", "gtx98", "./work.yaml")
         self.fails(NOT_FOUND, ["did you mean `even`"], "run", "--policy", "evn", "./work.yaml")
@@ -467,6 +478,8 @@ class Run(Command):
                           ("gtx980:sms", "sms"), ("gtx980:scheduler=fifo", "fifo"), ("gtx980:l1_line_bytes=100", "l1_line")):
             self.fails(ARGUMENT, [word], "run", "--gpu", gpu, "./work.yaml")
         self.fails(ARGUMENT, ["runs"], "run", "--policy", "cooperative:runs=0", "./work.yaml")
+        self.fails(ARGUMENT, ["runs is given twice"], "run", "--policy", "cooperative:runs=2,runs=3", "./work.yaml")
+        self.fails(USAGE, ["--cache"], "run", "--cache", "", "./work.yaml")
         self.fails(USAGE, ["120%"], "run", "./work.yaml:goal=120%")
         self.fails(USAGE, ["gaol"], "run", "work:gaol=1")
         self.fails(ARGUMENT, ["starts at cycle"], *self.SHORT, "./work.yaml:start=20K")
