@@ -87,6 +87,39 @@ def complaints_of(gpu, sections):
     return complaints
 
 
+# Single precision GFLOP/s and DRAM GB/s that the vendor states, where the GPU exists.
+VENDOR = {"gtx680": (3090, 192.3), "gtx980": (4612, 224.4), "h100": (66900, 3352), "quadro-fx5800": (622, 102.4),
+          "quadro-v100": (14800, 870), "tesla-c2050": (1030, 144.0)}
+
+
+def peaks_of(gpu):
+    """What the configuration can reach at most: single precision GFLOP/s, GB/s of L2 and DRAM."""
+    def value(name):
+        text, unit, _ = gpu["values"][name]
+        scale = {"MHz": 1e6, "kHz": 1e3}.get(unit, 1) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1], 1)
+        return float(text.rstrip("KMG")) * scale
+
+    # a scheduler issues one multiply-add at a time: its second instruction in a cycle goes to another unit
+    warps = min(value("fp32_units") / value("fp32_mad_interval"), value("schedulers_per_sm") / value("warp_issue_cycles"))
+    flops = value("sms") * warps * 32 * 2 * value("core_clock_khz")
+    dram = value("memory_controllers") * value("dram_bus_bytes") * value("dram_data_rate") * value("dram_clock_khz")
+    slices = value("memory_controllers") * value("slices_per_controller")
+    l2 = slices * value("l2_bytes_per_cycle") * value("l2_clock_khz") if value("l2_bytes") else 0
+    return flops / 1e9, l2 / 1e9, dram / 1e9
+
+
+def peaks(gpus):
+    out = ["## Peaks", "", "From the configuration: single precision multiply-adds (two operations each) that the schedulers can issue and",
+           "the pipelines take, the ports of the L2 slices, the pins of the DRAM. What kernels reach of them, and where a peak",
+           "differs from the vendor's, is in [gpu-validation.md](gpu-validation.md).", "",
+           "| | GFLOP/s | vendor | L2, GB/s | DRAM, GB/s | vendor |", "|---|--:|--:|--:|--:|--:|"]
+    for gpu in gpus:
+        flops, l2, dram = peaks_of(gpu)
+        vendor = VENDOR.get(gpu["name"], ("", ""))
+        out.append(f"| {gpu['name']} | {flops:.0f} | {vendor[0]} | {l2:.0f} | {dram:.1f} | {vendor[1]} |")
+    return out + [""]
+
+
 def page(sections, gpus):
     out = ["# GPUs", "",
            "<!-- Made by scripts/describe_gpus.py from include/corun/gpu_parameters.def and configs/gpu/*.yaml. -->", "",
@@ -104,7 +137,7 @@ def page(sections, gpus):
             "  tbs_per_sm: 16    # the short form takes the table's unit", "```", "",
             "What a file does not say has the default value, which is the GTX 980's. Wrong keys, units and values are reported",
             "with line and column, all of them at once; values that do not fit together (a cache that does not divide into sets) too.",
-            "", "## Parameters", ""]
+            ""] + peaks(gpus) + ["## Parameters", ""]
     for section, rows in sections:
         out += [f"### {section[0].upper()}{section[1:]}", "", "| parameter | unit | range | meaning |", "|---|---|---|---|"]
         out += [f"| `{name}` | {unit} | {limits} | {meaning} |" for name, unit, _, limits, meaning in rows]
