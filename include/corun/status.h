@@ -22,7 +22,7 @@ extern "C" {
     S(SYNTAX, 3, "an input file is not well-formed") \
     S(UNSUPPORTED, 4, "an input file uses something that corun does not support") \
     S(NOT_FOUND, 5, "no such file, workload, kernel, GPU or policy") \
-    S(ARGUMENT, 6, "a value does not fit: an argument its kernel, a parameter of a GPU or policy its range") \
+    S(ARGUMENT, 6, "a value does not fit: an argument its kernel, a parameter its range") \
     S(LIMIT, 7, "a launch can never fit the GPU") \
     S(FAULT, 8, "a kernel accessed memory outside its allocations, or trapped") \
     S(DEADLOCK, 9, "a barrier can never be met") \

@@ -176,7 +176,9 @@ enum corun_status yaml_tree_parse(const char *path, const char *text, size_t byt
     if (!yaml_parser_initialize(&builder.parser))
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory reading %s", path);
     yaml_parser_set_encoding(&builder.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text, bytes);
+    /* Told its encoding, the parser takes the byte order mark that some editors write for text. */
+    size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    yaml_parser_set_input_string(&builder.parser, (const unsigned char *)text + mark, bytes - mark);
     enum corun_status status = build_document(&builder, root);
     yaml_parser_delete(&builder.parser);
     return status;

@@ -488,6 +488,10 @@ class Run(Command):
         self.fails(POLICY, ["even", "more applications than SMs"], *self.SHORT, "--policy", "even", "--no-baselines",
                    *["./work.yaml"] * 3)
 
+    def test_yaml_as_other_systems_write_it(self):
+        self.write("marked.yaml", "\ufeff" + (self.folder / "work.yaml").read_text().replace("\n", "\r\n"))
+        self.run_command(*self.SHORT, "--no-baselines", "./marked.yaml")
+
     def test_broken_yaml(self):
         self.write("broken.yaml", "name: broken\nlaunches: [\n  - {kernel: work\n")
         self.fails(SYNTAX, ["broken.yaml:"], "run", "./broken.yaml")
