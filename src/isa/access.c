@@ -38,12 +38,13 @@ static bool raise(const struct access *access, uint32_t lane, enum path path)
 {
     enum corun_space space = access->op->space;
     uint64_t address = access->address[lane];
+    bool misaligned = address % access->bytes;
     if (space == CORUN_SPACE_GENERIC)
         space = path_space[path];
     if (path == PATH_PARAMETER)
-        fault_raise(access->warp, lane, "%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters",
-                    access->what, access->bytes, (unsigned long long)address,
-                    access->warp->tb->launch->parameter_bytes);
+        fault_raise(access->warp, lane, "%s%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters%s",
+                    misaligned ? "misaligned " : "", access->what, access->bytes, (unsigned long long)address,
+                    access->warp->tb->launch->parameter_bytes, misaligned ? "" : " is out of bounds");
     else
         fault_access(access->warp, lane, space, access->what, address, access->bytes);
     return false;

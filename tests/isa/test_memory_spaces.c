@@ -276,6 +276,14 @@ static void test_faults(void **state)
         19);
     expect_fault(KERNEL("mov.u32 %r1, 16;\nbar.sync %r1;"), 1,
                  "kernel k, thread block (0,0,0), thread (0,0,0): barrier 16 does not exist: there are 16", 20);
+    expect_fault(KERNEL("ld.param.u32 %r1, [p+2];"), 1,
+                 "kernel k, thread block (0,0,0), thread (0,0,0): misaligned load of 4 bytes at offset 0x2 of the "
+                 "kernel's 8 bytes of parameters",
+                 19);
+    expect_fault(KERNEL("mov.u64 %rd1, p;\nld.param.u32 %r1, [%rd1+8];"), 1,
+                 "kernel k, thread block (0,0,0), thread (0,0,0): load of 4 bytes at offset 0x8 of the kernel's 8 "
+                 "bytes of parameters is out of bounds",
+                 20);
 }
 
 static void test_memory_interface(void **state)
