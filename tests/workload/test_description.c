@@ -124,6 +124,7 @@ static void without_sizes(void **state)
     description_destroy(description);
 }
 
+/* Long because it is a table of broken descriptions and what is said of each. */
 static void broken(void **state)
 {
     (void)state;
