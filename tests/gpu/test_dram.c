@@ -224,7 +224,7 @@ static void writes_wait_for_reads_and_turn_the_bus(void **state)
     /* Banks of different groups, so that only the bus is between them. */
     push(dram, 0, 0, 0, 1, false);
     push(dram, 0, 1, 0, 1, true);
-    struct dram_event event;
+    struct dram_event event = {0};
     uint64_t read = 0, write = 0;
     while (dram_next(dram) != UINT64_MAX) {
         assert_true(dram_issue(dram, &event));

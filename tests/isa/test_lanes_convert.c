@@ -30,7 +30,7 @@ static struct {
 
 static uint64_t ones(unsigned bits)
 {
-    return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
 static long double source_value(uint64_t bits)
@@ -87,7 +87,7 @@ static uint64_t converted(const struct inputs *in)
         }
         if (current.from->is_float && isnan(value))
             result &= ones(to->bits);
-        if (to->bits < 32)
+        if (to->bits > 0 && to->bits < 32)
             result = to->is_signed && result >> (to->bits - 1) & 1 ? result | 0xffffffffu << to->bits
                                                                    : result & ones(to->bits);
         return result;

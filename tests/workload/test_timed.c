@@ -29,8 +29,8 @@ static void run_together(size_t first, size_t count)
     corun_gpu_config_default(&config);
     struct corun_gpu *gpu;
     assert_int_equal(corun_gpu_create(&config, list, &gpu), CORUN_OK);
-    struct corun_workload *workloads[COUNT];
-    struct corun_instance *instances[COUNT];
+    struct corun_workload *workloads[COUNT] = {NULL};
+    struct corun_instance *instances[COUNT] = {NULL};
     for (size_t i = 0; i < count; i++) {
         char specification[100];
         snprintf(specification, sizeof specification, "%s@small", names[first + i]);
