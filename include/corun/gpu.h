@@ -93,6 +93,9 @@ struct corun_application_result {
     uint64_t ended_cycle;         /* when it left or was stopped, else the end of the window */
     uint64_t first_run_cycles;    /* length of its first completed run, 0 if none */
     uint64_t thread_instructions; /* completed over all runs */
+    /* With a limit on thread instructions: where the application stood when it reached that; else at its end. */
+    uint64_t measured_until_cycle;
+    uint64_t measured_thread_instructions;
     uint64_t warp_instructions;
     uint32_t kernel_count;
 };

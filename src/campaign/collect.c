@@ -33,6 +33,8 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     const struct baseline_kernel *isolated = isolated_kernel(member, kernel->result.name);
     kernel->ipc_isolated = isolated ? metrics_ratio(isolated->thread_instructions, isolated->cycles) : (double)NAN;
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
+    if (run->job->thread_instructions) /* its counters go on after the limit: not the work of the isolated run */
+        kernel->normalised_ipc = (double)NAN;
     if (!run->job->profile)
         return CORUN_OK;
     uint32_t count = 0;
@@ -64,7 +66,9 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
     result->name = keep_text(arena, member->info.name);
     result->size = keep_text(arena, member->info.size);
     result->start_cycle = member->request->start_cycle;
-    uint64_t arrived = result->result.arrived_cycle, ended = result->result.ended_cycle;
+    /* What an application does after it has reached a limit on instructions belongs to nobody's measurement. */
+    uint64_t arrived = result->result.arrived_cycle, ended = result->result.measured_until_cycle;
+    result->result.thread_instructions = result->result.measured_thread_instructions;
     if (arrived < result->start_cycle) /* it never did arrive */
         arrived = result->start_cycle;
     result->cycles = ended > arrived ? ended - arrived : 0;

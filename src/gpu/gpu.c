@@ -285,7 +285,21 @@ static enum corun_status watch(struct corun_gpu *gpu)
     return CORUN_OK;
 }
 
-static bool limit_reached(const struct corun_gpu *gpu)
+/* Notes when an application reaches the limit on thread instructions: what it does afterwards is not measured. */
+static bool instructions_reached(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    if (application->reached_cycle)
+        return true;
+    uint64_t instructions = application_thread_instructions(gpu, index);
+    if (instructions < gpu->limits.thread_instructions)
+        return false;
+    application->reached_cycle = gpu->now;
+    application->reached_thread_instructions = instructions;
+    return true;
+}
+
+static bool limit_reached(struct corun_gpu *gpu)
 {
     const struct corun_limits *limits = &gpu->limits;
     if (limits->cycles && gpu->now >= limits->cycles)
@@ -295,7 +309,8 @@ static bool limit_reached(const struct corun_gpu *gpu)
         if (gpu->applications[a].state == CORUN_APPLICATION_LEFT)
             continue;
         any_left = true;
-        all_done = all_done && application_thread_instructions(gpu, a) >= limits->thread_instructions;
+        if (limits->thread_instructions && !instructions_reached(gpu, a))
+            all_done = false;
     }
     return !any_left || all_done;
 }

@@ -30,6 +30,8 @@ struct application {
     uint64_t arrived_cycle, ended_cycle, run_started_cycle, first_run_cycles;
     uint64_t arrival_order;
     uint64_t progress_cycle;
+    uint64_t reached_cycle; /* the limit on thread instructions; 0: not yet */
+    uint64_t reached_thread_instructions;
     uint64_t epoch_thread_instructions; /* at the start of the epoch */
     double epoch_ipc;
 };

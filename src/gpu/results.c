@@ -76,6 +76,9 @@ void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct c
         .warp_instructions = count_instructions(gpu, index, offsetof(struct corun_counters, warp_instructions)),
         .kernel_count = (uint32_t)a->kernels.count,
     };
+    result->measured_until_cycle = a->reached_cycle ? a->reached_cycle : result->ended_cycle;
+    result->measured_thread_instructions =
+        a->reached_cycle ? a->reached_thread_instructions : result->thread_instructions;
 }
 
 void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_t kernel,

@@ -53,9 +53,8 @@ static bool barrier(struct corun_warp *warp, const struct operation *op, uint32_
         fault_raise(warp, lane, "barrier %u does not exist: there are 16", number);
         return false;
     }
-    if (threads % CORUN_WARP_LANES || threads > warp->tb->launch->grid.tb_warps * CORUN_WARP_LANES) {
-        fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32 threads of this thread block", number,
-                    threads);
+    if (threads % CORUN_WARP_LANES) {
+        fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32", number, threads);
         return false;
     }
     result->outcome = CORUN_OUTCOME_BARRIER;

@@ -362,6 +362,15 @@ class Run(Command):
     def json_of(self, *arguments):
         return self.run_command(*self.SHORT, "--json", "-", *arguments).stdout
 
+    def test_a_window_of_instructions_ends_for_each_application_on_its_own(self):
+        done = self.run_command("run", "--gpu", SMALL_GPU, "--policy", "even", "--instructions", "200K", "--json", "-",
+                                "./work.yaml", "./more.yaml")
+        for app in json.loads(done.stdout)["apps"]:
+            self.assertGreaterEqual(app["thread_instructions"], 200000)
+            self.assertLess(app["thread_instructions"], 230000)  # it goes on until a step ends, and is not counted then
+            self.assertAlmostEqual(app["ipc"], app["thread_instructions"] / app["cycles"])
+            self.assertLess(app["normalised_ipc"], 1.05)
+
     def test_json(self):
         result = json.loads(self.json_of("--policy", "even", "./work.yaml:goal=40%", "./more.yaml:goal=ipc=1M"))
         self.assertLessEqual(RUN_KEYS, set(result))
