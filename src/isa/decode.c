@@ -5,6 +5,7 @@
 #include "isa/lanes.h"
 #include "ptx/register_count.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -404,6 +405,7 @@ static void lay_out_stack(struct decoder *decoder)
     struct depth *depths = allocate(decoder, decoder->functions.count * sizeof *depths);
     if (!depths)
         return;
+    assert(decoder->functions.data); /* the kernel is function 0 */
     measure_depth(decoder, 0, depths);
     bool recursive = false;
     for (uint32_t i = 0; i < decoder->functions.count; i++)

@@ -159,7 +159,7 @@ static uint64_t shuffled(const struct inputs *in, unsigned mode)
 {
     int lane = (int)in->lane, b = (int)(in->value[1] & 31), c = (int)(in->value[2] & 31),
         segment = (int)(in->value[2] >> 8 & 31);
-    int last = (lane & segment) | (c & ~segment), first = lane & segment, from = lane;
+    int last = (lane & segment) | (c & ~segment), first = lane & segment, from;
     bool inside = false;
     switch (mode) {
     case 0:
@@ -218,7 +218,7 @@ static void test_values(void **state)
 
 /* Runs an instruction of predicates alone: p0 = f(p1, p2), members in slot 1 as a constant. */
 static uint32_t run_predicates(const char *text, enum lanes_level level, uint32_t p1, uint32_t p2, uint32_t members,
-                               uint32_t mask, uint32_t *ballot)
+                               uint32_t mask, const uint32_t *ballot)
 {
     const struct ptx_instruction *instruction;
     struct ptx_module *module = parse_instruction(text, &instruction);

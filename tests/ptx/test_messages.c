@@ -154,12 +154,14 @@ static void truncated_input(void **state)
 
 static char *repeat(const char *head, const char *piece, size_t count, const char *tail)
 {
-    size_t length = strlen(piece), at = strlen(head);
-    char *text = malloc(at + count * length + strlen(tail) + 1);
-    memcpy(text, head, at);
-    for (size_t i = 0; i < count; i++, at += length)
-        memcpy(text + at, piece, length);
-    strcpy(text + at, tail);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    fputs(head, stream);
+    for (size_t i = 0; i < count; i++)
+        fputs(piece, stream);
+    fputs(tail, stream);
+    fclose(stream);
     return text;
 }
 
