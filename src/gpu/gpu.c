@@ -206,16 +206,9 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
 }
 
 /* In order of cycle, then SM: repeatedly the earliest that is left. News are rare, SMs are few. */
-static enum corun_status take_news(struct corun_gpu *gpu)
+static enum corun_status take_news_in_order(struct corun_gpu *gpu, size_t news_count, enum corun_status status)
 {
-    enum corun_status status = CORUN_OK;
-    size_t taken[MAX_SMS], news_count = 0;
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        taken[s] = 0;
-        news_count += gpu->sms[s]->news.count;
-        if (gpu->sms[s]->failed)
-            status = CORUN_MEMORY;
-    }
+    size_t taken[MAX_SMS] = {0};
     while (news_count--) {
         uint32_t best = NOTHING;
         for (uint32_t s = 0; s < gpu->config.sms; s++) {
@@ -233,6 +226,18 @@ static enum corun_status take_news(struct corun_gpu *gpu)
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         gpu->sms[s]->news.count = 0;
     return status;
+}
+
+static enum corun_status take_news(struct corun_gpu *gpu)
+{
+    enum corun_status status = CORUN_OK;
+    size_t news_count = 0;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        news_count += gpu->sms[s]->news.count;
+        if (gpu->sms[s]->failed)
+            status = CORUN_MEMORY;
+    }
+    return news_count ? take_news_in_order(gpu, news_count, status) : status;
 }
 
 static void watch_application(struct corun_gpu *gpu, uint32_t index)
