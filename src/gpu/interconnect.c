@@ -60,6 +60,16 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
     network->arrivals = calloc(network->destinations, sizeof *network->arrivals);
     if (!network->injection || !network->ejection || !network->arrivals)
         return false;
+    if (requests) {
+        size_t lists = (size_t)network->destinations * network->sources;
+        network->waiting = calloc(lists, sizeof *network->waiting);
+        network->waiting_sources = calloc(network->destinations * BIT_WORDS(network->sources), sizeof(uint64_t));
+        network->last_source = calloc(network->destinations, sizeof *network->last_source);
+        if (!network->waiting || !network->waiting_sources || !network->last_source)
+            return false;
+        for (size_t i = 0; i < lists; i++)
+            network->waiting[i].first = NO_REQUEST;
+    }
     return !network->is_mesh || mesh_create(network, config->sms, slices, requests);
 }
 
@@ -68,6 +78,9 @@ void network_free(struct network *network)
     for (uint32_t i = 0; network->arrivals && i < network->destinations; i++)
         arrival_queue_free(&network->arrivals[i]);
     free(network->arrivals);
+    free(network->waiting);
+    free(network->waiting_sources);
+    free(network->last_source);
     free(network->injection);
     free(network->ejection);
     free(network->mesh.source_position);
@@ -141,6 +154,63 @@ uint32_t network_eject(struct network *network, const struct request_pool *pool,
     uint32_t flits = pool->slots[entry.request].flits;
     *arrival = take(&network->ejection[destination], entry.key >> ARRIVAL_SOURCE_BITS, flits) + flits - 1;
     return entry.request;
+}
+
+/* The first source with a bit set after `last`, going round. One must be set. */
+static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t last)
+{
+    size_t words = BIT_WORDS(count), word = (last + 1) / 64 % words;
+    uint64_t bits = last + 1 < count ? sources[word] & ~UINT64_C(0) << (last + 1) % 64 : 0;
+    if (last + 1 >= count) {
+        word = 0;
+        bits = sources[0];
+    }
+    while (!bits) { /* ends: some bit is set, the first word's low part included on the way round */
+        word = (word + 1) % words;
+        bits = sources[word];
+    }
+    return (uint32_t)word * 64 + lowest_bit(bits);
+}
+
+uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
+                               uint64_t ready, uint64_t *arrival)
+{
+    struct arrival_queue *queue = &network->arrivals[destination];
+    struct request_list *lists = network->waiting + (size_t)destination * network->sources;
+    uint64_t *sources = network->waiting_sources + destination * BIT_WORDS(network->sources);
+    struct link *port = &network->ejection[destination];
+    if (port->free > ready)
+        ready = port->free;
+    while (arrival_queue_time(queue) < ready && arrival_queue_time(queue) < limit) {
+        struct arrival entry = arrival_queue_pop(queue);
+        uint32_t source = (uint32_t)entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1);
+        pool->slots[entry.request].ready = entry.key >> ARRIVAL_SOURCE_BITS;
+        request_list_append(pool, &lists[source], entry.request);
+        bits_set(sources, source);
+    }
+    bool any = false;
+    for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
+        any |= sources[word] != 0;
+    uint32_t request;
+    uint64_t head;
+    if (any) {
+        uint32_t source = next_source(sources, network->sources, network->last_source[destination]);
+        request = request_list_pop(pool, &lists[source]);
+        if (lists[source].first == NO_REQUEST)
+            bits_clear(sources, source);
+        network->last_source[destination] = (uint16_t)source;
+        head = pool->slots[request].ready;
+    } else {
+        if (arrival_queue_time(queue) >= limit)
+            return NO_REQUEST;
+        struct arrival entry = arrival_queue_pop(queue);
+        request = entry.request;
+        head = entry.key >> ARRIVAL_SOURCE_BITS;
+        network->last_source[destination] = (uint16_t)(entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1));
+    }
+    uint32_t flits = pool->slots[request].flits;
+    *arrival = take(port, head, flits) + flits - 1;
+    return request;
 }
 
 uint64_t network_next(const struct network *network, uint32_t destination)

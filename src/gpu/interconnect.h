@@ -8,7 +8,9 @@
  *   mesh:     nodes on a grid of ceil(sqrt(n)) columns, row by row; the slices stand at every n / slices-th position, the SMs fill
  *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
  *             (injection, source).
- * A packet has arrived when its last flit has. Ports serve packets in order of (head's arrival, source).
+ * A packet has arrived when its last flit has. Ports at SMs serve packets in order of (head's arrival, source). A slice that cannot
+ * keep up takes what has arrived source by source in turn, so that the backlog of one SM delays the others by a turn, not
+ * by its length.
  */
 #ifndef CORUN_GPU_INTERCONNECT_H
 #define CORUN_GPU_INTERCONNECT_H
@@ -33,6 +35,9 @@ struct network {
     uint64_t least_latency; /* of the shortest way, first flit */
     struct link *injection, *ejection;
     struct arrival_queue *arrivals; /* per destination, by arrival of the head */
+    struct request_list *waiting;   /* requests: [destination][source], heads that have arrived; `ready` holds when */
+    uint64_t *waiting_sources;      /* [destination] sources whose list is not empty, as bits */
+    uint16_t *last_source;          /* [destination] whose turn it was */
     bool is_mesh;
     struct mesh mesh;
 };
@@ -51,6 +56,12 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
  */
 uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
                        uint64_t *arrival);
+/*
+ * The same for a slice that can take a packet from cycle `ready` on (or when its port is free, if that is later): of the packets whose heads
+ * have arrived before that, the sources' turn decides; where there is none, the first to arrive.
+ */
+uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
+                               uint64_t ready, uint64_t *arrival);
 /* Lower bound for the arrival of anything on its way to `destination` (of anything at all in a mesh before its route). */
 uint64_t network_next(const struct network *network, uint32_t destination);
 /* Cycles with a flit, over all links, before `cycle`; *links is their number. */

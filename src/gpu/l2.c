@@ -371,7 +371,9 @@ static void take_head(struct partition *partition, struct l2_slice *slice, uint6
 {
     struct memory_shared *shared = partition->shared;
     uint64_t arrival;
-    slice->head = network_eject(&shared->requests, &shared->pool, slice->number, icnt_limit, &arrival);
+    uint64_t latency = shared->config.l2_latency;
+    uint64_t ready = slice->tag_free > latency ? clock_floor(&shared->l2_to_icnt, slice->tag_free - latency) : 0;
+    slice->head = network_eject_in_turn(&shared->requests, &shared->pool, slice->number, icnt_limit, ready, &arrival);
     slice->next = NEVER;
     if (slice->head == NO_REQUEST)
         return;
