@@ -57,6 +57,45 @@ static void crossbar_takes_its_latency_and_a_cycle_per_flit(void **state)
     request_pool_free(&pool);
 }
 
+static uint32_t eject_in_turn(struct network *network, struct request_pool *pool, uint64_t limit, uint64_t ready)
+{
+    uint64_t arrival;
+    uint32_t request = network_eject_in_turn(network, pool, 3, limit, ready, &arrival);
+    if (request == NO_REQUEST)
+        return UINT32_MAX;
+    uint32_t source = pool->slots[request].packet.token;
+    request_pool_give(pool, request);
+    return source;
+}
+
+static void a_slow_slice_takes_sources_in_turn(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = make_config();
+    struct network network;
+    struct request_pool pool = {0};
+    c.sms = 70; /* more than one word of bits */
+    assert_true(network_create(&network, &c, true));
+    for (uint32_t i = 0; i < 50; i++) /* a long backlog of one source, then one packet of each of two others */
+        inject(&network, &pool, 5, 3, i, 1);
+    inject(&network, &pool, 66, 3, 40, 1);
+    inject(&network, &pool, 2, 3, 45, 1);
+    assert_int_equal(eject_in_turn(&network, &pool, c.icnt_latency, 0), UINT32_MAX); /* nothing that early */
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 0), 5); /* idle until now: in order of arrival */
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 500), 66);
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 600), 2);
+    for (uint32_t i = 0; i < 49; i++)
+        assert_int_equal(eject_in_turn(&network, &pool, 1000, 700 + i), 5);
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 900), UINT32_MAX);
+    /* what arrives only after the slice is ready does not overtake what was there */
+    inject(&network, &pool, 7, 3, 1000, 1);
+    inject(&network, &pool, 6, 3, 1100, 1);
+    assert_int_equal(eject_in_turn(&network, &pool, 2000, 1000 + c.icnt_latency), 7);
+    assert_int_equal(eject_in_turn(&network, &pool, 2000, 1000 + c.icnt_latency), 6);
+    network_free(&network);
+    request_pool_free(&pool);
+}
+
 static void a_source_injects_one_flit_per_cycle(void **state)
 {
     (void)state;
@@ -244,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crossbar_takes_its_latency_and_a_cycle_per_flit),
+        cmocka_unit_test(a_slow_slice_takes_sources_in_turn),
         cmocka_unit_test(a_source_injects_one_flit_per_cycle),
         cmocka_unit_test(many_sources_share_one_destination),
         cmocka_unit_test(a_backlog_elsewhere_does_not_delay_others),
