@@ -20,8 +20,8 @@ static bool mesh_create(struct network *network, uint32_t sms, uint32_t slices, 
     while (mesh->columns * mesh->columns < nodes)
         mesh->columns++;
     mesh->rows = (uint32_t)divide_up(nodes, mesh->columns);
-    uint16_t *sm_position = malloc(sms * sizeof *sm_position);
-    uint16_t *slice_position = malloc(slices * sizeof *slice_position);
+    uint16_t *sm_position = calloc(sms, sizeof *sm_position);
+    uint16_t *slice_position = calloc(slices, sizeof *slice_position);
     mesh->source_position = requests ? sm_position : slice_position;
     mesh->destination_position = requests ? slice_position : sm_position;
     mesh->links = calloc((size_t)mesh->columns * mesh->rows * DIRECTIONS, sizeof *mesh->links);
@@ -53,6 +53,7 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         .destinations = requests ? slices : config->sms,
         .latency = config->icnt_latency,
         .least_latency = config->icnt_latency,
+        .turn_packets = (uint16_t)config->icnt_turn_packets,
         .is_mesh = config->icnt == CORUN_ICNT_MESH,
     };
     network->injection = calloc(network->sources, sizeof *network->injection);
@@ -65,7 +66,8 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         network->waiting = calloc(lists, sizeof *network->waiting);
         network->waiting_sources = calloc(network->destinations * BIT_WORDS(network->sources), sizeof(uint64_t));
         network->last_source = calloc(network->destinations, sizeof *network->last_source);
-        if (!network->waiting || !network->waiting_sources || !network->last_source)
+        network->turns_left = calloc(network->destinations, sizeof *network->turns_left);
+        if (!network->waiting || !network->waiting_sources || !network->last_source || !network->turns_left)
             return false;
         for (size_t i = 0; i < lists; i++)
             network->waiting[i].first = NO_REQUEST;
@@ -81,6 +83,7 @@ void network_free(struct network *network)
     free(network->waiting);
     free(network->waiting_sources);
     free(network->last_source);
+    free(network->turns_left);
     free(network->injection);
     free(network->ejection);
     free(network->mesh.source_position);
@@ -194,7 +197,13 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     uint32_t request;
     uint64_t head;
     if (any) {
-        uint32_t source = next_source(sources, network->sources, network->last_source[destination]);
+        uint32_t source = network->last_source[destination];
+        if (network->turns_left[destination] && bits_test(sources, source)) {
+            network->turns_left[destination]--;
+        } else {
+            source = next_source(sources, network->sources, source);
+            network->turns_left[destination] = network->turn_packets - 1;
+        }
         request = request_list_pop(pool, &lists[source]);
         if (lists[source].first == NO_REQUEST)
             bits_clear(sources, source);
@@ -207,6 +216,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         request = entry.request;
         head = entry.key >> ARRIVAL_SOURCE_BITS;
         network->last_source[destination] = (uint16_t)(entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1));
+        network->turns_left[destination] = network->turn_packets - 1;
     }
     uint32_t flits = pool->slots[request].flits;
     *arrival = take(port, head, flits) + flits - 1;

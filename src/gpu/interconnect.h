@@ -9,7 +9,7 @@
  *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
  *             (injection, source).
  * A packet has arrived when its last flit has. Ports at SMs serve packets in order of (head's arrival, source). A slice that cannot
- * keep up takes what has arrived source by source in turn, so that the backlog of one SM delays the others by a turn, not
+ * keep up takes what has arrived source by source in turns of a few packets, so that the backlog of one SM delays the others by a turn, not
  * by its length.
  */
 #ifndef CORUN_GPU_INTERCONNECT_H
@@ -37,7 +37,9 @@ struct network {
     struct arrival_queue *arrivals; /* per destination, by arrival of the head */
     struct request_list *waiting;   /* requests: [destination][source], heads that have arrived; `ready` holds when */
     uint64_t *waiting_sources;      /* [destination] sources whose list is not empty, as bits */
-    uint16_t *last_source;          /* [destination] whose turn it was */
+    uint16_t *last_source;          /* [destination] whose turn it is */
+    uint16_t turn_packets;          /* that a source may have in one turn */
+    uint16_t *turns_left;           /* [destination] packets that it may still have in this turn */
     bool is_mesh;
     struct mesh mesh;
 };

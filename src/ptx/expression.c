@@ -193,7 +193,7 @@ static bool parse_binary(struct parser *parser, uint32_t depth, uint32_t lowest,
         return false;
     for (const struct operator_row *row; (row = current_operator(parser)) && row->precedence >= lowest;) {
         struct ptx_place place = parser->token.place;
-        struct value right;
+        struct value right = {0};
         int token = row->token;
         parser_next(parser);
         if (!parse_binary(parser, depth + 1, row->precedence + 1, &right) || !apply(parser, token, value, right, place))
@@ -208,7 +208,7 @@ static bool parse_conditional(struct parser *parser, uint32_t depth, struct valu
         return false;
     if (!parser_accept(parser, '?'))
         return true;
-    struct value yes, no;
+    struct value yes = {0}, no = {0};
     if (!parse_conditional(parser, depth + 1, &yes) || !parser_expect(parser, ':', "':'") ||
         !parse_conditional(parser, depth + 1, &no))
         return false;
@@ -218,7 +218,7 @@ static bool parse_conditional(struct parser *parser, uint32_t depth, struct valu
 
 bool parse_integer(struct parser *parser, uint64_t *value)
 {
-    struct value result;
+    struct value result = {0};
     if (!parse_conditional(parser, 0, &result))
         return false;
     *value = result.bits;

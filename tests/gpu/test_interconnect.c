@@ -75,16 +75,18 @@ static void a_slow_slice_takes_sources_in_turn(void **state)
     struct network network;
     struct request_pool pool = {0};
     c.sms = 70; /* more than one word of bits */
+    c.icnt_turn_packets = 2;
     assert_true(network_create(&network, &c, true));
     for (uint32_t i = 0; i < 50; i++) /* a long backlog of one source, then one packet of each of two others */
         inject(&network, &pool, 5, 3, i, 1);
     inject(&network, &pool, 66, 3, 40, 1);
     inject(&network, &pool, 2, 3, 45, 1);
     assert_int_equal(eject_in_turn(&network, &pool, c.icnt_latency, 0), UINT32_MAX); /* nothing that early */
-    assert_int_equal(eject_in_turn(&network, &pool, 1000, 0), 5); /* idle until now: in order of arrival */
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 0), 5);   /* idle until now: in order of arrival */
+    assert_int_equal(eject_in_turn(&network, &pool, 1000, 500), 5); /* the second packet of its turn */
     assert_int_equal(eject_in_turn(&network, &pool, 1000, 500), 66);
     assert_int_equal(eject_in_turn(&network, &pool, 1000, 600), 2);
-    for (uint32_t i = 0; i < 49; i++)
+    for (uint32_t i = 0; i < 48; i++)
         assert_int_equal(eject_in_turn(&network, &pool, 1000, 700 + i), 5);
     assert_int_equal(eject_in_turn(&network, &pool, 1000, 900), UINT32_MAX);
     /* what arrives only after the slice is ready does not overtake what was there */
