@@ -16,7 +16,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: build ## two kernels on a simulated GTX 980, one with a goal
-	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 200K sgemm@small:goal=90% lbm@small
+	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 500K sgemm:goal=90% lbm
 
 build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
