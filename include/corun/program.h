@@ -17,8 +17,14 @@ struct corun_kernel; /* belongs to its module */
 /* Parses, checks and decodes PTX. `name` is used in messages. Returns the first error's status; *module is NULL then. */
 enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
                                     struct corun_module **module);
+/* The same from a file. If FILE.ptxas lies next to FILE.ptx, it is taken as what `ptxas -v` printed for it. */
 enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list,
                                          struct corun_module **module);
+/*
+ * Takes the registers per thread of those kernels that an assembler's log (`ptxas -v`) names; they win over .maxnreg and our
+ * own allocation. To be called before the first launch of the module is made.
+ */
+void corun_module_take_registers(struct corun_module *module, const char *log, size_t bytes);
 void corun_module_destroy(struct corun_module *module);
 
 size_t corun_module_kernel_count(const struct corun_module *module);

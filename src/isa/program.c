@@ -1,5 +1,6 @@
 /* Modules, their kernels, and program instances: a module in the memory of one application. */
 #include "isa/executor.h"
+#include "ptx/register_count.h"
 
 #include "base/bits.h"
 
@@ -118,13 +119,14 @@ enum corun_status corun_module_load(const char *name, const char *text, size_t b
     return CORUN_OK;
 }
 
-enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module)
+/* The whole file; *text is the caller's to free. NOT_FOUND is not reported: some files need not be there. */
+static enum corun_status read_file(const char *path, struct corun_diagnostics *list, char **result, size_t *bytes)
 {
-    *module = NULL;
     struct corun_place place = {path, 0, 0};
+    *result = NULL;
     FILE *file = fopen(path, "rb");
     if (!file)
-        return corun_report(list, CORUN_NOT_FOUND, place, "cannot be opened");
+        return CORUN_NOT_FOUND;
     char *text = NULL;
     size_t used = 0, capacity = 0;
     enum corun_status status = CORUN_OK;
@@ -147,9 +149,52 @@ enum corun_status corun_module_load_file(const char *path, struct corun_diagnost
     if (status == CORUN_OK && ferror(file))
         status = corun_report(list, CORUN_FILE, place, "cannot be read");
     fclose(file);
+    *bytes = used;
     if (status == CORUN_OK)
-        status = corun_module_load(path, text, used, list, module);
+        *result = text;
+    else
+        free(text);
+    return status;
+}
+
+/* FILE.ptx → FILE.ptxas; NULL if the name ends otherwise or memory is short. */
+static char *log_path_of(const char *path)
+{
+    size_t length = strlen(path);
+    char *log_path = length > 4 && strcmp(path + length - 4, ".ptx") == 0 ? malloc(length + 3) : NULL;
+    if (log_path) {
+        memcpy(log_path, path, length);
+        memcpy(log_path + length, "as", 3);
+    }
+    return log_path;
+}
+
+void corun_module_take_registers(struct corun_module *module, const char *log, size_t bytes)
+{
+    for (uint32_t i = 0; i < module->kernel_count; i++) {
+        struct corun_kernel_info *info = &module->kernels[i].info;
+        if (ptx_assembler_registers(log, bytes, info->name, &info->registers_per_thread))
+            info->registers_from = "assembler";
+    }
+}
+
+enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module)
+{
+    *module = NULL;
+    char *text, *log;
+    size_t bytes, log_bytes;
+    enum corun_status status = read_file(path, list, &text, &bytes);
+    if (status == CORUN_NOT_FOUND)
+        return corun_report(list, status, (struct corun_place){path, 0, 0}, "cannot be opened");
+    if (status == CORUN_OK)
+        status = corun_module_load(path, text, bytes, list, module);
     free(text);
+    char *log_path = status == CORUN_OK ? log_path_of(path) : NULL;
+    if (log_path && read_file(log_path, NULL, &log, &log_bytes) == CORUN_OK) {
+        corun_module_take_registers(*module, log, log_bytes);
+        free(log);
+    }
+    free(log_path);
     return status;
 }
 

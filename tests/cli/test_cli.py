@@ -257,6 +257,16 @@ class Check(Command):
         for name in ("add", "outside", "stuck", "endless", "speak"):
             self.assertRegex(text, rf"(?m)^{name} ")
 
+    def test_registers_of_an_assembler(self):
+        self.write("assembled.ptx", HEADER + ".visible .entry k()\n{\n    ret;\n}\n")
+        self.assertIn("allocation", self.run_command("check", "assembled.ptx").stdout)
+        self.write("assembled.ptxas", "ptxas info    : Compiling entry function 'k' for 'sm_75'\n"
+                                      "ptxas info    : Function properties for k\n"
+                                      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                                      "ptxas info    : Used 77 registers, 352 bytes cmem[0]\n")
+        text = self.run_command("check", "assembled.ptx").stdout
+        self.assertRegex(text, r"77\b.*assembler|assembler.*77\b")
+
     def test_malformed(self):
         self.write("malformed.ptx", HEADER + ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1 %tid.x;\n    ret;\n}\n")
         self.fails(SYNTAX, ["malformed.ptx:7:"], "check", "malformed.ptx")
