@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check build bench lint install fuzz clean dependencies
+.PHONY: help demo check check-full build bench lint install fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -28,6 +28,9 @@ check: ## everything is built with both compilers and passes its tests
 	cmake --preset clang
 	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
+
+check-full: build ## every workload in every size against its reference
+	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
 
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
