@@ -162,10 +162,8 @@ static char *log_path_of(const char *path)
 {
     size_t length = strlen(path);
     char *log_path = length > 4 && strcmp(path + length - 4, ".ptx") == 0 ? malloc(length + 3) : NULL;
-    if (log_path) {
-        memcpy(log_path, path, length);
-        memcpy(log_path + length, "as", 3);
-    }
+    if (log_path)
+        snprintf(log_path, length + 3, "%sas", path);
     return log_path;
 }
 
@@ -189,7 +187,7 @@ enum corun_status corun_module_load_file(const char *path, struct corun_diagnost
     if (status == CORUN_OK)
         status = corun_module_load(path, text, bytes, list, module);
     free(text);
-    char *log_path = status == CORUN_OK ? log_path_of(path) : NULL;
+    char *log_path = status == CORUN_OK && *module ? log_path_of(path) : NULL;
     if (log_path && read_file(log_path, NULL, &log, &log_bytes) == CORUN_OK) {
         corun_module_take_registers(*module, log, log_bytes);
         free(log);
