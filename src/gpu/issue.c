@@ -211,7 +211,6 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     if (sm->tracing)
         trace_issue(sm, index, slot);
     scheduler->last = slot;
-    scheduler->application = warp->application;
     scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
 
     if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&

@@ -37,7 +37,6 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
         sm->schedulers[i].last = NOTHING;
     for (uint32_t i = 0; i < MAX_WARPS; i++) {
         sm->warps[i].pipe = PIPE_COUNT;
-        sm->warps[i].scheduler = (uint8_t)(i % sm->scheduler_count);
         sm->warps[i].bank_offset = (uint8_t)(i / sm->scheduler_count);
     }
     if (!miss_create(sm) || !load_store_create(sm)) {
