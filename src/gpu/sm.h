@@ -76,7 +76,7 @@ struct sm_warp {
     uint8_t tb;
     uint8_t application;
     uint8_t state;
-    uint8_t pipe; /* in which `wants` mask it stands, PIPE_COUNT: none */
+    uint8_t pipe;        /* in which `wants` mask it stands, PIPE_COUNT: none */
     uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
 };
 
@@ -206,7 +206,7 @@ struct scheduler {
     uint64_t free_at;
     uint64_t collector_free[MAX_COLLECTORS];
     uint64_t bank_free[MAX_BANKS];
-    uint32_t last;        /* slot that issued last, NOTHING: none */
+    uint32_t last; /* slot that issued last, NOTHING: none */
 };
 
 struct sm {
