@@ -13,12 +13,17 @@ if(NOT CORUN_CLANG OR NOT CORUN_LIBCLC)
   message(FATAL_ERROR "the kernels need clang with its CUDA front end and libclc (packages clang-14, libclc-14)")
 endif()
 set(CORUN_PTX_ARCHITECTURE sm_52 CACHE STRING "architecture that the kernels are compiled for")
+set(CORUN_WORKLOADS "" CACHE STRING "folders of kernels/ to build, separated by semicolons; empty: all")
+
+# Headers that several kernels share (NAME.cuh) and that several references share (NAME.h).
+file(GLOB CORUN_DEVICE_HEADERS CONFIGURE_DEPENDS kernels/include/*.cuh kernels/include/device.h)
 
 # The version feature is the lowest that knows the instructions with .sync; the linker warning is about libclc's other triple.
 set(CORUN_PTX_FLAGS
     -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -S -O3 -std=c++14 -ffp-contract=on
     -fdeclspec --cuda-gpu-arch=${CORUN_PTX_ARCHITECTURE} -Xclang -target-feature -Xclang +ptx63 -Wall -Wextra -Werror
     -Wno-unused-function -Wno-linker-warnings -include ${CMAKE_SOURCE_DIR}/kernels/include/device.h
+    -I${CMAKE_SOURCE_DIR}/kernels/include
     -Xclang -mlink-builtin-bitcode -Xclang ${CORUN_LIBCLC})
 
 # Compiles SOURCE (CUDA C) to the file PTX.
@@ -28,7 +33,7 @@ function(corun_add_ptx ptx source)
     OUTPUT ${ptx}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} -o ${ptx} ${source}
-    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/kernels/include/device.h ${CORUN_LIBCLC}
+    DEPENDS ${source} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
     COMMENT "PTX ${ptx}"
     VERBATIM)
 endfunction()
@@ -36,6 +41,11 @@ endfunction()
 set(CORUN_DATA_DIRECTORY ${CMAKE_BINARY_DIR}/data)
 file(GLOB descriptions CONFIGURE_DEPENDS kernels/*/*.yaml)
 file(GLOB references CONFIGURE_DEPENDS kernels/*/reference.c)
+if(CORUN_WORKLOADS)
+  list(JOIN CORUN_WORKLOADS "|" wanted)
+  list(FILTER descriptions INCLUDE REGEX "/kernels/(${wanted})/")
+  list(FILTER references INCLUDE REGEX "/kernels/(${wanted})/")
+endif()
 set(outputs "")
 foreach(description IN LISTS descriptions)
   get_filename_component(folder ${description} DIRECTORY)
@@ -77,7 +87,7 @@ const struct corun_reference *const corun_references[] = {
 ")
 if(TARGET corun_workload)
   add_library(corun_references STATIC ${registry} ${references})
-  target_include_directories(corun_references PRIVATE include src)
+  target_include_directories(corun_references PRIVATE include src kernels/include)
   target_link_libraries(corun_references PRIVATE m)
   target_link_libraries(corun_workload PUBLIC corun_references)
   add_dependencies(corun_workload corun_kernels)
