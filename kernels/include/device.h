@@ -44,23 +44,57 @@ struct float2 {
 struct float4 {
     float x, y, z, w;
 } __attribute__((aligned(16)));
+struct float3 {
+    float x, y, z;
+};
+struct int2 {
+    int x, y;
+} __attribute__((aligned(8)));
+struct int4 {
+    int x, y, z, w;
+} __attribute__((aligned(16)));
 struct uint2 {
     unsigned int x, y;
 } __attribute__((aligned(8)));
 struct uint4 {
     unsigned int x, y, z, w;
 } __attribute__((aligned(16)));
+struct uchar4 {
+    unsigned char x, y, z, w;
+} __attribute__((aligned(4)));
+struct short2 {
+    short x, y;
+} __attribute__((aligned(4)));
+struct ushort2 {
+    unsigned short x, y;
+} __attribute__((aligned(4)));
 
 #define CORUN_DEVICE_FUNCTION static inline __attribute__((device, always_inline))
 
-CORUN_DEVICE_FUNCTION uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w)
+#define CORUN_MAKE2(type, element) \
+    CORUN_DEVICE_FUNCTION type make_##type(element x, element y) \
+    { \
+        type value = {x, y}; \
+        return value; \
+    }
+#define CORUN_MAKE4(type, element) \
+    CORUN_DEVICE_FUNCTION type make_##type(element x, element y, element z, element w) \
+    { \
+        type value = {x, y, z, w}; \
+        return value; \
+    }
+CORUN_MAKE2(float2, float)
+CORUN_MAKE2(int2, int)
+CORUN_MAKE2(uint2, unsigned int)
+CORUN_MAKE2(short2, short)
+CORUN_MAKE2(ushort2, unsigned short)
+CORUN_MAKE4(float4, float)
+CORUN_MAKE4(int4, int)
+CORUN_MAKE4(uint4, unsigned int)
+CORUN_MAKE4(uchar4, unsigned char)
+CORUN_DEVICE_FUNCTION float3 make_float3(float x, float y, float z)
 {
-    uint4 value = {x, y, z, w};
-    return value;
-}
-CORUN_DEVICE_FUNCTION float4 make_float4(float x, float y, float z, float w)
-{
-    float4 value = {x, y, z, w};
+    float3 value = {x, y, z};
     return value;
 }
 
@@ -98,9 +132,172 @@ CORUN_DEVICE_FUNCTION unsigned int atomicMax(unsigned int *p, unsigned int v)
 {
     return __nvvm_atom_max_gen_ui(p, v);
 }
+CORUN_DEVICE_FUNCTION int atomicMin(int *p, int v)
+{
+    return __nvvm_atom_min_gen_i(p, v);
+}
+CORUN_DEVICE_FUNCTION int atomicMax(int *p, int v)
+{
+    return __nvvm_atom_max_gen_i(p, v);
+}
+CORUN_DEVICE_FUNCTION unsigned long long atomicAdd(unsigned long long *p, unsigned long long v)
+{
+    return (unsigned long long)__nvvm_atom_add_gen_ll((long long *)p, (long long)v);
+}
+CORUN_DEVICE_FUNCTION unsigned int atomicOr(unsigned int *p, unsigned int v)
+{
+    return (unsigned int)__nvvm_atom_or_gen_i((int *)p, (int)v);
+}
+CORUN_DEVICE_FUNCTION unsigned int atomicExch(unsigned int *p, unsigned int v)
+{
+    return (unsigned int)__nvvm_atom_xchg_gen_i((int *)p, (int)v);
+}
 CORUN_DEVICE_FUNCTION unsigned int atomicCAS(unsigned int *p, unsigned int compare, unsigned int v)
 {
     return __nvvm_atom_cas_gen_i((int *)p, (int)compare, (int)v);
+}
+
+CORUN_DEVICE_FUNCTION void __threadfence()
+{
+    __nvvm_membar_gl();
+}
+CORUN_DEVICE_FUNCTION void __threadfence_block()
+{
+    __nvvm_membar_cta();
+}
+CORUN_DEVICE_FUNCTION void __syncwarp(unsigned int mask = 0xffffffffu)
+{
+    __nvvm_bar_warp_sync(mask);
+}
+
+/* Warp-wide operations; `mask` names the lanes that take part. */
+CORUN_DEVICE_FUNCTION unsigned int __ballot_sync(unsigned int mask, int predicate)
+{
+    return __nvvm_vote_ballot_sync(mask, predicate);
+}
+CORUN_DEVICE_FUNCTION int __any_sync(unsigned int mask, int predicate)
+{
+    return __nvvm_vote_any_sync(mask, predicate);
+}
+CORUN_DEVICE_FUNCTION int __all_sync(unsigned int mask, int predicate)
+{
+    return __nvvm_vote_all_sync(mask, predicate);
+}
+CORUN_DEVICE_FUNCTION int __shfl_sync(unsigned int mask, int value, int lane)
+{
+    return __nvvm_shfl_sync_idx_i32(mask, value, lane, 0x1f);
+}
+CORUN_DEVICE_FUNCTION int __shfl_up_sync(unsigned int mask, int value, unsigned int delta)
+{
+    return __nvvm_shfl_sync_up_i32(mask, value, (int)delta, 0);
+}
+CORUN_DEVICE_FUNCTION int __shfl_down_sync(unsigned int mask, int value, unsigned int delta)
+{
+    return __nvvm_shfl_sync_down_i32(mask, value, (int)delta, 0x1f);
+}
+CORUN_DEVICE_FUNCTION int __shfl_xor_sync(unsigned int mask, int value, int lanes)
+{
+    return __nvvm_shfl_sync_bfly_i32(mask, value, lanes, 0x1f);
+}
+CORUN_DEVICE_FUNCTION unsigned int __shfl_sync(unsigned int mask, unsigned int value, int lane)
+{
+    return (unsigned int)__nvvm_shfl_sync_idx_i32(mask, (int)value, lane, 0x1f);
+}
+CORUN_DEVICE_FUNCTION unsigned int __shfl_up_sync(unsigned int mask, unsigned int value, unsigned int delta)
+{
+    return (unsigned int)__nvvm_shfl_sync_up_i32(mask, (int)value, (int)delta, 0);
+}
+CORUN_DEVICE_FUNCTION float __shfl_down_sync(unsigned int mask, float value, unsigned int delta)
+{
+    return __nvvm_shfl_sync_down_f32(mask, value, (int)delta, 0x1f);
+}
+CORUN_DEVICE_FUNCTION float __shfl_xor_sync(unsigned int mask, float value, int lanes)
+{
+    return __nvvm_shfl_sync_bfly_f32(mask, value, lanes, 0x1f);
+}
+
+/* Integers and bits */
+CORUN_DEVICE_FUNCTION int __popc(unsigned int x)
+{
+    return __builtin_popcount(x);
+}
+CORUN_DEVICE_FUNCTION int __clz(int x)
+{
+    return x == 0 ? 32 : __builtin_clz((unsigned int)x);
+}
+CORUN_DEVICE_FUNCTION int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+CORUN_DEVICE_FUNCTION unsigned int __brev(unsigned int x)
+{
+    return __builtin_bitreverse32(x);
+}
+CORUN_DEVICE_FUNCTION unsigned int __umulhi(unsigned int x, unsigned int y)
+{
+    return __nvvm_mulhi_ui(x, y);
+}
+CORUN_DEVICE_FUNCTION int __float_as_int(float x)
+{
+    return __nvvm_bitcast_f2i(x);
+}
+CORUN_DEVICE_FUNCTION float __int_as_float(int x)
+{
+    return __nvvm_bitcast_i2f(x);
+}
+
+/* Arithmetic that is not contracted: what these say is what is computed. */
+CORUN_DEVICE_FUNCTION float fmaf(float x, float y, float z)
+{
+    return __nvvm_fma_rn_f(x, y, z);
+}
+CORUN_DEVICE_FUNCTION float __fmaf_rn(float x, float y, float z)
+{
+    return __nvvm_fma_rn_f(x, y, z);
+}
+CORUN_DEVICE_FUNCTION float __fmul_rn(float x, float y)
+{
+    return __nvvm_mul_rn_f(x, y);
+}
+CORUN_DEVICE_FUNCTION float __fadd_rn(float x, float y)
+{
+    return __nvvm_add_rn_f(x, y);
+}
+CORUN_DEVICE_FUNCTION float __fsub_rn(float x, float y)
+{
+    return __nvvm_add_rn_f(x, -y);
+}
+CORUN_DEVICE_FUNCTION float __fdiv_rn(float x, float y)
+{
+    return __nvvm_div_rn_f(x, y);
+}
+CORUN_DEVICE_FUNCTION float __fdividef(float x, float y)
+{
+    return __nvvm_div_approx_f(x, y);
+}
+CORUN_DEVICE_FUNCTION float __frcp_rn(float x)
+{
+    return __nvvm_rcp_rn_f(x);
+}
+CORUN_DEVICE_FUNCTION float __saturatef(float x)
+{
+    return __nvvm_saturate_f(x);
+}
+CORUN_DEVICE_FUNCTION int __float2int_rn(float x)
+{
+    return __nvvm_f2i_rn(x);
+}
+CORUN_DEVICE_FUNCTION float floorf(float x)
+{
+    return __nvvm_floor_f(x);
+}
+CORUN_DEVICE_FUNCTION float ceilf(float x)
+{
+    return __nvvm_ceil_f(x);
+}
+CORUN_DEVICE_FUNCTION float truncf(float x)
+{
+    return __nvvm_trunc_f(x);
 }
 
 /* Special function unit: sin.approx, cos.approx, ex2.approx, lg2.approx, rsqrt.approx */
