@@ -91,6 +91,8 @@ void corun_launch_destroy(struct corun_grid *grid);
 struct corun_functional_result {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
+    /* Loaded from and stored to global memory by lanes, caches or not; atomics count twice (read and written). */
+    uint64_t global_bytes;
 };
 
 /*

@@ -42,6 +42,31 @@ enum corun_character {
 };
 const char *corun_character_word(enum corun_character character);
 
+/* The papers that descriptions refer to. P(word, title) */
+#define CORUN_PAPERS(P) \
+    P("spatial", "The Case for GPGPU Spatial Multitasking, HPCA 2012") \
+    P("kernelet", "Kernelet, TPDS 2014") \
+    P("smk", "Simultaneous Multikernel (The Architecture Designs and Scheduling Algorithms for Heterogeneous " \
+             "Datacenters, ch. 2)") \
+    P("qos", "Quality of Service Support for Fine-Grained Sharing on GPUs, ISCA 2017") \
+    P("smqos", "QoS-aware dynamic resource allocation on GPU, Parallel Computing 2022") \
+    P("cap", "CAP (The Architecture Designs and Scheduling Algorithms for Heterogeneous Datacenters, ch. 4)") \
+    P("polybench", "PolyBench/GPU")
+/* NULL if there is no such paper. */
+const char *corun_paper_title(const char *word);
+
+/* What a paper says of the program that a workload is. */
+struct corun_paper_figure {
+    const char *name, *text; /* "registers", "94.5%" */
+    double value;            /* a percentage: divided by 100 */
+};
+struct corun_paper_claim {
+    const char *paper, *name;       /* word of the paper; what it calls the program or its kernel */
+    enum corun_character character; /* CORUN_CHARACTER_COUNT: it does not say */
+    size_t figure_count;
+    const struct corun_paper_figure *figures;
+};
+
 /* Strings and arrays belong to the list or workload they were got from. */
 struct corun_workload_info {
     const char *name, *summary;
@@ -51,6 +76,8 @@ struct corun_workload_info {
     size_t size_count;
     const char *size;   /* the chosen one; NULL in a listing */
     bool has_reference; /* its results can be verified */
+    const struct corun_paper_claim *papers;
+    size_t paper_count;
 };
 
 /* The workloads of a data directory (kernels/NAME/NAME.yaml), sorted by name. Broken ones are reported and left out. */
@@ -91,6 +118,16 @@ struct corun_workload_launch {
 size_t corun_workload_launch_count(const struct corun_workload *workload);
 void corun_workload_launch_at(const struct corun_workload *workload, size_t index,
                               struct corun_workload_launch *launch);
+
+/* What one run does, by the formulas of the description: compare with corun_functional_result. */
+struct corun_workload_work {
+    bool stated;
+    uint64_t outputs; /* elements computed */
+    uint64_t thread_instructions;
+    uint64_t global_bytes;
+    double instruction_tolerance, byte_tolerance; /* relative */
+};
+void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work);
 
 /* One application. The workload must outlive it. The data depends on workload, size and seed, not on `application`. */
 struct corun_instance;

@@ -181,7 +181,7 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
 static void run_functional(struct launch *launch, struct launch_result *result)
 {
     const struct launch_request *request = launch->request;
-    struct corun_functional_result counts = {0, 0};
+    struct corun_functional_result counts = {0};
     double start = run_clock();
     result->status = corun_run_functional(launch->grid, request->watchdog ? request->watchdog : FUNCTIONAL_WATCHDOG,
                                           launch->list, print_text, launch, &counts);

@@ -277,6 +277,23 @@ static void report(const struct access *access, struct corun_issue *result)
     }
 }
 
+/* What a run without timing counts: bytes that lanes moved from and to global memory, `times` each. */
+static inline void count_bytes(const struct access *access, uint32_t times)
+{
+    if (access->op->space == CORUN_SPACE_CONSTANT)
+        return;
+    uint32_t lanes = access->mask;
+    if (access->lane_path) {
+        for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+            if (access->lane_path[lowest_bit(rest)] != PATH_MEMORY)
+                lanes &= ~(rest & -rest);
+        }
+    } else if (access->path != PATH_MEMORY) {
+        return;
+    }
+    access->sm->global_bytes += (uint64_t)count_bits(lanes) * access->bytes * times;
+}
+
 static inline uint64_t extend(uint64_t value, const struct operation *op)
 {
     if (!(op->extend & EXTEND_SIGN))
@@ -543,7 +560,9 @@ bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t m
     if (access.lane_path || !load_together(&access))
         if (!load_lanes(&access))
             return false;
-    if (timed && !(op->variant & MEMORY_SILENT))
+    if (!timed)
+        count_bytes(&access, 1);
+    else if (!(op->variant & MEMORY_SILENT))
         report(&access, result);
     return true;
 }
@@ -640,7 +659,9 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
     int done = access.lane_path ? 0 : store_together(&access);
     if (done < 0 || (done == 0 && !store_lanes(&access)))
         return false;
-    if (timed && !(op->variant & MEMORY_SILENT))
+    if (!timed)
+        count_bytes(&access, 1);
+    else if (!(op->variant & MEMORY_SILENT))
         report(&access, result);
     return true;
 }
@@ -673,6 +694,8 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
         if (path == PATH_MEMORY)
             global |= 1u << lane;
     }
+    if (!timed)
+        count_bytes(&access, 2); /* read and written */
     struct atomic_ticket *ticket = NULL;
     bool later = global && !access.sm->direct;
     if (later) {

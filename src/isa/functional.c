@@ -141,6 +141,7 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
         program->functional = executor_sm_create(program, 0, true);
     if (!program->functional)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    program->functional->global_bytes = 0;
     for (uint32_t index = 0; index < grid->tb_count && status == CORUN_OK; index++) {
         struct functional_tb state = {0};
         state.tb = executor_tb_begin(launch, program->functional, &launch->functional, index);
@@ -156,6 +157,7 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
         flush_text(program->functional, print, user);
         executor_tb_end(state.tb, &launch->functional);
     }
+    count.global_bytes = program->functional->global_bytes;
     if (result)
         *result = count;
     return status;

@@ -1,97 +1,22 @@
-#include "workload/description.h"
+#include "workload/description_reader.h"
 
 #include "base/number.h"
 #include "workload/element.h"
-#include "workload/yaml_tree.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct reader {
-    struct description *description;
-    struct corun_diagnostics *list;
-};
-
-#define WRONG(reader, node, ...) corun_report((reader)->list, CORUN_SYNTAX, (node)->place, __VA_ARGS__)
-
-static enum corun_status out_of_memory(struct reader *reader)
-{
-    return corun_report(reader->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory reading %s",
-                        reader->description->path);
-}
-
-static enum corun_status expect(struct reader *reader, const struct yaml_node *node, enum yaml_kind kind)
-{
-    if (node->kind == kind)
-        return CORUN_OK;
-    return WRONG(reader, node, "expected %s%s%s%s, found %s", yaml_kind_words(kind), node->key ? " for '" : "",
-                 node->key ? node->key : "", node->key ? "'" : "", yaml_kind_words(node->kind));
-}
-
-/* A map whose keys are all among `known` (blank-separated); of these, the ones before `|` must be there. */
-static enum corun_status expect_map(struct reader *reader, const struct yaml_node *node, const char *known)
-{
-    enum corun_status status = expect(reader, node, YAML_MAP);
-    if (status)
-        return status;
-    for (const struct yaml_node *entry = node->first; entry; entry = entry->next) {
-        size_t length = strlen(entry->key);
-        const char *at = known;
-        while (at && (strncmp(at, entry->key, length) != 0 || (at[length] != ' ' && at[length] != 0))) {
-            at = strchr(at, ' ');
-            at = at ? at + 1 : NULL;
-        }
-        if (!at || !length || strpbrk(entry->key, " |"))
-            return corun_report(reader->list, CORUN_SYNTAX, entry->key_place, "unknown key '%.80s' (known here: %s)",
-                                entry->key, known);
-    }
-    char key[32];
-    for (const char *at = known; *at && *at != '|';) {
-        size_t length = strcspn(at, " ");
-        snprintf(key, sizeof key, "%.*s", (int)length, at);
-        if (!yaml_find(node, key))
-            return WRONG(reader, node, "the key '%s' is missing", key);
-        at += length + (at[length] == ' ');
-    }
-    return CORUN_OK;
-}
-
-/* Text of an entry; stays as it is if the entry is missing. */
-static enum corun_status read_value(struct reader *reader, const struct yaml_node *map, const char *key,
-                                    struct value *value)
-{
-    const struct yaml_node *node = yaml_find(map, key);
-    if (!node)
-        return CORUN_OK;
-    enum corun_status status = expect(reader, node, YAML_TEXT);
-    if (!status)
-        *value = (struct value){node->text, node->place, node->plain};
-    return status;
-}
-
 static enum corun_status read_boolean(struct reader *reader, const struct yaml_node *map, const char *key, bool *value)
 {
     struct value text = {0};
-    enum corun_status status = read_value(reader, map, key, &text);
+    enum corun_status status = reader_value(reader, map, key, &text);
     if (status || !text.text)
         return status;
     *value = strcmp(text.text, "true") == 0;
     if (!*value && strcmp(text.text, "false") != 0)
         return corun_report(reader->list, CORUN_SYNTAX, text.place, "expected true or false for '%s'", key);
-    return CORUN_OK;
-}
-
-static enum corun_status read_real(struct reader *reader, const struct yaml_node *map, const char *key, double *value)
-{
-    struct value text = {0};
-    enum corun_status status = read_value(reader, map, key, &text);
-    if (status || !text.text)
-        return status;
-    if (!number_parse_real(text.text, value) || *value < 0)
-        return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is not a number of 0 or more for '%s'",
-                            text.text, key);
     return CORUN_OK;
 }
 
@@ -111,15 +36,15 @@ static bool is_label(const char *text)
 static enum corun_status read_named_values(struct reader *reader, const struct yaml_node *node,
                                            struct named_values *values)
 {
-    enum corun_status status = expect(reader, node, YAML_MAP);
+    enum corun_status status = reader_expect(reader, node, YAML_MAP);
     for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next) {
         struct named_value item = {entry->key, entry->key_place, {0}};
         if (!expression_is_name(entry->key) || expression_is_reserved(entry->key))
             return corun_report(reader->list, CORUN_SYNTAX, entry->key_place,
                                 "'%.80s' cannot be the name of a parameter", entry->key);
-        status = read_value(reader, node, entry->key, &item.value);
+        status = reader_value(reader, node, entry->key, &item.value);
         if (!status && !vector_push(&values->items, item))
-            status = out_of_memory(reader);
+            status = reader_out_of_memory(reader);
     }
     return status;
 }
@@ -128,24 +53,24 @@ static enum corun_status read_sizes(struct reader *reader, const struct yaml_nod
 {
     struct description *description = reader->description;
     const struct yaml_node *sizes = yaml_find(root, "sizes");
-    enum corun_status status = sizes ? expect(reader, sizes, YAML_MAP) : CORUN_OK;
+    enum corun_status status = sizes ? reader_expect(reader, sizes, YAML_MAP) : CORUN_OK;
     for (const struct yaml_node *entry = sizes ? sizes->first : NULL; entry && !status; entry = entry->next) {
         struct size_description size = {.name = entry->key, .place = entry->key_place};
         if (!is_label(entry->key))
             return corun_report(reader->list, CORUN_SYNTAX, entry->key_place, "'%.80s' cannot be the name of a size",
                                 entry->key);
         if (!vector_push(&description->sizes, size))
-            return out_of_memory(reader);
+            return reader_out_of_memory(reader);
         status = read_named_values(reader, entry, &description->sizes.data[description->sizes.count - 1].parameters);
     }
     if (!status && description->sizes.count == 0 &&
         !vector_push(&description->sizes, ((struct size_description){.name = "default", .place = root->place})))
-        status = out_of_memory(reader);
+        status = reader_out_of_memory(reader);
     if (status)
         return status;
     description->size_names = ARENA_ARRAY(description->arena, const char *, description->sizes.count);
     if (!description->size_names)
-        return out_of_memory(reader);
+        return reader_out_of_memory(reader);
     for (size_t i = 0; i < description->sizes.count; i++)
         description->size_names[i] = description->sizes.data[i].name;
     return CORUN_OK;
@@ -159,25 +84,25 @@ static enum corun_status read_initial_map(struct reader *reader, const struct ya
     const struct yaml_node *entry = node->first;
     if (strcmp(entry->key, "constant") == 0) {
         buffer->kind = INITIAL_CONSTANT;
-        return read_value(reader, node, "constant", &buffer->first);
+        return reader_value(reader, node, "constant", &buffer->first);
     }
     if (strcmp(entry->key, "generator") == 0) {
         buffer->kind = INITIAL_GENERATOR;
-        return read_value(reader, node, "generator", &buffer->generator);
+        return reader_value(reader, node, "generator", &buffer->generator);
     }
     if (strcmp(entry->key, "uniform") != 0)
         return corun_report(reader->list, CORUN_SYNTAX, entry->key_place,
                             "unknown key '%.80s' (known here: constant uniform generator)", entry->key);
     buffer->kind = INITIAL_UNIFORM;
-    enum corun_status status = expect(reader, entry, YAML_LIST);
+    enum corun_status status = reader_expect(reader, entry, YAML_LIST);
     if (status)
         return status;
     if (entry->count != 2)
         return WRONG(reader, entry, "expected the lowest and the highest value");
     const struct yaml_node *low = entry->first, *high = low->next;
-    status = expect(reader, low, YAML_TEXT);
+    status = reader_expect(reader, low, YAML_TEXT);
     if (!status)
-        status = expect(reader, high, YAML_TEXT);
+        status = reader_expect(reader, high, YAML_TEXT);
     if (!status) {
         buffer->first = (struct value){low->text, low->place, low->plain};
         buffer->second = (struct value){high->text, high->place, high->plain};
@@ -229,13 +154,13 @@ static enum corun_status read_tolerance(struct reader *reader, const struct yaml
     const struct yaml_node *node = yaml_find(map, "tolerance");
     if (!node)
         return CORUN_OK;
-    enum corun_status status = expect_map(reader, node, "| relative absolute");
+    enum corun_status status = reader_expect_map(reader, node, "| relative absolute");
     if (!status && !element_row(buffer->element)->is_float)
         status = WRONG(reader, node, "integers are compared exactly: no tolerance");
     if (!status)
-        status = read_real(reader, node, "relative", &buffer->relative);
+        status = reader_real(reader, node, "relative", &buffer->relative);
     if (!status)
-        status = read_real(reader, node, "absolute", &buffer->absolute);
+        status = reader_real(reader, node, "absolute", &buffer->absolute);
     return status;
 }
 
@@ -254,15 +179,15 @@ static enum corun_status read_buffer(struct reader *reader, const struct yaml_no
     struct description *description = reader->description;
     struct buffer_description buffer = {.place = node->place};
     struct value name = {0}, type = {0};
-    enum corun_status status = expect_map(reader, node, "name type count | initial output tolerance symbol");
+    enum corun_status status = reader_expect_map(reader, node, "name type count | initial output tolerance symbol");
     if (!status)
-        status = read_value(reader, node, "name", &name);
+        status = reader_value(reader, node, "name", &name);
     if (!status)
-        status = read_value(reader, node, "type", &type);
+        status = reader_value(reader, node, "type", &type);
     if (!status)
-        status = read_value(reader, node, "count", &buffer.count);
+        status = reader_value(reader, node, "count", &buffer.count);
     if (!status)
-        status = read_value(reader, node, "symbol", &buffer.symbol);
+        status = reader_value(reader, node, "symbol", &buffer.symbol);
     if (!status)
         status = read_boolean(reader, node, "output", &buffer.is_output);
     if (status)
@@ -283,7 +208,7 @@ static enum corun_status read_buffer(struct reader *reader, const struct yaml_no
     if (!status)
         status = read_tolerance(reader, node, &buffer);
     if (!status && !vector_push(&description->buffers, buffer))
-        status = out_of_memory(reader);
+        status = reader_out_of_memory(reader);
     return status;
 }
 
@@ -299,16 +224,16 @@ static enum corun_status read_argument(struct reader *reader, const struct yaml_
                                        struct launch_description *launch)
 {
     struct argument_description argument = {.place = node->place};
-    enum corun_status status = expect(reader, node, YAML_MAP);
+    enum corun_status status = reader_expect(reader, node, YAML_MAP);
     if (status)
         return status;
     if (yaml_find(node, "buffer")) {
         struct value name = {0};
-        status = expect_map(reader, node, "buffer | offset");
+        status = reader_expect_map(reader, node, "buffer | offset");
         if (!status)
-            status = read_value(reader, node, "buffer", &name);
+            status = reader_value(reader, node, "buffer", &name);
         if (!status)
-            status = read_value(reader, node, "offset", &argument.value);
+            status = reader_value(reader, node, "offset", &argument.value);
         if (!status)
             status = read_buffer_name(reader, &name, &argument.buffer);
         argument.is_buffer = true;
@@ -320,14 +245,14 @@ static enum corun_status read_argument(struct reader *reader, const struct yaml_
             return corun_report(reader->list, CORUN_SYNTAX, node->first->key_place,
                                 "'%.80s' is no argument (buffer u8 s8 u16 s16 u32 s32 u64 s64 f32 f64)",
                                 node->first->key);
-        status = read_value(reader, node, node->first->key, &argument.value);
+        status = reader_value(reader, node, node->first->key, &argument.value);
         double real;
         if (!status && element_row(argument.element)->is_float && !number_parse_real(argument.value.text, &real))
             status = corun_report(reader->list, CORUN_SYNTAX, argument.value.place, "'%.80s' is not a number",
                                   argument.value.text);
     }
     if (!status && !vector_push(&launch->arguments, argument))
-        status = out_of_memory(reader);
+        status = reader_out_of_memory(reader);
     return status;
 }
 
@@ -337,15 +262,15 @@ static enum corun_status read_dimensions(struct reader *reader, const struct yam
 {
     const struct yaml_node *node = yaml_find(map, key);
     if (node->kind == YAML_TEXT)
-        return read_value(reader, map, key, &values[0]);
-    enum corun_status status = expect(reader, node, YAML_LIST);
+        return reader_value(reader, map, key, &values[0]);
+    enum corun_status status = reader_expect(reader, node, YAML_LIST);
     if (status)
         return status;
     if (node->count < 1 || node->count > 3)
         return WRONG(reader, node, "expected one to three sizes for '%s'", key);
     unsigned i = 0;
     for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next, i++) {
-        status = expect(reader, entry, YAML_TEXT);
+        status = reader_expect(reader, entry, YAML_TEXT);
         if (!status)
             values[i] = (struct value){entry->text, entry->place, entry->plain};
     }
@@ -357,18 +282,18 @@ static enum corun_status read_kernel(struct reader *reader, const struct yaml_no
 {
     launch->kind = LAUNCH_KERNEL;
     launch->index = reader->description->kernel_launches++;
-    enum corun_status status = expect_map(reader, node, "kernel grid block | arguments shared repeat swap");
+    enum corun_status status = reader_expect_map(reader, node, "kernel grid block | arguments shared repeat swap");
     if (!status)
-        status = read_value(reader, node, "kernel", &launch->kernel);
+        status = reader_value(reader, node, "kernel", &launch->kernel);
     if (!status)
         status = read_dimensions(reader, node, "grid", launch->grid);
     if (!status)
         status = read_dimensions(reader, node, "block", launch->block);
     if (!status)
-        status = read_value(reader, node, "shared", &launch->shared);
+        status = reader_value(reader, node, "shared", &launch->shared);
     const struct yaml_node *arguments = yaml_find(node, "arguments");
     if (!status && arguments)
-        status = expect(reader, arguments, YAML_LIST);
+        status = reader_expect(reader, arguments, YAML_LIST);
     if (!status && arguments && arguments->count > DESCRIPTION_MAX_ARGUMENTS)
         status = WRONG(reader, arguments, "more than %u arguments", DESCRIPTION_MAX_ARGUMENTS);
     for (const struct yaml_node *entry = arguments ? arguments->first : NULL; entry && !status; entry = entry->next)
@@ -381,20 +306,20 @@ static enum corun_status read_copy(struct reader *reader, const struct yaml_node
 {
     launch->kind = LAUNCH_COPY;
     struct value from = {0}, to = {0};
-    enum corun_status status = expect_map(reader, node, "copy | repeat swap");
+    enum corun_status status = reader_expect_map(reader, node, "copy | repeat swap");
     const struct yaml_node *copy = status ? NULL : yaml_find(node, "copy");
     if (!status)
-        status = expect_map(reader, copy, "from to count | from_offset to_offset");
+        status = reader_expect_map(reader, copy, "from to count | from_offset to_offset");
     if (!status)
-        status = read_value(reader, copy, "from", &from);
+        status = reader_value(reader, copy, "from", &from);
     if (!status)
-        status = read_value(reader, copy, "to", &to);
+        status = reader_value(reader, copy, "to", &to);
     if (!status)
-        status = read_value(reader, copy, "count", &launch->count);
+        status = reader_value(reader, copy, "count", &launch->count);
     if (!status)
-        status = read_value(reader, copy, "from_offset", &launch->from_offset);
+        status = reader_value(reader, copy, "from_offset", &launch->from_offset);
     if (!status)
-        status = read_value(reader, copy, "to_offset", &launch->to_offset);
+        status = reader_value(reader, copy, "to_offset", &launch->to_offset);
     if (!status)
         status = read_buffer_name(reader, &from, &launch->from);
     if (!status)
@@ -409,7 +334,7 @@ static enum corun_status read_copy(struct reader *reader, const struct yaml_node
 static enum corun_status read_swap(struct reader *reader, const struct yaml_node *node,
                                    struct launch_description *launch)
 {
-    enum corun_status status = expect(reader, node, YAML_LIST);
+    enum corun_status status = reader_expect(reader, node, YAML_LIST);
     if (status)
         return status;
     if (node->first && node->first->kind == YAML_LIST) {
@@ -436,7 +361,7 @@ static enum corun_status read_swap(struct reader *reader, const struct yaml_node
     if (left->element != right->element)
         return WRONG(reader, node, "buffers '%s' and '%s' have different element types", left->name, right->name);
     if (!vector_push(&launch->swaps, ((struct swap_description){index[0], index[1]})))
-        return out_of_memory(reader);
+        return reader_out_of_memory(reader);
     return CORUN_OK;
 }
 
@@ -456,15 +381,15 @@ static enum corun_status read_group(struct reader *reader, const struct yaml_nod
                                     struct launch_description *group)
 {
     group->kind = LAUNCH_GROUP;
-    enum corun_status status = expect_map(reader, node, "launches | repeat swap");
+    enum corun_status status = reader_expect_map(reader, node, "launches | repeat swap");
     const struct yaml_node *launches = status ? NULL : yaml_find(node, "launches");
     if (!status)
-        status = expect(reader, launches, YAML_LIST);
+        status = reader_expect(reader, launches, YAML_LIST);
     for (const struct yaml_node *entry = launches ? launches->first : NULL; entry && !status; entry = entry->next) {
         struct launch_description launch = {.place = entry->place};
         status = read_launch(reader, entry, true, &launch);
         if (!status && !vector_push(&group->launches, launch))
-            status = out_of_memory(reader);
+            status = reader_out_of_memory(reader);
         if (status)
             launch_free(&launch);
     }
@@ -474,7 +399,7 @@ static enum corun_status read_group(struct reader *reader, const struct yaml_nod
 static enum corun_status read_launch(struct reader *reader, const struct yaml_node *node, bool inside_group,
                                      struct launch_description *launch)
 {
-    enum corun_status status = expect(reader, node, YAML_MAP);
+    enum corun_status status = reader_expect(reader, node, YAML_MAP);
     if (status)
         return status;
     if (yaml_find(node, "launches"))
@@ -485,7 +410,7 @@ static enum corun_status read_launch(struct reader *reader, const struct yaml_no
     else
         status = read_kernel(reader, node, launch);
     if (!status)
-        status = read_value(reader, node, "repeat", &launch->repeat);
+        status = reader_value(reader, node, "repeat", &launch->repeat);
     const struct yaml_node *swap = yaml_find(node, "swap");
     if (!status && swap)
         status = read_swap(reader, swap, launch);
@@ -495,12 +420,12 @@ static enum corun_status read_launch(struct reader *reader, const struct yaml_no
 static enum corun_status read_launches(struct reader *reader, const struct yaml_node *launches)
 {
     struct description *description = reader->description;
-    enum corun_status status = expect(reader, launches, YAML_LIST);
+    enum corun_status status = reader_expect(reader, launches, YAML_LIST);
     for (const struct yaml_node *entry = launches->first; entry && !status; entry = entry->next) {
         struct launch_description launch = {.place = entry->place};
         status = read_launch(reader, entry, false, &launch);
         if (!status && !vector_push(&description->launches, launch))
-            status = out_of_memory(reader);
+            status = reader_out_of_memory(reader);
         if (status)
             launch_free(&launch);
     }
@@ -509,29 +434,17 @@ static enum corun_status read_launches(struct reader *reader, const struct yaml_
     return status;
 }
 
-const char *corun_character_word(enum corun_character character)
-{
-    static const char *const words[] = {
-#define WORD(name, word, meaning) word,
-        CORUN_CHARACTERS(WORD)
-#undef WORD
-    };
-    return character < CORUN_CHARACTER_COUNT ? words[character] : "?";
-}
-
 static enum corun_status read_heading(struct reader *reader, const struct yaml_node *root)
 {
     struct description *description = reader->description;
-    struct value name = {0}, summary = {.text = ""}, character = {0};
-    enum corun_status status = read_value(reader, root, "name", &name);
+    struct value name = {0}, summary = {.text = ""};
+    enum corun_status status = reader_value(reader, root, "name", &name);
     if (!status)
-        status = read_value(reader, root, "summary", &summary);
+        status = reader_value(reader, root, "summary", &summary);
     if (!status)
-        status = read_value(reader, root, "character", &character);
+        status = reader_value(reader, root, "ptx", &description->ptx);
     if (!status)
-        status = read_value(reader, root, "ptx", &description->ptx);
-    if (!status)
-        status = read_value(reader, root, "reference", &description->reference);
+        status = reader_value(reader, root, "reference", &description->reference);
     if (status)
         return status;
     assert(name.text && description->ptx.text);
@@ -542,22 +455,16 @@ static enum corun_status read_heading(struct reader *reader, const struct yaml_n
                             name.text);
     if (!description->ptx.text[0])
         return corun_report(reader->list, CORUN_SYNTAX, description->ptx.place, "the path of the PTX file is empty");
-    if (!character.text)
-        return CORUN_OK;
-    while (description->character < CORUN_CHARACTER_COUNT &&
-           strcmp(corun_character_word(description->character), character.text) != 0)
-        description->character++;
-    if (description->character == CORUN_CHARACTER_COUNT)
-        return corun_report(reader->list, CORUN_SYNTAX, character.place,
-                            "'%.80s' is no character (compute memory problem-size)", character.text);
-    return CORUN_OK;
+    return reader_character(reader, root, "character", &description->character);
 }
 
 static enum corun_status read_root(struct reader *reader, const struct yaml_node *root)
 {
     struct description *description = reader->description;
     enum corun_status status =
-        expect_map(reader, root, "name ptx launches | summary character reference sizes parameters buffers");
+        reader_expect_map(reader, root,
+                          "name ptx launches | summary character reference sizes parameters buffers work "
+                          "papers");
     if (!status)
         status = read_heading(reader, root);
     if (!status)
@@ -567,11 +474,13 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
         status = read_named_values(reader, parameters, &description->parameters);
     const struct yaml_node *buffers = yaml_find(root, "buffers");
     if (!status && buffers)
-        status = expect(reader, buffers, YAML_LIST);
+        status = reader_expect(reader, buffers, YAML_LIST);
     for (const struct yaml_node *entry = buffers ? buffers->first : NULL; entry && !status; entry = entry->next)
         status = read_buffer(reader, entry);
     if (!status)
         status = read_launches(reader, yaml_find(root, "launches"));
+    if (!status)
+        status = reader_claims(reader, root);
     return status;
 }
 
@@ -603,6 +512,21 @@ enum corun_status description_parse(const char *path, const char *text, size_t b
     return status;
 }
 
+void description_describe(const struct description *description, struct corun_workload_info *info)
+{
+    *info = (struct corun_workload_info){
+        .name = description->name,
+        .summary = description->summary,
+        .character = description->character,
+        .path = description->path,
+        .sizes = description->size_names,
+        .size_count = description->sizes.count,
+        .has_reference = description->reference.text != NULL,
+        .papers = description->papers.data,
+        .paper_count = description->papers.count,
+    };
+}
+
 void description_destroy(struct description *description)
 {
     if (!description)
@@ -615,6 +539,7 @@ void description_destroy(struct description *description)
     vector_free(&description->parameters.items);
     vector_free(&description->buffers);
     vector_free(&description->launches);
+    vector_free(&description->papers);
     if (description->arena)
         arena_destroy(description->arena);
     free(description);

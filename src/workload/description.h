@@ -81,6 +81,12 @@ struct launch_description {
     VECTOR(struct launch_description) launches;
 };
 
+/* Of one whole run; outputs.text == NULL: not stated. */
+struct work_description {
+    struct value outputs, instructions, bytes;
+    double instruction_tolerance, byte_tolerance; /* relative */
+};
+
 struct description {
     struct arena *arena;
     const char *path;
@@ -93,12 +99,16 @@ struct description {
     struct named_values parameters;
     VECTOR(struct buffer_description) buffers;
     VECTOR(struct launch_description) launches;
+    struct work_description work;
+    VECTOR(struct corun_paper_claim) papers;
     uint32_t kernel_launches; /* launch_descriptions of kind KERNEL */
 };
 
 /* `path` is for messages and copied. SYNTAX, MEMORY. */
 enum corun_status description_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
                                     struct description **description);
+/* Everything but the chosen size. */
+void description_describe(const struct description *description, struct corun_workload_info *info);
 void description_destroy(struct description *description);
 
 #endif

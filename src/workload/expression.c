@@ -19,7 +19,7 @@ struct evaluation {
 static const char *const functions[] = {"min", "max", "ceildiv"};
 enum function { FUNCTION_MIN, FUNCTION_MAX, FUNCTION_CEILDIV, FUNCTION_NONE };
 
-static int64_t sum(struct evaluation *evaluation);
+static int64_t shifted(struct evaluation *evaluation);
 
 static struct corun_place place_at(const struct evaluation *evaluation, const char *at)
 {
@@ -106,10 +106,10 @@ static int64_t call(struct evaluation *evaluation, enum function function, const
 {
     if (!take(evaluation, '('))
         return fail(evaluation, evaluation->at, "expected ( after '%s'", functions[function]);
-    int64_t value = sum(evaluation);
+    int64_t value = shifted(evaluation);
     unsigned count = 1;
     while (!evaluation->status && take(evaluation, ',')) {
-        int64_t next = sum(evaluation);
+        int64_t next = shifted(evaluation);
         count++;
         if (evaluation->status)
             return 0;
@@ -163,7 +163,7 @@ static int64_t factor(struct evaluation *evaluation)
         if (__builtin_sub_overflow(INT64_C(0), operand, &value))
             value = fail(evaluation, start, "overflow in '%.80s'", evaluation->text);
     } else if (take(evaluation, '(')) {
-        value = sum(evaluation);
+        value = shifted(evaluation);
         if (!evaluation->status && !take(evaluation, ')'))
             value = fail(evaluation, evaluation->at, "expected ) in '%.80s'", evaluation->text);
     } else if (isdigit((unsigned char)*start)) {
@@ -219,6 +219,36 @@ static int64_t sum(struct evaluation *evaluation)
     return value;
 }
 
+/* value * 2^distance, or divided by it, towards minus infinity. */
+static int64_t shift(struct evaluation *evaluation, const char *where, int64_t value, int64_t distance)
+{
+    if (distance < 0 || distance > 62)
+        return fail(evaluation, where, "a shift by %lld in '%.80s': 0 to 62 is possible", (long long)distance,
+                    evaluation->text);
+    if (*where == '>')
+        return value >> distance;
+    if (__builtin_mul_overflow(value, INT64_C(1) << distance, &value))
+        return fail(evaluation, where, "overflow in '%.80s'", evaluation->text);
+    return value;
+}
+
+/* As in C, << and >> bind less than + and -. */
+static int64_t shifted(struct evaluation *evaluation)
+{
+    int64_t value = sum(evaluation);
+    while (!evaluation->status) {
+        skip_blanks(evaluation);
+        const char *where = evaluation->at;
+        if ((*where != '<' && *where != '>') || where[1] != *where)
+            break;
+        evaluation->at += 2;
+        int64_t distance = sum(evaluation);
+        if (!evaluation->status)
+            value = shift(evaluation, where, value, distance);
+    }
+    return value;
+}
+
 bool expression_is_name(const char *text)
 {
     if (!isalpha((unsigned char)*text) && *text != '_')
@@ -243,7 +273,7 @@ enum corun_status expression_evaluate(const char *text, struct corun_place place
     struct evaluation evaluation = {text, text, place, exact, scope, list, CORUN_OK, 0};
     if (strlen(text) > EXPRESSION_MAX_LENGTH)
         fail(&evaluation, text, "an expression of more than %u characters", EXPRESSION_MAX_LENGTH);
-    int64_t result = evaluation.status ? 0 : sum(&evaluation);
+    int64_t result = evaluation.status ? 0 : shifted(&evaluation);
     skip_blanks(&evaluation);
     if (!evaluation.status && *evaluation.at)
         fail(&evaluation, evaluation.at, "expected an operator, found '%.20s'", evaluation.at);

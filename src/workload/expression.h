@@ -1,6 +1,6 @@
 /*
- * Integer expressions of launch descriptions: 64-bit signed, + - * / % and parentheses, min(…), max(…), ceildiv(a, b) and named
- * parameters. Division truncates. Overflow, division by zero and unknown names are errors with their column.
+ * Integer expressions of launch descriptions: 64-bit signed, + - * / % << >> and parentheses, min(…), max(…), ceildiv(a, b)
+ * and named parameters. Division truncates. Overflow, division by zero and unknown names are errors with their column.
  */
 #ifndef CORUN_WORKLOAD_EXPRESSION_H
 #define CORUN_WORKLOAD_EXPRESSION_H
@@ -8,7 +8,7 @@
 #include "corun/workload.h"
 
 #define EXPRESSION_MAX_DEPTH 64u
-#define EXPRESSION_MAX_LENGTH 256u
+#define EXPRESSION_MAX_LENGTH 1000u
 
 struct scope {
     const struct corun_problem_parameter *parameters;

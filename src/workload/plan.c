@@ -243,6 +243,25 @@ static enum corun_status plan_launch(struct planner *planner, const struct launc
     return status;
 }
 
+static enum corun_status plan_work(struct planner *planner)
+{
+    const struct work_description *description = &planner->plan->description->work;
+    struct corun_workload_work *work = &planner->plan->work;
+    if (!description->outputs.text)
+        return CORUN_OK;
+    work->stated = true;
+    work->instruction_tolerance = description->instruction_tolerance;
+    work->byte_tolerance = description->byte_tolerance;
+    enum corun_status status =
+        evaluate_range(planner, &description->outputs, 1, INT64_MAX, "the number of outputs", &work->outputs);
+    if (!status)
+        status = evaluate_range(planner, &description->instructions, 1, INT64_MAX, "the number of instructions",
+                                &work->thread_instructions);
+    if (!status)
+        status = evaluate_range(planner, &description->bytes, 0, INT64_MAX, "the number of bytes", &work->global_bytes);
+    return status;
+}
+
 static enum corun_status plan_all(struct planner *planner)
 {
     struct plan *plan = planner->plan;
@@ -256,6 +275,8 @@ static enum corun_status plan_all(struct planner *planner)
     if (!status && plan->grid_count == 0)
         status = corun_report(planner->list, CORUN_SYNTAX, plan->description->launches.data[0].place,
                               "no kernel is launched with size '%s'", plan->size->name);
+    if (!status)
+        status = plan_work(planner);
     memcpy(plan->final_storage, planner->storage, sizeof plan->final_storage);
     return status;
 }

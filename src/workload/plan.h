@@ -37,6 +37,7 @@ struct plan {
     VECTOR(struct corun_problem_parameter) parameters;
     struct planned_buffer buffers[DESCRIPTION_MAX_BUFFERS];
     VECTOR(struct planned_operation) operations;
+    struct corun_workload_work work;
     uint32_t grid_count; /* operations that are launches */
     /* Which storage each buffer names when the run has ended. */
     uint8_t final_storage[DESCRIPTION_MAX_BUFFERS];

@@ -238,17 +238,14 @@ void corun_workload_destroy(struct corun_workload *workload)
 
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info)
 {
-    const struct description *description = workload->description;
-    *info = (struct corun_workload_info){
-        .name = description->name,
-        .summary = description->summary,
-        .character = description->character,
-        .path = description->path,
-        .sizes = description->size_names,
-        .size_count = description->sizes.count,
-        .size = workload->plan->size->name,
-        .has_reference = workload->reference && workload->reference->compute,
-    };
+    description_describe(workload->description, info);
+    info->size = workload->plan->size->name;
+    info->has_reference = workload->reference && workload->reference->compute;
+}
+
+void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)
+{
+    *work = workload->plan->work;
 }
 
 const struct corun_module *corun_workload_module(const struct corun_workload *workload)

@@ -32,15 +32,8 @@ static enum corun_status add(struct corun_workload_list *workloads, const char *
         description_destroy(description);
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
-    struct corun_workload_info info = {
-        .name = description->name,
-        .summary = description->summary,
-        .character = description->character,
-        .path = description->path,
-        .sizes = description->size_names,
-        .size_count = description->sizes.count,
-        .has_reference = description->reference.text != NULL,
-    };
+    struct corun_workload_info info;
+    description_describe(description, &info);
     if (!vector_push(&workloads->items, info))
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     return CORUN_OK;

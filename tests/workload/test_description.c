@@ -33,37 +33,43 @@ static enum corun_status try(const char *text, size_t bytes, const char *size, c
 static void complete(void **state)
 {
     (void)state;
-    static const char text[] = "name: jacobi-2\n"
-                               "summary: two grids\n"
-                               "character: memory\n"
-                               "ptx: sub/j.ptx\n"
-                               "sizes:\n"
-                               "  small: {n: 64, steps: 3}\n"
-                               "  medium: {n: 2 * 64, steps: 4}\n"
-                               "parameters:\n"
-                               "  cells: n * n\n"
-                               "buffers:\n"
-                               "  - {name: a, type: f32, count: cells, initial: {uniform: [-1.5, 2]}, output: true, "
-                               "tolerance: {relative: 1e-5}}\n"
-                               "  - {name: b, type: f32, count: cells}\n"
-                               "  - {name: c, type: u8, count: 7, initial: {constant: 250 + 5}, symbol: table}\n"
-                               "launches:\n"
-                               "  - kernel: step\n"
-                               "    grid: [n / 32, \"ceildiv(n, 8)\"]\n"
-                               "    block: [32, 8]\n"
-                               "    shared: 4 * n\n"
-                               "    arguments:\n"
-                               "      - buffer: a\n"
-                               "      - {buffer: b, offset: 5}\n"
-                               "      - s32: -n - step\n"
-                               "      - f32: 0.5\n"
-                               "      - u64: 0x100000000\n"
-                               "    repeat: steps\n"
-                               "    swap: [a, b]\n"
-                               "  - repeat: 2\n"
-                               "    launches:\n"
-                               "      - copy: {from: a, to: b, count: 10, to_offset: 100 * step}\n"
-                               "      - {kernel: last, grid: 1, block: 1}\n";
+    static const char text[] =
+        "name: jacobi-2\n"
+        "summary: two grids\n"
+        "character: memory\n"
+        "ptx: sub/j.ptx\n"
+        "sizes:\n"
+        "  small: {n: 64, steps: 3}\n"
+        "  medium: {n: 2 * 64, steps: 4}\n"
+        "parameters:\n"
+        "  cells: n * n\n"
+        "buffers:\n"
+        "  - {name: a, type: f32, count: cells, initial: {uniform: [-1.5, 2]}, output: true, "
+        "tolerance: {relative: 1e-5}}\n"
+        "  - {name: b, type: f32, count: cells}\n"
+        "  - {name: c, type: u8, count: 7, initial: {constant: 250 + 5}, symbol: table}\n"
+        "work: {outputs: cells, instructions: cells * (7 + steps), bytes: 4 * cells,\n"
+        "       tolerance: {instructions: 2.5%}}\n"
+        "papers:\n"
+        "  - {paper: cap, name: jacobi}\n"
+        "  - {paper: smk, name: J, class: problem-size, figures: {thread blocks: 1024, registers: 94.5%}}\n"
+        "launches:\n"
+        "  - kernel: step\n"
+        "    grid: [n / 32, \"ceildiv(n, 8)\"]\n"
+        "    block: [32, 8]\n"
+        "    shared: 4 * n\n"
+        "    arguments:\n"
+        "      - buffer: a\n"
+        "      - {buffer: b, offset: 5}\n"
+        "      - s32: -n - step\n"
+        "      - f32: 0.5\n"
+        "      - u64: 0x100000000\n"
+        "    repeat: steps\n"
+        "    swap: [a, b]\n"
+        "  - repeat: 2\n"
+        "    launches:\n"
+        "      - copy: {from: a, to: b, count: 10, to_offset: 100 * step}\n"
+        "      - {kernel: last, grid: 1, block: 1}\n";
     struct plan *plan;
     struct description *description;
     char message[512];
@@ -77,6 +83,24 @@ static void complete(void **state)
     assert_int_equal(description->character, CORUN_CHARACTER_MEMORY);
     assert_int_equal(plan->buffers[0].bytes, 64 * 64 * 4);
     assert_int_equal(plan->buffers[2].first, 255);
+    assert_true(plan->work.stated);
+    assert_int_equal(plan->work.outputs, 4096);
+    assert_int_equal(plan->work.thread_instructions, 40960);
+    assert_int_equal(plan->work.global_bytes, 16384);
+    assert_true(plan->work.instruction_tolerance == 0.025 && plan->work.byte_tolerance == 0);
+    struct corun_workload_info info;
+    description_describe(description, &info);
+    assert_int_equal(info.paper_count, 2);
+    assert_string_equal(info.papers[0].paper, "cap");
+    assert_string_equal(info.papers[0].name, "jacobi");
+    assert_int_equal(info.papers[0].character, CORUN_CHARACTER_COUNT);
+    assert_int_equal(info.papers[0].figure_count, 0);
+    assert_int_equal(info.papers[1].character, CORUN_CHARACTER_PROBLEM_SIZE);
+    assert_int_equal(info.papers[1].figure_count, 2);
+    assert_string_equal(info.papers[1].figures[0].name, "thread blocks");
+    assert_true(info.papers[1].figures[0].value == 1024);
+    assert_true(info.papers[1].figures[1].value == 0.945);
+    assert_string_equal(info.papers[1].figures[1].text, "94.5%");
     assert_int_equal(plan->grid_count, 5);
     assert_int_equal(plan->operations.count, 7);
     const struct planned_operation *first = &plan->operations.data[0], *second = &plan->operations.data[1];
@@ -187,6 +211,17 @@ static void broken(void **state)
          "t.yaml:3:51: expected one of zero"},
         {HEAD "buffers: [{name: a, type: u8, count: 1}, {name: a, type: u8, count: 1}]\n" LAUNCH,
          "t.yaml:3:49: there is a buffer 'a' already"},
+        {HEAD "work: {outputs: 1, bytes: 0}\n" LAUNCH, "t.yaml:3:7: the key 'instructions' is missing"},
+        {HEAD "work: {outputs: 0, instructions: 1, bytes: 0}\n" LAUNCH, "t.yaml:3:17: the number of outputs is 0"},
+        {HEAD "work: {outputs: 1, instructions: n, bytes: 0}\n" LAUNCH, "t.yaml:3:34: there is no parameter 'n'"},
+        {HEAD "work: {outputs: 1, instructions: 1, bytes: -4}\n" LAUNCH, "t.yaml:3:44: the number of bytes is -4"},
+        {HEAD "work: {outputs: 1, instructions: 1, bytes: 1, tolerance: {bytes: few}}\n" LAUNCH,
+         "t.yaml:3:66: 'few' is not"},
+        {HEAD "papers: {paper: smk}\n" LAUNCH, "t.yaml:3:9: expected a list for 'papers', found a map"},
+        {HEAD "papers: [{paper: smk}]\n" LAUNCH, "t.yaml:3:10: the key 'name' is missing"},
+        {HEAD "papers: [{paper: times, name: a}]\n" LAUNCH, "t.yaml:3:18: 'times' is no paper (known here: spatial"},
+        {HEAD "papers: [{paper: smk, name: a, class: fast}]\n" LAUNCH, "t.yaml:3:39: 'fast' is no character"},
+        {HEAD "papers: [{paper: smk, name: a, figures: {tbs: many}}]\n" LAUNCH, "t.yaml:3:47: 'many' is not a number"},
         {HEAD "launches: []\n", "t.yaml:3:11: there must be at least one launch"},
         {HEAD "launches: [{kernel: k, grid: 1}]\n", "t.yaml:3:12: the key 'block' is missing"},
         {HEAD "launches: [{kernel: k, grid: 0, block: 1}]\n", "t.yaml:3:30: the grid size is 0"},
