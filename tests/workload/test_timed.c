@@ -1,4 +1,7 @@
-/* The small workloads on the simulated GPU, one alone and all together: with timing, too, results equal the reference. */
+/*
+ * The small workloads on the simulated GPU: with timing, too, results equal the reference. Without arguments: several together, all
+ * of them in turn. `test_timed NAME…`: these alone, each a test of its own for ctest.
+ */
 #include "corun/workload.h"
 
 #include <setjmp.h>
@@ -8,8 +11,8 @@
 
 #include <cmocka.h>
 
-static const char *const names[] = {"histogram", "lbm", "mri-q", "sgemm", "spmv", "stencil"};
-#define COUNT (sizeof names / sizeof *names)
+/* As many as share an SM of the default GPU with some thread blocks each. */
+#define TOGETHER 6
 
 static void print_diagnostics(const struct corun_diagnostics *list)
 {
@@ -19,8 +22,8 @@ static void print_diagnostics(const struct corun_diagnostics *list)
     }
 }
 
-/* Runs workloads first … first + count - 1, each once to its end, on one GPU and verifies them. */
-static void run_together(size_t first, size_t count)
+/* Runs these workloads, each once to its end, on one GPU and verifies them. */
+static void run_together(const char *const *names, size_t count)
 {
     char data[4096];
     struct corun_diagnostics *list = corun_diagnostics_create();
@@ -29,11 +32,12 @@ static void run_together(size_t first, size_t count)
     corun_gpu_config_default(&config);
     struct corun_gpu *gpu;
     assert_int_equal(corun_gpu_create(&config, list, &gpu), CORUN_OK);
-    struct corun_workload *workloads[COUNT] = {NULL};
-    struct corun_instance *instances[COUNT] = {NULL};
+    struct corun_workload *workloads[TOGETHER] = {NULL};
+    struct corun_instance *instances[TOGETHER] = {NULL};
+    assert_in_range(count, 1, TOGETHER);
     for (size_t i = 0; i < count; i++) {
-        char specification[100];
-        snprintf(specification, sizeof specification, "%s@small", names[first + i]);
+        char specification[200];
+        snprintf(specification, sizeof specification, "%s@small", names[i]);
         enum corun_status status = corun_workload_load(specification, data, list, &workloads[i]);
         if (!status)
             status = corun_instance_create(workloads[i], (uint32_t)i, 1, list, &instances[i]);
@@ -45,7 +49,7 @@ static void run_together(size_t first, size_t count)
         assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
         assert_int_equal(index, i);
     }
-    struct corun_limits limits = {.cycles = 10000000, .runs = 1};
+    struct corun_limits limits = {.cycles = 50000000, .runs = 1};
     enum corun_status status = corun_gpu_run(gpu, &limits, list);
     print_diagnostics(list);
     assert_int_equal(status, CORUN_OK);
@@ -58,7 +62,7 @@ static void run_together(size_t first, size_t count)
         status = corun_instance_verify(instances[i], list, &verification);
         print_diagnostics(list);
         assert_int_equal(status, CORUN_OK);
-        print_message("%-10s %9llu cycles %9llu warp instructions\n", names[first + i],
+        print_message("%-20s %9llu cycles %9llu warp instructions\n", names[i],
                       (unsigned long long)result.first_run_cycles, (unsigned long long)result.warp_instructions);
     }
     corun_gpu_destroy(gpu);
@@ -69,24 +73,41 @@ static void run_together(size_t first, size_t count)
     corun_diagnostics_destroy(list);
 }
 
+/* Groups of six neighbours in the list; the last group is filled up from its beginning. */
+static void together(void **state)
+{
+    (void)state;
+    char data[4096];
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct corun_workload_list *workloads;
+    assert_int_equal(corun_data_directory(data, sizeof data, list), CORUN_OK);
+    assert_int_equal(corun_workload_list_create(data, list, &workloads), CORUN_OK);
+    size_t count = corun_workload_list_count(workloads);
+    for (size_t first = 0; first < count; first += TOGETHER) {
+        const char *names[TOGETHER];
+        for (size_t i = 0; i < TOGETHER; i++)
+            names[i] = corun_workload_list_get(workloads, (first + i) % count)->name;
+        run_together(names, TOGETHER);
+    }
+    corun_workload_list_destroy(workloads);
+    corun_diagnostics_destroy(list);
+}
+
 static void alone(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < COUNT; i++)
-        run_together(i, 1);
+    const char *name = *state;
+    run_together(&name, 1);
 }
 
-static void all_together(void **state)
+int main(int argc, char **argv)
 {
-    (void)state;
-    run_together(0, COUNT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),
-        cmocka_unit_test(all_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static struct CMUnitTest tests[1000];
+    if (argc == 1) {
+        const struct CMUnitTest all[] = {cmocka_unit_test(together)};
+        return cmocka_run_group_tests(all, NULL, NULL);
+    }
+    size_t count = 0;
+    for (; count + 1 < (size_t)argc && count < sizeof tests / sizeof tests[0]; count++)
+        tests[count] = (struct CMUnitTest){argv[count + 1], alone, NULL, NULL, argv[count + 1]};
+    return _cmocka_run_group_tests("alone", tests, count, NULL, NULL);
 }

@@ -1,6 +1,10 @@
 /*
- * The workloads themselves: all of them load in every size, and what a run without timing computes equals the CPU reference. Small and
- * medium ones here; with arguments (sizes), those sizes: `test_workloads large` is the target check-full.
+ * The workloads themselves: all of them load in every size, and what a run without timing computes equals the CPU reference.
+ * Without arguments: what is true of all of them together. Else each argument is one of
+ *
+ *     NAME         one workload: small and medium equal the reference, and seeds decide; each is a test of its own for ctest
+ *     SIZE         every workload in this size against its reference
+ *     NAME@SIZE    one of them, what scripts/check_full.py calls
  */
 #include "corun/workload.h"
 
@@ -85,45 +89,84 @@ static void run_and_verify(struct suite *suite, struct corun_instance *instance,
     assert_int_equal(status, CORUN_OK);
 }
 
-static void verify_size(struct suite *suite, const char *size)
+/* Counted against the formulas of the description. */
+static void check_work(const struct corun_workload *workload, const struct corun_functional_result *result)
 {
-    for (size_t i = 0; i < corun_workload_list_count(suite->workloads); i++) {
-        const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, i);
-        struct corun_workload *workload = load(suite, info->name, size);
-        struct corun_instance *instance = instantiate(suite, workload, 0, 1);
-        struct corun_functional_result result;
-        struct corun_verification verification = {0};
-        struct timespec start, end;
-        clock_gettime(CLOCK_MONOTONIC, &start);
-        run_and_verify(suite, instance, &result, &verification);
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
-        print_message(
-            "%-10s %-7s %4u grids %10llu warp instructions %5.2f of 32 lanes %9llu elements, worst error %.3f of the "
-            "tolerance, %.2f s\n",
-            info->name, size, corun_instance_grid_count(instance), (unsigned long long)result.warp_instructions,
-            (double)result.thread_instructions / (double)result.warp_instructions,
-            (unsigned long long)verification.elements, verification.worst_error, seconds);
-        assert_true(verification.elements > 0);
-        corun_instance_destroy(instance);
-        corun_workload_destroy(workload);
+    struct corun_workload_info info;
+    struct corun_workload_work work;
+    corun_workload_describe(workload, &info);
+    corun_workload_stated_work(workload, &work);
+    if (!work.stated) {
+        print_message("%s states no work\n", info.name);
+        return;
     }
+    const struct {
+        const char *what;
+        uint64_t stated, counted;
+        double tolerance;
+    } rows[] = {
+        {"thread instructions", work.thread_instructions, result->thread_instructions, work.instruction_tolerance},
+        {"bytes", work.global_bytes, result->global_bytes, work.byte_tolerance},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        double difference = ((double)rows[i].counted - (double)rows[i].stated) / (double)rows[i].stated;
+        if (difference < 0 ? -difference > rows[i].tolerance : difference > rows[i].tolerance)
+            fail_msg("%s@%s: %llu %s by its formula, but %llu counted: %+.3f %%, allowed %.3f %%", info.name, info.size,
+                     (unsigned long long)rows[i].stated, rows[i].what, (unsigned long long)rows[i].counted,
+                     100 * difference, 100 * rows[i].tolerance);
+    }
+}
+
+/* One workload in one size, as a test. */
+struct job {
+    struct suite *suite;
+    const char *name, *size;
+};
+
+static void equals_reference(void **state)
+{
+    const struct job *job = *state;
+    struct suite *suite = job->suite;
+    struct corun_workload *workload = load(suite, job->name, job->size);
+    struct corun_instance *instance = instantiate(suite, workload, 0, 1);
+    struct corun_functional_result result;
+    struct corun_verification verification = {0};
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    run_and_verify(suite, instance, &result, &verification);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    print_message(
+        "%s@%s: %u grids, %llu warp instructions with %.2f of 32 lanes (%llu thread instructions, %llu bytes), "
+        "%llu elements compared, worst error %.3f of the tolerance, %.2f s\n",
+        job->name, job->size, corun_instance_grid_count(instance), (unsigned long long)result.warp_instructions,
+        (double)result.thread_instructions / (double)result.warp_instructions,
+        (unsigned long long)result.thread_instructions, (unsigned long long)result.global_bytes,
+        (unsigned long long)verification.elements, verification.worst_error, seconds);
+    assert_true(verification.elements > 0);
+    check_work(workload, &result);
+    corun_instance_destroy(instance);
+    corun_workload_destroy(workload);
+}
+
+static bool has_size(const struct corun_workload_info *info, const char *size)
+{
+    for (size_t i = 0; i < info->size_count; i++) {
+        if (strcmp(info->sizes[i], size) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void list_is_complete(void **state)
 {
     struct suite *suite = *state;
-    static const char *const names[] = {"histogram", "lbm", "mri-q", "sgemm", "spmv", "stencil"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool found = false;
-        for (size_t k = 0; k < corun_workload_list_count(suite->workloads); k++) {
-            const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, k);
-            found = found || strcmp(info->name, names[i]) == 0;
-            assert_true(info->has_reference);
-            assert_true(info->summary[0]);
-            assert_int_equal(info->size_count, 3);
-        }
-        assert_true(found);
+    assert_true(corun_workload_list_count(suite->workloads) > 0);
+    for (size_t k = 0; k < corun_workload_list_count(suite->workloads); k++) {
+        const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, k);
+        if (!info->has_reference || !info->summary[0] || !has_size(info, "small") || !has_size(info, "medium") ||
+            !has_size(info, "large"))
+            fail_msg("%s: a workload has a summary, a reference, and sizes small, medium and large", info->name);
     }
 }
 
@@ -157,11 +200,6 @@ static void every_size_loads(void **state)
     }
 }
 
-static void small_equals_reference(void **state)
-{
-    verify_size(*state, "small");
-}
-
 /* Sanitizers make this a minute, and show nothing that the small ones do not. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -177,7 +215,7 @@ static void medium_equals_reference(void **state)
     (void)state;
     skip();
 #else
-    verify_size(*state, "medium");
+    equals_reference(state);
 #endif
 }
 
@@ -202,59 +240,69 @@ static uint8_t *outputs_of(struct corun_instance *instance, size_t *bytes)
 /* Run, keep the outputs, run again with another seed, application or after a restart, and compare bit for bit. */
 static void seeds_decide(void **state)
 {
-    struct suite *suite = *state;
-    for (size_t i = 0; i < corun_workload_list_count(suite->workloads); i++) {
-        const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, i);
-        struct corun_workload *workload = load(suite, info->name, "small");
-        struct corun_instance *first = instantiate(suite, workload, 0, 5);
-        struct corun_instance *same = instantiate(suite, workload, 3, 5);
-        struct corun_instance *other = instantiate(suite, workload, 0, 6);
-        struct corun_functional_result result;
-        run_and_verify(suite, first, &result, NULL);
-        size_t bytes, again_bytes, same_bytes, other_bytes;
-        uint8_t *once = outputs_of(first, &bytes);
-        run_and_verify(suite, first, &result, NULL);
-        run_and_verify(suite, same, &result, NULL);
-        run_and_verify(suite, other, &result, NULL);
-        uint8_t *again = outputs_of(first, &again_bytes);
-        uint8_t *twin = outputs_of(same, &same_bytes);
-        uint8_t *stranger = outputs_of(other, &other_bytes);
-        assert_int_equal(bytes, again_bytes);
-        assert_int_equal(bytes, same_bytes);
-        assert_int_equal(bytes, other_bytes);
-        assert_memory_equal(once, again, bytes);
-        assert_memory_equal(once, twin, bytes);
-        assert_int_not_equal(memcmp(once, stranger, bytes), 0);
-        free(once);
-        free(again);
-        free(twin);
-        free(stranger);
-        corun_instance_destroy(first);
-        corun_instance_destroy(same);
-        corun_instance_destroy(other);
-        corun_workload_destroy(workload);
-    }
+    const struct job *job = *state;
+    struct suite *suite = job->suite;
+    struct corun_workload *workload = load(suite, job->name, job->size);
+    struct corun_instance *first = instantiate(suite, workload, 0, 5);
+    struct corun_instance *same = instantiate(suite, workload, 3, 5);
+    struct corun_instance *other = instantiate(suite, workload, 0, 6);
+    struct corun_functional_result result;
+    run_and_verify(suite, first, &result, NULL);
+    size_t bytes, again_bytes, same_bytes, other_bytes;
+    uint8_t *once = outputs_of(first, &bytes);
+    run_and_verify(suite, first, &result, NULL);
+    run_and_verify(suite, same, &result, NULL);
+    run_and_verify(suite, other, &result, NULL);
+    uint8_t *again = outputs_of(first, &again_bytes);
+    uint8_t *twin = outputs_of(same, &same_bytes);
+    uint8_t *stranger = outputs_of(other, &other_bytes);
+    assert_int_equal(bytes, again_bytes);
+    assert_int_equal(bytes, same_bytes);
+    assert_int_equal(bytes, other_bytes);
+    assert_memory_equal(once, again, bytes);
+    assert_memory_equal(once, twin, bytes);
+    assert_int_not_equal(memcmp(once, stranger, bytes), 0);
+    free(once);
+    free(again);
+    free(twin);
+    free(stranger);
+    corun_instance_destroy(first);
+    corun_instance_destroy(same);
+    corun_instance_destroy(other);
+    corun_workload_destroy(workload);
 }
 
-/* One wrong element is found and named. */
+/* The workload that these take as their example. */
+static const char *example(const struct suite *suite)
+{
+    return corun_workload_list_get(suite->workloads, 0)->name;
+}
+
+/* One wrong byte in each output is found, and the first wrong element named. */
 static void mismatch_is_found(void **state)
 {
     struct suite *suite = *state;
-    struct corun_workload *workload = load(suite, "histogram", "small");
+    struct corun_workload *workload = load(suite, example(suite), "small");
     struct corun_instance *instance = instantiate(suite, workload, 0, 1);
     struct corun_functional_result result;
     struct corun_verification verification;
+    char first[100] = "";
+    unsigned outputs = 0;
     run_and_verify(suite, instance, &result, &verification);
     for (size_t i = 0; i < corun_instance_buffer_count(instance); i++) {
         struct corun_buffer_info info;
         corun_instance_buffer_at(instance, i, &info);
         uint8_t *data = corun_memory_pointer(corun_instance_memory(instance), info.address, info.bytes);
-        if (info.is_output)
-            data[100] ^= 1;
+        if (!info.is_output)
+            continue;
+        uint64_t element_bytes = info.bytes / info.count, index = info.count / 2;
+        data[(index + 1) * element_bytes - 1] ^= 0x41; /* of a float: sign and exponent */
+        if (outputs++ == 0)
+            snprintf(first, sizeof first, "buffer '%s' element %llu is ", info.name, (unsigned long long)index);
     }
     assert_int_equal(corun_instance_verify(instance, suite->list, &verification), CORUN_MISMATCH);
-    assert_int_equal(verification.mismatches, 1);
-    assert_non_null(strstr(corun_diagnostics_get(suite->list, 0)->message, "buffer 'result' element 100 is "));
+    assert_int_equal(verification.mismatches, outputs);
+    assert_non_null(strstr(corun_diagnostics_get(suite->list, 0)->message, first));
     corun_diagnostics_clear(suite->list);
     corun_instance_destroy(instance);
     corun_workload_destroy(workload);
@@ -263,8 +311,8 @@ static void mismatch_is_found(void **state)
 static void content_depends_on_size_and_seed(void **state)
 {
     struct suite *suite = *state;
-    struct corun_workload *small = load(suite, "sgemm", "small");
-    struct corun_workload *medium = load(suite, "sgemm", "medium");
+    struct corun_workload *small = load(suite, example(suite), "small");
+    struct corun_workload *medium = load(suite, example(suite), "medium");
     void *content[4];
     size_t bytes[4];
     assert_int_equal(corun_workload_content(small, 1, &content[0], &bytes[0]), CORUN_OK);
@@ -382,36 +430,89 @@ static void own_description(void **state)
 static void unknown_names(void **state)
 {
     struct suite *suite = *state;
-    static const char *const names[] = {"nothing", "", "@small", "sgemm@huge", "sgemm@", "..", "/nowhere.yaml"};
+    static const char *const names[] = {"nothing", "", "@small", "%s@huge", "%s@", "..", "/nowhere.yaml"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[200];
+        const char *known = strchr(names[i], '%');
+        snprintf(name, sizeof name, "%s%s", known ? example(suite) : names[i], known ? known + 2 : "");
         struct corun_workload *workload;
         corun_diagnostics_clear(suite->list);
-        assert_int_equal(corun_workload_load(names[i], suite->data, suite->list, &workload), CORUN_NOT_FOUND);
+        assert_int_equal(corun_workload_load(name, suite->data, suite->list, &workload), CORUN_NOT_FOUND);
         assert_null(workload);
         assert_int_equal(corun_diagnostics_count(suite->list), 1);
     }
     corun_diagnostics_clear(suite->list);
 }
 
+/* The tests that the arguments ask for; what they point to lives until the process ends. */
+struct agenda {
+    struct CMUnitTest tests[1000];
+    struct job jobs[1000];
+    size_t count;
+};
+
+static bool add_job(struct agenda *agenda, struct job job, const char *what, CMUnitTestFunction function)
+{
+    size_t place = agenda->count;
+    char *title;
+    if (place == sizeof agenda->jobs / sizeof agenda->jobs[0] ||
+        asprintf(&title, "%s@%s %s", job.name, job.size, what) < 0)
+        return false;
+    agenda->jobs[place] = job;
+    agenda->tests[place] = (struct CMUnitTest){title, function, NULL, NULL, &agenda->jobs[place]};
+    agenda->count++;
+    return true;
+}
+
+/* NAME, SIZE or NAME@SIZE */
+static bool add_argument(struct agenda *agenda, struct suite *suite, char *argument)
+{
+    bool complete = true;
+    char *at = strchr(argument, '@');
+    if (at) {
+        *at = 0;
+        return add_job(agenda, (struct job){suite, argument, at + 1}, "", equals_reference);
+    }
+    size_t before = agenda->count;
+    for (size_t i = 0; i < corun_workload_list_count(suite->workloads) && complete; i++) {
+        const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, i);
+        struct job small = {suite, info->name, "small"}, medium = {suite, info->name, "medium"};
+        if (strcmp(info->name, argument) == 0)
+            complete = add_job(agenda, small, "", equals_reference) &&
+                       add_job(agenda, medium, "", medium_equals_reference) &&
+                       add_job(agenda, small, "seeds decide", seeds_decide);
+        else if (has_size(info, argument))
+            complete = add_job(agenda, (struct job){suite, info->name, argument}, "", equals_reference);
+    }
+    return complete && agenda->count > before;
+}
+
+static int run_agenda(struct suite *suite, int argc, char **argv)
+{
+    static struct agenda agenda;
+    for (int i = 1; i < argc; i++) {
+        if (!add_argument(&agenda, suite, argv[i])) {
+            print_error("there is neither a workload nor a size '%s'\n", argv[i]);
+            return 1;
+        }
+    }
+    return _cmocka_run_group_tests("workloads", agenda.tests, agenda.count, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 1) { /* only these sizes */
+    if (argc > 1) {
         void *state;
-        int status = set_up(&state);
-        for (int i = 1; i < argc && status == 0; i++)
-            verify_size(state, argv[i]);
-        return status == 0 ? tear_down(&state) : 1;
+        if (set_up(&state) != 0)
+            return 1;
+        int status = run_agenda(state, argc, argv);
+        tear_down(&state);
+        return status;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_is_complete),
-        cmocka_unit_test(every_size_loads),
-        cmocka_unit_test(small_equals_reference),
-        cmocka_unit_test(medium_equals_reference),
-        cmocka_unit_test(seeds_decide),
-        cmocka_unit_test(mismatch_is_found),
-        cmocka_unit_test(content_depends_on_size_and_seed),
-        cmocka_unit_test(own_description),
-        cmocka_unit_test(unknown_names),
+        cmocka_unit_test(list_is_complete),  cmocka_unit_test(every_size_loads),
+        cmocka_unit_test(mismatch_is_found), cmocka_unit_test(content_depends_on_size_and_seed),
+        cmocka_unit_test(own_description),   cmocka_unit_test(unknown_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
