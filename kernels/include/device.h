@@ -341,6 +341,10 @@ CORUN_DEVICE_FUNCTION float rintf(float x)
 {
     return __builtin_rintf(x);
 }
+CORUN_DEVICE_FUNCTION int abs(int x)
+{
+    return __builtin_abs(x);
+}
 CORUN_DEVICE_FUNCTION int min(int x, int y)
 {
     return x < y ? x : y;
