@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Changed whenever what is stored in the cache of isolated baselines changes its meaning or form. */
-#define CORUN_RESULTS_VERSION 1u
+#define CORUN_RESULTS_VERSION 2u
 
 /* What sharing without a policy is called: every SM takes what fits, in the order of arrival. */
 #define CORUN_NO_POLICY "left-over"

@@ -49,35 +49,101 @@ enum corun_status baseline_key(const struct baseline_request *request, struct co
     return status;
 }
 
-static bool unpack(json_t *values, struct arena *arena, struct baseline *baseline)
+/* What a cached result consists of, besides the kernels' names and counters: F(structure, field) */
+#define BASELINE_FIELDS(F) \
+    F(baseline, cycles) \
+    F(baseline, thread_instructions) \
+    F(baseline, runs) \
+    F(baseline, memory.dram_cycles) \
+    F(baseline, memory.dram_busy_cycles) \
+    F(baseline, memory.icnt_cycles) \
+    F(baseline, memory.icnt_busy_cycles)
+#define KERNEL_FIELDS(F) \
+    F(kernel, launches) \
+    F(kernel, cycles) \
+    F(kernel, tbs_per_sm) \
+    F(kernel, registers_per_thread) \
+    F(kernel, tb_shared_bytes) \
+    F(kernel, tb_threads)
+
+static bool read_number(const json_t *values, const char *name, uint64_t *number)
 {
-    json_int_t cycles, thread_instructions;
-    json_t *kernels;
-    if (json_unpack(values, "{s:I, s:I, s:o}", "cycles", &cycles, "thread_instructions", &thread_instructions,
-                    "kernels", &kernels) ||
-        !json_is_array(kernels) || cycles < 0 || thread_instructions < 0)
+    const json_t *value = json_object_get(values, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
         return false;
+    *number = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static bool unpack_kernel(const json_t *values, struct arena *arena, struct corun_kernel_result *kernel)
+{
+    uint64_t number;
+    const char *name = json_string_value(json_object_get(values, "name"));
+    if (!name || !(kernel->name = arena_copy_text(arena, name, strlen(name))))
+        return false;
+#define READ(structure, field) \
+    if (!read_number(values, #field, &number)) \
+        return false; \
+    structure->field = (__typeof__(structure->field))number;
+    KERNEL_FIELDS(READ)
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    const json_t *counters = json_object_get(values, "counters");
+    for (size_t i = 0; i < count; i++) {
+        if (!read_number(counters, rows[i].name, &number))
+            return false;
+        memcpy((char *)&kernel->counters + rows[i].offset, &number, sizeof number);
+    }
+    return true;
+}
+
+static bool unpack(const json_t *values, struct arena *arena, struct baseline *baseline)
+{
+    uint64_t number;
+    *baseline = (struct baseline){0};
+    BASELINE_FIELDS(READ)
+#undef READ
+    const json_t *kernels = json_object_get(values, "kernels");
     size_t count = json_array_size(kernels);
-    struct baseline_kernel *copies = ARENA_ARRAY(arena, struct baseline_kernel, count + 1);
-    if (!copies)
+    struct corun_kernel_result *copies = ARENA_ARRAY(arena, struct corun_kernel_result, count + 1);
+    if (!json_is_array(kernels) || !copies)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const char *name;
-        json_int_t kernel_cycles, kernel_instructions;
-        if (json_unpack(json_array_get(kernels, i), "{s:s, s:I, s:I}", "name", &name, "cycles", &kernel_cycles,
-                        "thread_instructions", &kernel_instructions) ||
-            kernel_cycles < 0 || kernel_instructions < 0)
-            return false;
-        copies[i] = (struct baseline_kernel){arena_copy_text(arena, name, strlen(name)), (uint64_t)kernel_cycles,
-                                             (uint64_t)kernel_instructions};
-        if (!copies[i].name)
+        if (!unpack_kernel(json_array_get(kernels, i), arena, &copies[i]))
             return false;
     }
-    *baseline = (struct baseline){.cycles = (uint64_t)cycles,
-                                  .thread_instructions = (uint64_t)thread_instructions,
-                                  .kernel_count = (uint32_t)count,
-                                  .kernels = copies};
+    baseline->kernel_count = (uint32_t)count;
+    baseline->kernels = copies;
     return true;
+}
+
+/* jansson reports a failure to allocate when the text is written: NULL is taken everywhere. */
+static json_t *pack_kernel(const struct corun_kernel_result *kernel)
+{
+    json_t *values = json_object(), *counters = json_object();
+    json_object_set_new(values, "name", json_string(kernel->name));
+#define WRITE(structure, field) json_object_set_new(values, #field, json_integer((json_int_t)structure->field));
+    KERNEL_FIELDS(WRITE)
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number;
+        memcpy(&number, (const char *)&kernel->counters + rows[i].offset, sizeof number);
+        json_object_set_new(counters, rows[i].name, json_integer((json_int_t)number));
+    }
+    json_object_set_new(values, "counters", counters);
+    return values;
+}
+
+static json_t *pack(const struct baseline *baseline)
+{
+    json_t *values = json_object(), *kernels = json_array();
+    BASELINE_FIELDS(WRITE)
+#undef WRITE
+    for (uint32_t i = 0; i < baseline->kernel_count; i++)
+        json_array_append_new(kernels, pack_kernel(&baseline->kernels[i]));
+    json_object_set_new(values, "kernels", kernels);
+    return values;
 }
 
 bool baseline_load(const char *cache_directory, const struct content_key *key, struct arena *arena,
@@ -96,15 +162,7 @@ void baseline_store(const char *cache_directory, const struct content_key *key, 
 {
     if (!cache_directory || baseline->status != CORUN_OK || baseline->interrupted)
         return;
-    json_t *kernels = json_array();
-    for (uint32_t i = 0; kernels && i < baseline->kernel_count; i++) {
-        const struct baseline_kernel *kernel = &baseline->kernels[i];
-        json_array_append_new(kernels,
-                              json_pack("{s:s, s:I, s:I}", "name", kernel->name, "cycles", (json_int_t)kernel->cycles,
-                                        "thread_instructions", (json_int_t)kernel->thread_instructions));
-    }
-    json_t *values = json_pack("{s:I, s:I, s:o}", "cycles", (json_int_t)baseline->cycles, "thread_instructions",
-                               (json_int_t)baseline->thread_instructions, "kernels", kernels);
+    json_t *values = pack(baseline);
     struct corun_workload_info info;
     corun_workload_describe(request->workload, &info);
     char about[256];
@@ -119,23 +177,31 @@ enum corun_status baseline_take(const struct corun_gpu *gpu, uint32_t applicatio
 {
     struct corun_application_result result;
     corun_gpu_application(gpu, application, &result);
-    struct baseline_kernel *kernels = ARENA_ARRAY(arena, struct baseline_kernel, result.kernel_count + 1);
+    struct corun_kernel_result *kernels = ARENA_ARRAY(arena, struct corun_kernel_result, result.kernel_count + 1);
     if (!kernels)
         return CORUN_MEMORY;
     for (uint32_t k = 0; k < result.kernel_count; k++) {
-        struct corun_kernel_result kernel;
-        corun_gpu_kernel(gpu, application, k, &kernel);
-        kernels[k] = (struct baseline_kernel){arena_copy_text(arena, kernel.name, strlen(kernel.name)), kernel.cycles,
-                                              kernel.counters.thread_instructions};
+        corun_gpu_kernel(gpu, application, k, &kernels[k]);
+        kernels[k].name = arena_copy_text(arena, kernels[k].name, strlen(kernels[k].name));
         if (!kernels[k].name)
             return CORUN_MEMORY;
     }
     *baseline = (struct baseline){.status = result.status,
                                   .cycles = result.ended_cycle - result.arrived_cycle,
                                   .thread_instructions = result.thread_instructions,
+                                  .runs = result.runs,
                                   .kernel_count = result.kernel_count,
                                   .kernels = kernels};
+    corun_gpu_memory(gpu, &baseline->memory);
     return CORUN_OK;
+}
+
+struct corun_counters baseline_counters(const struct baseline *baseline)
+{
+    struct corun_counters sum = {0};
+    for (uint32_t k = 0; k < baseline->kernel_count; k++)
+        corun_counters_add(&sum, &baseline->kernels[k].counters);
+    return sum;
 }
 
 /* Remembers that the run was ended early: such a result must not be kept. */

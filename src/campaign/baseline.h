@@ -21,18 +21,18 @@ struct baseline_request {
     uint32_t threads;
 };
 
-struct baseline_kernel {
-    const char *name;
-    uint64_t cycles, thread_instructions;
-};
-
 struct baseline {
     enum corun_status status; /* OK, or why it cannot be used: the application was stopped */
     bool interrupted;
     uint64_t cycles, thread_instructions;
+    uint32_t runs; /* completed */
+    struct corun_memory_result memory;
     uint32_t kernel_count;
-    const struct baseline_kernel *kernels;
+    const struct corun_kernel_result *kernels;
 };
+
+/* Everything counted, over all kernels. */
+struct corun_counters baseline_counters(const struct baseline *baseline);
 
 /* MEMORY. */
 enum corun_status baseline_key(const struct baseline_request *request, struct content_key *key);

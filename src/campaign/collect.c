@@ -12,7 +12,7 @@ static const char *keep_text(struct arena *arena, const char *text)
 }
 
 /* A kernel of the isolated run by name; launches of one kernel are one row in both. */
-static const struct baseline_kernel *isolated_kernel(const struct member *member, const char *name)
+static const struct corun_kernel_result *isolated_kernel(const struct member *member, const char *name)
 {
     for (uint32_t k = 0; member->has_baseline && k < member->baseline.kernel_count; k++) {
         if (!strcmp(member->baseline.kernels[k].name, name))
@@ -30,8 +30,8 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     if (!kernel->result.name)
         return CORUN_MEMORY;
     kernel->ipc = metrics_ratio(kernel->result.counters.thread_instructions, kernel->result.cycles);
-    const struct baseline_kernel *isolated = isolated_kernel(member, kernel->result.name);
-    kernel->ipc_isolated = isolated ? metrics_ratio(isolated->thread_instructions, isolated->cycles) : (double)NAN;
+    const struct corun_kernel_result *isolated = isolated_kernel(member, kernel->result.name);
+    kernel->ipc_isolated = isolated ? metrics_ratio(isolated->counters.thread_instructions, isolated->cycles) : (double)NAN;
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
     if (run->job->thread_instructions) /* its counters go on after the limit: not the work of the isolated run */
         kernel->normalised_ipc = (double)NAN;

@@ -142,7 +142,7 @@ static enum corun_status plan_baselines(struct baseline_work *work, uint32_t *ta
 /* The values outlive their task: into the arena of the run. */
 static enum corun_status keep_baseline(struct run *run, const struct baseline *from, struct baseline *to)
 {
-    struct baseline_kernel *kernels = ARENA_ARRAY(run->arena, struct baseline_kernel, from->kernel_count + 1);
+    struct corun_kernel_result *kernels = ARENA_ARRAY(run->arena, struct corun_kernel_result, from->kernel_count + 1);
     *to = *from;
     to->kernels = kernels;
     for (uint32_t k = 0; kernels && k < from->kernel_count; k++) {
