@@ -162,7 +162,9 @@ static void an_empty_file_is_not_used(void **state)
 static void another_version_is_not_used(void **state)
 {
     store(*state, 5);
-    rewrite(*state, "\"corun_results\": 1", "\"corun_results\": 9", SIZE_MAX);
+    char version[40];
+    snprintf(version, sizeof version, "\"corun_results\": %u", CORUN_RESULTS_VERSION);
+    rewrite(*state, version, "\"corun_results\": 0", SIZE_MAX);
     assert_int_equal(load(*state), -1);
     expect_warning(*state, "another version");
 }
