@@ -74,7 +74,7 @@ struct corun_workload_info {
     const char *path;         /* of the description */
     const char *const *sizes; /* names, in the order of the description */
     size_t size_count;
-    const char *size;   /* the chosen one; NULL in a listing */
+    const char *size;   /* the chosen one, as SIZE[,parameter=value,...]; NULL in a listing */
     bool has_reference; /* its results can be verified */
     const struct corun_paper_claim *papers;
     size_t paper_count;
@@ -90,8 +90,10 @@ const struct corun_workload_info *corun_workload_list_get(const struct corun_wor
 
 /*
  * `specification` is NAME, NAME@SIZE, or a path to a launch description (it has a slash or ends in .yaml or .yml), also with
- * @SIZE. Without a size: medium, or the only one, or the first. `data_directory` may be NULL for paths.
- * NOT_FOUND, SYNTAX, FILE, MEMORY, ARGUMENT (a launch does not fit its kernel), and what corun_module_load_file returns.
+ * @SIZE. Without a size: medium, or the only one, or the first. SIZE,parameter=value,... gives parameters of the size other
+ * values: whole numbers, also with K, M or G for powers of 1024. `data_directory` may be NULL for paths.
+ * NOT_FOUND, SYNTAX, FILE, MEMORY, ARGUMENT (a launch does not fit its kernel; no such parameter or number), and what
+ * corun_module_load_file returns.
  */
 struct corun_workload;
 enum corun_status corun_workload_load(const char *specification, const char *data_directory,
@@ -100,6 +102,10 @@ void corun_workload_destroy(struct corun_workload *workload);
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info);
 const struct corun_module *corun_workload_module(const struct corun_workload *workload);
 const char *corun_workload_ptx_path(const struct corun_workload *workload);
+
+/* The integers of the description, those of the size first; false beyond the last one. */
+bool corun_workload_parameter_at(const struct corun_workload *workload, size_t index, const char **name,
+                                 int64_t *value);
 
 /*
  * The bytes that decide what an instance computes: version, description, size, seed and PTX text; for content keys of cached results.
@@ -165,6 +171,15 @@ struct corun_verification {
 };
 enum corun_status corun_instance_verify(struct corun_instance *instance, struct corun_diagnostics *list,
                                         struct corun_verification *verification);
+
+/*
+ * Writes what is needed to run the workload somewhere else into a directory, which is made if need be: NAME.ptx, BUFFER.initial
+ * (unless zero) and BUFFER.expected (of outputs, if there is a reference) as they lie in device memory, and, as the last one,
+ * launch.json (docs/hardware.md has its schema). The instance starts over. A directory with anything in it is refused unless
+ * `overwrite` is set. FILE, MEMORY.
+ */
+enum corun_status corun_instance_export(struct corun_instance *instance, const char *directory, bool overwrite,
+                                        struct corun_diagnostics *list);
 
 /* Element types of buffers and arguments. T(name, word, C type, is a float) */
 #define CORUN_ELEMENTS(T) \

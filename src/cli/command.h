@@ -13,6 +13,7 @@
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
     C(check, "read a PTX file and tell what is in it") \
+    C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, workloads, policies, counters") \
     C(version, "versions of the command, the model and the contracts") \
     C(help, "this text, or that of a command")

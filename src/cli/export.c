@@ -1,0 +1,126 @@
+#include "cli/command.h"
+
+#include "campaign/specification.h"
+#include "corun/workload.h"
+
+#define PATH_BYTES 4096u
+
+enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100 };
+
+static const struct argp_option options[] = {
+    {"seed", KEY_SEED, "N", 0, "of the workload's data [1]", 1},
+    {"force", KEY_FORCE, NULL, 0, "write into a directory that is not empty; files of the same names are replaced", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "no summary", 1},
+    {0},
+};
+
+static const char arguments_doc[] = "WORKLOAD[@SIZE] DIRECTORY";
+static const char doc[] =
+    "Writes everything that is needed to run a workload somewhere else, on real hardware for instance, into a "
+    "directory.\vWORKLOAD is a name (see `corun list workloads`) or the path of a launch description. The directory "
+    "gets\n"
+    "  launch.json      buffers, and launches and copies in their order, with all values evaluated\n"
+    "  NAME.ptx         the kernels\n"
+    "  BUFFER.initial   what a buffer has at the beginning, little-endian, unless it is all zero\n"
+    "  BUFFER.expected  what an output must have at the end, from the CPU reference\n"
+    "docs/hardware.md describes launch.json; bench/hardware/real_gpu.py runs it on an NVIDIA GPU.";
+
+struct export_options {
+    struct corun_diagnostics *list;
+    enum corun_status status; /* the first error of the options */
+    const char *workload, *directory;
+    uint64_t seed;
+    bool overwrite, quiet;
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct export_options *export = state->input;
+    enum corun_status status = CORUN_OK;
+    switch (key) {
+    case KEY_SEED:
+        status = specify_number(value, "--seed", 1000, 0, INT64_MAX, export->list, &export->seed);
+        break;
+    case KEY_FORCE:
+        export->overwrite = true;
+        break;
+    case KEY_QUIET:
+        export->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num == 0)
+            export->workload = value;
+        else if (state->arg_num == 1)
+            export->directory = value;
+        else
+            argp_error(state, "one workload and one directory are expected, not also `%s`", value);
+        break;
+    case ARGP_KEY_END:
+        if (!export->workload)
+            argp_error(state, "a workload is missing");
+        else if (!export->directory || !*export->directory)
+            argp_error(state, "a directory to write to is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    export->status = export->status ? export->status : status;
+    return 0;
+}
+
+static void print_summary(const struct export_options *export, const struct corun_workload *workload,
+                          const struct corun_instance *instance)
+{
+    struct corun_workload_info info;
+    corun_workload_describe(workload, &info);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < corun_instance_buffer_count(instance); i++) {
+        struct corun_buffer_info buffer;
+        corun_instance_buffer_at(instance, i, &buffer);
+        bytes += buffer.bytes;
+    }
+    printf("%s@%s with seed %llu: %zu buffers of %.1f MB together, %u launches, %s; written to %s\n", info.name,
+           info.size, (unsigned long long)export->seed, corun_instance_buffer_count(instance), (double)bytes * 1e-6,
+           corun_instance_grid_count(instance), info.has_reference ? "with expected results" : "no reference",
+           export->directory);
+}
+
+static enum corun_status run_export(const struct export_options *export)
+{
+    char data[PATH_BYTES];
+    struct corun_workload *workload = NULL;
+    struct corun_instance *instance = NULL;
+    enum corun_status status = export->status;
+    if (!status)
+        status = corun_data_directory(data, sizeof data, export->list);
+    if (!status)
+        status = corun_workload_load(export->workload, data, export->list, &workload);
+    if (!status)
+        status = corun_instance_create(workload, 0, export->seed, export->list, &instance);
+    if (!status)
+        status = corun_instance_export(instance, export->directory, export->overwrite, export->list);
+    if (!status && !export->quiet)
+        print_summary(export, workload, instance);
+    corun_instance_destroy(instance);
+    corun_workload_destroy(workload);
+    return status;
+}
+
+int command_export(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = arguments_doc,
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct export_options export = {.seed = 1, .list = corun_diagnostics_create()};
+    enum corun_status status = CORUN_MEMORY;
+    if (export.list) {
+        command_parse(&argp, argc, argv, &export);
+        status = run_export(&export);
+    }
+    int exit_status = output_diagnostics(export.list, status);
+    if (export.list)
+        corun_diagnostics_destroy(export.list);
+    return exit_status;
+}
