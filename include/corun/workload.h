@@ -65,6 +65,7 @@ struct corun_paper_claim {
     enum corun_character character; /* CORUN_CHARACTER_COUNT: it does not say */
     size_t figure_count;
     const struct corun_paper_figure *figures;
+    const char *note; /* why ours differs; "" if there is nothing to say */
 };
 
 /* Strings and arrays belong to the list or workload they were got from. */
@@ -74,6 +75,8 @@ struct corun_workload_info {
     const char *path;         /* of the description */
     const char *const *sizes; /* names, in the order of the description */
     size_t size_count;
+    const char *const *parameters; /* of the first size: what can be given other values */
+    size_t parameter_count;
     const char *size;   /* the chosen one, as SIZE[,parameter=value,...]; NULL in a listing */
     bool has_reference; /* its results can be verified */
     const struct corun_paper_claim *papers;

@@ -64,7 +64,10 @@ enum corun_status specify_application(const char *text, struct arena *arena, str
     if (!workload)
         return CORUN_MEMORY;
     bool has_goal = false, has_start = false;
-    /* From the end, as the path of a description may have colons and equals signs of its own. */
+    /*
+     * From the end, as the path of a description may have colons and equals signs of its own, and so may have the
+     * parameters behind its @SIZE.
+     */
     for (char *colon; (colon = strrchr(workload, ':')); *colon = 0) {
         enum corun_status status = CORUN_OK;
         if (!strncmp(colon + 1, "goal=", 5) && !has_goal) {
@@ -75,7 +78,7 @@ enum corun_status specify_application(const char *text, struct arena *arena, str
             if (!number_parse(colon + 7, 1000, &application->start_cycle))
                 status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: start is a number of cycles, not `%s`",
                                       text, colon + 7);
-        } else if (!strchr(colon, '/') && (!strchr(workload, '/') || strchr(colon, '='))) {
+        } else if (!strchr(colon, '/') && (!strchr(workload, '/') || (strchr(colon, '=') && !strchr(colon, '@')))) {
             bool twice = !strncmp(colon + 1, "goal=", 5) || !strncmp(colon + 1, "start=", 6);
             status =
                 corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: %s `%s`", text,

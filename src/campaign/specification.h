@@ -6,7 +6,10 @@
 #include "corun/case.h"
 #include "corun/program.h"
 
-/* WORKLOAD[@SIZE][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena. USAGE, MEMORY. */
+/*
+ * WORKLOAD[@SIZE[,parameter=value,...]][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena. USAGE,
+ * MEMORY.
+ */
 enum corun_status specify_application(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                       struct corun_case_application *application);
 /*

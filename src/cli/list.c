@@ -103,9 +103,18 @@ static enum corun_status list_parameters(struct lister *lister)
     return print(columns);
 }
 
+/* With a space between them; NULL when out of memory. */
+static const char *join(struct lister *lister, const char *const *words, size_t count)
+{
+    const char *text = "";
+    for (size_t i = 0; i < count && text; i++)
+        text = arena_format(lister->arena, "%s%s%s", text, i ? " " : "", words[i]);
+    return text;
+}
+
 static enum corun_status list_workloads(struct lister *lister)
 {
-    static const char *const titles[] = {"<workload", "<limited by", "<sizes", "<what it does"};
+    static const char *const titles[] = {"<workload", "<limited by", "<sizes", "<parameters", "<what it does"};
     struct corun_workload_list *workloads = NULL;
     enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
     if (status == CORUN_OK)
@@ -115,14 +124,14 @@ static enum corun_status list_workloads(struct lister *lister)
     struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
     for (size_t i = 0; i < corun_workload_list_count(workloads); i++) {
         const struct corun_workload_info *info = corun_workload_list_get(workloads, i);
-        const char *sizes = "";
-        for (size_t s = 0; s < info->size_count && sizes; s++)
-            sizes = arena_format(lister->arena, "%s%s%s", sizes, s ? " " : "", info->sizes[s]);
+        const char *sizes = join(lister, info->sizes, info->size_count);
+        const char *parameters = join(lister, info->parameters, info->parameter_count);
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", info->name);
         columns_set(columns, 1, PAINT_NONE, "%s", corun_character_word(info->character));
         columns_set(columns, 2, PAINT_NONE, "%s", sizes ? sizes : "");
-        columns_set(columns, 3, PAINT_NONE, "%s", info->summary ? info->summary : "");
+        columns_set(columns, 3, PAINT_NONE, "%s", parameters ? parameters : "");
+        columns_set(columns, 4, PAINT_NONE, "%s", info->summary ? info->summary : "");
     }
     status = print(columns);
     corun_workload_list_destroy(workloads);

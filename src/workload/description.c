@@ -73,6 +73,12 @@ static enum corun_status read_sizes(struct reader *reader, const struct yaml_nod
         return reader_out_of_memory(reader);
     for (size_t i = 0; i < description->sizes.count; i++)
         description->size_names[i] = description->sizes.data[i].name;
+    const struct named_values *parameters = &description->sizes.data[0].parameters;
+    description->parameter_names = ARENA_ARRAY(description->arena, const char *, parameters->items.count + 1);
+    if (!description->parameter_names)
+        return reader_out_of_memory(reader);
+    for (size_t i = 0; i < parameters->items.count; i++)
+        description->parameter_names[i] = parameters->items.data[i].name;
     return CORUN_OK;
 }
 
@@ -521,6 +527,8 @@ void description_describe(const struct description *description, struct corun_wo
         .path = description->path,
         .sizes = description->size_names,
         .size_count = description->sizes.count,
+        .parameters = description->parameter_names,
+        .parameter_count = description->sizes.data[0].parameters.items.count,
         .has_reference = description->reference.text != NULL,
         .papers = description->papers.data,
         .paper_count = description->papers.count,

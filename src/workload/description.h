@@ -92,10 +92,10 @@ struct description {
     const char *path;
     const char *name, *summary;
     enum corun_character character;
-    struct value ptx;                      /* as written, relative to the description */
-    struct value reference;                /* text == NULL: none */
-    VECTOR(struct size_description) sizes; /* at least one */
-    const char **size_names;
+    struct value ptx;                           /* as written, relative to the description */
+    struct value reference;                     /* text == NULL: none */
+    VECTOR(struct size_description) sizes;      /* at least one */
+    const char **size_names, **parameter_names; /* parameters of the first size */
     struct named_values parameters;
     VECTOR(struct buffer_description) buffers;
     VECTOR(struct launch_description) launches;

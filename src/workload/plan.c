@@ -42,7 +42,9 @@ static enum corun_status evaluate_range(struct planner *planner, const struct va
     return CORUN_OK;
 }
 
-static enum corun_status add_parameters(struct planner *planner, const struct named_values *values)
+/* `overrides` may be NULL: every value is what its expression gives. */
+static enum corun_status add_parameters(struct planner *planner, const struct named_values *values,
+                                        const struct overrides *overrides)
 {
     struct plan *plan = planner->plan;
     for (size_t i = 0; i < values->items.count; i++) {
@@ -53,7 +55,11 @@ static enum corun_status add_parameters(struct planner *planner, const struct na
                                     item->name);
         }
         struct corun_problem_parameter parameter = {item->name, 0};
-        enum corun_status status = evaluate(planner, &item->value, &parameter.value);
+        enum corun_status status = CORUN_OK;
+        if (overrides && overrides->values[i])
+            parameter.value = *overrides->values[i];
+        else
+            status = evaluate(planner, &item->value, &parameter.value);
         if (status)
             return status;
         if (!vector_push(&plan->parameters, parameter))
@@ -265,37 +271,43 @@ static enum corun_status plan_work(struct planner *planner)
 static enum corun_status plan_all(struct planner *planner)
 {
     struct plan *plan = planner->plan;
-    enum corun_status status = add_parameters(planner, &plan->size->parameters);
+    enum corun_status status = add_parameters(planner, &plan->size->parameters, &plan->overrides);
     if (!status)
-        status = add_parameters(planner, &plan->description->parameters);
+        status = add_parameters(planner, &plan->description->parameters, NULL);
     if (!status)
         status = plan_buffers(planner);
     for (size_t i = 0; i < plan->description->launches.count && !status; i++)
         status = plan_launch(planner, &plan->description->launches.data[i]);
     if (!status && plan->grid_count == 0)
         status = corun_report(planner->list, CORUN_SYNTAX, plan->description->launches.data[0].place,
-                              "no kernel is launched with size '%s'", plan->size->name);
+                              "no kernel is launched with size '%s'", plan->overrides.size_name);
     if (!status)
         status = plan_work(planner);
     memcpy(plan->final_storage, planner->storage, sizeof plan->final_storage);
     return status;
 }
 
-static const struct size_description *choose_size(const struct description *description, const char *name,
-                                                  struct corun_diagnostics *list)
+/* `text` is SIZE[,parameter=value,...]; *settings is what follows the comma, NULL if there is none. */
+static const struct size_description *choose_size(const struct description *description, const char *text,
+                                                  struct corun_diagnostics *list, const char **settings)
 {
+    const char *name = text ? text : "medium", *comma = strchr(name, ',');
+    size_t name_length = comma ? (size_t)(comma - name) : strlen(name);
+    *settings = comma ? comma + 1 : NULL;
     for (size_t i = 0; i < description->sizes.count; i++) {
-        if (strcmp(description->sizes.data[i].name, name ? name : "medium") == 0)
+        const char *known = description->sizes.data[i].name;
+        if (strlen(known) == name_length && memcmp(known, name, name_length) == 0)
             return &description->sizes.data[i];
     }
-    if (!name)
+    if (!text)
         return &description->sizes.data[0];
     char names[256] = "";
     size_t length = 0;
     for (size_t i = 0; i < description->sizes.count && length < sizeof names; i++)
         length += (size_t)snprintf(names + length, sizeof names - length, " %s", description->sizes.data[i].name);
     corun_report(list, CORUN_NOT_FOUND, (struct corun_place){description->path, 0, 0},
-                 "workload '%s' has no size '%.80s' (it has:%s)", description->name, name, names);
+                 "workload '%s' has no size '%.*s' (it has:%s)", description->name,
+                 name_length < 80 ? (int)name_length : 80, name, names);
     return NULL;
 }
 
@@ -303,7 +315,8 @@ enum corun_status plan_create(const struct description *description, const char 
                               struct plan **result)
 {
     *result = NULL;
-    const struct size_description *chosen = choose_size(description, size, list);
+    const char *settings;
+    const struct size_description *chosen = choose_size(description, size, list, &settings);
     if (!chosen)
         return CORUN_NOT_FOUND;
     struct plan *plan = calloc(1, sizeof *plan);
@@ -314,7 +327,9 @@ enum corun_status plan_create(const struct description *description, const char 
     plan->description = description;
     plan->size = chosen;
     struct planner planner = {.plan = plan, .list = list};
-    enum corun_status status = plan_all(&planner);
+    enum corun_status status = overrides_parse(settings, description, chosen, plan->arena, list, &plan->overrides);
+    if (!status)
+        status = plan_all(&planner);
     if (status)
         plan_destroy(plan);
     else

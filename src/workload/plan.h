@@ -5,7 +5,7 @@
 #ifndef CORUN_WORKLOAD_PLAN_H
 #define CORUN_WORKLOAD_PLAN_H
 
-#include "workload/description.h"
+#include "workload/overrides.h"
 
 #define PLAN_MAX_OPERATIONS 20000u
 #define PLAN_MAX_BYTES (UINT64_C(1) << 34) /* of all buffers */
@@ -34,6 +34,7 @@ struct plan {
     struct arena *arena;
     const struct description *description;
     const struct size_description *size;
+    struct overrides overrides;
     VECTOR(struct corun_problem_parameter) parameters;
     struct planned_buffer buffers[DESCRIPTION_MAX_BUFFERS];
     VECTOR(struct planned_operation) operations;
@@ -43,7 +44,10 @@ struct plan {
     uint8_t final_storage[DESCRIPTION_MAX_BUFFERS];
 };
 
-/* `size` NULL: medium, or the only one, or the first. The description must outlive the plan. NOT_FOUND, SYNTAX, MEMORY. */
+/*
+ * `size` is SIZE[,parameter=value,...]; NULL: medium, or the only one, or the first. The description must outlive the plan.
+ * NOT_FOUND, ARGUMENT (see overrides_parse), SYNTAX, MEMORY.
+ */
 enum corun_status plan_create(const struct description *description, const char *size, struct corun_diagnostics *list,
                               struct plan **plan);
 void plan_destroy(struct plan *plan);

@@ -48,7 +48,10 @@ static enum corun_status report_unknown(const char *name, const char *data_direc
     return CORUN_NOT_FOUND;
 }
 
-/* NAME[@SIZE] or PATH[@SIZE] → path of the description and the size (NULL if none); both are to be freed. */
+/*
+ * NAME[@SIZE[,parameter=value,...]], or the same of a PATH → path of the description and what follows the @ (NULL if nothing); both are
+ * to be freed.
+ */
 static enum corun_status resolve(const char *specification, const char *data_directory, struct corun_diagnostics *list,
                                  char **path, char **size)
 {
@@ -239,13 +242,22 @@ void corun_workload_destroy(struct corun_workload *workload)
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info)
 {
     description_describe(workload->description, info);
-    info->size = workload->plan->size->name;
+    info->size = workload->plan->overrides.size_name;
     info->has_reference = workload->reference && workload->reference->compute;
 }
 
 void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)
 {
     *work = workload->plan->work;
+}
+
+bool corun_workload_parameter_at(const struct corun_workload *workload, size_t index, const char **name, int64_t *value)
+{
+    if (index >= workload->plan->parameters.count)
+        return false;
+    *name = workload->plan->parameters.data[index].name;
+    *value = workload->plan->parameters.data[index].value;
+    return true;
 }
 
 const struct corun_module *corun_workload_module(const struct corun_workload *workload)
@@ -267,7 +279,7 @@ enum corun_status corun_workload_content(const struct corun_workload *workload, 
     if (!stream)
         return CORUN_MEMORY;
     fprintf(stream, "corun workload %u\nseed %llu\nsize %s\ndescription %zu\n", CORUN_WORKLOAD_VERSION,
-            (unsigned long long)seed, workload->plan->size->name, workload->text_bytes);
+            (unsigned long long)seed, workload->plan->overrides.size_name, workload->text_bytes);
     fwrite(workload->text, 1, workload->text_bytes, stream);
     fprintf(stream, "\nptx %zu\n", workload->ptx_bytes);
     fwrite(workload->ptx, 1, workload->ptx_bytes, stream);

@@ -246,7 +246,8 @@ class Help(Command):
         for name in ("gtx980", "fx5800", "h100"):
             self.assertIn(name, gpus)
         self.assertIn("cooperative", self.run_command("list", "policies").stdout)
-        self.assertIn("sgemm", self.run_command("list", "workloads").stdout)
+        sgemm = [line for line in self.run_command("list", "workloads").stdout.splitlines() if line.startswith("sgemm")]
+        self.assertIn("small medium large  m n k  dense", sgemm[0])
         self.assertIn("stall_barrier", self.run_command("list", "counters").stdout)
         self.assertIn("l2_bytes", self.run_command("list", "parameters").stdout)
 
@@ -491,6 +492,23 @@ class Run(Command):
         self.fails(NOT_FOUND, ["sgem", "sgemm"], "run", "sgem")
         self.fails(NOT_FOUND, ["nowhere.yaml"], "run", "./nowhere.yaml")
         self.fails(NOT_FOUND, ["huge"], "run", "./work.yaml@huge")
+        self.fails(NOT_FOUND, ["huge"], "run", "./work.yaml@huge,n=128")
+        self.fails(ARGUMENT, ["no parameter 'm'", "it has: n"], "run", "./work.yaml@small,m=1:goal=50%")
+        self.fails(ARGUMENT, ["given twice"], "run", "./work.yaml@small,n=128,n=128:start=1K")
+        self.fails(ARGUMENT, ["whole number", "'12x'"], "run", "./work.yaml@small,n=12x")
+
+    def test_other_values_for_parameters(self):
+        def sizes_and_baselines(*applications):
+            apps = json.loads(self.json_of("--runs", "1", *applications))["apps"]
+            return [app["size"] for app in apps], [app["ipc_isolated"] for app in apps]
+        sizes, alone = sizes_and_baselines("./work.yaml@small,n=128:goal=50%:start=1", "./work.yaml",
+                                           "./work.yaml@small,n=0x1000", "./work.yaml@small,n=4K")
+        self.assertEqual(sizes, ["small,n=128", "small", "small,n=4096", "small,n=4096"])
+        self.assertLess(alone[0], alone[1] / 2)  # one thread block; and the cache keeps them apart
+        self.assertEqual(alone[1:3], alone[2:4])
+        shutil.copy(self.folder / "work.yaml", self.folder / "a:b=c,d.yaml")
+        sizes, alone = sizes_and_baselines("./a:b=c,d.yaml@small,n=128:goal=10%", "./a:b=c,d.yaml@small")
+        self.assertEqual(sizes, ["small,n=128", "small"])
 
     def test_impossible_settings(self):
         for gpu, word in (("gtx980:sms=0", "sms"), ("gtx980:smx=4", "smx"), ("gtx980:l2=x", "l2_bytes"),

@@ -51,7 +51,7 @@ static void complete(void **state)
         "work: {outputs: cells, instructions: cells * (7 + steps), bytes: 4 * cells,\n"
         "       tolerance: {instructions: 2.5%}}\n"
         "papers:\n"
-        "  - {paper: cap, name: jacobi}\n"
+        "  - {paper: cap, name: jacobi, note: smaller}\n"
         "  - {paper: smk, name: J, class: problem-size, figures: {thread blocks: 1024, registers: 94.5%}}\n"
         "launches:\n"
         "  - kernel: step\n"
@@ -93,6 +93,8 @@ static void complete(void **state)
     assert_int_equal(info.paper_count, 2);
     assert_string_equal(info.papers[0].paper, "cap");
     assert_string_equal(info.papers[0].name, "jacobi");
+    assert_string_equal(info.papers[0].note, "smaller");
+    assert_string_equal(info.papers[1].note, "");
     assert_int_equal(info.papers[0].character, CORUN_CHARACTER_COUNT);
     assert_int_equal(info.papers[0].figure_count, 0);
     assert_int_equal(info.papers[1].character, CORUN_CHARACTER_PROBLEM_SIZE);
@@ -129,6 +131,79 @@ static void complete(void **state)
     assert_int_equal(standard->final_storage[0], 0);
     plan_destroy(standard);
     assert_int_equal(plan_create(description, "huge", NULL, &standard), CORUN_NOT_FOUND);
+    description_destroy(description);
+}
+
+/* SIZE,parameter=value,...: values, what depends on them, and the name that is shown. */
+static void other_values(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD "sizes:\n  s: {n: 3, m: 2 * n, k: m}\n  t: {n: 5}\nparameters: {all: n * 100}\n" LAUNCH;
+    static const struct {
+        const char *size, *name;
+        int64_t n, m, k, all;
+    } rows[] = {
+        {"s", "s", 3, 6, 6, 300},
+        {"s,n=4", "s,n=4", 4, 8, 8, 400},
+        {"s,m=0x10", "s,m=16", 3, 16, 16, 300},
+        {"s,k=1K,n=2M", "s,n=2097152,k=1024", 2097152, 4194304, 1024, 209715200},
+        {"s,m=0,k=7,n=1", "s,n=1,m=0,k=7", 1, 0, 7, 100},
+        {"s,k=9223372036854775807", "s,k=9223372036854775807", 3, 6, INT64_MAX, 300},
+    };
+    char message[512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct plan *plan;
+        struct description *description;
+        assert_int_equal(try(text, sizeof text - 1, rows[i].size, message, &plan, &description), CORUN_OK);
+        assert_non_null(plan);
+        if (!plan)
+            return;
+        assert_string_equal(plan->overrides.size_name, rows[i].name);
+        const int64_t values[] = {rows[i].n, rows[i].m, rows[i].k, rows[i].all};
+        assert_int_equal(plan->parameters.count, 4);
+        for (size_t k = 0; k < 4; k++)
+            assert_int_equal(plan->parameters.data[k].value, values[k]);
+        plan_destroy(plan);
+        description_destroy(description);
+    }
+    static const struct {
+        const char *size, *message;
+        enum corun_status status;
+    } broken[] = {
+        {"s,", "workload 't', size 's': '' is not parameter=value", CORUN_ARGUMENT},
+        {"s,n", "'n' is not parameter=value", CORUN_ARGUMENT},
+        {"s,n=", "parameter 'n' is a whole number from 0", CORUN_ARGUMENT},
+        {"s,n=-1", "powers of 1024, not '-1'", CORUN_ARGUMENT},
+        {"s,n=1.5", "not '1.5'", CORUN_ARGUMENT},
+        {"s,n=1=2", "not '1=2'", CORUN_ARGUMENT},
+        {"s,n= 1", "not ' 1'", CORUN_ARGUMENT},
+        {"s,n=9223372036854775808", "not '9223372036854775808'", CORUN_ARGUMENT},
+        {"s,n=1,m=2,n=1", "parameter 'n' is given twice", CORUN_ARGUMENT},
+        {"s,n=1,", "'' is not parameter=value", CORUN_ARGUMENT},
+        {"s,=1", "there is no parameter '' (it has: n m k)", CORUN_ARGUMENT},
+        {"s,colour=1", "there is no parameter 'colour' (it has: n m k)", CORUN_ARGUMENT},
+        {"s,all=1", "there is no parameter 'all' (it has: n m k)", CORUN_ARGUMENT},
+        {"t,m=1", "size 't': there is no parameter 'm' (it has: n)", CORUN_ARGUMENT},
+        {"s,n=4000000000000000000", "", CORUN_SYNTAX}, /* 2 * n is too large */
+        {"n=1", "no size 'n=1' (it has: s t)", CORUN_NOT_FOUND},
+        {",n=1", "no size '' (it has: s t)", CORUN_NOT_FOUND},
+        {"sx,n=1", "no size 'sx' (it has: s t)", CORUN_NOT_FOUND},
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct plan *plan;
+        struct description *description;
+        enum corun_status status = try(text, sizeof text - 1, broken[i].size, message, &plan, &description);
+        if (status != broken[i].status || !strstr(message, broken[i].message))
+            fail_msg("%s => %d %s\nexpected %s", broken[i].size, (int)status, message, broken[i].message);
+        assert_null(plan);
+        description_destroy(description);
+    }
+    static const char mistyped[] = HEAD "sizes:\n  s: {neighbours: 3}\n" LAUNCH;
+    struct plan *plan;
+    struct description *description;
+    assert_int_equal(try(mistyped, sizeof mistyped - 1, "s,neighbors=4", message, &plan, &description), CORUN_ARGUMENT);
+    assert_non_null(strstr(message, "there is no parameter 'neighbors'; did you mean 'neighbours'?"));
     description_destroy(description);
 }
 
@@ -291,10 +366,8 @@ static void truncated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(complete),
-        cmocka_unit_test(without_sizes),
-        cmocka_unit_test(broken),
-        cmocka_unit_test(truncated),
+        cmocka_unit_test(complete), cmocka_unit_test(other_values), cmocka_unit_test(without_sizes),
+        cmocka_unit_test(broken),   cmocka_unit_test(truncated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

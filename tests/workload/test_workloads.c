@@ -308,24 +308,37 @@ static void mismatch_is_found(void **state)
     corun_workload_destroy(workload);
 }
 
-static void content_depends_on_size_and_seed(void **state)
+static void content_depends_on_size_parameters_and_seed(void **state)
 {
     struct suite *suite = *state;
     struct corun_workload *small = load(suite, example(suite), "small");
     struct corun_workload *medium = load(suite, example(suite), "medium");
-    void *content[4];
-    size_t bytes[4];
+    struct corun_workload_info info;
+    const char *name;
+    int64_t value;
+    char size[200];
+    corun_workload_describe(small, &info);
+    assert_true(info.parameter_count > 0 && corun_workload_parameter_at(small, 0, &name, &value));
+    assert_string_equal(name, info.parameters[0]);
+    snprintf(size, sizeof size, "small,%s=%lld", name, (long long)value);
+    struct corun_workload *changed = load(suite, example(suite), size);
+    corun_workload_describe(changed, &info);
+    assert_string_equal(info.size, size);
+    void *content[5];
+    size_t bytes[5];
     assert_int_equal(corun_workload_content(small, 1, &content[0], &bytes[0]), CORUN_OK);
     assert_int_equal(corun_workload_content(small, 1, &content[1], &bytes[1]), CORUN_OK);
     assert_int_equal(corun_workload_content(small, 2, &content[2], &bytes[2]), CORUN_OK);
     assert_int_equal(corun_workload_content(medium, 1, &content[3], &bytes[3]), CORUN_OK);
+    assert_int_equal(corun_workload_content(changed, 1, &content[4], &bytes[4]), CORUN_OK);
     assert_true(bytes[0] == bytes[1] && memcmp(content[0], content[1], bytes[0]) == 0);
-    assert_true(bytes[0] != bytes[2] || memcmp(content[0], content[2], bytes[0]) != 0);
-    assert_true(bytes[0] != bytes[3] || memcmp(content[0], content[3], bytes[0]) != 0);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 2; i < 5; i++)
+        assert_true(bytes[0] != bytes[i] || memcmp(content[0], content[i], bytes[0]) != 0);
+    for (unsigned i = 0; i < 5; i++)
         free(content[i]);
     corun_workload_destroy(small);
     corun_workload_destroy(medium);
+    corun_workload_destroy(changed);
 }
 
 /* A description of somebody's own, outside of the tree, with its PTX next to it. */
@@ -511,7 +524,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_is_complete),  cmocka_unit_test(every_size_loads),
-        cmocka_unit_test(mismatch_is_found), cmocka_unit_test(content_depends_on_size_and_seed),
+        cmocka_unit_test(mismatch_is_found), cmocka_unit_test(content_depends_on_size_parameters_and_seed),
         cmocka_unit_test(own_description),   cmocka_unit_test(unknown_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
