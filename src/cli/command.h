@@ -12,6 +12,7 @@
 #define CORUN_COMMANDS(C) \
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
+    C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, workloads, policies, counters") \

@@ -114,6 +114,30 @@ static void print_row(const struct columns *columns, const struct cell *cells, c
     fputc('\n', stream);
 }
 
+static void print_markdown_row(const struct columns *columns, const struct cell *cells, FILE *stream)
+{
+    for (uint32_t c = 0; c < columns->count; c++) {
+        fputs("| ", stream);
+        for (const char *text = cells[c].text ? cells[c].text : ""; *text; text++) {
+            if (*text == '|')
+                fputc('\\', stream);
+            fputc(*text, stream);
+        }
+        fputc(' ', stream);
+    }
+    fputs("|\n", stream);
+}
+
+static void print_markdown(const struct columns *columns, const struct cell *titles, FILE *stream)
+{
+    print_markdown_row(columns, titles, stream);
+    for (uint32_t c = 0; c < columns->count; c++)
+        fputs(columns->left[c] ? "|---" : "|--:", stream);
+    fputs("|\n", stream);
+    for (const struct row *row = columns->first; row; row = row->next)
+        print_markdown_row(columns, row->cells, stream);
+}
+
 bool columns_print(const struct columns *columns, const struct report_style *style, FILE *stream)
 {
     if (!columns || columns->out_of_memory)
@@ -128,6 +152,10 @@ bool columns_print(const struct columns *columns, const struct report_style *sty
             widths[c] = width > widths[c] ? width : widths[c];
         }
         total += widths[c] + (c ? GAP : 0);
+    }
+    if (style->markdown) {
+        print_markdown(columns, titles, stream);
+        return true;
     }
     print_row(columns, titles, widths, style, stream);
     for (uint32_t i = 0; i < total; i++)

@@ -12,8 +12,9 @@
 
 /* How reports are written. */
 struct report_style {
-    bool utf8;   /* rules may be drawn with U+2500 */
-    bool colour; /* ANSI escapes */
+    bool utf8;     /* rules may be drawn with U+2500 */
+    bool colour;   /* ANSI escapes */
+    bool markdown; /* tables of a Markdown page */
 };
 
 enum report_paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_TITLE };

@@ -89,12 +89,14 @@ static enum corun_status read_paper(struct reader *reader, const struct yaml_nod
 {
     struct description *description = reader->description;
     struct corun_paper_claim claim = {.character = CORUN_CHARACTER_COUNT};
-    struct value word = {0}, name = {0};
-    enum corun_status status = reader_expect_map(reader, node, "paper name | class figures");
+    struct value word = {0}, name = {0}, note = {.text = ""};
+    enum corun_status status = reader_expect_map(reader, node, "paper name | class figures note");
     if (!status)
         status = reader_value(reader, node, "paper", &word);
     if (!status)
         status = reader_value(reader, node, "name", &name);
+    if (!status)
+        status = reader_value(reader, node, "note", &note);
     if (!status)
         status = reader_character(reader, node, "class", &claim.character);
     if (status)
@@ -105,6 +107,7 @@ static enum corun_status read_paper(struct reader *reader, const struct yaml_nod
                             "'%.80s' is no paper (known here:" CORUN_PAPERS(PAPER_WORD) ")", word.text);
     claim.paper = word.text;
     claim.name = name.text;
+    claim.note = note.text;
     const struct yaml_node *figures = yaml_find(node, "figures");
     if (figures) {
         status = reader_expect(reader, figures, YAML_MAP);

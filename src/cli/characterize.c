@@ -1,0 +1,322 @@
+#include "cli/command.h"
+
+#include "campaign/specification.h"
+#include "corun/case.h"
+#include "corun/characterize.h"
+#include "report/characterization.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_GPU "gtx980"
+#define DEFAULT_CYCLES 200000u
+#define DEFAULT_SIZE "medium"
+#define PATH_BYTES 4096u
+
+enum {
+    KEY_GPU = 'g',
+    KEY_CYCLES = 'c',
+    KEY_JSON = 'j',
+    KEY_QUIET = 'q',
+    KEY_ALL = 'a',
+    KEY_MARKDOWN = 'm',
+    KEY_SIZE = 0x100,
+    KEY_SEED,
+    KEY_JOBS,
+    KEY_WATCHDOG,
+    KEY_CACHE,
+    KEY_NO_CACHE
+};
+
+static const struct argp_option options[] = {
+    {"all", KEY_ALL, NULL, 0, "every workload of the suite", 1},
+    {"size", KEY_SIZE, "SIZE", 0, "of the workloads of --all; those without it run in their usual one [medium]", 1},
+    {"gpu", KEY_GPU, "GPU", 0, "a name (see `corun list gpus`) or a YAML file, with overrides [gtx980]", 1},
+    {"cycles", KEY_CYCLES, "N", 0, "the window on the GPU as configured; everywhere else the same work is done [200K]",
+     2},
+    {"seed", KEY_SEED, "N", 0, "of the workloads' data [1]", 2},
+    {"watchdog", KEY_WATCHDOG, "N", 0, "a workload is given up after N cycles without progress [5M]", 2},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "write the tables as a Markdown page; - is standard output", 3},
+    {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output", 3},
+    {"quiet", KEY_QUIET, NULL, 0, "no tables and no progress line", 3},
+    {"jobs", KEY_JOBS, "N", 0, "runs that are simulated side by side [as many as there are processors]", 4},
+    {"cache", KEY_CACHE, "DIR", 0, "where finished runs are kept [~/.cache/corun]", 4},
+    {"no-cache", KEY_NO_CACHE, NULL, 0, "compute everything anew and keep nothing", 4},
+    {0},
+};
+
+static const char doc[] =
+    "Runs each workload alone over numbers of SMs, memory clocks and interconnect clocks, and tells what limits it: "
+    "the "
+    "speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels and "
+    "what "
+    "limits their occupancy, its work by formula, and what the papers say of it.\n\n"
+    "On the GPU as configured a workload runs for a window; at every other point until it has done the same work.\v"
+    "A run that is interrupted goes on where it was: every finished point is in the cache.";
+
+struct characterize_options {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    enum corun_status status; /* of the first option that could not be used */
+    const char *gpu, *size, *json, *markdown, *cache;
+    bool quiet, no_cache, all;
+    const char **names;
+    size_t name_count;
+    struct corun_gpu_config config;
+    struct corun_workload **workloads;
+    size_t workload_count;
+    struct corun_characterize_request request;
+    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    struct progress *progress;
+};
+
+static void set_number(struct characterize_options *characterize, const char *text, const char *option, uint64_t lowest,
+                       uint64_t highest, uint64_t *number)
+{
+    enum corun_status status = specify_number(text, option, 1000, lowest, highest, characterize->list, number);
+    if (characterize->status == CORUN_OK)
+        characterize->status = status;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct characterize_options *characterize = state->input;
+    struct corun_characterize_request *request = &characterize->request;
+    uint64_t jobs = 0;
+    switch (key) {
+    case KEY_ALL:
+        characterize->all = true;
+        break;
+    case KEY_SIZE:
+        characterize->size = value;
+        break;
+    case KEY_GPU:
+        characterize->gpu = value;
+        break;
+    case KEY_CYCLES:
+        set_number(characterize, value, "--cycles", 1, INT64_MAX, &request->cycles);
+        break;
+    case KEY_SEED:
+        set_number(characterize, value, "--seed", 0, INT64_MAX, &request->seed);
+        break;
+    case KEY_WATCHDOG:
+        set_number(characterize, value, "--watchdog", 1, INT64_MAX, &request->watchdog_cycles);
+        break;
+    case KEY_JOBS:
+        set_number(characterize, value, "--jobs", 1, 1000, &jobs);
+        request->jobs = (uint32_t)jobs;
+        break;
+    case KEY_JSON:
+        characterize->json = value;
+        break;
+    case KEY_MARKDOWN:
+        characterize->markdown = value;
+        break;
+    case KEY_QUIET:
+        characterize->quiet = true;
+        break;
+    case KEY_CACHE:
+        if (!*value)
+            argp_error(state, "--cache: the name of the folder is missing");
+        characterize->cache = value;
+        break;
+    case KEY_NO_CACHE:
+        characterize->no_cache = true;
+        break;
+    case ARGP_KEY_ARGS:
+        characterize->names = (const char **)state->argv + state->next;
+        characterize->name_count = (size_t)(state->argc - state->next);
+        break;
+    case ARGP_KEY_END:
+        if (characterize->all == (characterize->name_count > 0))
+            argp_error(state, "give the names of workloads, or --all");
+        if (characterize->size && !characterize->all)
+            argp_error(state, "--size goes with --all; a workload has its size after an @");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static bool has_size(const struct corun_workload_info *info, const char *size)
+{
+    for (size_t i = 0; i < info->size_count; i++) {
+        if (!strcmp(info->sizes[i], size))
+            return true;
+    }
+    return false;
+}
+
+/* The specifications of --all. */
+static enum corun_status name_all(struct characterize_options *characterize, struct corun_workload_list **workloads)
+{
+    enum corun_status status = corun_workload_list_create(characterize->data, characterize->list, workloads);
+    if (status != CORUN_OK)
+        return status;
+    const char *size = characterize->size ? characterize->size : DEFAULT_SIZE;
+    characterize->name_count = corun_workload_list_count(*workloads);
+    characterize->names = ARENA_ARRAY(characterize->arena, const char *, characterize->name_count + 1);
+    if (!characterize->names)
+        return CORUN_MEMORY;
+    for (size_t i = 0; i < characterize->name_count; i++) {
+        const struct corun_workload_info *info = corun_workload_list_get(*workloads, i);
+        characterize->names[i] =
+            has_size(info, size) ? arena_format(characterize->arena, "%s@%s", info->name, size) : info->name;
+        if (!characterize->names[i])
+            return CORUN_MEMORY;
+    }
+    return CORUN_OK;
+}
+
+static enum corun_status load_workloads(struct characterize_options *characterize)
+{
+    struct corun_workload_list *suite = NULL;
+    enum corun_status status = characterize->all ? name_all(characterize, &suite) : CORUN_OK;
+    if (status == CORUN_OK)
+        characterize->workloads =
+            ARENA_ARRAY(characterize->arena, struct corun_workload *, characterize->name_count + 1);
+    if (status == CORUN_OK && !characterize->workloads)
+        status = CORUN_MEMORY;
+    for (size_t i = 0; i < characterize->name_count && status == CORUN_OK; i++) {
+        status = corun_workload_load(characterize->names[i], characterize->data, characterize->list,
+                                     &characterize->workloads[i]);
+        characterize->workload_count += status == CORUN_OK;
+    }
+    if (suite)
+        corun_workload_list_destroy(suite);
+    return status;
+}
+
+static bool show_progress(void *user, const struct corun_characterize_progress *progress)
+{
+    struct characterize_options *characterize = user;
+    return progress_step(characterize->progress, progress->workload, progress->done, progress->total);
+}
+
+/* The command line that makes the page again. */
+static const char *page_command(const struct characterize_options *characterize)
+{
+    const char *text = arena_format(characterize->arena, "corun characterize --gpu %s --cycles %llu", characterize->gpu,
+                                    (unsigned long long)characterize->request.cycles);
+    if (characterize->all && text)
+        text = arena_format(characterize->arena, "%s --all --size %s", text,
+                            characterize->size ? characterize->size : DEFAULT_SIZE);
+    for (size_t i = 0; !characterize->all && i < characterize->name_count && text; i++)
+        text = arena_format(characterize->arena, "%s %s", text, characterize->names[i]);
+    return text;
+}
+
+static enum corun_status report(struct characterize_options *characterize,
+                                const struct corun_characterize_result *result, FILE *json, FILE *markdown)
+{
+    enum corun_status status = CORUN_OK;
+    struct report_style style = output_style(stdout);
+    const char *command = page_command(characterize);
+    if (!characterize->quiet && json != stdout && markdown != stdout)
+        status = characterization_print(result, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+    if (markdown && status == CORUN_OK)
+        status = command && characterization_page(result, command, markdown) ? CORUN_OK : CORUN_MEMORY;
+    if (json && status == CORUN_OK)
+        status = characterization_json(result, json);
+    return status;
+}
+
+/* Files are opened first: that one cannot be written should not cost the time of the simulation. */
+static enum corun_status measure(struct characterize_options *characterize, struct corun_characterize_result **result)
+{
+    FILE *json = characterize->json ? output_open(characterize->json, characterize->list) : NULL;
+    FILE *markdown = characterize->markdown ? output_open(characterize->markdown, characterize->list) : NULL;
+    enum corun_status status = CORUN_OK;
+    if ((characterize->json && !json) || (characterize->markdown && !markdown))
+        status = CORUN_FILE;
+    else if (json && json == markdown)
+        status = corun_report(characterize->list, CORUN_USAGE, CORUN_NOWHERE,
+                              "--json and --markdown cannot both go to standard output");
+    if (status == CORUN_OK) {
+        characterize->progress = progress_begin(characterize->quiet);
+        status = corun_characterize(&characterize->request, characterize->list, result);
+        progress_end(characterize->progress);
+    }
+    if (status == CORUN_OK)
+        status = report(characterize, *result, json, markdown);
+    if (markdown) {
+        enum corun_status closed = output_close(markdown, characterize->markdown, characterize->list);
+        status = status == CORUN_OK ? closed : status;
+    }
+    if (json && json != markdown) {
+        enum corun_status closed = output_close(json, characterize->json, characterize->list);
+        status = status == CORUN_OK ? closed : status;
+    }
+    return status;
+}
+
+static enum corun_status run_characterize(struct characterize_options *characterize,
+                                          struct corun_characterize_result **result)
+{
+    struct corun_characterize_request *request = &characterize->request;
+    enum corun_status status = characterize->status;
+    if (status == CORUN_OK)
+        status = corun_data_directory(characterize->data, sizeof characterize->data, characterize->list);
+    if (status == CORUN_OK)
+        status =
+            corun_gpu_config_load(characterize->gpu, characterize->data, characterize->list, &characterize->config);
+    if (status == CORUN_OK)
+        status = load_workloads(characterize);
+    if (status != CORUN_OK)
+        return status;
+    if (!characterize->no_cache && !characterize->cache &&
+        corun_cache_directory(characterize->default_cache, sizeof characterize->default_cache))
+        characterize->cache = characterize->default_cache;
+    request->gpu = &characterize->config;
+    request->workloads = characterize->workloads;
+    request->workload_count = characterize->workload_count;
+    request->cache_directory = characterize->no_cache ? NULL : characterize->cache;
+    request->progress = show_progress;
+    request->progress_user = characterize;
+    return measure(characterize, result);
+}
+
+/* The status of the process when the characterisation itself went well: that of the first workload that could not be run. */
+static enum corun_status status_of(const struct characterize_options *characterize,
+                                   const struct corun_characterize_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->items[i].status != CORUN_OK) {
+            struct corun_workload_info info;
+            corun_workload_describe(result->items[i].workload, &info);
+            return corun_report(characterize->list, result->items[i].status, CORUN_NOWHERE, "%s@%s: %s", info.name,
+                                info.size, result->items[i].message);
+        }
+    }
+    return CORUN_OK;
+}
+
+int command_characterize(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = "WORKLOAD[@SIZE]...\n--all",
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct characterize_options characterize = {.gpu = DEFAULT_GPU, .request = {.cycles = DEFAULT_CYCLES, .seed = 1}};
+    characterize.arena = arena_create();
+    characterize.list = corun_diagnostics_create();
+    struct corun_characterize_result *result = NULL;
+    enum corun_status status = CORUN_MEMORY;
+    if (characterize.arena && characterize.list) {
+        command_parse(&argp, argc, argv, &characterize);
+        status = run_characterize(&characterize, &result);
+    }
+    bool interrupted = result && result->interrupted;
+    if (result && status == CORUN_OK)
+        status = status_of(&characterize, result);
+    corun_characterize_result_destroy(result);
+    for (size_t i = 0; i < characterize.workload_count; i++)
+        corun_workload_destroy(characterize.workloads[i]);
+    int exit_status = output_diagnostics(characterize.list, status);
+    if (characterize.list)
+        corun_diagnostics_destroy(characterize.list);
+    arena_destroy(characterize.arena);
+    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+}
