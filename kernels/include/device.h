@@ -157,17 +157,23 @@ CORUN_DEVICE_FUNCTION unsigned int atomicCAS(unsigned int *p, unsigned int compa
     return __nvvm_atom_cas_gen_i((int *)p, (int)compare, (int)v);
 }
 
+/*
+ * Barriers and fences as inline assembly, not as clang's builtins: to the alias analysis of clang 14 (globals-aa) those do not
+ * touch shared variables, so that what this thread loaded before a barrier is taken for what is there after it
+ * (https://github.com/llvm/llvm-project/issues/58626).
+ */
+#define __syncthreads() asm volatile("bar.sync 0;" ::: "memory")
 CORUN_DEVICE_FUNCTION void __threadfence()
 {
-    __nvvm_membar_gl();
+    asm volatile("membar.gl;" ::: "memory");
 }
 CORUN_DEVICE_FUNCTION void __threadfence_block()
 {
-    __nvvm_membar_cta();
+    asm volatile("membar.cta;" ::: "memory");
 }
 CORUN_DEVICE_FUNCTION void __syncwarp(unsigned int mask = 0xffffffffu)
 {
-    __nvvm_bar_warp_sync(mask);
+    asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
 }
 
 /* Warp-wide operations; `mask` names the lanes that take part. */
@@ -228,6 +234,10 @@ CORUN_DEVICE_FUNCTION int __clz(int x)
 CORUN_DEVICE_FUNCTION int __ffs(int x)
 {
     return __builtin_ffs(x);
+}
+CORUN_DEVICE_FUNCTION unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector)
+{
+    return __nvvm_prmt(x, y, selector);
 }
 CORUN_DEVICE_FUNCTION unsigned int __brev(unsigned int x)
 {
