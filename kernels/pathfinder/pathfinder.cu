@@ -1,0 +1,50 @@
+/*
+ * pathfinder: the cheapest way through a grid of costs from the first row to each cell of the last, a step going straight down or
+ * diagonally; dynamic programming row by row, integers.
+ *
+ * One launch takes up to 20 rows: a thread block of 256 loads the costs so far of its columns with a halo as wide as there are
+ * rows, keeps them in shared memory (two arrays of 256) and adds a row at a time, after which one column fewer is right at
+ * either end; the middle, 216 columns, is written. Launches alternate between two rows of results.
+ *
+ * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's PF, a compute-intensive program (dynproc_kernel). The same shape here:
+ * 256 threads, 2 KB of shared memory, a pyramid of 20 rows. Rodinia's usual input is 100 000 columns and 100 rows, which is size
+ * medium in columns; large has four times as many columns and more rows, to be long enough.
+ *
+ * What limits it: issue and barriers. A row costs a thread about 25 instructions and two barriers for 4 bytes of input that
+ * nobody else needs (other than in the halo), so that DRAM is busy too, but waits for the barriers.
+ */
+#define THREADS 256
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    find_paths(int steps, const int *wall, const int *source, int *result, int columns, int first_row)
+{
+    __shared__ int before[THREADS];
+    __shared__ int after[THREADS];
+    const int thread = threadIdx.x;
+    const int core = THREADS - 2 * steps; /* columns that are right after all rows */
+    const int first = core * blockIdx.x - steps;
+    const int column = first + thread;
+    const bool inside = column >= 0 && column < columns;
+    const int left = max(thread - 1, max(0, -first));
+    const int right = min(thread + 1, min(THREADS - 1, columns - 1 - first));
+
+    if (inside)
+        before[thread] = source[column];
+    __syncthreads();
+    bool computed = false;
+    for (int i = 0; i < steps; i++) {
+        computed = thread > i && thread < THREADS - 1 - i && inside;
+        if (computed) {
+            int cheapest = min(min(before[left], before[thread]), before[right]);
+            after[thread] = cheapest + wall[(first_row + i) * columns + column];
+        }
+        __syncthreads();
+        if (i == steps - 1)
+            break;
+        if (computed)
+            before[thread] = after[thread];
+        __syncthreads();
+    }
+    if (computed)
+        result[column] = after[thread];
+}
