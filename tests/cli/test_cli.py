@@ -218,7 +218,7 @@ class Command(unittest.TestCase):
 class Help(Command):
     def test_every_command_explains_itself(self):
         text = self.run_command("--help").stdout
-        for command in ("run", "launch", "check", "list", "version"):
+        for command in ("run", "launch", "check", "export", "list", "version"):
             self.assertIn(f"  {command}", text)
             own = self.run_command(command, "--help").stdout
             self.assertIn("Exit status:", own)
@@ -535,6 +535,115 @@ class Run(Command):
         self.fails(SYNTAX, ["broken.yaml:"], "run", "--gpu", "./broken.yaml", "./work.yaml")
         self.write("odd.yaml", "just text\n")
         self.fails(SYNTAX, ["odd.yaml"], "run", "./odd.yaml")
+
+
+class Export(Command):
+    """Two buffers that change places, a variable of the module, a copy."""
+    EXPORTED = """\
+name: exported
+ptx: kernels.ptx
+sizes:
+  small: {n: 8}
+buffers:
+  - {name: now, type: f32, count: n, initial: {uniform: [0, 1]}, output: true, tolerance: {absolute: 0.5, relative: 1e-3}}
+  - {name: next, type: f32, count: n}
+  - {name: numbers, type: u32, count: 4, initial: iota}
+  - {name: letters, type: u8, count: 13, symbol: text}
+launches:
+  - kernel: add
+    grid: [2, 3]
+    block: n / 2
+    shared: 64
+    arguments:
+      - buffer: now
+        offset: 2
+      - buffer: now
+      - buffer: next
+      - u32: n + step
+    repeat: 3
+    swap: [now, next]
+  - copy: {from: now, to: next, to_offset: 4, count: 2}
+"""
+
+    def export(self, directory, *arguments, workload="./exported.yaml"):
+        self.write("exported.yaml", self.EXPORTED)
+        self.run_command("export", workload, directory, *arguments)
+        return json.loads((self.folder / directory / "launch.json").read_text())
+
+    def test_everything_is_evaluated(self):
+        facts = self.export("one")
+        self.assertEqual((facts["format"], facts["version"]), ("corun export", 1))
+        self.assertEqual((facts["workload"], facts["size"], facts["seed"]), ("exported", "small", 1))
+        self.assertEqual((facts["parameters"], facts["ptx"], facts["work"]), ({"n": 8}, "exported.ptx", None))
+        self.assertEqual(facts["buffers"], [
+            {"name": "now", "type": "f32", "count": 8, "bytes": 32, "initial": "now.initial",
+             "output": {"memory": "next", "expected": None, "absolute": 0.5, "relative": 0.001}},
+            {"name": "next", "type": "f32", "count": 8, "bytes": 32, "initial": "zero"},
+            {"name": "numbers", "type": "u32", "count": 4, "bytes": 16, "initial": "numbers.initial"},
+            {"name": "letters", "type": "u8", "count": 13, "bytes": 13, "initial": "module", "symbol": "text"}])
+        kernels = [{"kernel": "add", "grid": [2, 3, 1], "block": [4, 1, 1], "shared_bytes": 64, "arguments": [
+            {"buffer": here, "offset_bytes": 8}, {"buffer": here, "offset_bytes": 0}, {"buffer": there, "offset_bytes": 0},
+            {"type": "u32", "value": 8 + step}]} for step, (here, there) in enumerate([("now", "next"), ("next", "now")] * 2)]
+        copy = {"copy": {"from": "next", "from_offset_bytes": 0, "to": "now", "to_offset_bytes": 16, "bytes": 8}}
+        self.assertEqual([facts["operations"][index] for index in facts["sequence"]], kernels[:3] + [copy])
+        self.assertEqual(sorted(path.name for path in (self.folder / "one").iterdir()),
+                         ["exported.ptx", "launch.json", "now.initial", "numbers.initial"])
+        self.assertEqual((self.folder / "one" / "exported.ptx").read_text(), KERNELS)
+        self.assertEqual((self.folder / "one" / "numbers.initial").read_bytes(), struct.pack("<4I", 0, 1, 2, 3))
+
+    def test_what_repeats_is_written_once(self):
+        self.write("again.yaml", self.EXPORTED.replace("n + step", "n").replace("repeat: 3", "repeat: 19999"))
+        self.run_command("export", "./again.yaml", "again")
+        facts = json.loads((self.folder / "again" / "launch.json").read_text())
+        self.assertEqual(len(facts["operations"]), 3)
+        self.assertEqual(facts["sequence"], [0, 1] * 9999 + [0, 2])
+        self.assertLess((self.folder / "again" / "launch.json").stat().st_size, 50000)
+
+    def test_seeds(self):
+        data = []
+        for name, seed in (("seed1", "1"), ("seed2", "2"), ("again2", "2")):
+            self.assertEqual(self.export(name, "--seed", seed)["seed"], int(seed))
+            data.append((self.folder / name / "now.initial").read_bytes())
+        self.assertNotEqual(data[0], data[1])
+        self.assertEqual(data[1], data[2])
+
+    def test_the_reference_is_written(self):
+        name = self.run_command("list", "workloads").stdout.splitlines()[2].split()[0]
+        done = self.run_command("export", f"{name}@small", "suite")
+        self.assertRegex(done.stdout, rf"^{name}@small with seed 1: \d+ buffers .* with expected results")
+        facts = json.loads((self.folder / "suite" / "launch.json").read_text())
+        outputs = [buffer for buffer in facts["buffers"] if "output" in buffer]
+        self.assertTrue(outputs)
+        for buffer in outputs:
+            data = (self.folder / "suite" / buffer["output"]["expected"]).read_bytes()
+            self.assertEqual(len(data), buffer["bytes"])
+            self.assertTrue(any(data))
+
+    def test_directories(self):
+        self.export("full")
+        (self.folder / "full" / "mine").write_text("mine")
+        self.fails(FILE, ["full: the directory is not empty"], "export", "./exported.yaml", "full")
+        self.assertEqual(self.export("full", "--force", "--seed", "7")["seed"], 7)
+        self.assertEqual((self.folder / "full" / "mine").read_text(), "mine")
+        (self.folder / "empty").mkdir()
+        self.export("empty")
+        self.fails(FILE, ["nowhere/x: the directory cannot be made"], "export", "./exported.yaml", "nowhere/x")
+        self.fails(FILE, ["work.yaml", "Not a directory"], "export", "./exported.yaml", "work.yaml")
+        # a file that cannot be written: what was there is no export any more
+        (self.folder / "full" / "now.initial").unlink()
+        (self.folder / "full" / "now.initial").mkdir()
+        self.fails(FILE, ["full/now.initial: cannot be written: Is a directory"], "export", "--force", "./exported.yaml", "full")
+        self.assertFalse((self.folder / "full" / "launch.json").exists())
+
+    def test_errors(self):
+        self.fails(USAGE, ["a workload is missing"], "export")
+        self.fails(USAGE, ["a directory to write to is missing"], "export", "./work.yaml")
+        self.fails(USAGE, ["a directory to write to is missing"], "export", "./work.yaml", "")
+        self.fails(USAGE, ["not also `more`"], "export", "./work.yaml", "x", "more")
+        self.fails(USAGE, ["--seed", "many"], "export", "--seed=many", "./work.yaml", "x")
+        self.fails(NOT_FOUND, ["sgem"], "export", "sgem", "x")
+        self.fails(NOT_FOUND, ["huge"], "export", "./work.yaml@huge", "x")
+        self.assertFalse((self.folder / "x").exists())
 
 
 class Streams(Command):
