@@ -1,0 +1,114 @@
+/*
+ * sha1: SHA-1 of many short pieces of a block of data, one thread per piece (the first level of a hash tree over the block; the host
+ * hashes the digests again).
+ *
+ * A piece is 1012 bytes, the most whole words that, with the end mark and the length that SHA-1 appends, fill 16 of its 64-byte
+ * blocks. The last piece is what remains. Each thread reads its own piece and keeps the 16 words of the message schedule in registers.
+ *
+ * The spatial multitasking paper uses StoreGPU's SHA-1 as problem-size-bound (HPCA 2012, table 1: one kernel of 65 thread blocks of 64
+ * threads for 4 MB); pieces of 1012 bytes give just those. A large run hashes one such block of data after the other, as a
+ * storage system does with a stream.
+ *
+ * What limits it: the size of the problem. 130 warps are eight for each SM of a GTX 980, two for each of its schedulers, and each is
+ * one long chain of dependent additions and rotations; beside that, each lane reads a line of its own and comes back to it for the
+ * next words.
+ */
+#define THREADS 64
+#define PIECE_BYTES 1012
+
+struct digest {
+    unsigned int a, b, c, d, e;
+};
+
+__device__ __forceinline__ unsigned int rotated(unsigned int x, int bits)
+{
+    return x << bits | x >> (32 - bits);
+}
+
+__device__ __forceinline__ unsigned int big_endian(unsigned int x)
+{
+    return __byte_perm(x, 0, 0x0123);
+}
+
+/* Eighty steps. `schedule` holds the last 16 words; indices are constants once the loop is unrolled. */
+__device__ __forceinline__ void compress(digest *state, unsigned int *schedule)
+{
+    unsigned int a = state->a;
+    unsigned int b = state->b;
+    unsigned int c = state->c;
+    unsigned int d = state->d;
+    unsigned int e = state->e;
+#pragma unroll
+    for (int step = 0; step < 80; step++) {
+        if (step >= 16)
+            schedule[step & 15] = rotated(schedule[(step - 3) & 15] ^ schedule[(step - 8) & 15] ^
+                                              schedule[(step - 14) & 15] ^ schedule[step & 15],
+                                          1);
+        unsigned int mixed;
+        if (step < 20)
+            mixed = (d ^ (b & (c ^ d))) + 0x5a827999u;
+        else if (step < 40)
+            mixed = (b ^ c ^ d) + 0x6ed9eba1u;
+        else if (step < 60)
+            mixed = ((b & c) | (d & (b | c))) + 0x8f1bbcdcu;
+        else
+            mixed = (b ^ c ^ d) + 0xca62c1d6u;
+        unsigned int next = rotated(a, 5) + mixed + e + schedule[step & 15];
+        e = d;
+        d = c;
+        c = rotated(b, 30);
+        b = a;
+        a = next;
+    }
+    state->a += a;
+    state->b += b;
+    state->c += c;
+    state->d += d;
+    state->e += e;
+}
+
+/* Word `word` of a message of `bytes` bytes with its end mark; the length, in the last block, comes from the caller. */
+__device__ __forceinline__ unsigned int padded_word(const unsigned int *data, int word, int bytes)
+{
+    if (word < bytes / 4)
+        return big_endian(data[word]);
+    if (word > bytes / 4)
+        return 0;
+    int rest = bytes % 4 * 8; /* bits of the last, partial word */
+    unsigned int mark = 0x80000000u >> rest;
+    return rest == 0 ? mark : (big_endian(data[word]) & ~(0xffffffffu >> rest)) | mark;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sha1_pieces(const unsigned int *__restrict__ data, unsigned int *__restrict__ digests, int bytes)
+{
+    int piece = blockIdx.x * THREADS + threadIdx.x;
+    int first = piece * PIECE_BYTES;
+    if (first >= bytes)
+        return;
+    const unsigned int *words = data + first / 4;
+    int length = min(bytes - first, PIECE_BYTES);
+    int blocks = (length + 8) / 64 + 1; /* an end mark of one byte and a length of eight */
+
+    digest state = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
+    for (int block = 0; block < blocks; block++) {
+        unsigned int schedule[16];
+        if (64 * (block + 1) <= length) {
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                schedule[i] = big_endian(words[16 * block + i]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                schedule[i] = padded_word(words, 16 * block + i, length);
+            if (block == blocks - 1)
+                schedule[15] = 8 * length;
+        }
+        compress(&state, schedule);
+    }
+    digests[5 * piece] = state.a;
+    digests[5 * piece + 1] = state.b;
+    digests[5 * piece + 2] = state.c;
+    digests[5 * piece + 3] = state.d;
+    digests[5 * piece + 4] = state.e;
+}
