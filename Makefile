@@ -6,11 +6,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
+# What `make hardware` runs: a size of every workload, or WORKLOADS="sgemm lbm".
+SIZE ?= large
+WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench lint install fuzz clean dependencies
+.PHONY: help demo check check-full build bench hardware lint install fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,6 +38,11 @@ check-full: build ## every workload in every size against its reference
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
 	$(BUILD)/bench_workloads
+
+hardware: build ## the workloads on the NVIDIA GPU of this machine (docs/hardware.md): SIZE=large WORKLOADS="…"
+	bench/hardware/real_gpu.py --probe
+	bench/hardware/export_all.sh $(BUILD)/corun $(BUILD)/hardware $(SIZE) $(WORKLOADS)
+	bench/hardware/real_gpu.py $(foreach name,$(WORKLOADS),$(BUILD)/hardware/$(name)-$(SIZE))
 
 lint: ## format, static analysis, layers
 	@scripts/install-dependencies.sh build check lint

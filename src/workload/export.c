@@ -341,7 +341,7 @@ static bool put_description(struct exporter *exporter, FILE *stream)
     bool complete = put(stream, "format", json_string("corun export"), ",\n") &&
                     put(stream, "version", json_integer(EXPORT_VERSION), ",\n") &&
                     put(stream, "workload", json_string(description->name), ",\n") &&
-                    put(stream, "size", json_string(plan->size->name), ",\n") &&
+                    put(stream, "size", json_string(plan->overrides.size_name), ",\n") &&
                     put(stream, "seed", json_integer((json_int_t)exporter->instance->seed), ",\n") &&
                     put(stream, "parameters", describe_parameters(plan), ",\n") &&
                     put(stream, "work", describe_work(plan), ",\n") &&
