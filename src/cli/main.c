@@ -3,10 +3,12 @@
  *
  * The map of the house, from the top. An include only ever points down; include/corun/ has what every floor may see.
  *
- *   src/cli       the command: one file per subcommand (run.c, launch.c, check.c, export.c, list.c, version.c, help.c), and
- *                 what they share: output.c (messages, streams), progress.c (the line on the terminal, SIGINT)
- *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c)
+ *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share:
+ *                 output.c (messages, streams), progress.c (the line on the terminal, SIGINT)
+ *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c),
+ *                 characterisations (characterization.c)
  *   src/campaign  a case from its description to its result (case.c), isolated baselines (baseline.c) and their cache,
+ *                 characterisations of workloads (characterize.c),
  *                 launches of anybody's PTX (launch.c, argument.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references
  *   src/share     the policies: they read a view and write allowances, one file each

@@ -33,8 +33,12 @@ static void heading(const struct page *page, const char *text)
     fprintf(page->stream, page->style->markdown ? "\n## %s\n\n" : "\n%s\n\n", text);
 }
 
-static void print_columns(struct page *page, const struct columns *columns)
+/* A table with its heading; nothing if it has no row. */
+static void print_columns(struct page *page, const char *text, const struct columns *columns)
 {
+    if (columns_empty(columns))
+        return;
+    heading(page, text);
     page->whole = columns_print(columns, page->style, page->stream) && page->whole;
 }
 
@@ -74,7 +78,7 @@ static void print_limits(struct page *page)
         columns_set(columns, 15, info.character == item->measured ? PAINT_NONE : PAINT_BAD, "%s",
                     corun_character_word(info.character));
     }
-    print_columns(page, columns);
+    print_columns(page, "What limits each", columns);
 }
 
 /* Thread blocks of a launch of the kernel, mean over the launches of one run. */
@@ -139,7 +143,7 @@ static void print_kernels(struct page *page)
             columns_set(columns, 9, PAINT_NONE, "%s", limit ? limit : "");
         }
     }
-    print_columns(page, columns);
+    print_columns(page, "Kernels", columns);
 }
 
 static void sweep_value(int sweep, uint32_t value, char *text, size_t bytes)
@@ -176,7 +180,9 @@ static void print_curve(struct page *page, int sweep)
         for (uint32_t p = 0; p < item->sweeps[sweep].count; p++)
             columns_set(columns, p + 1, PAINT_NONE, "%.2f", item->sweeps[sweep].points[p].speed_up);
     }
-    print_columns(page, columns);
+    char text[100];
+    snprintf(text, sizeof text, "Speed over the %s", sweep ? corun_sweep_title(sweep) : "number of SMs");
+    print_columns(page, text, columns);
 }
 
 static void print_work(struct page *page)
@@ -202,7 +208,7 @@ static void print_work(struct page *page)
         if (bytes > 0)
             columns_set(columns, 6, PAINT_NONE, "%.3g", (double)work.thread_instructions / bytes);
     }
-    print_columns(page, columns);
+    print_columns(page, "Work of one run", columns);
 }
 
 /* The kernel that most time was spent in. */
@@ -287,7 +293,7 @@ static void print_papers(struct page *page)
             columns_set(columns, 5, PAINT_NONE, "%s", figures);
         }
     }
-    print_columns(page, columns);
+    print_columns(page, "What the papers say", columns);
 }
 
 static void print_notes(struct page *page)
@@ -326,20 +332,12 @@ static bool print_all(const struct corun_characterize_result *result, const stru
     struct page page = {result, style, arena_create(), stream, true};
     if (!page.arena)
         return false;
-    heading(&page, "What limits each");
     print_limits(&page);
     print_failures(&page);
-    heading(&page, "Kernels");
     print_kernels(&page);
-    for (int sweep = 0; sweep < CORUN_SWEEP_COUNT; sweep++) {
-        char text[100];
-        snprintf(text, sizeof text, "Speed over the %s", sweep ? corun_sweep_title(sweep) : "number of SMs");
-        heading(&page, text);
+    for (int sweep = 0; sweep < CORUN_SWEEP_COUNT; sweep++)
         print_curve(&page, sweep);
-    }
-    heading(&page, "Work of one run");
     print_work(&page);
-    heading(&page, "What the papers say");
     print_papers(&page);
     print_notes(&page);
     arena_destroy(page.arena);

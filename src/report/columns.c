@@ -63,6 +63,11 @@ void columns_row(struct columns *columns)
     columns->last = row;
 }
 
+bool columns_empty(const struct columns *columns)
+{
+    return columns && !columns->first;
+}
+
 void columns_set(struct columns *columns, uint32_t column, enum report_paint paint, const char *format, ...)
 {
     if (!columns || !columns->last || column >= columns->count)

@@ -537,6 +537,44 @@ class Run(Command):
         self.fails(SYNTAX, ["odd.yaml"], "run", "./odd.yaml")
 
 
+class Characterize(Command):
+    def characterize(self, *arguments, **settings):
+        return self.run_command("characterize", "--gpu", SMALL_GPU, "-c", "2K", *arguments, **settings)
+
+    def test_tells_what_limits_a_workload(self):
+        text = self.characterize("./work.yaml", "./more.yaml").stdout
+        for words in ("work@small", "more@small", "memory clock", "stated", "Speed over the number of SMs"):
+            self.assertIn(words, text)
+        self.assertNotIn("What the papers say", text)
+
+    def test_json_and_markdown(self):
+        self.characterize("-q", "./work.yaml", "-j", "c.json", "-m", "c.md")
+        result = json.loads((self.folder / "c.json").read_text())
+        workload = result["workloads"][0]
+        self.assertEqual((result["window_cycles"], workload["workload"], workload["size"]), (2000, "work", "small"))
+        self.assertEqual([point["sms"] for point in workload["sms"]["points"]], [1, 2])
+        self.assertEqual(workload["memory_clock"]["points"][0]["speed_up"], 1)
+        self.assertIn(workload["class"], ("compute", "memory", "problem-size"))
+        page = (self.folder / "c.md").read_text()
+        self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml", page)
+        self.assertIn("| work@small |", page)
+
+    def test_what_cannot_run_is_said_and_the_others_go_on(self):
+        run = self.characterize("./bad.yaml", "./work.yaml", status=FAULT)
+        self.assertIn("bad@small does not run on", run.stdout)
+        self.assertIn("out of bounds", run.stderr)
+        self.assertIn("Speed over the number of SMs", run.stdout)
+
+    def test_wrong_usage(self):
+        self.fails(USAGE, ["the names of workloads, or --all"], "characterize")
+        self.fails(USAGE, ["the names of workloads, or --all"], "characterize", "--all", "sgemm")
+        self.fails(USAGE, ["--size goes with --all"], "characterize", "--size", "small", "./work.yaml")
+        self.fails(USAGE, ["--cycles"], "characterize", "-c", "0", "./work.yaml")
+        self.fails(USAGE, ["cannot both go"], "characterize", "-c", "1K", "-j", "-", "-m", "-", "./work.yaml")
+        self.fails(NOT_FOUND, ["no-such"], "characterize", "no-such")
+        self.fails(ARGUMENT, ["one SM"], "characterize", "--gpu", "gtx980:sms=1", "./work.yaml")
+
+
 class Export(Command):
     """Two buffers that change places, a variable of the module, a copy."""
     EXPORTED = """\
