@@ -16,7 +16,7 @@ set(CORUN_PTX_ARCHITECTURE sm_52 CACHE STRING "architecture that the kernels are
 set(CORUN_WORKLOADS "" CACHE STRING "folders of kernels/ to build, separated by semicolons; empty: all")
 
 # Headers that several kernels share (NAME.cuh) and that several references share (NAME.h).
-file(GLOB CORUN_DEVICE_HEADERS CONFIGURE_DEPENDS kernels/include/*.cuh kernels/include/device.h)
+file(GLOB CORUN_DEVICE_HEADERS CONFIGURE_DEPENDS kernels/include/*.cuh kernels/include/*.h)
 
 # The version feature is the lowest that knows the instructions with .sync; the linker warning is about libclc's other triple.
 set(CORUN_PTX_FLAGS
@@ -69,6 +69,37 @@ corun_add_ptx(${CMAKE_BINARY_DIR}/tests/math.ptx ${CMAKE_SOURCE_DIR}/tests/workl
 configure_file(tests/workload/math.yaml ${CMAKE_BINARY_DIR}/tests/math.yaml COPYONLY)
 add_custom_target(corun_kernels ALL DEPENDS ${outputs} ${CMAKE_BINARY_DIR}/tests/math.ptx)
 
+# Where a toolkit of NVIDIA is found, its compiler makes the kernels a second time, to data-nvcc/: tests run these, too, and assemble
+# ours for the GPUs that a driver would. Nothing else needs it, and nothing of it is built unless those tests run.
+find_program(CORUN_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler that the kernels are compared with (optional)")
+find_program(CORUN_PTXAS ptxas PATHS /usr/local/cuda/bin DOC "PTX assembler that the kernels are given to (optional)")
+if(CORUN_NVCC)
+  execute_process(COMMAND ${CORUN_NVCC} --list-gpu-arch OUTPUT_VARIABLE architectures ERROR_QUIET)
+  if(architectures MATCHES "compute_([0-9]+)") # the lowest comes first
+    set(nvcc_outputs "")
+    foreach(name IN LISTS CORUN_WORKLOAD_NAMES)
+      set(target_folder ${CMAKE_BINARY_DIR}/data-nvcc/kernels/${name})
+      add_custom_command(
+        OUTPUT ${target_folder}/${name}.ptx
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${target_folder}
+        COMMAND ${CORUN_NVCC} -ptx -O3 -arch=compute_${CMAKE_MATCH_1} -I${CMAKE_SOURCE_DIR}/kernels/include -o
+                ${target_folder}/${name}.ptx ${CMAKE_SOURCE_DIR}/kernels/${name}/${name}.cu
+        DEPENDS kernels/${name}/${name}.cu ${CORUN_DEVICE_HEADERS}
+        COMMENT "nvcc ${name}.ptx"
+        VERBATIM)
+      add_custom_command(
+        OUTPUT ${target_folder}/${name}.yaml
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${target_folder}
+        COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/kernels/${name}/${name}.yaml ${target_folder}/${name}.yaml
+        DEPENDS kernels/${name}/${name}.yaml
+        COMMENT ""
+        VERBATIM)
+      list(APPEND nvcc_outputs ${target_folder}/${name}.ptx ${target_folder}/${name}.yaml)
+    endforeach()
+    add_custom_target(corun_kernels_nvcc DEPENDS ${nvcc_outputs})
+  endif()
+endif()
+
 set(declarations "")
 set(entries "")
 foreach(reference IN LISTS references)
@@ -87,10 +118,21 @@ const struct corun_reference *const corun_references[] = {
 @entries@    NULL,
 };
 ")
+file(GLOB data_sources CONFIGURE_DEPENDS kernels/include/*.h src/workload/*.c include/corun/workload.h)
+list(JOIN references "|" reference_list)
+list(JOIN data_sources "|" data_list)
+set(fingerprints ${CMAKE_BINARY_DIR}/generated/reference_fingerprints.c)
+add_custom_command(
+  OUTPUT ${fingerprints}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${fingerprints} "-DREFERENCES=${reference_list}" "-DSHARED=${data_list}" -P
+          ${CMAKE_SOURCE_DIR}/cmake/reference_fingerprints.cmake
+  DEPENDS ${references} ${data_sources} cmake/reference_fingerprints.cmake
+  COMMENT ""
+  VERBATIM)
 if(TARGET corun_workload)
-  add_library(corun_references STATIC ${registry} ${references})
+  add_library(corun_references STATIC ${registry} ${fingerprints} ${references})
   target_include_directories(corun_references PRIVATE include src kernels/include)
-  target_link_libraries(corun_references PRIVATE m)
+  target_link_libraries(corun_references PRIVATE PkgConfig::GMP m)
   target_link_libraries(corun_workload PUBLIC corun_references)
   add_dependencies(corun_workload corun_kernels)
 endif()

@@ -5,6 +5,7 @@
  *     NAME         one workload: small and medium equal the reference, and seeds decide; each is a test of its own for ctest
  *     SIZE         every workload in this size against its reference
  *     NAME@SIZE    one of them, what scripts/check_full.py calls
+ *     --results    what descriptions say of instructions and bytes is not compared: for PTX of another compiler
  */
 #include "corun/workload.h"
 
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 struct suite {
+    bool results_only; /* instructions may be others than the formulas say */
     char data[4096];
     struct corun_diagnostics *list;
     struct corun_workload_list *workloads;
@@ -144,7 +146,8 @@ static void equals_reference(void **state)
         (unsigned long long)result.thread_instructions, (unsigned long long)result.global_bytes,
         (unsigned long long)verification.elements, verification.worst_error, seconds);
     assert_true(verification.elements > 0);
-    check_work(workload, &result);
+    if (!suite->results_only)
+        check_work(workload, &result);
     corun_instance_destroy(instance);
     corun_workload_destroy(workload);
 }
@@ -504,12 +507,14 @@ static int run_agenda(struct suite *suite, int argc, char **argv)
 {
     static struct agenda agenda;
     for (int i = 1; i < argc; i++) {
-        if (!add_argument(&agenda, suite, argv[i])) {
+        if (strcmp(argv[i], "--results") == 0) {
+            suite->results_only = true;
+        } else if (!add_argument(&agenda, suite, argv[i])) {
             print_error("there is neither a workload nor a size '%s'\n", argv[i]);
             return 1;
         }
     }
-    return _cmocka_run_group_tests("workloads", agenda.tests, agenda.count, NULL, NULL);
+    return _cmocka_run_group_tests("workloads", agenda.tests, agenda.count, NULL, NULL) ? 1 : 0;
 }
 
 int main(int argc, char **argv)
