@@ -1,0 +1,205 @@
+/*
+ * radix-sort: 32-bit keys, least significant digit first, four bits in each of eight passes.
+ *
+ * Four kernels, as in CUDPP's sort (the code is our own):
+ *   radix_sort_blocks     a thread block sorts 1024 keys by the digit in shared memory: four splits by one bit, each a scan
+ *   radix_find_offsets    where each digit begins in each half of such a block, and how many keys have it
+ *   radix_scan_counters   exclusive sums over the counters, digit by digit, in tiles; launched again for the sums of the tiles
+ *   radix_reorder         each key to its digit's place among all keys; runs of equal digits are written side by side
+ *
+ * The spatial multitasking paper uses it as problem-size-bound (HPCA 2012, table 1: 4 kernels for 2^18 random integers, on average over
+ * their time 357 thread blocks of 250 threads; here 256, 512, 8 with 1, and 512, of 256 threads and of 128 for the scans).
+ *
+ * What limits it: the size of the problem. A pass is five launches, each depends on the one before and is over after a wave or two of
+ * thread blocks; within them, barriers between the steps of the scans.
+ */
+#define THREADS 256
+#define KEYS_SORTED (4 * THREADS)  /* by one thread block */
+#define KEYS_ORDERED (2 * THREADS) /* the half that one of the other kernels handles */
+#define DIGIT_BITS 4
+#define DIGITS (1 << DIGIT_BITS)
+#define SCAN_THREADS 128
+#define COUNTERS_SCANNED (8 * SCAN_THREADS)
+#define PADDING 0xffffffffu /* sorts behind every key, as it comes after all of them */
+
+/*
+ * The sum of `value` over the threads before this one, and over all of them. `warp_sums` has an element for each warp, `sums` 48 for
+ * each warp: its first lanes look up to 16 back, into zeros.
+ */
+template <int threads>
+__device__ __forceinline__ unsigned int sum_before(unsigned int value, volatile unsigned int *sums,
+                                                   volatile unsigned int *warp_sums, unsigned int *total)
+{
+    int thread = threadIdx.x;
+    int lane = thread & 31;
+    int warp = thread >> 5;
+    volatile unsigned int *row = sums + 48 * warp + 16;
+    unsigned int sum = value;
+    if (lane < 16)
+        row[lane - 16] = 0;
+    row[lane] = sum;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        __syncwarp();
+        unsigned int other = row[lane - distance];
+        __syncwarp();
+        sum += other;
+        row[lane] = sum;
+    }
+    if (lane == 31)
+        warp_sums[warp] = sum;
+    __syncthreads();
+    unsigned int before = 0;
+    unsigned int all = 0;
+#pragma unroll
+    for (int i = 0; i < threads / 32; i++) {
+        if (i == warp)
+            before = all;
+        all += warp_sums[i];
+    }
+    *total = all;
+    return before + sum - value;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    radix_sort_blocks(const unsigned int *__restrict__ keys, unsigned int *__restrict__ sorted, int count, int shift)
+{
+    __shared__ unsigned int
+        exchange[4][THREADS]; /* place p is [p % 4][p / 4]: four places of a thread, no two in a bank */
+    __shared__ unsigned int sums[48 * THREADS / 32];
+    __shared__ unsigned int warp_sums[THREADS / 32];
+    int thread = threadIdx.x;
+    int first = blockIdx.x * KEYS_SORTED + 4 * thread;
+    unsigned int key[4];
+    if (first + 4 <= count) {
+        uint4 four = *(const uint4 *)(keys + first);
+        key[0] = four.x;
+        key[1] = four.y;
+        key[2] = four.z;
+        key[3] = four.w;
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            key[i] = first + i < count ? keys[first + i] : PADDING;
+    }
+
+#pragma unroll 1
+    for (int bit = shift; bit < shift + DIGIT_BITS; bit++) {
+        unsigned int zeros = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            zeros += ~key[i] >> bit & 1;
+        unsigned int all_zeros;
+        unsigned int zeros_before = sum_before<THREADS>(zeros, sums, warp_sums, &all_zeros);
+        unsigned int ones_before = 4 * thread - zeros_before;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            unsigned int one = key[i] >> bit & 1;
+            unsigned int place = one ? all_zeros + ones_before : zeros_before;
+            zeros_before += 1 - one;
+            ones_before += one;
+            exchange[place & 3][place >> 2] = key[i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            key[i] = exchange[i][thread];
+    }
+
+    if (first + 4 <= count) {
+        *(uint4 *)(sorted + first) = make_uint4(key[0], key[1], key[2], key[3]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (first + i < count)
+                sorted[first + i] = key[i];
+        }
+    }
+}
+
+/* counters[digit][block] for the scan, starts[block][digit] for the reordering. */
+extern "C" __global__ void __launch_bounds__(THREADS)
+    radix_find_offsets(const unsigned int *__restrict__ sorted, unsigned int *__restrict__ counters,
+                       unsigned int *__restrict__ starts, int count, int shift, int blocks)
+{
+    __shared__ unsigned int digits[KEYS_ORDERED];
+    __shared__ unsigned int start[DIGITS];
+    __shared__ unsigned int end[DIGITS];
+    int thread = threadIdx.x;
+    int first = blockIdx.x * KEYS_ORDERED;
+#pragma unroll
+    for (int i = 0; i < KEYS_ORDERED / THREADS; i++) {
+        int place = i * THREADS + thread;
+        unsigned int key = first + place < count ? sorted[first + place] : PADDING;
+        digits[place] = key >> shift & (DIGITS - 1);
+    }
+    if (thread < DIGITS) {
+        start[thread] = 0;
+        end[thread] = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < KEYS_ORDERED / THREADS; i++) {
+        int place = i * THREADS + thread;
+        unsigned int digit = digits[place];
+        if (place == 0 || digits[place - 1] != digit)
+            start[digit] = place;
+        if (place == KEYS_ORDERED - 1 || digits[place + 1] != digit)
+            end[digit] = place + 1;
+    }
+    __syncthreads();
+    if (thread < DIGITS) {
+        counters[thread * blocks + blockIdx.x] = end[thread] - start[thread];
+        starts[blockIdx.x * DIGITS + thread] = start[thread];
+    }
+}
+
+/* Exclusive sums within tiles of COUNTERS_SCANNED, in place; the sum of each tile apart. */
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
+    radix_scan_counters(unsigned int *__restrict__ counters, unsigned int *__restrict__ tile_sums, int count)
+{
+    __shared__ unsigned int sums[48 * SCAN_THREADS / 32];
+    __shared__ unsigned int warp_sums[SCAN_THREADS / 32];
+    int first = blockIdx.x * COUNTERS_SCANNED + 8 * threadIdx.x;
+    unsigned int value[8];
+    unsigned int own = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        value[i] = first + i < count ? counters[first + i] : 0;
+        own += value[i];
+    }
+    unsigned int total;
+    unsigned int before = sum_before<SCAN_THREADS>(own, sums, warp_sums, &total);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (first + i < count)
+            counters[first + i] = before;
+        before += value[i];
+    }
+    if (threadIdx.x == 0)
+        tile_sums[blockIdx.x] = total;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    radix_reorder(const unsigned int *__restrict__ sorted, unsigned int *__restrict__ keys,
+                  const unsigned int *__restrict__ counters, const unsigned int *__restrict__ tile_sums,
+                  const unsigned int *__restrict__ starts, int count, int shift, int blocks)
+{
+    __shared__ unsigned int target[DIGITS]; /* where place 0 of this block would go if it had that digit */
+    int thread = threadIdx.x;
+    int first = blockIdx.x * KEYS_ORDERED;
+    if (thread < DIGITS) {
+        int counter = thread * blocks + blockIdx.x;
+        target[thread] =
+            counters[counter] + tile_sums[counter / COUNTERS_SCANNED] - starts[blockIdx.x * DIGITS + thread];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < KEYS_ORDERED / THREADS; i++) {
+        int place = i * THREADS + thread;
+        if (first + place < count) {
+            unsigned int key = sorted[first + place];
+            keys[target[key >> shift & (DIGITS - 1)] + place] = key;
+        }
+    }
+}
