@@ -111,8 +111,8 @@ bool corun_workload_parameter_at(const struct corun_workload *workload, size_t i
                                  int64_t *value);
 
 /*
- * The bytes that decide what an instance computes: version, description, size, seed and PTX text; for content keys of cached results.
- * *content is the caller's to free. MEMORY.
+ * The bytes that decide what an instance computes: generators, seed, parameters, buffers and launches as evaluated, and the PTX
+ * text; for content keys of cached results. *content is the caller's to free. MEMORY.
  */
 enum corun_status corun_workload_content(const struct corun_workload *workload, uint64_t seed, void **content,
                                          size_t *bytes);

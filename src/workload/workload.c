@@ -185,10 +185,12 @@ static enum corun_status check_launches(struct corun_workload *workload, const s
 static enum corun_status load(struct corun_workload *workload, const char *path, const char *size,
                               struct corun_diagnostics *list)
 {
-    enum corun_status status =
-        text_file_read(path, DESCRIPTION_MAX_BYTES, list, &workload->text, &workload->text_bytes);
+    char *text = NULL;
+    size_t bytes = 0;
+    enum corun_status status = text_file_read(path, DESCRIPTION_MAX_BYTES, list, &text, &bytes);
     if (!status)
-        status = description_parse(path, workload->text, workload->text_bytes, list, &workload->description);
+        status = description_parse(path, text, bytes, list, &workload->description);
+    free(text);
     if (!status)
         status = plan_create(workload->description, size, list, &workload->plan);
     if (!status)
@@ -235,7 +237,6 @@ void corun_workload_destroy(struct corun_workload *workload)
     free(workload->kernels);
     free(workload->ptx);
     free(workload->ptx_path);
-    free(workload->text);
     free(workload);
 }
 
@@ -268,29 +269,6 @@ const struct corun_module *corun_workload_module(const struct corun_workload *wo
 const char *corun_workload_ptx_path(const struct corun_workload *workload)
 {
     return workload->ptx_path;
-}
-
-enum corun_status corun_workload_content(const struct corun_workload *workload, uint64_t seed, void **content,
-                                         size_t *bytes)
-{
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    if (!stream)
-        return CORUN_MEMORY;
-    fprintf(stream, "corun workload %u\nseed %llu\nsize %s\ndescription %zu\n", CORUN_WORKLOAD_VERSION,
-            (unsigned long long)seed, workload->plan->overrides.size_name, workload->text_bytes);
-    fwrite(workload->text, 1, workload->text_bytes, stream);
-    fprintf(stream, "\nptx %zu\n", workload->ptx_bytes);
-    fwrite(workload->ptx, 1, workload->ptx_bytes, stream);
-    bool failed = ferror(stream);
-    if (fclose(stream) != 0 || failed) {
-        free(text);
-        return CORUN_MEMORY;
-    }
-    *content = text;
-    *bytes = length;
-    return CORUN_OK;
 }
 
 size_t corun_workload_launch_count(const struct corun_workload *workload)

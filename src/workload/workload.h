@@ -8,8 +8,6 @@ struct corun_workload {
     struct description *description;
     struct plan *plan;
     const struct corun_reference *reference; /* NULL: none */
-    char *text;                              /* of the description */
-    size_t text_bytes;
     char *ptx_path, *ptx;
     size_t ptx_bytes;
     struct corun_module *module;
