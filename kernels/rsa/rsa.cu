@@ -26,7 +26,8 @@ typedef unsigned int number[LIMBS][THREADS]; /* of each lane: limbs, lowest firs
 typedef unsigned long long wide;
 
 /* result = first * second / 2^(32 limbs) modulo the modulus; result may be a factor. */
-__device__ __noinline__ void multiply(number result, const number first, const number second, number product, int limbs)
+__device__ __forceinline__ void multiply(number result, const number first, const number second, number product,
+                                         int limbs)
 {
     int lane = threadIdx.x;
     for (int i = 0; i < limbs; i++)
