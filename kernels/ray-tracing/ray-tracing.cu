@@ -10,7 +10,7 @@
  * Every operation is an addition, a multiplication, a fused multiply-add, a division or a square root, correctly rounded, in an
  * order that is written down here with functions that compilers must not contract: so every pixel is the same everywhere.
  *
- * What limits it: arithmetic and divergence. A pixel writes four bytes and computes for thousands of instructions; neighbours hit
+ * What limits it: arithmetic and divergence. A pixel writes four bytes and takes almost two thousand instructions; neighbours hit
  * different objects and mirror to different depths, so less than all lanes of a warp are active.
  */
 #define SPHERES 16
