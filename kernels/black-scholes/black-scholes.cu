@@ -1,16 +1,19 @@
 /*
- * black-scholes: the fair prices of many European call and put options by the formula of Black and Scholes, single precision.
+ * black-scholes: the fair prices of many European call and put options by the formula of Black and Scholes, single
+ * precision.
  *
- * Each option has a price of the underlying stock, a strike price and a time to expiry; interest rate and volatility are common to
- * all. The cumulative normal distribution is the polynomial of fifth degree of Abramowitz and Stegun, 26.2.17 (|error| < 7.5e-8).
- * Logarithm and exponential come from the special function unit, divisions and the square root are correctly rounded.
+ * Each option has a price of the underlying stock, a strike price and a time to expiry; interest rate and volatility
+ * are common to all. The cumulative normal distribution is the polynomial of fifth degree of Abramowitz and Stegun,
+ * 26.2.17 (|error| < 7.5e-8). Logarithm and exponential come from the special function unit, divisions and the square
+ * root are correctly rounded.
  *
- * Kernelet (TPDS 2014) uses the CUDA SDK's program as BS, one of its compute-intensive kernels: 480 thread blocks of 128 threads
- * that stride over 4 million options, again and again. The same shape here.
+ * Kernelet (TPDS 2014) uses the CUDA SDK's program as BS, one of its compute-intensive kernels: 480 thread blocks of
+ * 128 threads that stride over 4 million options, again and again. The same shape here.
  *
- * What limits it: memory on a GTX 980. An option takes 69 instructions and moves 20 bytes, each used once; a warp of options keeps
- * the 64 schedulers busy for one cycle and DRAM for more than three. On the Tesla C2050 of that paper, where an SM issues one warp
- * instruction a cycle, the same program needs arithmetic and DRAM about equally, so its class there is not its class here.
+ * What limits it: memory on a GTX 980. An option takes 69 instructions and moves 20 bytes, each used once; a warp of
+ * options keeps the 64 schedulers busy for one cycle and DRAM for more than three. On the Tesla C2050 of that paper,
+ * where an SM issues one warp instruction a cycle, the same program needs arithmetic and DRAM about equally, so its
+ * class there is not its class here.
  */
 __device__ __forceinline__ float cumulative_normal(float d)
 {

@@ -1,20 +1,22 @@
 /*
  * fractal-flame: a fractal flame, the attractor of a few random transforms of the plane, drawn by the chaos game.
  *
- * Each thread moves a point: an affine transform, then a weighted sum of up to three nonlinear variations (sinusoidal, spherical,
- * swirl, ..., as in electric sheep), a step of its colour towards that of the transform, and, after some steps, density and colour
- * added to the pixel that the point is in. The transform is drawn per warp, so that branches on variations do not diverge; and so
- * that points of a warp, which all shrink by the same transforms, do not run into one, pairs of points of both warps change places
- * at random at every step, through shared memory. Random numbers: multiply with carry, a state per thread.
+ * Each thread moves a point: an affine transform, then a weighted sum of up to three nonlinear variations (sinusoidal,
+ * spherical, swirl, ..., as in electric sheep), a step of its colour towards that of the transform, and, after some
+ * steps, density and colour added to the pixel that the point is in. The transform is drawn per warp, so that branches
+ * on variations do not diverge; and so that points of a warp, which all shrink by the same transforms, do not run into
+ * one, pairs of points of both warps change places at random at every step, through shared memory. Random numbers:
+ * multiply with carry, a state per thread.
  *
- * Used as Fractal Generation in HPCA 2012 (a port of electric sheep; table 1: one kernel, 512 thread blocks of 64 threads).
+ * Used as Fractal Generation in HPCA 2012 (a port of electric sheep; table 1: one kernel, 512 thread blocks of 64
+ * threads).
  *
- * The chaos game amplifies each rounding error. Therefore everything here is additions, multiplications, fused multiply-adds,
- * divisions, square roots and polynomials of these, in a fixed order that no compiler may contract, and density and colour are
- * integers: the picture is the same everywhere, to the last point.
+ * The chaos game amplifies each rounding error. Therefore everything here is additions, multiplications, fused
+ * multiply-adds, divisions, square roots and polynomials of these, in a fixed order that no compiler may contract, and
+ * density and colour are integers: the picture is the same everywhere, to the last point.
  *
- * What limits it: arithmetic. A step takes about 200 instructions and, where it draws, two 64-bit atomics per point into a picture
- * that the L2 cache holds.
+ * What limits it: arithmetic. A step takes about 200 instructions and, where it draws, two 64-bit atomics per point
+ * into a picture that the L2 cache holds.
  */
 #include "flame.h"
 

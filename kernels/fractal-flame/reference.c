@@ -1,6 +1,6 @@
 /*
- * The chaos game on the CPU, thread block by thread block, with the same roundings; and random flames that are worth drawing: the
- * first of a sequence of random ones that spreads over a good part of its picture.
+ * The chaos game on the CPU, thread block by thread block, with the same roundings; and random flames that are worth
+ * drawing: the first of a sequence of random ones that spreads over a good part of its picture.
  */
 #include "corun/workload.h"
 #include "flame.h"

@@ -1,6 +1,7 @@
 /*
- * What kernel and reference of fractal-flame agree on: the kinds of variations, and the numbers by which their functions of angles
- * are computed (polynomials that interpolate at Chebyshev nodes; all powers but the given ones are zero, and the first is exact).
+ * What kernel and reference of fractal-flame agree on: the kinds of variations, and the numbers by which their
+ * functions of angles are computed (polynomials that interpolate at Chebyshev nodes; all powers but the given ones are
+ * zero, and the first is exact).
  */
 #ifndef CORUN_FLAME_H
 #define CORUN_FLAME_H

@@ -1,19 +1,20 @@
 /*
- * monte-carlo: the price of a European call option by simulation: random final prices of the underlying stock, averaged payoffs.
+ * monte-carlo: the price of a European call option by simulation: random final prices of the underlying stock, averaged
+ * payoffs.
  *
- * The price of the stock moves by geometric Brownian motion, so one normal number gives its final price. Random numbers come from a
- * counter, not from a state: Philox 4x32 with ten rounds (Salmon et al., SC 2011) of the number of a path gives four words, two
- * Box-Muller transforms make four normal numbers of them, each one path. So any part of the paths gets the same numbers, on CPU
- * and GPU alike.
+ * The price of the stock moves by geometric Brownian motion, so one normal number gives its final price. Random numbers
+ * come from a counter, not from a state: Philox 4x32 with ten rounds (Salmon et al., SC 2011) of the number of a path
+ * gives four words, two Box-Muller transforms make four normal numbers of them, each one path. So any part of the paths
+ * gets the same numbers, on CPU and GPU alike.
  *
- * A thread block takes 4096 paths, 16 a thread, and reduces payoffs and their squares in shared memory to two sums, which it adds
- * to those of its 4096 paths in global memory. The last step, their average, is left to the host.
+ * A thread block takes 4096 paths, 16 a thread, and reduces payoffs and their squares in shared memory to two sums,
+ * which it adds to those of its 4096 paths in global memory. The last step, their average, is left to the host.
  *
- * The CAP chapter splits this program between CPU and GPU (mc, 64 M iterations): so the kernel takes a sub-range, the `count` paths
- * from `first` on; paths outside count nothing.
+ * The CAP chapter splits this program between CPU and GPU (mc, 64 M iterations): so the kernel takes a sub-range, the
+ * `count` paths from `first` on; paths outside count nothing.
  *
- * What limits it: arithmetic. Integer multiplications for Philox, special functions for normal numbers and prices; 16 bytes of
- * memory traffic for 4096 paths.
+ * What limits it: arithmetic. Integer multiplications for Philox, special functions for normal numbers and prices; 16
+ * bytes of memory traffic for 4096 paths.
  */
 #define THREADS 256
 #define PATHS 4096 /* a thread block */

@@ -1,16 +1,16 @@
 /*
  * nbody: one time step of bodies that attract one another, every pair of them, single precision.
  *
- * The positions of all bodies go through shared memory in tiles of 256; a thread block computes 64 bodies, and each of its four
- * rows of 64 threads takes a quarter of every tile. The rows' sums are added in shared memory at the end. Four threads a body,
- * not one, because that leaves 256 thread blocks for the paper's 16 K bodies instead of 64, and because parts of the work are
- * small. Squared distances are softened, as usual, so that a body needs no exception for itself.
+ * The positions of all bodies go through shared memory in tiles of 256; a thread block computes 64 bodies, and each of
+ * its four rows of 64 threads takes a quarter of every tile. The rows' sums are added in shared memory at the end. Four
+ * threads a body, not one, because that leaves 256 thread blocks for the paper's 16 K bodies instead of 64, and because
+ * parts of the work are small. Squared distances are softened, as usual, so that a body needs no exception for itself.
  *
- * The CAP chapter splits such a step between CPU and GPU (nbody, 16 K bodies): so the kernel takes a sub-range. It moves `count`
- * bodies from `first` on, under the attraction of all, and writes nothing else.
+ * The CAP chapter splits such a step between CPU and GPU (nbody, 16 K bodies): so the kernel takes a sub-range. It
+ * moves `count` bodies from `first` on, under the attraction of all, and writes nothing else.
  *
- * What limits it: arithmetic. A pair takes 14 instructions, one of them rsqrt and one a load from shared memory that all lanes of
- * a warp share; from global memory a thread block reads 16 bytes per body for 64 pairs.
+ * What limits it: arithmetic. A pair takes 14 instructions, one of them rsqrt and one a load from shared memory that
+ * all lanes of a warp share; from global memory a thread block reads 16 bytes per body for 64 pairs.
  */
 #define BODIES 64 /* a thread block */
 #define ROWS 4

@@ -13,8 +13,8 @@ static void random_point(uint64_t *state, double point[3])
 }
 
 /*
- * Two thirds of the bodies in a wide ball, one third in a narrower one beside it, both denser in their middles; nearly at rest.
- * Masses vary by a factor of three, and their sum is about 1.
+ * Two thirds of the bodies in a wide ball, one third in a narrower one beside it, both denser in their middles; nearly
+ * at rest. Masses vary by a factor of three, and their sum is about 1.
  */
 static bool generate(const struct corun_problem *problem)
 {

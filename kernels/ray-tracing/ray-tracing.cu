@@ -1,17 +1,20 @@
 /*
- * ray-tracing: pictures of mirroring spheres over a chequered floor, with shadows of two lights and up to five reflections.
+ * ray-tracing: pictures of mirroring spheres over a chequered floor, with shadows of two lights and up to five
+ * reflections.
  *
- * A thread traces one pixel: it looks for the nearest sphere or the floor, lights the point with a shadow ray to each light that it
- * faces, and follows the mirrored ray with the share of light that the surface mirrors. The host moves the objects between frames
- * and copies them to constant memory, a launch renders one frame.
+ * A thread traces one pixel: it looks for the nearest sphere or the floor, lights the point with a shadow ray to each
+ * light that it faces, and follows the mirrored ray with the share of light that the surface mirrors. The host moves
+ * the objects between frames and copies them to constant memory, a launch renders one frame.
  *
- * Used as Ray Tracing in HPCA 2012 (table 1: one kernel, 2048 thread blocks of 128 threads: 512 x 512 pixels in blocks of 16 x 8).
+ * Used as Ray Tracing in HPCA 2012 (table 1: one kernel, 2048 thread blocks of 128 threads: 512 x 512 pixels in blocks
+ * of 16 x 8).
  *
- * Every operation is an addition, a multiplication, a fused multiply-add, a division or a square root, correctly rounded, in an
- * order that is written down here with functions that compilers must not contract: so every pixel is the same everywhere.
+ * Every operation is an addition, a multiplication, a fused multiply-add, a division or a square root, correctly
+ * rounded, in an order that is written down here with functions that compilers must not contract: so every pixel is the
+ * same everywhere.
  *
- * What limits it: arithmetic and divergence. A pixel writes four bytes and takes almost two thousand instructions; neighbours hit
- * different objects and mirror to different depths, so less than all lanes of a warp are active.
+ * What limits it: arithmetic and divergence. A pixel writes four bytes and takes almost two thousand instructions;
+ * neighbours hit different objects and mirror to different depths, so less than all lanes of a warp are active.
  */
 #define SPHERES 16
 #define LIGHTS 2
@@ -21,7 +24,7 @@
 #define DOWN (-0.3f) /* where the camera looks, one unit away */
 #define AMBIENT 0.15f
 
-/* Camera (place, width of a picture one unit away), lights (place, brightness), spheres (place, radius; colour, mirrored share). */
+/* Camera (place, width of a picture one unit away), lights (place, brightness), spheres (place, radius; colour, mirror). */
 __constant__ float4 camera;
 __constant__ float4 light[LIGHTS];
 __constant__ float4 sphere[2 * SPHERES];
@@ -124,7 +127,7 @@ __device__ __forceinline__ surface surface_at(int object, float3 place)
     return hit;
 }
 
-/* Light that the surface scatters: ambient, diffuse, and a highlight, the eighth power of the cosine at the mirrored ray. */
+/* Light that the surface scatters: ambient, diffuse, and a highlight: the eighth power of the mirrored ray's cosine. */
 __device__ __forceinline__ float3 lit(const surface &hit, float3 mirrored)
 {
     float diffuse = AMBIENT;
