@@ -111,6 +111,18 @@ CORUN_DEVICE_FUNCTION unsigned int __ldg(const unsigned int *p)
 {
     return __nvvm_ldg_ui(p);
 }
+typedef unsigned int corun_uint_vector2 __attribute__((ext_vector_type(2)));
+typedef unsigned int corun_uint_vector4 __attribute__((ext_vector_type(4)));
+CORUN_DEVICE_FUNCTION uint2 __ldg(const uint2 *p)
+{
+    corun_uint_vector2 value = __nvvm_ldg_ui2((const corun_uint_vector2 *)p);
+    return make_uint2(value.x, value.y);
+}
+CORUN_DEVICE_FUNCTION uint4 __ldg(const uint4 *p)
+{
+    corun_uint_vector4 value = __nvvm_ldg_ui4((const corun_uint_vector4 *)p);
+    return make_uint4(value.x, value.y, value.z, value.w);
+}
 
 CORUN_DEVICE_FUNCTION int atomicAdd(int *p, int v)
 {
