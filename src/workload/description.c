@@ -8,18 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static enum corun_status read_boolean(struct reader *reader, const struct yaml_node *map, const char *key, bool *value)
-{
-    struct value text = {0};
-    enum corun_status status = reader_value(reader, map, key, &text);
-    if (status || !text.text)
-        return status;
-    *value = strcmp(text.text, "true") == 0;
-    if (!*value && strcmp(text.text, "false") != 0)
-        return corun_report(reader->list, CORUN_SYNTAX, text.place, "expected true or false for '%s'", key);
-    return CORUN_OK;
-}
-
 /* Names of workloads and sizes: they become parts of commands and file names. */
 static bool is_label(const char *text)
 {
@@ -36,15 +24,15 @@ static bool is_label(const char *text)
 static enum corun_status read_named_values(struct reader *reader, const struct yaml_node *node,
                                            struct named_values *values)
 {
-    enum corun_status status = reader_expect(reader, node, YAML_MAP);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_MAP);
     for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next) {
         struct named_value item = {entry->key, entry->key_place, {0}};
         if (!expression_is_name(entry->key) || expression_is_reserved(entry->key))
-            return corun_report(reader->list, CORUN_SYNTAX, entry->key_place,
+            return corun_report(reader->yaml.list, CORUN_SYNTAX, entry->key_place,
                                 "'%.80s' cannot be the name of a parameter", entry->key);
-        status = reader_value(reader, node, entry->key, &item.value);
+        status = yaml_value(&reader->yaml, node, entry->key, &item.value);
         if (!status && !vector_push(&values->items, item))
-            status = reader_out_of_memory(reader);
+            status = yaml_out_of_memory(&reader->yaml);
     }
     return status;
 }
@@ -53,30 +41,30 @@ static enum corun_status read_sizes(struct reader *reader, const struct yaml_nod
 {
     struct description *description = reader->description;
     const struct yaml_node *sizes = yaml_find(root, "sizes");
-    enum corun_status status = sizes ? reader_expect(reader, sizes, YAML_MAP) : CORUN_OK;
+    enum corun_status status = sizes ? yaml_expect(&reader->yaml, sizes, YAML_MAP) : CORUN_OK;
     for (const struct yaml_node *entry = sizes ? sizes->first : NULL; entry && !status; entry = entry->next) {
         struct size_description size = {.name = entry->key, .place = entry->key_place};
         if (!is_label(entry->key))
-            return corun_report(reader->list, CORUN_SYNTAX, entry->key_place, "'%.80s' cannot be the name of a size",
-                                entry->key);
+            return corun_report(reader->yaml.list, CORUN_SYNTAX, entry->key_place,
+                                "'%.80s' cannot be the name of a size", entry->key);
         if (!vector_push(&description->sizes, size))
-            return reader_out_of_memory(reader);
+            return yaml_out_of_memory(&reader->yaml);
         status = read_named_values(reader, entry, &description->sizes.data[description->sizes.count - 1].parameters);
     }
     if (!status && description->sizes.count == 0 &&
         !vector_push(&description->sizes, ((struct size_description){.name = "default", .place = root->place})))
-        status = reader_out_of_memory(reader);
+        status = yaml_out_of_memory(&reader->yaml);
     if (status)
         return status;
     description->size_names = ARENA_ARRAY(description->arena, const char *, description->sizes.count);
     if (!description->size_names)
-        return reader_out_of_memory(reader);
+        return yaml_out_of_memory(&reader->yaml);
     for (size_t i = 0; i < description->sizes.count; i++)
         description->size_names[i] = description->sizes.data[i].name;
     const struct named_values *parameters = &description->sizes.data[0].parameters;
     description->parameter_names = ARENA_ARRAY(description->arena, const char *, parameters->items.count + 1);
     if (!description->parameter_names)
-        return reader_out_of_memory(reader);
+        return yaml_out_of_memory(&reader->yaml);
     for (size_t i = 0; i < parameters->items.count; i++)
         description->parameter_names[i] = parameters->items.data[i].name;
     return CORUN_OK;
@@ -90,25 +78,25 @@ static enum corun_status read_initial_map(struct reader *reader, const struct ya
     const struct yaml_node *entry = node->first;
     if (strcmp(entry->key, "constant") == 0) {
         buffer->kind = INITIAL_CONSTANT;
-        return reader_value(reader, node, "constant", &buffer->first);
+        return yaml_value(&reader->yaml, node, "constant", &buffer->first);
     }
     if (strcmp(entry->key, "generator") == 0) {
         buffer->kind = INITIAL_GENERATOR;
-        return reader_value(reader, node, "generator", &buffer->generator);
+        return yaml_value(&reader->yaml, node, "generator", &buffer->generator);
     }
     if (strcmp(entry->key, "uniform") != 0)
-        return corun_report(reader->list, CORUN_SYNTAX, entry->key_place,
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, entry->key_place,
                             "unknown key '%.80s' (known here: constant uniform generator)", entry->key);
     buffer->kind = INITIAL_UNIFORM;
-    enum corun_status status = reader_expect(reader, entry, YAML_LIST);
+    enum corun_status status = yaml_expect(&reader->yaml, entry, YAML_LIST);
     if (status)
         return status;
     if (entry->count != 2)
         return WRONG(reader, entry, "expected the lowest and the highest value");
     const struct yaml_node *low = entry->first, *high = low->next;
-    status = reader_expect(reader, low, YAML_TEXT);
+    status = yaml_expect(&reader->yaml, low, YAML_TEXT);
     if (!status)
-        status = reader_expect(reader, high, YAML_TEXT);
+        status = yaml_expect(&reader->yaml, high, YAML_TEXT);
     if (!status) {
         buffer->first = (struct value){low->text, low->place, low->plain};
         buffer->second = (struct value){high->text, high->place, high->plain};
@@ -125,11 +113,11 @@ static enum corun_status check_reals(struct reader *reader, const struct buffer_
     const struct value *values[] = {&buffer->first, &buffer->second};
     for (unsigned i = 0; i < 2; i++) {
         if (values[i]->text && !number_parse_real(values[i]->text, &number[i]))
-            return corun_report(reader->list, CORUN_SYNTAX, values[i]->place, "'%.80s' is not a number",
+            return corun_report(reader->yaml.list, CORUN_SYNTAX, values[i]->place, "'%.80s' is not a number",
                                 values[i]->text);
     }
     if (buffer->kind == INITIAL_UNIFORM && number[0] > number[1])
-        return corun_report(reader->list, CORUN_SYNTAX, buffer->first.place,
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, buffer->first.place,
                             "the lowest value is above the highest one");
     return CORUN_OK;
 }
@@ -160,13 +148,13 @@ static enum corun_status read_tolerance(struct reader *reader, const struct yaml
     const struct yaml_node *node = yaml_find(map, "tolerance");
     if (!node)
         return CORUN_OK;
-    enum corun_status status = reader_expect_map(reader, node, "| relative absolute");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "| relative absolute");
     if (!status && !element_row(buffer->element)->is_float)
         status = WRONG(reader, node, "integers are compared exactly: no tolerance");
     if (!status)
-        status = reader_real(reader, node, "relative", &buffer->relative);
+        status = yaml_real(&reader->yaml, node, "relative", &buffer->relative);
     if (!status)
-        status = reader_real(reader, node, "absolute", &buffer->absolute);
+        status = yaml_real(&reader->yaml, node, "absolute", &buffer->absolute);
     return status;
 }
 
@@ -185,36 +173,38 @@ static enum corun_status read_buffer(struct reader *reader, const struct yaml_no
     struct description *description = reader->description;
     struct buffer_description buffer = {.place = node->place};
     struct value name = {0}, type = {0};
-    enum corun_status status = reader_expect_map(reader, node, "name type count | initial output tolerance symbol");
+    enum corun_status status =
+        yaml_expect_map(&reader->yaml, node, "name type count | initial output tolerance symbol");
     if (!status)
-        status = reader_value(reader, node, "name", &name);
+        status = yaml_value(&reader->yaml, node, "name", &name);
     if (!status)
-        status = reader_value(reader, node, "type", &type);
+        status = yaml_value(&reader->yaml, node, "type", &type);
     if (!status)
-        status = reader_value(reader, node, "count", &buffer.count);
+        status = yaml_value(&reader->yaml, node, "count", &buffer.count);
     if (!status)
-        status = reader_value(reader, node, "symbol", &buffer.symbol);
+        status = yaml_value(&reader->yaml, node, "symbol", &buffer.symbol);
     if (!status)
-        status = read_boolean(reader, node, "output", &buffer.is_output);
+        status = yaml_boolean(&reader->yaml, node, "output", &buffer.is_output);
     if (status)
         return status;
     buffer.name = name.text;
     if (!expression_is_name(name.text))
-        return corun_report(reader->list, CORUN_SYNTAX, name.place, "'%.80s' cannot be the name of a buffer",
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, name.place, "'%.80s' cannot be the name of a buffer",
                             name.text);
     if (find_buffer(description, name.text) < description->buffers.count)
-        return corun_report(reader->list, CORUN_SYNTAX, name.place, "there is a buffer '%.80s' already", name.text);
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, name.place, "there is a buffer '%.80s' already",
+                            name.text);
     if (description->buffers.count >= DESCRIPTION_MAX_BUFFERS)
         return WRONG(reader, node, "more than %u buffers", DESCRIPTION_MAX_BUFFERS);
     buffer.element = element_find(type.text);
     if (buffer.element == CORUN_ELEMENT_COUNT)
-        return corun_report(reader->list, CORUN_SYNTAX, type.place,
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, type.place,
                             "'%.80s' is no element type (u8 s8 u16 s16 u32 s32 u64 s64 f32 f64)", type.text);
     status = read_initial(reader, node, &buffer);
     if (!status)
         status = read_tolerance(reader, node, &buffer);
     if (!status && !vector_push(&description->buffers, buffer))
-        status = reader_out_of_memory(reader);
+        status = yaml_out_of_memory(&reader->yaml);
     return status;
 }
 
@@ -223,23 +213,23 @@ static enum corun_status read_buffer_name(struct reader *reader, const struct va
     *buffer = find_buffer(reader->description, name->text);
     if (*buffer < reader->description->buffers.count)
         return CORUN_OK;
-    return corun_report(reader->list, CORUN_SYNTAX, name->place, "there is no buffer '%.80s'", name->text);
+    return corun_report(reader->yaml.list, CORUN_SYNTAX, name->place, "there is no buffer '%.80s'", name->text);
 }
 
 static enum corun_status read_argument(struct reader *reader, const struct yaml_node *node,
                                        struct launch_description *launch)
 {
     struct argument_description argument = {.place = node->place};
-    enum corun_status status = reader_expect(reader, node, YAML_MAP);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_MAP);
     if (status)
         return status;
     if (yaml_find(node, "buffer")) {
         struct value name = {0};
-        status = reader_expect_map(reader, node, "buffer | offset");
+        status = yaml_expect_map(&reader->yaml, node, "buffer | offset");
         if (!status)
-            status = reader_value(reader, node, "buffer", &name);
+            status = yaml_value(&reader->yaml, node, "buffer", &name);
         if (!status)
-            status = reader_value(reader, node, "offset", &argument.value);
+            status = yaml_value(&reader->yaml, node, "offset", &argument.value);
         if (!status)
             status = read_buffer_name(reader, &name, &argument.buffer);
         argument.is_buffer = true;
@@ -248,17 +238,17 @@ static enum corun_status read_argument(struct reader *reader, const struct yaml_
             return WRONG(reader, node, "expected one argument: {buffer: NAME} or {TYPE: VALUE}");
         argument.element = element_find(node->first->key);
         if (argument.element == CORUN_ELEMENT_COUNT)
-            return corun_report(reader->list, CORUN_SYNTAX, node->first->key_place,
+            return corun_report(reader->yaml.list, CORUN_SYNTAX, node->first->key_place,
                                 "'%.80s' is no argument (buffer u8 s8 u16 s16 u32 s32 u64 s64 f32 f64)",
                                 node->first->key);
-        status = reader_value(reader, node, node->first->key, &argument.value);
+        status = yaml_value(&reader->yaml, node, node->first->key, &argument.value);
         double real;
         if (!status && element_row(argument.element)->is_float && !number_parse_real(argument.value.text, &real))
-            status = corun_report(reader->list, CORUN_SYNTAX, argument.value.place, "'%.80s' is not a number",
+            status = corun_report(reader->yaml.list, CORUN_SYNTAX, argument.value.place, "'%.80s' is not a number",
                                   argument.value.text);
     }
     if (!status && !vector_push(&launch->arguments, argument))
-        status = reader_out_of_memory(reader);
+        status = yaml_out_of_memory(&reader->yaml);
     return status;
 }
 
@@ -268,15 +258,15 @@ static enum corun_status read_dimensions(struct reader *reader, const struct yam
 {
     const struct yaml_node *node = yaml_find(map, key);
     if (node->kind == YAML_TEXT)
-        return reader_value(reader, map, key, &values[0]);
-    enum corun_status status = reader_expect(reader, node, YAML_LIST);
+        return yaml_value(&reader->yaml, map, key, &values[0]);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_LIST);
     if (status)
         return status;
     if (node->count < 1 || node->count > 3)
         return WRONG(reader, node, "expected one to three sizes for '%s'", key);
     unsigned i = 0;
     for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next, i++) {
-        status = reader_expect(reader, entry, YAML_TEXT);
+        status = yaml_expect(&reader->yaml, entry, YAML_TEXT);
         if (!status)
             values[i] = (struct value){entry->text, entry->place, entry->plain};
     }
@@ -288,18 +278,18 @@ static enum corun_status read_kernel(struct reader *reader, const struct yaml_no
 {
     launch->kind = LAUNCH_KERNEL;
     launch->index = reader->description->kernel_launches++;
-    enum corun_status status = reader_expect_map(reader, node, "kernel grid block | arguments shared repeat swap");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "kernel grid block | arguments shared repeat swap");
     if (!status)
-        status = reader_value(reader, node, "kernel", &launch->kernel);
+        status = yaml_value(&reader->yaml, node, "kernel", &launch->kernel);
     if (!status)
         status = read_dimensions(reader, node, "grid", launch->grid);
     if (!status)
         status = read_dimensions(reader, node, "block", launch->block);
     if (!status)
-        status = reader_value(reader, node, "shared", &launch->shared);
+        status = yaml_value(&reader->yaml, node, "shared", &launch->shared);
     const struct yaml_node *arguments = yaml_find(node, "arguments");
     if (!status && arguments)
-        status = reader_expect(reader, arguments, YAML_LIST);
+        status = yaml_expect(&reader->yaml, arguments, YAML_LIST);
     if (!status && arguments && arguments->count > DESCRIPTION_MAX_ARGUMENTS)
         status = WRONG(reader, arguments, "more than %u arguments", DESCRIPTION_MAX_ARGUMENTS);
     for (const struct yaml_node *entry = arguments ? arguments->first : NULL; entry && !status; entry = entry->next)
@@ -312,20 +302,20 @@ static enum corun_status read_copy(struct reader *reader, const struct yaml_node
 {
     launch->kind = LAUNCH_COPY;
     struct value from = {0}, to = {0};
-    enum corun_status status = reader_expect_map(reader, node, "copy | repeat swap");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "copy | repeat swap");
     const struct yaml_node *copy = status ? NULL : yaml_find(node, "copy");
     if (!status)
-        status = reader_expect_map(reader, copy, "from to count | from_offset to_offset");
+        status = yaml_expect_map(&reader->yaml, copy, "from to count | from_offset to_offset");
     if (!status)
-        status = reader_value(reader, copy, "from", &from);
+        status = yaml_value(&reader->yaml, copy, "from", &from);
     if (!status)
-        status = reader_value(reader, copy, "to", &to);
+        status = yaml_value(&reader->yaml, copy, "to", &to);
     if (!status)
-        status = reader_value(reader, copy, "count", &launch->count);
+        status = yaml_value(&reader->yaml, copy, "count", &launch->count);
     if (!status)
-        status = reader_value(reader, copy, "from_offset", &launch->from_offset);
+        status = yaml_value(&reader->yaml, copy, "from_offset", &launch->from_offset);
     if (!status)
-        status = reader_value(reader, copy, "to_offset", &launch->to_offset);
+        status = yaml_value(&reader->yaml, copy, "to_offset", &launch->to_offset);
     if (!status)
         status = read_buffer_name(reader, &from, &launch->from);
     if (!status)
@@ -340,7 +330,7 @@ static enum corun_status read_copy(struct reader *reader, const struct yaml_node
 static enum corun_status read_swap(struct reader *reader, const struct yaml_node *node,
                                    struct launch_description *launch)
 {
-    enum corun_status status = reader_expect(reader, node, YAML_LIST);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_LIST);
     if (status)
         return status;
     if (node->first && node->first->kind == YAML_LIST) {
@@ -367,7 +357,7 @@ static enum corun_status read_swap(struct reader *reader, const struct yaml_node
     if (left->element != right->element)
         return WRONG(reader, node, "buffers '%s' and '%s' have different element types", left->name, right->name);
     if (!vector_push(&launch->swaps, ((struct swap_description){index[0], index[1]})))
-        return reader_out_of_memory(reader);
+        return yaml_out_of_memory(&reader->yaml);
     return CORUN_OK;
 }
 
@@ -387,15 +377,15 @@ static enum corun_status read_group(struct reader *reader, const struct yaml_nod
                                     struct launch_description *group)
 {
     group->kind = LAUNCH_GROUP;
-    enum corun_status status = reader_expect_map(reader, node, "launches | repeat swap");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "launches | repeat swap");
     const struct yaml_node *launches = status ? NULL : yaml_find(node, "launches");
     if (!status)
-        status = reader_expect(reader, launches, YAML_LIST);
+        status = yaml_expect(&reader->yaml, launches, YAML_LIST);
     for (const struct yaml_node *entry = launches ? launches->first : NULL; entry && !status; entry = entry->next) {
         struct launch_description launch = {.place = entry->place};
         status = read_launch(reader, entry, true, &launch);
         if (!status && !vector_push(&group->launches, launch))
-            status = reader_out_of_memory(reader);
+            status = yaml_out_of_memory(&reader->yaml);
         if (status)
             launch_free(&launch);
     }
@@ -405,7 +395,7 @@ static enum corun_status read_group(struct reader *reader, const struct yaml_nod
 static enum corun_status read_launch(struct reader *reader, const struct yaml_node *node, bool inside_group,
                                      struct launch_description *launch)
 {
-    enum corun_status status = reader_expect(reader, node, YAML_MAP);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_MAP);
     if (status)
         return status;
     if (yaml_find(node, "launches"))
@@ -416,7 +406,7 @@ static enum corun_status read_launch(struct reader *reader, const struct yaml_no
     else
         status = read_kernel(reader, node, launch);
     if (!status)
-        status = reader_value(reader, node, "repeat", &launch->repeat);
+        status = yaml_value(&reader->yaml, node, "repeat", &launch->repeat);
     const struct yaml_node *swap = yaml_find(node, "swap");
     if (!status && swap)
         status = read_swap(reader, swap, launch);
@@ -426,12 +416,12 @@ static enum corun_status read_launch(struct reader *reader, const struct yaml_no
 static enum corun_status read_launches(struct reader *reader, const struct yaml_node *launches)
 {
     struct description *description = reader->description;
-    enum corun_status status = reader_expect(reader, launches, YAML_LIST);
+    enum corun_status status = yaml_expect(&reader->yaml, launches, YAML_LIST);
     for (const struct yaml_node *entry = launches->first; entry && !status; entry = entry->next) {
         struct launch_description launch = {.place = entry->place};
         status = read_launch(reader, entry, false, &launch);
         if (!status && !vector_push(&description->launches, launch))
-            status = reader_out_of_memory(reader);
+            status = yaml_out_of_memory(&reader->yaml);
         if (status)
             launch_free(&launch);
     }
@@ -444,23 +434,24 @@ static enum corun_status read_heading(struct reader *reader, const struct yaml_n
 {
     struct description *description = reader->description;
     struct value name = {0}, summary = {.text = ""};
-    enum corun_status status = reader_value(reader, root, "name", &name);
+    enum corun_status status = yaml_value(&reader->yaml, root, "name", &name);
     if (!status)
-        status = reader_value(reader, root, "summary", &summary);
+        status = yaml_value(&reader->yaml, root, "summary", &summary);
     if (!status)
-        status = reader_value(reader, root, "ptx", &description->ptx);
+        status = yaml_value(&reader->yaml, root, "ptx", &description->ptx);
     if (!status)
-        status = reader_value(reader, root, "reference", &description->reference);
+        status = yaml_value(&reader->yaml, root, "reference", &description->reference);
     if (status)
         return status;
     assert(name.text && description->ptx.text);
     description->name = name.text;
     description->summary = summary.text;
     if (!is_label(name.text))
-        return corun_report(reader->list, CORUN_SYNTAX, name.place, "'%.80s' cannot be the name of a workload",
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, name.place, "'%.80s' cannot be the name of a workload",
                             name.text);
     if (!description->ptx.text[0])
-        return corun_report(reader->list, CORUN_SYNTAX, description->ptx.place, "the path of the PTX file is empty");
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, description->ptx.place,
+                            "the path of the PTX file is empty");
     return reader_character(reader, root, "character", &description->character);
 }
 
@@ -468,9 +459,9 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
 {
     struct description *description = reader->description;
     enum corun_status status =
-        reader_expect_map(reader, root,
-                          "name ptx launches | summary character reference sizes parameters buffers work "
-                          "papers");
+        yaml_expect_map(&reader->yaml, root,
+                        "name ptx launches | summary character reference sizes parameters buffers work "
+                        "papers");
     if (!status)
         status = read_heading(reader, root);
     if (!status)
@@ -480,7 +471,7 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
         status = read_named_values(reader, parameters, &description->parameters);
     const struct yaml_node *buffers = yaml_find(root, "buffers");
     if (!status && buffers)
-        status = reader_expect(reader, buffers, YAML_LIST);
+        status = yaml_expect(&reader->yaml, buffers, YAML_LIST);
     for (const struct yaml_node *entry = buffers ? buffers->first : NULL; entry && !status; entry = entry->next)
         status = read_buffer(reader, entry);
     if (!status)
@@ -500,7 +491,7 @@ enum corun_status description_parse(const char *path, const char *text, size_t b
         description_destroy(description);
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory reading %s", path);
     }
-    struct reader reader = {description, list};
+    struct reader reader = {{description->path, list}, description};
     enum corun_status status;
     if (bytes > DESCRIPTION_MAX_BYTES) {
         status = corun_report(list, CORUN_SYNTAX, (struct corun_place){path, 0, 0},

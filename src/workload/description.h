@@ -8,17 +8,11 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "workload/expression.h"
+#include "workload/yaml_reader.h"
 
 #define DESCRIPTION_MAX_BYTES (1u << 20)
 #define DESCRIPTION_MAX_BUFFERS 64u
 #define DESCRIPTION_MAX_ARGUMENTS 64u
-
-/* An expression or another text value with its place; text == NULL: not given. */
-struct value {
-    const char *text;
-    struct corun_place place;
-    bool exact;
-};
 
 struct named_value {
     const char *name;

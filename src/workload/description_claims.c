@@ -20,7 +20,7 @@ enum corun_status reader_character(struct reader *reader, const struct yaml_node
                                    enum corun_character *character)
 {
     struct value text = {0};
-    enum corun_status status = reader_value(reader, map, key, &text);
+    enum corun_status status = yaml_value(&reader->yaml, map, key, &text);
     if (status || !text.text)
         return status;
     for (enum corun_character i = 0; i < CORUN_CHARACTER_COUNT; i++) {
@@ -29,8 +29,8 @@ enum corun_status reader_character(struct reader *reader, const struct yaml_node
             return CORUN_OK;
         }
     }
-    return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is no character (compute memory problem-size)",
-                        text.text);
+    return corun_report(reader->yaml.list, CORUN_SYNTAX, text.place,
+                        "'%.80s' is no character (compute memory problem-size)", text.text);
 }
 
 const char *corun_paper_title(const char *word)
@@ -54,20 +54,20 @@ const char *corun_paper_title(const char *word)
 static enum corun_status read_work(struct reader *reader, const struct yaml_node *node)
 {
     struct work_description *work = &reader->description->work;
-    enum corun_status status = reader_expect_map(reader, node, "outputs instructions bytes | tolerance");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "outputs instructions bytes | tolerance");
     if (!status)
-        status = reader_value(reader, node, "outputs", &work->outputs);
+        status = yaml_value(&reader->yaml, node, "outputs", &work->outputs);
     if (!status)
-        status = reader_value(reader, node, "instructions", &work->instructions);
+        status = yaml_value(&reader->yaml, node, "instructions", &work->instructions);
     if (!status)
-        status = reader_value(reader, node, "bytes", &work->bytes);
+        status = yaml_value(&reader->yaml, node, "bytes", &work->bytes);
     const struct yaml_node *tolerance = yaml_find(node, "tolerance");
     if (!status && tolerance) {
-        status = reader_expect_map(reader, tolerance, "| instructions bytes");
+        status = yaml_expect_map(&reader->yaml, tolerance, "| instructions bytes");
         if (!status)
-            status = reader_real(reader, tolerance, "instructions", &work->instruction_tolerance);
+            status = yaml_real(&reader->yaml, tolerance, "instructions", &work->instruction_tolerance);
         if (!status)
-            status = reader_real(reader, tolerance, "bytes", &work->byte_tolerance);
+            status = yaml_real(&reader->yaml, tolerance, "bytes", &work->byte_tolerance);
     }
     return status;
 }
@@ -75,7 +75,7 @@ static enum corun_status read_work(struct reader *reader, const struct yaml_node
 static enum corun_status read_figure(struct reader *reader, const struct yaml_node *node,
                                      struct corun_paper_figure *figure)
 {
-    enum corun_status status = reader_expect(reader, node, YAML_TEXT);
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_TEXT);
     if (status)
         return status;
     figure->name = node->key;
@@ -90,37 +90,37 @@ static enum corun_status read_paper(struct reader *reader, const struct yaml_nod
     struct description *description = reader->description;
     struct corun_paper_claim claim = {.character = CORUN_CHARACTER_COUNT};
     struct value word = {0}, name = {0}, note = {.text = ""};
-    enum corun_status status = reader_expect_map(reader, node, "paper name | class figures note");
+    enum corun_status status = yaml_expect_map(&reader->yaml, node, "paper name | class figures note");
     if (!status)
-        status = reader_value(reader, node, "paper", &word);
+        status = yaml_value(&reader->yaml, node, "paper", &word);
     if (!status)
-        status = reader_value(reader, node, "name", &name);
+        status = yaml_value(&reader->yaml, node, "name", &name);
     if (!status)
-        status = reader_value(reader, node, "note", &note);
+        status = yaml_value(&reader->yaml, node, "note", &note);
     if (!status)
         status = reader_character(reader, node, "class", &claim.character);
     if (status)
         return status;
     assert(word.text && name.text);
     if (!corun_paper_title(word.text))
-        return corun_report(reader->list, CORUN_SYNTAX, word.place,
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, word.place,
                             "'%.80s' is no paper (known here:" CORUN_PAPERS(PAPER_WORD) ")", word.text);
     claim.paper = word.text;
     claim.name = name.text;
     claim.note = note.text;
     const struct yaml_node *figures = yaml_find(node, "figures");
     if (figures) {
-        status = reader_expect(reader, figures, YAML_MAP);
+        status = yaml_expect(&reader->yaml, figures, YAML_MAP);
         struct corun_paper_figure *rows =
             status ? NULL : ARENA_ARRAY(description->arena, struct corun_paper_figure, figures->count + 1);
         if (!status && !rows)
-            status = reader_out_of_memory(reader);
+            status = yaml_out_of_memory(&reader->yaml);
         for (const struct yaml_node *entry = figures->first; entry && !status; entry = entry->next)
             status = read_figure(reader, entry, &rows[claim.figure_count++]);
         claim.figures = rows;
     }
     if (!status && !vector_push(&description->papers, claim))
-        status = reader_out_of_memory(reader);
+        status = yaml_out_of_memory(&reader->yaml);
     return status;
 }
 
@@ -129,7 +129,7 @@ enum corun_status reader_claims(struct reader *reader, const struct yaml_node *r
     const struct yaml_node *work = yaml_find(root, "work"), *papers = yaml_find(root, "papers");
     enum corun_status status = work ? read_work(reader, work) : CORUN_OK;
     if (!status && papers)
-        status = reader_expect(reader, papers, YAML_LIST);
+        status = yaml_expect(&reader->yaml, papers, YAML_LIST);
     for (const struct yaml_node *entry = papers ? papers->first : NULL; entry && !status; entry = entry->next)
         status = read_paper(reader, entry);
     return status;
