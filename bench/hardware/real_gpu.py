@@ -691,7 +691,7 @@ def main():
     parser.add_argument("--results", metavar="FILE.csv", help="instead of results/GPU.csv beside this script")
     parser.add_argument("--driver", default="libcuda.so.1", help="the driver's library [libcuda.so.1]")
     parser.add_argument("--nvml", default="libnvidia-ml.so.1", help="the library that tells clocks [libnvidia-ml.so.1]")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if not options.export and not options.probe:
         parser.error("nothing to run: a directory that `corun export` wrote is expected")
     if options.repetitions < 1 or options.device < 0:

@@ -81,6 +81,7 @@ struct corun_workload_info {
     bool has_reference; /* its results can be verified */
     const struct corun_paper_claim *papers;
     size_t paper_count;
+    uint64_t buffer_bytes; /* of one instance, with the chosen size; 0 in a listing */
 };
 
 /* The workloads of a data directory (kernels/NAME/NAME.yaml), sorted by name. Broken ones are reported and left out. */

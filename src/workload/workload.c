@@ -245,6 +245,8 @@ void corun_workload_describe(const struct corun_workload *workload, struct corun
     description_describe(workload->description, info);
     info->size = workload->plan->overrides.size_name;
     info->has_reference = workload->reference && workload->reference->compute;
+    for (size_t i = 0; i < workload->description->buffers.count; i++)
+        info->buffer_bytes += workload->plan->buffers[i].bytes;
 }
 
 void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)

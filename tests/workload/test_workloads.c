@@ -5,6 +5,7 @@
  *     NAME         one workload: small and medium equal the reference, and seeds decide; each is a test of its own for ctest
  *     SIZE         every workload in this size against its reference
  *     NAME@SIZE    one of them, what scripts/check_full.py calls
+ *     list         prints NAME@SIZE and the bytes of its buffers, for all of them
  *     --results    what descriptions say of instructions and bytes is not compared: for PTX of another compiler
  */
 #include "corun/workload.h"
@@ -505,6 +506,21 @@ static bool add_argument(struct agenda *agenda, struct suite *suite, char *argum
     return complete && agenda->count > before;
 }
 
+/* All workloads in all sizes, each with the bytes of its buffers. */
+static void print_list(struct suite *suite)
+{
+    for (size_t i = 0; i < corun_workload_list_count(suite->workloads); i++) {
+        const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, i);
+        for (size_t k = 0; k < info->size_count; k++) {
+            struct corun_workload *workload = load(suite, info->name, info->sizes[k]);
+            struct corun_workload_info loaded;
+            corun_workload_describe(workload, &loaded);
+            printf("%s@%s %llu\n", info->name, info->sizes[k], (unsigned long long)loaded.buffer_bytes);
+            corun_workload_destroy(workload);
+        }
+    }
+}
+
 static int run_agenda(struct suite *suite, int argc, char **argv)
 {
     static struct agenda agenda;
@@ -525,7 +541,11 @@ int main(int argc, char **argv)
         void *state;
         if (set_up(&state) != 0)
             return 1;
-        int status = run_agenda(state, argc, argv);
+        int status = 0;
+        if (strcmp(argv[1], "list") == 0)
+            print_list(state);
+        else
+            status = run_agenda(state, argc, argv);
         tear_down(&state);
         return status;
     }
