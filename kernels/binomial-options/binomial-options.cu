@@ -8,12 +8,12 @@
  *
  * SMQoS (Parallel Computing 2022, table 3) uses the CUDA SDK's program as BINO, a compute-intensive one
  * (binomialOptionsKernel). That program in its classic form: 512 options of 2048 steps, 256 threads a thread block, a cache of
- * 256 nodes, slabs of 32 levels. The same here, in size large for half the options; medium has its 512 options with fewer
- * steps. Later editions of the SDK keep several nodes a thread in registers instead, with 128 threads. Where ours differs: an
+ * 256 nodes, slabs of 32 levels. The same here, with 2048 steps in size large, for half the options; medium has fewer steps. Later editions of the SDK keep several nodes a thread in registers instead, with 128 threads. Where ours differs: an
  * option has a volatility of its own, and threads outside of the level do not touch global memory.
  *
- * What limits it: arithmetic and shared memory. A step of 256 nodes is two reads and a write of shared memory, a multiply, a
- * multiply-add and a barrier; global memory is touched once in 32 steps. Eight thread blocks fill the threads of an SM.
+ * What limits it: arithmetic and shared memory. A step of a node is two reads and a write of shared memory, a multiply, a
+ * multiply-add and a barrier, so that on a GTX 980 shared memory is busy before the schedulers are; global memory is touched once
+ * in 32 steps, and DRAM idles. Eight thread blocks fill the threads of an SM.
  */
 #define THREADS 256
 #define SLAB 32 /* levels a chunk is walked down; even */

@@ -7,11 +7,13 @@
  * either end; the middle, 216 columns, is written. Launches alternate between two rows of results.
  *
  * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's PF, a compute-intensive program (dynproc_kernel). The same shape here:
- * 256 threads, 2 KB of shared memory, a pyramid of 20 rows. Rodinia's usual input is 100 000 columns and 100 rows, which is size
- * medium in columns; large has four times as many columns and more rows, to be long enough.
+ * 256 threads, 2 KB of shared memory, a pyramid of 20 rows. Rodinia's usual input is 100 000 columns and 100 rows; medium
+ * has those columns and fewer rows, large four times the columns and twice the rows, to be long enough.
  *
- * What limits it: issue and barriers. A row costs a thread about 25 instructions and two barriers for 4 bytes of input that
- * nobody else needs (other than in the halo), so that DRAM is busy too, but waits for the barriers.
+ * What limits it: memory on a GTX 980. A cell takes some 30 instructions (halo included) and 4 bytes that are used once; a warp of
+ * cells keeps the 64 schedulers busy for half a cycle and DRAM for about one. A GPU that issues one or two instructions a
+ * cycle on an SM, like the one that paper simulates, needs longer to issue them than to fetch the costs, so its class there
+ * is not its class here.
  */
 #define THREADS 256
 
