@@ -212,9 +212,11 @@ static bool compute(const struct corun_problem *problem)
     return true;
 }
 
-static float between(uint64_t *state, float lowest, float highest)
+/* Uniform between both, component by component. */
+static void random_between(uint64_t *state, int count, const float *lowest, const float *highest, float *values)
 {
-    return lowest + (highest - lowest) * corun_random_unit(state);
+    for (int i = 0; i < count; i++)
+        values[i] = lowest[i] + (highest[i] - lowest[i]) * corun_random_unit(state);
 }
 
 /* Spheres on the floor or above it, each moving along a line from frame to frame; a third of them do not mirror. */
@@ -227,31 +229,27 @@ static bool generate(const struct corun_problem *problem)
     if (!camera || !lights || !scenes)
         return false;
     uint64_t state = problem->seed ^ UINT64_C(0x7261797300000000);
-    memcpy(camera, (float[]){between(&state, -1, 1), between(&state, 1.5f, 2.5f), -6, 1.4f}, 4 * sizeof *camera);
-    for (int i = 0; i < LIGHTS; i++) {
-        lights[4 * i] = between(&state, 2, 8) * (i % 2 == 0 ? 1.0f : -1.0f);
-        lights[4 * i + 1] = between(&state, 6, 10);
-        lights[4 * i + 2] = between(&state, -8, 2);
-        lights[4 * i + 3] = i == 0 ? 0.6f : 0.35f;
-    }
+    static const float camera_range[2][4] = {{-1, 1.5f, -6, 1.4f}, {1, 2.5f, -6, 1.4f}};
+    static const float above[2][4] = {{-8, 6, -8, 0.6f}, {8, 10, 2, 0.6f}};
+    static const float among[2][4] = {{-3, 1.5f, -2, 0.35f}, {3, 4, 3, 0.35f}}; /* the spheres */
+    static const float ball_range[2][8] = {{-4, -1.5f, -1, 0.3f, 0.1f, 0.1f, 0.1f, 0.2f},
+                                           {4, 3, 8, 1.1f, 1, 1, 1, 0.9f}};
+    static const float motion_range[2][2] = {{-0.1f, -0.1f}, {0.1f, 0.1f}};
+    random_between(&state, 4, camera_range[0], camera_range[1], camera);
+    random_between(&state, 4, above[0], above[1], lights);
+    random_between(&state, 4, among[0], among[1], lights + 4);
     for (uint64_t i = 0; i < SPHERES; i++) {
-        float radius = between(&state, 0.3f, 1.1f);
-        float place[3] = {between(&state, -4, 4), radius + between(&state, -1.5f, 2.5f), between(&state, -1, 8)};
-        place[1] = place[1] < radius ? radius : place[1];
-        float motion[2] = {between(&state, -0.1f, 0.1f), between(&state, -0.1f, 0.1f)};
-        float colour[3] = {between(&state, 0.1f, 1), between(&state, 0.1f, 1), between(&state, 0.1f, 1)};
-        float mirror = i % 3 == 0 ? 0 : between(&state, 0.2f, 0.9f);
+        float ball[8], motion[2]; /* x, y, z, radius, colour, mirror */
+        random_between(&state, 8, ball_range[0], ball_range[1], ball);
+        random_between(&state, 2, motion_range[0], motion_range[1], motion);
+        if (ball[1] < ball[3])
+            ball[1] = ball[3];
+        if (i % 3 == 0)
+            ball[7] = 0;
         for (uint64_t frame = 0; frame < frames; frame++) {
-            float time = (float)frame;
-            float ball[8] = {place[0] + time * motion[0],
-                             place[1],
-                             place[2] + time * motion[1],
-                             radius,
-                             colour[0],
-                             colour[1],
-                             colour[2],
-                             mirror};
             memcpy(scenes + 8 * (SPHERES * frame + i), ball, sizeof ball);
+            ball[0] += motion[0];
+            ball[2] += motion[1];
         }
     }
     return true;
