@@ -128,6 +128,25 @@ static inline void picture_draw_shape(const struct picture_scene *scene, const s
     }
 }
 
+/* The shape that one sees at a pixel of a frame, or NULL for the background. */
+static inline const struct picture_shape *picture_shape_at(const struct picture_scene *scene, int frame, int64_t x,
+                                                           int64_t y)
+{
+    const struct picture_shape *seen = NULL;
+    for (int i = 0; i < PICTURE_SHAPES; i++) {
+        const struct picture_shape *shape = &scene->shapes[i];
+        int64_t dx = 16 * x - picture_centre(shape->x, shape->speed_x, frame, scene->width, shape->radius_x);
+        int64_t dy = 16 * y - picture_centre(shape->y, shape->speed_y, frame, scene->height, shape->radius_y);
+        int64_t square_x = shape->radius_x * shape->radius_x;
+        int64_t square_y = shape->radius_y * shape->radius_y;
+        bool inside = shape->kind == PICTURE_RECTANGLE ? dx * dx < square_x && dy * dy < square_y
+                                                       : dx * dx * square_y + dy * dy * square_x < square_x * square_y;
+        if (inside)
+            seen = shape;
+    }
+    return seen;
+}
+
 /*
  * Row y of frame `frame` in one channel, `width` pixels, each `scale` pixels of the scene apart (2 for halved colour planes).
  * noise: the largest deviation in eighths of a shade; 0 for none. `scratch` has room for `width` elements.
