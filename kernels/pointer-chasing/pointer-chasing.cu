@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     unsigned int sum = 0;
 #pragma unroll 4
     for (int hop = 0; hop < hops; hop++) {
-        uint2 element = elements[at];
+        uint2 element = __ldg(elements + at);
         at = element.x;
         sum += element.y;
     }

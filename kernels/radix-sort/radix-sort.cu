@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int first = blockIdx.x * KEYS_SORTED + 4 * thread;
     unsigned int key[4];
     if (first + 4 <= count) {
-        uint4 four = *(const uint4 *)(keys + first);
+        uint4 four = __ldg((const uint4 *)(keys + first));
         key[0] = four.x;
         key[1] = four.y;
         key[2] = four.z;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         *(uint4 *)(sorted + first) = make_uint4(key[0], key[1], key[2], key[3]);
     } else {
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 3; i++) {
             if (first + i < count)
                 sorted[first + i] = key[i];
         }
