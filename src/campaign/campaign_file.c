@@ -1,0 +1,483 @@
+#include "campaign/campaign_file.h"
+
+#include "base/number.h"
+#include "campaign/mixes.h"
+#include "campaign/specification.h"
+#include "workload/text_file.h"
+#include "workload/yaml_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CAMPAIGN_MAX_BYTES (1u << 20)
+#define DEFAULT_GPU "gtx980"
+#define DEFAULT_CYCLES 200000u
+
+/* Texts with the places that messages about them name. */
+struct text_list {
+    VECTOR(struct value) items;
+};
+
+struct group {
+    const char *name; /* "": the only one */
+    struct text_list workloads;
+};
+
+struct parser {
+    struct yaml_reader yaml;
+    struct corun_campaign *campaign;
+    struct text_list gpus, policies;
+    VECTOR(struct group) groups;
+    VECTOR(struct text_list) goals; /* each: of the first applications of a mix */
+    const char *size;
+    uint64_t cycles, seed;
+};
+
+static const char *format(struct parser *parser, const char *left, const char *middle, const char *right)
+{
+    return arena_format(parser->campaign->arena, "%s%s%s", left, middle, right);
+}
+
+static enum corun_status read_texts(struct parser *parser, const struct yaml_node *node, struct text_list *texts)
+{
+    enum corun_status status = yaml_expect(&parser->yaml, node, YAML_LIST);
+    if (!status && !node->count)
+        status = YAML_WRONG(&parser->yaml, node, "the list is empty");
+    for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next) {
+        status = yaml_expect(&parser->yaml, entry, YAML_TEXT);
+        if (!status && !vector_push(&texts->items, ((struct value){entry->text, entry->place, entry->plain})))
+            status = yaml_out_of_memory(&parser->yaml);
+    }
+    return status;
+}
+
+/* The list under a key, or the one text that is meant when there is none. */
+static enum corun_status read_list(struct parser *parser, const struct yaml_node *root, const char *key,
+                                   const char *initial, struct text_list *texts)
+{
+    const struct yaml_node *node = yaml_find(root, key);
+    if (node)
+        return read_texts(parser, node, texts);
+    return vector_push(&texts->items, ((struct value){initial, root->place, false}))
+               ? CORUN_OK
+               : yaml_out_of_memory(&parser->yaml);
+}
+
+static enum corun_status read_count(struct parser *parser, const struct yaml_node *map, const char *key,
+                                    uint64_t lowest, uint64_t highest, uint64_t *number)
+{
+    struct value text = {0};
+    enum corun_status status = yaml_value(&parser->yaml, map, key, &text);
+    if (status || !text.text)
+        return status;
+    if (!number_parse(text.text, 1000, number) || *number < lowest || *number > highest)
+        return corun_report(parser->yaml.list, CORUN_SYNTAX, text.place,
+                            "'%.80s' is no number from %llu to %llu for '%s'", text.text, (unsigned long long)lowest,
+                            (unsigned long long)highest, key);
+    return CORUN_OK;
+}
+
+static enum corun_status read_group(struct parser *parser, const char *name, const struct yaml_node *node)
+{
+    if (!vector_push(&parser->groups, ((struct group){.name = name})))
+        return yaml_out_of_memory(&parser->yaml);
+    return read_texts(parser, node, &parser->groups.data[parser->groups.count - 1].workloads);
+}
+
+static enum corun_status read_workloads(struct parser *parser, const struct yaml_node *root)
+{
+    const struct yaml_node *node = yaml_find(root, "workloads");
+    if (!node || node->kind == YAML_LIST)
+        return node ? read_group(parser, "", node) : CORUN_OK;
+    enum corun_status status = yaml_expect(&parser->yaml, node, YAML_MAP);
+    for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next)
+        status = read_group(parser, entry->key, entry);
+    return status;
+}
+
+/* A list of goals: a text is one for the first application, a list those of the first few. Without: one case, no goal. */
+static enum corun_status read_goals(struct parser *parser, const struct yaml_node *root)
+{
+    const struct yaml_node *node = yaml_find(root, "goals");
+    enum corun_status status = node ? yaml_expect(&parser->yaml, node, YAML_LIST) : CORUN_OK;
+    for (const struct yaml_node *entry = node ? node->first : NULL; entry && !status; entry = entry->next) {
+        if (!vector_push(&parser->goals, ((struct text_list){0})))
+            return yaml_out_of_memory(&parser->yaml);
+        struct text_list *goals = &parser->goals.data[parser->goals.count - 1];
+        if (entry->kind == YAML_LIST)
+            status = read_texts(parser, entry, goals);
+        else if ((status = yaml_expect(&parser->yaml, entry, YAML_TEXT)) == CORUN_OK &&
+                 !vector_push(&goals->items, ((struct value){entry->text, entry->place, entry->plain})))
+            status = yaml_out_of_memory(&parser->yaml);
+    }
+    if (!status && !parser->goals.count && !vector_push(&parser->goals, ((struct text_list){0})))
+        status = yaml_out_of_memory(&parser->yaml);
+    return status;
+}
+
+/* WORKLOAD or WORKLOAD@SIZE, with the campaign's size where there is none; further settings (:goal=…) stay behind. */
+static const char *with_size(struct parser *parser, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    if (!parser->size || memchr(text, '@', length))
+        return text;
+    char *name = arena_copy_text(parser->campaign->arena, text, length);
+    const char *whole = name ? format(parser, name, "@", parser->size) : NULL;
+    return whole ? format(parser, whole, text + length, "") : NULL;
+}
+
+static enum corun_status add_case(struct parser *parser, const char *gpu, const char *policy, bool isolated,
+                                  const char *const *applications, uint32_t count, struct corun_place place)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    if (campaign->cases.count >= CAMPAIGN_MAX_CASES)
+        return corun_report(parser->yaml.list, CORUN_ARGUMENT, place, "more than %u cases", CAMPAIGN_MAX_CASES);
+    const char **copy = ARENA_ARRAY(campaign->arena, const char *, count);
+    if (!copy)
+        return yaml_out_of_memory(&parser->yaml);
+    memcpy(copy, applications, count * sizeof *copy);
+    struct corun_campaign_case item = {gpu, policy, count, copy, parser->cycles, parser->seed, isolated};
+    return vector_push(&campaign->cases, item) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
+}
+
+/* One set of applications under every goal, policy and GPU. `names` have no goals yet. */
+static enum corun_status add_mix(struct parser *parser, const struct value *names, uint32_t count)
+{
+    const char *applications[MIX_MAX];
+    enum corun_status status = CORUN_OK;
+    for (size_t g = 0; g < parser->goals.count && !status; g++) {
+        const struct text_list *goals = &parser->goals.data[g];
+        if (goals->items.count > count)
+            return corun_report(parser->yaml.list, CORUN_SYNTAX, goals->items.data[count].place,
+                                "more goals than the %u applications of a mix", count);
+        for (uint32_t i = 0; i < count; i++) {
+            const char *name = with_size(parser, names[i].text);
+            applications[i] =
+                name && i < goals->items.count ? format(parser, name, ":goal=", goals->items.data[i].text) : name;
+            if (!applications[i])
+                return yaml_out_of_memory(&parser->yaml);
+        }
+        for (size_t gpu = 0; gpu < parser->gpus.items.count && !status; gpu++) {
+            for (size_t p = 0; p < parser->policies.items.count && !status; p++)
+                status = add_case(parser, parser->gpus.items.data[gpu].text, parser->policies.items.data[p].text, false,
+                                  applications, count, names[0].place);
+        }
+    }
+    return status;
+}
+
+static struct group *find_group(struct parser *parser, const char *name)
+{
+    for (size_t i = 0; i < parser->groups.count; i++) {
+        if (!name || strcmp(parser->groups.data[i].name, name) == 0)
+            return &parser->groups.data[i];
+    }
+    return NULL;
+}
+
+/* Every element of the first group with every one of the second and so on. */
+static enum corun_status add_product(struct parser *parser, const struct yaml_node *node)
+{
+    const struct group *groups[MIX_MAX];
+    struct text_list names = {0};
+    uint64_t all = 1;
+    enum corun_status status = read_texts(parser, node, &names);
+    uint32_t count = (uint32_t)names.items.count;
+    if (!status && count > MIX_MAX)
+        status = YAML_WRONG(&parser->yaml, node, "more than %u groups", MIX_MAX);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        groups[i] = find_group(parser, names.items.data[i].text);
+        if (!groups[i])
+            status = corun_report(parser->yaml.list, CORUN_SYNTAX, names.items.data[i].place,
+                                  "there is no group '%.80s' of workloads", names.items.data[i].text);
+        else if (__builtin_mul_overflow(all, groups[i]->workloads.items.count, &all) || all > CAMPAIGN_MAX_CASES)
+            status = YAML_WRONG(&parser->yaml, node, "more than %u mixes", CAMPAIGN_MAX_CASES);
+    }
+    for (uint64_t number = 0; number < all && !status; number++) {
+        struct value mix[MIX_MAX];
+        uint64_t rest = number;
+        for (uint32_t i = count; i-- > 0;) {
+            size_t members = groups[i]->workloads.items.count;
+            mix[i] = groups[i]->workloads.items.data[rest % members];
+            rest /= members;
+        }
+        status = add_mix(parser, mix, count);
+    }
+    vector_free(&names.items);
+    return status;
+}
+
+static enum corun_status add_selection(struct parser *parser, const struct yaml_node *node, const struct group *group,
+                                       const struct mix_rule *rule)
+{
+    uint64_t all = mixes_count(rule), sample = 0, seed = 1;
+    enum corun_status status = read_count(parser, node, "sample", 1, CAMPAIGN_MAX_CASES, &sample);
+    if (!status)
+        status = read_count(parser, node, "seed", 0, INT64_MAX, &seed);
+    if (!status && !all)
+        status = YAML_WRONG(&parser->yaml, node, "%u of %u workloads cannot be chosen", rule->size, rule->things);
+    uint64_t count = sample && sample < all ? sample : all;
+    if (!status && count > CAMPAIGN_MAX_CASES)
+        status = YAML_WRONG(&parser->yaml, node, "more than %u mixes: take a sample", CAMPAIGN_MAX_CASES);
+    if (status)
+        return status;
+    uint64_t *numbers = count < all ? malloc(count * sizeof *numbers) : NULL;
+    if (count < all && !numbers)
+        return yaml_out_of_memory(&parser->yaml);
+    if (numbers)
+        mixes_sample(all, (uint32_t)count, seed, numbers);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        uint32_t things[MIX_MAX];
+        struct value mix[MIX_MAX];
+        mixes_get(rule, numbers ? numbers[i] : i, things);
+        for (uint32_t k = 0; k < rule->size; k++)
+            mix[k] = group->workloads.items.data[things[k]];
+        status = add_mix(parser, mix, rule->size);
+    }
+    free(numbers);
+    return status;
+}
+
+static enum corun_status read_mix(struct parser *parser, const struct yaml_node *node)
+{
+    enum corun_status status = yaml_expect_map(&parser->yaml, node, "| size of product ordered repeated sample seed");
+    const struct yaml_node *product = status ? NULL : yaml_find(node, "product");
+    if (status)
+        return status;
+    if (product && node->count > 1)
+        return YAML_WRONG(&parser->yaml, node, "a product has no other keys");
+    if (product)
+        return add_product(parser, product);
+    struct value of = {0};
+    struct mix_rule rule = {0};
+    uint64_t size = 0;
+    status = yaml_value(&parser->yaml, node, "of", &of);
+    if (!status)
+        status = read_count(parser, node, "size", 1, MIX_MAX, &size);
+    if (!status)
+        status = yaml_boolean(&parser->yaml, node, "ordered", &rule.ordered);
+    if (!status)
+        status = yaml_boolean(&parser->yaml, node, "repeated", &rule.repeated);
+    if (!status && !size)
+        status = YAML_WRONG(&parser->yaml, node, "the key 'size' is missing: how many applications meet");
+    const struct group *group = find_group(parser, of.text);
+    if (!status && (!group || (!of.text && parser->groups.count > 1)))
+        status = corun_report(parser->yaml.list, CORUN_SYNTAX, of.text ? of.place : node->place,
+                              of.text ? "there is no group '%.80s' of workloads"
+                                      : "of which group of workloads? (of: NAME)%.0s",
+                              of.text ? of.text : "");
+    if (status)
+        return status;
+    rule.things = (uint32_t)group->workloads.items.count;
+    rule.size = (uint32_t)size;
+    return add_selection(parser, node, group, &rule);
+}
+
+/* `cases`: lists of applications, written out. */
+static enum corun_status read_case(struct parser *parser, const struct yaml_node *node)
+{
+    struct text_list names = {0};
+    enum corun_status status = read_texts(parser, node, &names);
+    if (!status && names.items.count > MIX_MAX)
+        status = YAML_WRONG(&parser->yaml, node, "more than %u applications", MIX_MAX);
+    if (!status)
+        status = add_mix(parser, names.items.data, (uint32_t)names.items.count);
+    vector_free(&names.items);
+    return status;
+}
+
+static enum corun_status read_cases(struct parser *parser, const struct yaml_node *root)
+{
+    const struct yaml_node *mixes = yaml_find(root, "mixes"), *cases = yaml_find(root, "cases");
+    if (!mixes && !cases)
+        return YAML_WRONG(&parser->yaml, root, "neither 'mixes' nor 'cases' is given");
+    enum corun_status status = mixes ? yaml_expect(&parser->yaml, mixes, YAML_LIST) : CORUN_OK;
+    for (const struct yaml_node *entry = mixes ? mixes->first : NULL; entry && !status; entry = entry->next)
+        status = read_mix(parser, entry);
+    if (!status && cases)
+        status = yaml_expect(&parser->yaml, cases, YAML_LIST);
+    for (const struct yaml_node *entry = cases ? cases->first : NULL; entry && !status; entry = entry->next)
+        status = read_case(parser, entry);
+    return status;
+}
+
+/* Every text must be what the command line would take; said now, not after hours. */
+static enum corun_status check_cases(struct parser *parser, const struct yaml_node *root)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    struct arena *scratch = arena_create();
+    enum corun_status status = scratch ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
+    for (size_t i = 0; i < campaign->cases.count && !status; i++) {
+        const struct corun_campaign_case *item = &campaign->cases.data[i];
+        for (uint32_t a = 0; a < item->application_count && !status; a++) {
+            struct corun_case_application application;
+            status = specify_application(item->applications[a], scratch, parser->yaml.list, &application);
+        }
+    }
+    for (size_t p = 0; p < parser->policies.items.count && !status; p++) {
+        const struct corun_policy *policy;
+        const double *parameters;
+        status = specify_policy(parser->policies.items.data[p].text, scratch, parser->yaml.list, &policy, &parameters);
+    }
+    if (status && status != CORUN_MEMORY)
+        corun_report(parser->yaml.list, status, root->place, "in campaign '%s'", campaign->name);
+    arena_destroy(scratch);
+    return status;
+}
+
+/* What others are compared with: every workload of a case alone, once for each GPU. They go first. */
+static enum corun_status add_isolated(struct parser *parser, const struct yaml_node *root)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    size_t asked = campaign->cases.count;
+    for (size_t i = 0; i < asked; i++) {
+        const struct corun_campaign_case item = campaign->cases.data[i]; /* a copy: the vector grows */
+        for (uint32_t a = 0; a < item.application_count; a++) {
+            const char *colon = strchr(item.applications[a], ':');
+            size_t length = colon ? (size_t)(colon - item.applications[a]) : strlen(item.applications[a]);
+            const char *name = arena_copy_text(campaign->arena, item.applications[a], length);
+            if (!name)
+                return yaml_out_of_memory(&parser->yaml);
+            bool known = false;
+            for (size_t k = asked; k < campaign->cases.count && !known; k++)
+                known = !strcmp(campaign->cases.data[k].applications[0], name) &&
+                        !strcmp(campaign->cases.data[k].gpu, item.gpu);
+            enum corun_status status =
+                known ? CORUN_OK : add_case(parser, item.gpu, CORUN_NO_POLICY, true, &name, 1, root->place);
+            if (status)
+                return status;
+        }
+    }
+    /* to the front */
+    size_t isolated = campaign->cases.count - asked;
+    struct corun_campaign_case *copy = malloc(isolated * sizeof *copy);
+    if (!copy)
+        return yaml_out_of_memory(&parser->yaml);
+    memcpy(copy, campaign->cases.data + asked, isolated * sizeof *copy);
+    memmove(campaign->cases.data + isolated, campaign->cases.data, asked * sizeof *copy);
+    memcpy(campaign->cases.data, copy, isolated * sizeof *copy);
+    free(copy);
+    return CORUN_OK;
+}
+
+static enum corun_status read_root(struct parser *parser, const struct yaml_node *root)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    struct value name = {0}, summary = {.text = ""}, size = {0};
+    enum corun_status status = yaml_expect_map(
+        &parser->yaml, root, "name | summary gpus policies workloads size cycles seed mixes cases goals");
+    if (!status)
+        status = yaml_value(&parser->yaml, root, "name", &name);
+    if (!status)
+        status = yaml_value(&parser->yaml, root, "summary", &summary);
+    if (!status)
+        status = yaml_value(&parser->yaml, root, "size", &size);
+    if (!status)
+        status = read_count(parser, root, "cycles", 1000, INT64_MAX, &parser->cycles);
+    if (!status)
+        status = read_count(parser, root, "seed", 0, INT64_MAX, &parser->seed);
+    if (!status)
+        status = read_list(parser, root, "gpus", DEFAULT_GPU, &parser->gpus);
+    if (!status)
+        status = read_list(parser, root, "policies", CORUN_NO_POLICY, &parser->policies);
+    if (!status)
+        status = read_workloads(parser, root);
+    if (!status)
+        status = read_goals(parser, root);
+    if (status)
+        return status;
+    campaign->name = name.text;
+    campaign->summary = summary.text;
+    parser->size = size.text;
+    if (!name.text[0])
+        return corun_report(parser->yaml.list, CORUN_SYNTAX, name.place, "the name is empty");
+    status = read_cases(parser, root);
+    if (!status)
+        status = check_cases(parser, root);
+    return status ? status : add_isolated(parser, root);
+}
+
+static void parser_free(struct parser *parser)
+{
+    vector_free(&parser->gpus.items);
+    vector_free(&parser->policies.items);
+    for (size_t i = 0; i < parser->groups.count; i++)
+        vector_free(&parser->groups.data[i].workloads.items);
+    for (size_t i = 0; i < parser->goals.count; i++)
+        vector_free(&parser->goals.data[i].items);
+    vector_free(&parser->groups);
+    vector_free(&parser->goals);
+}
+
+enum corun_status campaign_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
+                                 struct corun_campaign **result)
+{
+    *result = NULL;
+    struct corun_campaign *campaign = calloc(1, sizeof *campaign);
+    if (campaign)
+        campaign->arena = arena_create();
+    if (campaign && campaign->arena) {
+        campaign->path = arena_copy_text(campaign->arena, path, strlen(path));
+        campaign->text = arena_copy_text(campaign->arena, text, bytes);
+    }
+    struct parser parser = {{path, list}, campaign, .cycles = DEFAULT_CYCLES, .seed = 1};
+    enum corun_status status = CORUN_MEMORY;
+    if (campaign && campaign->path && campaign->text) {
+        struct yaml_node *root;
+        status = yaml_tree_parse(campaign->path, text, bytes, campaign->arena, list, &root);
+        if (!status)
+            status = read_root(&parser, root);
+    } else {
+        yaml_out_of_memory(&parser.yaml);
+    }
+    parser_free(&parser);
+    if (status)
+        corun_campaign_destroy(campaign);
+    else
+        *result = campaign;
+    return status;
+}
+
+enum corun_status corun_campaign_load(const char *path, struct corun_diagnostics *list,
+                                      struct corun_campaign **campaign)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    *campaign = NULL;
+    enum corun_status status = text_file_read(path, CAMPAIGN_MAX_BYTES, list, &text, &bytes);
+    if (!status)
+        status = campaign_parse(path, text, bytes, list, campaign);
+    free(text);
+    return status;
+}
+
+void corun_campaign_destroy(struct corun_campaign *campaign)
+{
+    if (!campaign)
+        return;
+    vector_free(&campaign->cases);
+    if (campaign->arena)
+        arena_destroy(campaign->arena);
+    free(campaign);
+}
+
+const char *corun_campaign_name(const struct corun_campaign *campaign)
+{
+    return campaign->name;
+}
+
+const char *corun_campaign_summary(const struct corun_campaign *campaign)
+{
+    return campaign->summary;
+}
+
+size_t corun_campaign_count(const struct corun_campaign *campaign)
+{
+    return campaign->cases.count;
+}
+
+const struct corun_campaign_case *corun_campaign_get(const struct corun_campaign *campaign, size_t index)
+{
+    return &campaign->cases.data[index];
+}

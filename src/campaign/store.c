@@ -1,0 +1,367 @@
+#include "campaign/store.h"
+
+#include "campaign/campaign_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define APPLICATION_ID 0x636f7275 /* "coru" */
+#define BUSY_MILLISECONDS 60000
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS campaigns("
+    "  name TEXT PRIMARY KEY, summary TEXT NOT NULL, description TEXT NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS members("
+    "  campaign TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY(campaign, ordinal));"
+    "CREATE TABLE IF NOT EXISTS cases("
+    "  key TEXT PRIMARY KEY, gpu TEXT NOT NULL, policy TEXT NOT NULL, applications TEXT NOT NULL, cycles INTEGER NOT "
+    "NULL,"
+    "  seed INTEGER NOT NULL, isolated INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,"
+    "  ended TEXT NOT NULL, wall_seconds REAL, stp REAL, antt REAL, fairness REAL, energy_joules REAL,"
+    "  dram_utilisation REAL, icnt_utilisation REAL, result TEXT);"
+    "CREATE TABLE IF NOT EXISTS applications("
+    "  key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL, goal TEXT NOT NULL,"
+    "  goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,"
+    "  thread_instructions INTEGER, PRIMARY KEY(key, position));";
+
+struct store {
+    sqlite3 *database;
+    char *path;
+    sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications;
+};
+
+static const struct {
+    size_t offset;
+    const char *text;
+} statements[] = {
+    {offsetof(struct store, find), "SELECT status FROM cases WHERE key = ?"},
+    {offsetof(struct store, seconds), "SELECT wall_seconds FROM cases WHERE key = ? AND status = 'finished'"},
+    {offsetof(struct store, put),
+     "INSERT OR REPLACE INTO cases VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), "
+     "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"},
+    {offsetof(struct store, put_application),
+     "INSERT INTO applications VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+    {offsetof(struct store, drop_applications), "DELETE FROM applications WHERE key = ?"},
+};
+
+/* Says what SQLite says, and what the user can do about it. */
+static enum corun_status report(const struct store *store, int code, struct corun_diagnostics *list)
+{
+    const char *text = store->database ? sqlite3_errmsg(store->database) : sqlite3_errstr(code);
+    int system = store->database ? sqlite3_system_errno(store->database) : 0;
+    struct corun_place place = {store->path, 0, 0};
+    switch (code & 0xff) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return corun_report(list, CORUN_FILE, place,
+                            "not a results file, or a damaged one (%s); it was left as it is: move it away to start "
+                            "anew, or try `sqlite3 FILE .recover` to save what is in it",
+                            text);
+    case SQLITE_FULL:
+        return corun_report(list, CORUN_FILE, place, "the disk is full; what had been finished is in the file");
+    case SQLITE_IOERR:
+        return corun_report(list, CORUN_FILE, place, "%s%s%s; what had been finished is in the file", text,
+                            system ? ": " : "", system ? strerror(system) : "");
+    case SQLITE_NOMEM:
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    default:
+        return corun_report(list, CORUN_FILE, place, "%s%s%s", text, system ? ": " : "",
+                            system ? strerror(system) : "");
+    }
+}
+
+static int execute(struct store *store, const char *text)
+{
+    return sqlite3_exec(store->database, text, NULL, NULL, NULL);
+}
+
+static int take_number(void *user, int count, char **values, char **names)
+{
+    (void)names;
+    *(long long *)user = count && values[0] ? atoll(values[0]) : 0;
+    return 0;
+}
+
+static int take_text(void *user, int count, char **values, char **names)
+{
+    (void)names;
+    snprintf(user, 200, "%s", count && values[0] ? values[0] : "");
+    return 0;
+}
+
+/* A new file gets the schema; one that is there must be ours, of this version and whole. */
+static enum corun_status prepare(struct store *store, struct corun_diagnostics *list)
+{
+    long long id = 0, version = 0, tables = 0;
+    char check[200] = "";
+    struct corun_place place = {store->path, 0, 0};
+    int code = sqlite3_exec(store->database, "SELECT count(*) FROM sqlite_master", take_number, &tables, NULL);
+    if (!code)
+        code = sqlite3_exec(store->database, "PRAGMA application_id", take_number, &id, NULL);
+    if (!code)
+        code = sqlite3_exec(store->database, "PRAGMA user_version", take_number, &version, NULL);
+    if (!code && tables && (id != APPLICATION_ID || version != STORE_VERSION))
+        return corun_report(list, CORUN_FILE, place,
+                            id == APPLICATION_ID ? "results of another version of corun (%lld, this one writes %d)"
+                                                 : "a database, but not a results file of corun (%lld, not %d)",
+                            id == APPLICATION_ID ? version : id, id == APPLICATION_ID ? STORE_VERSION : APPLICATION_ID);
+    if (!code && tables)
+        code = sqlite3_exec(store->database, "PRAGMA quick_check(1)", take_text, check, NULL);
+    if (!code && tables && strcmp(check, "ok") != 0)
+        return corun_report(list, CORUN_FILE, place,
+                            "damaged: %s; it was left as it is: move it away to start anew, or try `sqlite3 FILE "
+                            ".recover` to save what is in it",
+                            check);
+    if (!code)
+        code = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    if (!code && !tables) {
+        char text[100];
+        snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
+                 STORE_VERSION);
+        code = execute(store, "BEGIN IMMEDIATE");
+        code = code ? code : execute(store, schema);
+        code = code ? code : execute(store, text);
+        code = code ? code : execute(store, "COMMIT");
+    }
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && !code; i++) {
+        sqlite3_stmt **statement = (sqlite3_stmt **)((char *)store + statements[i].offset);
+        code = sqlite3_prepare_v3(store->database, statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    }
+    return code ? report(store, code, list) : CORUN_OK;
+}
+
+enum corun_status store_open(const char *path, struct corun_diagnostics *list, struct store **result)
+{
+    *result = NULL;
+    struct store *store = calloc(1, sizeof *store);
+    if (store)
+        store->path = strdup(path);
+    if (!store || !store->path) {
+        free(store);
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    }
+    int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    enum corun_status status = CORUN_OK;
+    if (code) {
+        status = report(store, code, list);
+    } else {
+        sqlite3_extended_result_codes(store->database, 1);
+        sqlite3_busy_timeout(store->database, BUSY_MILLISECONDS);
+        status = prepare(store, list);
+    }
+    if (status)
+        store_close(store);
+    else
+        *result = store;
+    return status;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        sqlite3_finalize(*(sqlite3_stmt **)((char *)store + statements[i].offset));
+    sqlite3_close(store->database);
+    free(store->path);
+    free(store);
+}
+
+enum corun_status store_find(struct store *store, const char *key, struct corun_diagnostics *list,
+                             enum store_state *state)
+{
+    sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
+    int code = sqlite3_step(store->find);
+    *state = STORE_ABSENT;
+    if (code == SQLITE_ROW) {
+        const char *word = (const char *)sqlite3_column_text(store->find, 0);
+        *state = word && !strcmp(word, "finished") ? STORE_FINISHED
+                 : word && !strcmp(word, "lost")   ? STORE_LOST
+                                                   : STORE_FAILED;
+    }
+    enum corun_status status = code == SQLITE_ROW || code == SQLITE_DONE ? CORUN_OK : report(store, code, list);
+    sqlite3_reset(store->find);
+    return status;
+}
+
+double store_seconds(struct store *store, const char *key)
+{
+    double seconds = (double)NAN;
+    sqlite3_bind_text(store->seconds, 1, key, -1, SQLITE_STATIC);
+    if (sqlite3_step(store->seconds) == SQLITE_ROW)
+        seconds = sqlite3_column_double(store->seconds, 0);
+    sqlite3_reset(store->seconds);
+    return seconds;
+}
+
+/* Ends a transaction: commits if `code` is SQLITE_OK, else takes everything back. */
+static enum corun_status end_transaction(struct store *store, int code, struct corun_diagnostics *list)
+{
+    if (!code)
+        code = execute(store, "COMMIT");
+    if (!code)
+        return CORUN_OK;
+    enum corun_status status = report(store, code, list);
+    if (!sqlite3_get_autocommit(store->database))
+        execute(store, "ROLLBACK");
+    return status;
+}
+
+static int bind_and_step(sqlite3_stmt *statement)
+{
+    int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+enum corun_status store_campaign(struct store *store, const struct corun_campaign *campaign,
+                                 const struct content_key *keys, struct corun_diagnostics *list)
+{
+    sqlite3_stmt *insert = NULL, *drop = NULL, *member = NULL;
+    int code =
+        sqlite3_prepare_v2(store->database, "INSERT OR REPLACE INTO campaigns VALUES(?, ?, ?)", -1, &insert, NULL);
+    if (!code)
+        code = sqlite3_prepare_v2(store->database, "DELETE FROM members WHERE campaign = ?", -1, &drop, NULL);
+    if (!code)
+        code = sqlite3_prepare_v2(store->database, "INSERT INTO members VALUES(?, ?, ?)", -1, &member, NULL);
+    if (!code)
+        code = execute(store, "BEGIN IMMEDIATE");
+    if (!code) {
+        sqlite3_bind_text(insert, 1, campaign->name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 2, campaign->summary, -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 3, campaign->text, -1, SQLITE_STATIC);
+        code = bind_and_step(insert);
+        sqlite3_bind_text(drop, 1, campaign->name, -1, SQLITE_STATIC);
+        code = code ? code : bind_and_step(drop);
+        for (size_t i = 0; i < campaign->cases.count && !code; i++) {
+            sqlite3_bind_text(member, 1, campaign->name, -1, SQLITE_STATIC);
+            sqlite3_bind_int64(member, 2, (sqlite3_int64)i);
+            sqlite3_bind_text(member, 3, keys[i].hex, -1, SQLITE_STATIC);
+            code = bind_and_step(member);
+        }
+    }
+    enum corun_status status = end_transaction(store, code, list);
+    sqlite3_finalize(insert);
+    sqlite3_finalize(drop);
+    sqlite3_finalize(member);
+    return status;
+}
+
+/* The applications of a case in one text, as the command line would have them. */
+static char *join(const struct corun_campaign_case *item)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    for (uint32_t i = 0; stream && i < item->application_count; i++)
+        fprintf(stream, "%s%s", i ? " " : "", item->applications[i]);
+    if (stream && fclose(stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void bind_case(struct store *store, const char *key, const struct corun_campaign_case *item,
+                      const char *applications, const char *status, const char *message)
+{
+    sqlite3_bind_text(store->put, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(store->put, 2, item->gpu, -1, SQLITE_STATIC);
+    sqlite3_bind_text(store->put, 3, item->policy, -1, SQLITE_STATIC);
+    sqlite3_bind_text(store->put, 4, applications, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(store->put, 5, (sqlite3_int64)item->cycles);
+    sqlite3_bind_int64(store->put, 6, (sqlite3_int64)item->seed);
+    sqlite3_bind_int(store->put, 7, item->isolated);
+    sqlite3_bind_text(store->put, 8, status, -1, SQLITE_STATIC);
+    sqlite3_bind_text(store->put, 9, message, -1, SQLITE_STATIC);
+}
+
+/* Nothing is bound, that is NULL, where the JSON has null or no number. */
+static void bind_number(sqlite3_stmt *statement, int place, const json_t *value)
+{
+    if (json_is_integer(value))
+        sqlite3_bind_int64(statement, place, json_integer_value(value));
+    else if (json_is_real(value))
+        sqlite3_bind_double(statement, place, json_real_value(value));
+    else if (json_is_boolean(value))
+        sqlite3_bind_int(statement, place, json_is_true(value));
+}
+
+static void bind_string(sqlite3_stmt *statement, int place, const json_t *value)
+{
+    sqlite3_bind_text(statement, place, json_is_string(value) ? json_string_value(value) : "", -1, SQLITE_TRANSIENT);
+}
+
+static int put_applications(struct store *store, const char *key, const json_t *applications)
+{
+    sqlite3_stmt *put = store->put_application;
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < json_array_size(applications) && !code; i++) {
+        const json_t *row = json_array_get(applications, i);
+        sqlite3_bind_text(put, 1, key, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(put, 2, (sqlite3_int64)i);
+        bind_string(put, 3, json_object_get(row, "name"));
+        bind_string(put, 4, json_object_get(row, "size"));
+        bind_string(put, 5, json_object_get(row, "goal"));
+        bind_number(put, 6, json_object_get(row, "goal_met"));
+        bind_number(put, 7, json_object_get(row, "ipc"));
+        bind_number(put, 8, json_object_get(row, "ipc_isolated"));
+        bind_number(put, 9, json_object_get(row, "normalised_ipc"));
+        bind_number(put, 10, json_object_get(row, "runs"));
+        bind_number(put, 11, json_object_get(row, "cycles"));
+        bind_number(put, 12, json_object_get(row, "thread_instructions"));
+        code = bind_and_step(put);
+    }
+    return code;
+}
+
+enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
+                               const char *json, size_t bytes, struct corun_diagnostics *list)
+{
+    json_error_t error;
+    json_t *result = json_loadb(json, bytes, 0, &error);
+    if (!json_is_object(result)) {
+        json_decref(result);
+        return corun_report(list, CORUN_SYNTAX, CORUN_NOWHERE, "a worker's result is no JSON: %s", error.text);
+    }
+    char *applications = join(item);
+    int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
+    if (!code) {
+        bind_case(store, key, item, applications, "finished", "");
+        bind_number(store->put, 10, json_object_get(result, "wall_seconds"));
+        bind_number(store->put, 11, json_object_get(result, "stp"));
+        bind_number(store->put, 12, json_object_get(result, "antt"));
+        bind_number(store->put, 13, json_object_get(result, "fairness"));
+        bind_number(store->put, 14, json_object_get(json_object_get(result, "energy"), "total"));
+        bind_number(store->put, 15, json_object_get(json_object_get(result, "dram"), "utilisation"));
+        bind_number(store->put, 16, json_object_get(json_object_get(result, "interconnect"), "utilisation"));
+        sqlite3_bind_text64(store->put, 17, json, bytes, SQLITE_STATIC, SQLITE_UTF8);
+        code = bind_and_step(store->put);
+        sqlite3_bind_text(store->drop_applications, 1, key, -1, SQLITE_STATIC);
+        code = code ? code : bind_and_step(store->drop_applications);
+        code = code ? code : put_applications(store, key, json_object_get(result, "apps"));
+    }
+    enum corun_status status = end_transaction(store, code, list);
+    json_decref(result);
+    free(applications);
+    return status;
+}
+
+enum corun_status store_failure(struct store *store, const char *key, const struct corun_campaign_case *item,
+                                const char *message, bool lost, double seconds, struct corun_diagnostics *list)
+{
+    char *applications = join(item);
+    int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
+    if (!code) {
+        bind_case(store, key, item, applications, lost ? "lost" : "failed", message);
+        sqlite3_bind_double(store->put, 10, seconds);
+        code = bind_and_step(store->put);
+    }
+    enum corun_status status = end_transaction(store, code, list);
+    free(applications);
+    return status;
+}
