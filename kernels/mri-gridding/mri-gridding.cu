@@ -294,15 +294,21 @@ extern "C" __global__ void __launch_bounds__(512)
 
 /*
  * The Kaiser-Bessel window at the square of a distance: I0(beta sqrt(1 - d^2 / c^2)), by the power series of the modified Bessel
- * function, I0(t) = sum of (t^2/4)^k / (k!)^2: all terms are positive, so that nothing cancels.
+ * function, I0(t) = sum of (t^2/4)^k / (k!)^2: all terms are positive, so that nothing cancels. Good for windows up to 5 wide.
  */
 static __device__ __forceinline__ float window_at(float distance2)
 {
     float z = window.quarter_beta2 * (1.0f - distance2 * window.inverse_cutoff2);
-    float sum = 1.0f;
+    double coefficient = 1.0; /* the compiler computes these */
 #pragma unroll
-    for (int k = WINDOW_TERMS; k > 0; k--)
-        sum = 1.0f + sum * z * (1.0f / (float)(k * k));
+    for (int k = 2; k <= WINDOW_TERMS; k++)
+        coefficient /= (double)(k * k);
+    float sum = (float)coefficient;
+#pragma unroll
+    for (int k = WINDOW_TERMS; k > 0; k--) {
+        coefficient *= (double)(k * k);
+        sum = sum * z + (float)coefficient;
+    }
     return sum;
 }
 
