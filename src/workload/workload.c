@@ -63,6 +63,10 @@ static enum corun_status resolve(const char *specification, const char *data_dir
     if (at && !strchr(at, '/') && !(is_path(name) && access(name, F_OK) == 0)) {
         *at = 0;
         *size = strdup(at + 1);
+        if (!*size) {
+            free(name);
+            return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+        }
     }
     if (is_path(name)) {
         *path = name;

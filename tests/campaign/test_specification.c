@@ -64,6 +64,30 @@ static void applications(void **state)
     assert_true(application.goal_value == 1.5);
 }
 
+/* What belongs to the workload stays with it: NAME@SIZE,parameter=value,... */
+static void applications_with_parameters(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        const char *text, *workload;
+        double goal;
+        uint64_t start;
+    } rows[] = {
+        {"sgemm@small,m=128", "sgemm@small,m=128", 0, 0},
+        {"sgemm@small,m=128,n=1K:goal=90%:start=20K", "sgemm@small,m=128,n=1K", 0.9, 20000},
+        {"sgemm@small,goal=1,start=2:start=3:goal=ipc=4", "sgemm@small,goal=1,start=2", 4, 3},
+        {"./a:b=c,d.yaml@small,m=1", "./a:b=c,d.yaml@small,m=1", 0, 0},
+        {"./a:b=c,d.yaml@small,m=1:start=2:goal=ms=3", "./a:b=c,d.yaml@small,m=1", 3, 2},
+        {"./a:b/c.yaml@small,m=1", "./a:b/c.yaml@small,m=1", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct corun_case_application application;
+        assert_int_equal(specify_application(rows[i].text, bench->arena, bench->list, &application), CORUN_OK);
+        assert_string_equal(application.workload, rows[i].workload);
+        assert_true(application.goal_value == rows[i].goal && application.start_cycle == rows[i].start);
+    }
+}
+
 static void wrong_applications(void **state)
 {
     struct bench *bench = *state;
@@ -82,6 +106,9 @@ static void wrong_applications(void **state)
                                         "sgemm:start=x",
                                         "sgemm:90%",
                                         "sgemm:gaol=90%",
+                                        "sgemm@small,m=128:gaol=90%",
+                                        "sgemm@small:m=128",
+                                        "./a.yaml@small,m=128:gaol=90%",
                                         "sgemm:goal=90%:goal=80%",
                                         "sgemm:start=1:start=2",
                                         "sgemm:"};
@@ -166,8 +193,13 @@ int main(void)
 {
 #define WITH_LISTS(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        WITH_LISTS(applications),   WITH_LISTS(wrong_applications), WITH_LISTS(policies),
-        WITH_LISTS(wrong_policies), WITH_LISTS(dimensions),         WITH_LISTS(traces),
+        WITH_LISTS(applications),
+        WITH_LISTS(applications_with_parameters),
+        WITH_LISTS(wrong_applications),
+        WITH_LISTS(policies),
+        WITH_LISTS(wrong_policies),
+        WITH_LISTS(dimensions),
+        WITH_LISTS(traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
