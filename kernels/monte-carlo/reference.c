@@ -61,7 +61,7 @@ static double normal(const uint32_t words[4], unsigned path)
 static bool compute(const struct corun_problem *problem)
 {
     uint64_t first = (uint64_t)corun_problem_value(problem, "first");
-    uint64_t count = (uint64_t)corun_problem_value(problem, "count");
+    uint64_t count = (uint64_t)corun_problem_value(problem, "simulated");
     uint64_t parts = (first + count + PATHS - 1) / PATHS;
     const float *option = corun_problem_data(problem, "option", CORUN_ELEMENT_F32, 4);
     const uint32_t *key = corun_problem_data(problem, "key", CORUN_ELEMENT_U32, 2);

@@ -62,7 +62,7 @@ static bool compute(const struct corun_problem *problem)
 {
     uint64_t bodies = (uint64_t)corun_problem_value(problem, "bodies");
     uint64_t first = (uint64_t)corun_problem_value(problem, "first");
-    uint64_t count = (uint64_t)corun_problem_value(problem, "count");
+    uint64_t count = (uint64_t)corun_problem_value(problem, "moved");
     const float *position = corun_problem_data(problem, "position", CORUN_ELEMENT_F32, 4 * bodies);
     const float *velocity = corun_problem_data(problem, "velocity", CORUN_ELEMENT_F32, 4 * bodies);
     float *new_position = corun_problem_data(problem, "new_position", CORUN_ELEMENT_F32, 4 * bodies);
