@@ -24,7 +24,7 @@
 #define DOWN (-0.3f) /* where the camera looks, one unit away */
 #define AMBIENT 0.15f
 
-/* Camera (place, width of a picture one unit away), lights (place, brightness), spheres (place, radius; colour, mirror). */
+/* A place and the width of a picture one unit away; place, brightness; place, radius, then colour, mirrored share. */
 __constant__ float4 camera;
 __constant__ float4 light[LIGHTS];
 __constant__ float4 sphere[2 * SPHERES];
