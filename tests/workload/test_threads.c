@@ -13,7 +13,7 @@
 
 #define APPLICATIONS 2
 #define MAX_SMS 64
-#define WINDOW_CYCLES 30000
+#define WINDOW_CYCLES 10000
 
 /* The thread sanitizer takes a minute for all of them: there, a few pairs do. */
 #if defined(__SANITIZE_THREAD__)
