@@ -6,8 +6,8 @@
  * of 320 x 240. The same stages here in 10 kernels; brightness and the two half-sized colour planes are launches of their own:
  *   dvc_vertical_*, dvc_horizontal_*     one level of four of the inverse transform: columns in tiles of 32 x 32, then a row a
  *                                        thread block. Deslauriers-Dubuc (9,7) for the first frame, LeGall (5,3) for others
- *   dvc_predict_luma, dvc_predict_chroma a pixel a thread: blocks of 12 x 12 (6 x 6) every 8 (4) pixels overlap, up to four
- *                                        at a pixel, each taken from one or both reference frames to a quarter of a pixel
+ *   dvc_predict_luma, dvc_predict_chroma blocks of 12 x 12 (6 x 6) every 8 (4) pixels overlap, up to four at a pixel, each taken
+ *                                        from one or both reference frames to a quarter of a pixel; four (two) pixels a thread
  *   dvc_reconstruct_intra, _inter        transformed differences and prediction to bytes
  *   dvc_upsample_vertical, _horizontal   the decoded frame with twice the rows, then twice the columns, by a filter of 8 taps
  * Everything is integers and as the codec specifies it. (Arithmetic decoding and dequantisation remain with the CPU.)
@@ -128,23 +128,43 @@ extern "C" __global__ void __launch_bounds__(256)
     horizontal<Deslauriers>(half, result, pitch, width, plane);
 }
 
-/* A point of a reference frame that has twice the rows and columns; the vector is in quarters of a pixel. */
-static __device__ __forceinline__ int reference_sample(const unsigned char *__restrict__ upsampled, int width,
-                                                       int height, int x, int y, int vector_x, int vector_y)
+/*
+ * Pixels (x to x + GROUP - 1, y) moved by a vector in quarters of a pixel, of a reference frame that has twice the rows and
+ * columns; between half pixels the value is in between.
+ */
+template <int GROUP>
+static __device__ __forceinline__ void reference_samples(const unsigned char *__restrict__ upsampled, int width,
+                                                         int height, int x, int y, int vector_x, int vector_y,
+                                                         int samples[GROUP])
 {
-    int left = 2 * x + (vector_x >> 1);
     int top = 2 * y + (vector_y >> 1);
-    int right = clamp(left + 1, 0, 2 * width - 1);
     int bottom = clamp(top + 1, 0, 2 * height - 1);
-    left = clamp(left, 0, 2 * width - 1);
     top = clamp(top, 0, 2 * height - 1);
-    int part_x = vector_x & 1;
-    int part_y = vector_y & 1;
     const unsigned char *upper = upsampled + top * 2 * width;
     const unsigned char *lower = upsampled + bottom * 2 * width;
-    int upper_sum = (2 - part_x) * upper[left] + part_x * upper[right];
-    int lower_sum = (2 - part_x) * lower[left] + part_x * lower[right];
-    return ((2 - part_y) * upper_sum + part_y * lower_sum + 2) >> 2;
+    int part_x = vector_x & 1;
+    int part_y = vector_y & 1;
+    int left = 2 * x + (vector_x >> 1);
+    int upper_weights[2] = {(2 - part_x) * (2 - part_y), part_x * (2 - part_y)};
+    int lower_weights[2] = {(2 - part_x) * part_y, part_x * part_y};
+    if (left >= 0 && left + 2 * GROUP <= 2 * width) {
+        upper += left;
+        lower += left;
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            samples[k] = (upper_weights[0] * upper[2 * k] + upper_weights[1] * upper[2 * k + 1] +
+                          lower_weights[0] * lower[2 * k] + lower_weights[1] * lower[2 * k + 1] + 2) >>
+                         2;
+    } else {
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
+            int at = clamp(left + 2 * k, 0, 2 * width - 1);
+            int next = clamp(left + 2 * k + 1, 0, 2 * width - 1);
+            samples[k] = (upper_weights[0] * upper[at] + upper_weights[1] * upper[next] + lower_weights[0] * lower[at] +
+                          lower_weights[1] * lower[next] + 2) >>
+                         2;
+        }
+    }
 }
 
 /* A block is eight 16-bit fields: mode (bit r: uses reference r), three constant shades, vectors x and y of each reference. */
@@ -153,52 +173,80 @@ static __device__ __forceinline__ int low_half(int word)
     return word << 16 >> 16;
 }
 
+/* Bytes of a word, first in the lowest. */
+static __device__ __forceinline__ unsigned int byte_of(unsigned int word, int i)
+{
+    return word >> 8 * i & 255;
+}
+
+/* A thread takes the half of a block's row, which overlaps with the same other blocks: one aside, one above or below, one aslant. */
 template <int SEPARATION>
 static __device__ __forceinline__ void
 predict(const int4 *__restrict__ blocks, int blocks_x, int blocks_y, const unsigned char *__restrict__ recent,
         const unsigned char *__restrict__ older, unsigned char *prediction, int width, int height)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    const int GROUP = SEPARATION / 2;
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height)
         return;
     int plane = blockIdx.z;
     recent += plane * 4 * width * height;
     older += plane * 4 * width * height;
-    int edge_x = min(x % SEPARATION, SEPARATION - 1 - x % SEPARATION);
-    int edge_y = min(y % SEPARATION, SEPARATION - 1 - y % SEPARATION);
+    bool left_half = x % SEPARATION == 0;
     int block_x = x / SEPARATION;
     int block_y = y / SEPARATION;
-    int other_x = x % SEPARATION < SEPARATION / 2 ? block_x - 1 : block_x + 1;
-    int other_y = y % SEPARATION < SEPARATION / 2 ? block_y - 1 : block_y + 1;
-    /* eighths of the pixel's own block; the rest is that of the nearest block, of which there is none at the border */
-    int ramp_x = edge_x == 0 ? 5 : edge_x == 1 && SEPARATION == 8 ? 7 : 8;
-    int ramp_y = edge_y == 0 ? 5 : edge_y == 1 && SEPARATION == 8 ? 7 : 8;
-    int own_x = other_x >= 0 && other_x < blocks_x ? ramp_x : 8;
-    int own_y = other_y >= 0 && other_y < blocks_y ? ramp_y : 8;
-    int sum = 32;
+    int other_x = left_half ? block_x - 1 : block_x + 1;
+    int other_y = y % SEPARATION < GROUP ? block_y - 1 : block_y + 1;
+    bool has_other_x = other_x >= 0 && other_x < blocks_x; /* none at the border */
+    bool has_other_y = other_y >= 0 && other_y < blocks_y;
+    /* eighths of the own block: 5, 7 and 8, or 5 and 8, from the edge to the middle; the others have the rest */
+    int edge_y = min(y % SEPARATION, SEPARATION - 1 - y % SEPARATION);
+    int own_y = !has_other_y ? 8 : edge_y == 0 ? 5 : edge_y == 1 && SEPARATION == 8 ? 7 : 8;
+    int sums[GROUP];
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        sums[k] = 32;
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
-        int weight = (i & 1 ? 8 - own_x : own_x) * (i & 2 ? 8 - own_y : own_y);
-        if (weight == 0)
+        int weight_y = i & 2 ? 8 - own_y : own_y;
+        if (weight_y == 0 || (i & 1 && !has_other_x))
             continue;
         int4 block = blocks[(i & 2 ? other_y : block_y) * blocks_x + (i & 1 ? other_x : block_x)];
         int mode = low_half(block.x);
-        int value = 0;
-        if (mode == 0)
-            value = SEPARATION == 8 ? block.x >> 16 : plane == 0 ? low_half(block.y) : block.y >> 16;
+        int values[GROUP];
+        if (mode == 0) {
+            int shade = SEPARATION == 8 ? block.x >> 16 : plane == 0 ? low_half(block.y) : block.y >> 16;
+#pragma unroll
+            for (int k = 0; k < GROUP; k++)
+                values[k] = shade;
+        }
         /* colour planes have half the pixels, so half the vector */
         const int shift = SEPARATION == 8 ? 0 : 1;
         if (mode & 1)
-            value = reference_sample(recent, width, height, x, y, low_half(block.z) >> shift, block.z >> 16 >> shift);
+            reference_samples<GROUP>(recent, width, height, x, y, low_half(block.z) >> shift, block.z >> 16 >> shift,
+                                     values);
         if (mode & 2) {
-            int second =
-                reference_sample(older, width, height, x, y, low_half(block.w) >> shift, block.w >> 16 >> shift);
-            value = mode & 1 ? (value + second + 1) >> 1 : second;
+            int seconds[GROUP];
+            reference_samples<GROUP>(older, width, height, x, y, low_half(block.w) >> shift, block.w >> 16 >> shift,
+                                     seconds);
+#pragma unroll
+            for (int k = 0; k < GROUP; k++)
+                values[k] = mode & 1 ? (values[k] + seconds[k] + 1) >> 1 : seconds[k];
         }
-        sum += weight * value;
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
+            int from_edge = left_half ? k : GROUP - 1 - k;
+            int own_x = !has_other_x ? 8 : from_edge == 0 ? 5 : from_edge == 1 && SEPARATION == 8 ? 7 : 8;
+            sums[k] += weight_y * (i & 1 ? 8 - own_x : own_x) * values[k];
+        }
     }
-    prediction[(plane * height + y) * width + x] = (unsigned char)(sum >> 6);
+    unsigned char *out = prediction + ((plane * height + y) * width + x);
+    if (SEPARATION == 8)
+        *(unsigned int *)out =
+            sums[0] >> 6 | sums[1] >> 6 << 8 | sums[GROUP - 2] >> 6 << 16 | sums[GROUP - 1] >> 6 << 24;
+    else
+        *(unsigned short *)out = (unsigned short)(sums[0] >> 6 | sums[1] >> 6 << 8);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -217,68 +265,95 @@ extern "C" __global__ void __launch_bounds__(256)
     predict<4>(blocks, blocks_x, blocks_y, recent, older, prediction, width, height);
 }
 
-/* The transformed planes may be larger than the pictures: pitch, and `plane` elements each. */
+/*
+ * The remaining kernels take four pixels a thread, a word of bytes. Transformed planes may be larger than the pictures: `pitch`,
+ * and `plane` elements each. Without PREDICTED the prediction is 128.
+ */
+template <bool PREDICTED>
+static __device__ __forceinline__ void reconstruct(const short *__restrict__ transformed,
+                                                   const unsigned char *__restrict__ prediction, unsigned char *picture,
+                                                   int pitch, int plane, int width, int height)
+{
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height)
+        return;
+    int place = (blockIdx.z * height + y) * width + x;
+    int2 pairs = *(const int2 *)(transformed + (blockIdx.z * plane + y * pitch + x));
+    unsigned int expected = PREDICTED ? *(const unsigned int *)(prediction + place) : 0x80808080u;
+    int first = clamp((pairs.x << 16 >> 16) + (int)byte_of(expected, 0), 0, 255);
+    int second = clamp((pairs.x >> 16) + (int)byte_of(expected, 1), 0, 255);
+    int third = clamp((pairs.y << 16 >> 16) + (int)byte_of(expected, 2), 0, 255);
+    int fourth = clamp((pairs.y >> 16) + (int)byte_of(expected, 3), 0, 255);
+    *(unsigned int *)(picture + place) = first | second << 8 | third << 16 | fourth << 24;
+}
+
 extern "C" __global__ void __launch_bounds__(256)
     dvc_reconstruct_intra(const short *__restrict__ transformed, unsigned char *picture, int pitch, int plane,
                           int width, int height)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x;
-    int y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x >= width || y >= height)
-        return;
-    int value = transformed[blockIdx.z * plane + y * pitch + x] + 128;
-    picture[(blockIdx.z * height + y) * width + x] = (unsigned char)clamp(value, 0, 255);
+    reconstruct<false>(transformed, 0, picture, pitch, plane, width, height);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     dvc_reconstruct_inter(const short *__restrict__ transformed, const unsigned char *__restrict__ prediction,
                           unsigned char *picture, int pitch, int plane, int width, int height)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x;
-    int y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x >= width || y >= height)
-        return;
-    int place = (blockIdx.z * height + y) * width + x;
-    int value = transformed[blockIdx.z * plane + y * pitch + x] + prediction[place];
-    picture[place] = (unsigned char)clamp(value, 0, 255);
+    reconstruct<true>(transformed, prediction, picture, pitch, plane, width, height);
 }
 
 /* In the middle between the fourth and the fifth of eight pixels. */
-static __device__ __forceinline__ unsigned char between(const int v[8])
+static __device__ __forceinline__ unsigned int between(int a, int b, int c, int d, int e, int f, int g, int h)
 {
-    int sum = 21 * (v[3] + v[4]) - 7 * (v[2] + v[5]) + 3 * (v[1] + v[6]) - (v[0] + v[7]);
-    return (unsigned char)clamp((sum + 16) >> 5, 0, 255);
+    return clamp((21 * (d + e) - 7 * (c + f) + 3 * (b + g) - (a + h) + 16) >> 5, 0, 255);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     dvc_upsample_vertical(const unsigned char *__restrict__ picture, unsigned char *taller, int width, int height)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height)
         return;
     picture += blockIdx.z * width * height + x;
     taller += (blockIdx.z * height + y) * 2 * width + x;
-    int v[8];
+    unsigned int rows[8];
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        v[i] = picture[clamp(y + i - 3, 0, height - 1) * width];
-    taller[0] = (unsigned char)v[3];
-    taller[width] = between(v);
+        rows[i] = *(const unsigned int *)(picture + clamp(y + i - 3, 0, height - 1) * width);
+    unsigned int middle = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        middle |= between(byte_of(rows[0], i), byte_of(rows[1], i), byte_of(rows[2], i), byte_of(rows[3], i),
+                          byte_of(rows[4], i), byte_of(rows[5], i), byte_of(rows[6], i), byte_of(rows[7], i))
+                  << 8 * i;
+    *(unsigned int *)taller = rows[3];
+    *(unsigned int *)(taller + width) = middle;
 }
 
 /* `height` is that of the taller picture. */
 extern "C" __global__ void __launch_bounds__(256)
-    dvc_upsample_horizontal(const unsigned char *__restrict__ taller, unsigned short *upsampled, int width, int height)
+    dvc_upsample_horizontal(const unsigned char *__restrict__ taller, unsigned char *upsampled, int width, int height)
 {
-    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height)
         return;
-    taller += (blockIdx.z * height + y) * width;
-    int v[8];
+    int row = (blockIdx.z * height + y) * width;
+    const unsigned int *own = (const unsigned int *)(taller + row + x);
+    /* four pixels before and four after, the first or last one where the picture ends */
+    unsigned int words[3];
+    words[1] = own[0];
+    words[0] = x > 0 ? own[-1] : byte_of(words[1], 0) * 0x01010101u;
+    words[2] = x + 4 < width ? own[1] : byte_of(words[1], 3) * 0x01010101u;
+    unsigned int v[12];
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        v[i] = taller[clamp(x + i - 3, 0, width - 1)];
-    upsampled[(blockIdx.z * height + y) * width + x] = (unsigned short)(v[3] | between(v) << 8);
+    for (int i = 0; i < 12; i++)
+        v[i] = byte_of(words[i / 4], i % 4);
+    unsigned int out[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        out[i] = v[i + 4] | between(v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5], v[i + 6], v[i + 7], v[i + 8])
+                                << 8;
+    *(uint2 *)(upsampled + 2 * (row + x)) = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
 }
