@@ -5,7 +5,7 @@
 
 PROGRAM is workload_test_workloads: `PROGRAM list` tells NAME@SIZE and bytes, `PROGRAM NAME@SIZE` verifies one. STATE is a folder that
 keeps what passed, by a hash over the program, the PTX and the description: that is not run again. What failed is. Several run at a
-time, as far as there is memory. Exit status: 0 if all passed, 1 if not, 130 after an interrupt.
+time, as far as there is memory. Exit status: 0 if all passed, 1 if not, 130 after SIGINT or SIGTERM.
 """
 import argparse
 import hashlib
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-ORDER = {"small": 0, "medium": 1, "large": 3}  # others between: what is quick comes first
+ORDER = {"small": 0, "medium": 1, "large": 2}  # others last: what is quick comes first
 # Before a workload's first run: its buffers on the device, those of the reference, what either keeps besides; and the program.
 BYTES_PER_BUFFER_BYTE, BYTES_OF_PROGRAM = 3, 200 << 20
 SHARE_OF_MEMORY = 0.8  # of what is available
@@ -141,7 +141,7 @@ def jobs_of(options):
         workload, size = name.split("@")
         if (not options.workload or workload in options.workload) and (not options.sizes or size in options.sizes.split(",")):
             jobs.append(Job(options, name, int(count)))
-    return sorted(jobs, key=lambda job: ORDER.get(job.name.split("@")[1], 2))
+    return sorted(jobs, key=lambda job: ORDER.get(job.name.split("@")[1], len(ORDER)))
 
 
 def summary(jobs, seconds):
@@ -170,6 +170,7 @@ def main():
     with open(options.program, "rb") as file:
         options.program_digest = hashlib.sha256(file.read()).digest()
     os.makedirs(options.state, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     begin = time.monotonic()
     jobs = jobs_of(options)
     if not jobs:

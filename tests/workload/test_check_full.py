@@ -69,7 +69,7 @@ class CheckFull(unittest.TestCase):
         return most
 
     def test_everything_once(self):
-        self.assertEqual(self.run_script("--jobs", "1"), ["a@small", "b@small", "a@medium", "b@v100", "a@large", "b@large"])
+        self.assertEqual(self.run_script("--jobs", "1"), ["a@small", "b@small", "a@medium", "a@large", "b@large", "b@v100"])
         self.assertIn("6 passed now, 0 before, 0 failed, 0 not run", self.output)
         self.assertIn("about b@v100", self.output)
         self.assertEqual(self.run_script(), [])
@@ -103,18 +103,24 @@ class CheckFull(unittest.TestCase):
         self.assertEqual(self.run_script(), [])
 
     def test_an_interrupt(self):
-        (self.folder / "hold").write_text("b@v100")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                self.interrupt(number)
+                shutil.rmtree(self.folder / "state")
+
+    def interrupt(self, number):
+        (self.folder / "hold").write_text("a@large")
         (self.folder / "events").write_text("")
         with subprocess.Popen(self.command("--jobs", "1"), env=self.environment(), stdout=subprocess.PIPE, text=True) as process:
             until = time.monotonic() + 30
-            while "b@v100" not in self.begun() and time.monotonic() < until:
+            while "a@large" not in self.begun() and time.monotonic() < until:
                 time.sleep(0.02)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             text = process.communicate(timeout=30)[0]
         self.assertEqual(process.returncode, INTERRUPTED)
         self.assertIn("3 passed now, 0 before, 0 failed, 3 not run", text)
         (self.folder / "hold").unlink()
-        self.assertEqual(self.run_script("--jobs", "1"), ["b@v100", "a@large", "b@large"])
+        self.assertEqual(self.run_script("--jobs", "1"), ["a@large", "b@large", "b@v100"])
 
     def test_jobs_and_memory(self):
         self.program.write_text(self.program.read_text().replace("echo \"end", "sleep 0.2; echo \"end"))

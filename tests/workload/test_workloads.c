@@ -484,13 +484,13 @@ static bool add_job(struct agenda *agenda, struct job job, const char *what, CMU
 }
 
 /* NAME, SIZE or NAME@SIZE */
-static bool add_argument(struct agenda *agenda, struct suite *suite, char *argument)
+static bool add_argument(struct agenda *agenda, struct suite *suite, const char *argument)
 {
     bool complete = true;
-    char *at = strchr(argument, '@');
+    const char *at = strchr(argument, '@');
     if (at) {
-        *at = 0;
-        return add_job(agenda, (struct job){suite, argument, at + 1}, "", equals_reference);
+        const char *name = strndup(argument, (size_t)(at - argument));
+        return name && add_job(agenda, (struct job){suite, name, at + 1}, "", equals_reference);
     }
     size_t before = agenda->count;
     for (size_t i = 0; i < corun_workload_list_count(suite->workloads) && complete; i++) {
