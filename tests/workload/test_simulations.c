@@ -150,7 +150,8 @@ static void test_outline_of_a_sphere(void **state)
     assert_true(find_reference("ray-tracing")->compute(&problem));
     int seen[3] = {0};
     for (int i = 0; i < WIDTH * HEIGHT; i++) {
-        double x = 1.4 / WIDTH * (i % WIDTH + 0.5 - WIDTH / 2), y = 1.4 / WIDTH * (HEIGHT / 2 - 0.5 - i / WIDTH) - 0.3;
+        int column = i % WIDTH, row = i / WIDTH;
+        double x = 0.7 / WIDTH * (2 * column + 1 - WIDTH), y = 0.7 / WIDTH * (HEIGHT - 1 - 2 * row) - 0.3;
         double along = (-0.5 * y + 5) / sqrt(x * x + y * y + 1); /* to the point nearest to the sphere's middle */
         double away = sqrt(0.25 + 25 - along * along);
         uint32_t red = picture[i] & 255, green = picture[i] >> 8 & 255, blue = picture[i] >> 16 & 255;
