@@ -1,9 +1,9 @@
 /*
  * 3mm: G = (A * B) * (C * D), single precision, all matrices stored by rows.
  *
- * Three launches as in PolyBench/GPU, E = A * B, F = C * D and G = E * F: one thread per element of the result, which it clears first; thread
- * blocks of 32 x 8, no tiles and no shared memory. One of the programs whose cycles on a Quadro V100 are published, hence
- * size v100, its own 512 x 512 x 512.
+ * Three launches as in PolyBench/GPU, E = A * B, F = C * D and G = E * F: one thread per element of the result, which
+ * it clears first; thread blocks of 32 x 8, no tiles and no shared memory. One of the programs whose cycles on a Quadro
+ * V100 are published, hence size v100, its own 512 x 512 x 512.
  *
  * What limits it: the way to the L2, as with gemm: every term of a sum is stored.
  */

@@ -1,14 +1,15 @@
 /*
- * bicg: s = transpose(A) * r and q = A * p, the two products of a step of the biconjugate gradient method, single precision, A
- * stored by rows.
+ * bicg: s = transpose(A) * r and q = A * p, the two products of a step of the biconjugate gradient method, single
+ * precision, A stored by rows.
  *
- * Two kernels as in PolyBench/GPU: s with one thread per column, then q with one thread per row; each clears its sum itself.
- * Thread blocks of 256 threads in one dimension (grid 16 for the program's own 4096 x 4096). SMQoS (Parallel Computing 2022) counts
- * it among its memory-intensive programs (BICG), and its cycles on a Quadro V100 are published, hence size v100.
+ * Two kernels as in PolyBench/GPU: s with one thread per column, then q with one thread per row; each clears its sum
+ * itself. Thread blocks of 256 threads in one dimension (grid 16 for the program's own 4096 x 4096). SMQoS (Parallel
+ * Computing 2022) counts it among its memory-intensive programs (BICG), and its cycles on a Quadro V100 are published,
+ * hence size v100.
  *
- * What limits it: memory, as with atax. Every element of A is used for one multiply-add in each kernel; the first is coalesced
- * with few threads, in the second the threads of a warp read words a row apart, 32 lines per load, which must stay in the
- * L1 for the iterations that use the rest of them.
+ * What limits it: memory, as with atax. Every element of A is used for one multiply-add in each kernel; the first is
+ * coalesced with few threads, in the second the threads of a warp read words a row apart, 32 lines per load, which must
+ * stay in the L1 for the iterations that use the rest of them.
  */
 #include "matrix_vector.cuh"
 

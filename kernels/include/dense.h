@@ -64,7 +64,7 @@ static inline void dense_multiply_block(const double *a, const double *b, double
     }
 }
 
-/* c = a * b; a: rows x depth, b: depth x columns, c: rows x columns. By blocks, so that thousands of rows take seconds. */
+/* c = a * b; a: rows x depth, b: depth x columns. By blocks, so that thousands of rows take seconds. */
 static inline void dense_multiply(const double *a, const double *b, double *c, size_t rows, size_t depth,
                                   size_t columns)
 {

@@ -1,6 +1,7 @@
 /*
- * One element of a matrix product per thread, as the PolyBench/GPU programs compute it: no tiles, no shared memory, and the sum is
- * the element of the result in memory. The compiler cannot know that it does not lie within a factor, so every term is stored.
+ * One element of a matrix product per thread, as the PolyBench/GPU programs compute it: no tiles, no shared memory, and
+ * the sum is the element of the result in memory. The compiler cannot know that it does not lie within a factor, so
+ * every term is stored.
  */
 #ifndef CORUN_MATRIX_PRODUCT_CUH
 #define CORUN_MATRIX_PRODUCT_CUH

@@ -1,6 +1,7 @@
 /*
- * Sums over a row or a column of a matrix stored by rows, one thread each, as the PolyBench/GPU programs take them: the sum is
- * an element in memory, and since the compiler cannot know that it does not lie within the matrix, every term is stored.
+ * Sums over a row or a column of a matrix stored by rows, one thread each, as the PolyBench/GPU programs take them: the
+ * sum is an element in memory, and since the compiler cannot know that it does not lie within the matrix, every term is
+ * stored.
  */
 #ifndef CORUN_MATRIX_VECTOR_CUH
 #define CORUN_MATRIX_VECTOR_CUH

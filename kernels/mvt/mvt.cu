@@ -1,10 +1,12 @@
 /*
  * mvt: x1 += A * y1 and x2 += transpose(A) * y2, single precision, A square and stored by rows.
  *
- * Two kernels as in PolyBench/GPU: x1 with one thread per row, x2 with one thread per column; thread blocks of 256 threads in one
- * dimension (grid 16 for the program's own 4096 x 4096). One of the programs whose cycles on a Quadro V100 are published, hence size v100.
+ * Two kernels as in PolyBench/GPU: x1 with one thread per row, x2 with one thread per column; thread blocks of 256
+ * threads in one dimension (grid 16 for the program's own 4096 x 4096). One of the programs whose cycles on a Quadro
+ * V100 are published, hence size v100.
  *
- * What limits it: memory, as with atax, whose two kernels have the same loops: here the second does not depend on the first.
+ * What limits it: memory, as with atax, whose two kernels have the same loops: here the second does not depend on the
+ * first.
  */
 #include "matrix_vector.cuh"
 
