@@ -1,46 +1,48 @@
 #!/usr/bin/env python3
-"""Runs the programs of programs.cu on simulated GPUs.
+"""Simulated GPUs beside what is known of real ones.
 
-    run.py CORUN hardware [GPU]     cycles beside those published for a Quadro V100 (GPU: quadro-v100 with overrides)
-    run.py CORUN peaks GPU...       single precision throughput and DRAM bandwidth reached, beside the configuration's peaks
+    run.py CORUN hardware [-g GPU] [WORKLOAD...]   cycles beside those published for a Quadro V100 (published/v100-cycles.csv);
+                                                   GPU: quadro-v100 with overrides; the workloads of the file: all of them
+    run.py CORUN peaks GPU...                      single precision throughput and DRAM bandwidth reached (peaks.cu; needs clang)
 
-Needs clang; nothing of NVIDIA. Prints rows of a Markdown table.
+Prints rows of Markdown tables. The published programs are those of the suite, in their size v100. All of it takes half an
+hour: some 700 million warp instructions are simulated.
+
+2mm at its whole size would take an hour. It is run with the rows of one and of two waves of thread blocks instead (a wave: as many as
+the GPU holds at a time). Each further wave does the same with other rows of the left matrix and the same right matrix, so its
+cycles are taken to be the difference of the two runs: cycles(rows) = first + (rows / wave rows - 1) * (second - first).
 """
+import argparse
+import csv
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-M = 1 << 20
-N = 4096
-MATRIX, VECTOR, SMALL = f"buf={4 * N * N}:random:1", f"buf={4 * N}:random:2", "buf=1M:random:3"
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 
-# program: (published cycles of the program's kernels together, [(kernel, grid, block, arguments)])
-PROGRAMS = {
-    "2DConvolution 4096": (269299, [("convolution_2d", "128,512", "32,8", [MATRIX, f"buf={4 * N * N}", f"i32={N}"])]),
-    "atax 4096": (3322009, [("rows_times_vector", "16", "256", [MATRIX, VECTOR, VECTOR, f"i32={N}"]),
-                            ("columns_times_vector", "16", "256", [MATRIX, VECTOR, VECTOR, f"i32={N}"])]),
-    "gemm 512": (587160, [("gemm", "16,64", "32,8", [SMALL, SMALL, SMALL, "i32=512", "f32=1.5", "f32=0.5"])]),
-    "vectorAdd 4000000": (96379, [("vector_add", "15625", "256", 3 * ["buf=16000000:random:1"] + ["i32=4000000"])]),
-    "vectorAdd 6000000": (140162, [("vector_add", "23438", "256", 3 * ["buf=24000000:random:1"] + ["i32=6000000"])]),
-}
+# Of workload: the parameter that counts rows, its value, and the thread blocks of eight rows.
+BY_WAVES = {"2mm@v100": ("ni", 2048, 64)}
 
 
-def compile_programs(folder):
-    ptx = os.path.join(folder, "programs.ptx")
+def compile_peaks(folder):
+    ptx = os.path.join(folder, "peaks.ptx")
     subprocess.run(["clang-14", "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-path=/nonexistent",
                     "-S", "-O3", "-std=c++14", "-ffp-contract=on", "-fdeclspec", "--cuda-gpu-arch=sm_52", "-Xclang",
                     "-target-feature", "-Xclang", "+ptx63", "-include", os.path.join(ROOT, "kernels/include/device.h"),
-                    "-o", ptx, os.path.join(ROOT, "bench/hardware/programs.cu")], check=True)
+                    "-o", ptx, os.path.join(HERE, "peaks.cu")], check=True)
     return ptx
 
 
+def command_output(command):
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
 def launch(corun, gpu, ptx, kernel, grid, block, arguments):
-    command = [corun, "launch", "--quiet", "--json=-", f"--gpu={gpu}", f"--kernel={kernel}", f"--grid={grid}",
-               f"--block={block}"] + [f"--arg={argument}" for argument in arguments] + [ptx]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return command_output([corun, "launch", "--quiet", "--json=-", f"--gpu={gpu}", f"--kernel={kernel}", f"--grid={grid}",
+                           f"--block={block}"] + [f"--arg={argument}" for argument in arguments] + [ptx])
 
 
 def value(gpu, name):
@@ -53,10 +55,42 @@ def value(gpu, name):
     raise SystemExit(f"{gpu}: no {name}")
 
 
-def hardware(corun, ptx, gpu):
-    for program, (published, kernels) in PROGRAMS.items():
-        cycles = [launch(corun, gpu, ptx, *kernel)["cycles"] for kernel in kernels]
-        print(f"| {program} | {published} | {' + '.join(map(str, cycles))} | {sum(cycles) / published:.2f} |", flush=True)
+def run_once(corun, gpu, workload):
+    """Of the one application of the report: cycles of one whole run."""
+    report = command_output([corun, "run", "--quiet", "--json=-", "--no-baselines", "--runs=1", f"--gpu={gpu}", workload])
+    return report["apps"][0]
+
+
+def by_waves(corun, gpu, workload):
+    """Cycles at full size, from one wave and from two, and how that was calculated."""
+    parameter, rows, tbs_per_eight_rows = BY_WAVES[workload]
+    resident = int(value(gpu.split(":")[0], "sms")) * run_once(corun, gpu, f"{workload},{parameter}=8")["kernels"][0]["tbs_per_sm"]
+    if resident % tbs_per_eight_rows:
+        raise SystemExit(f"{workload}: {resident} thread blocks on the GPU are no whole number of rows")
+    wave = 8 * resident // tbs_per_eight_rows
+    first, second = (run_once(corun, gpu, f"{workload},{parameter}={n * wave}")["first_run_cycles"] for n in (1, 2))
+    return round(first + (rows / wave - 1) * (second - first)), f"{first} + {rows / wave - 1:.1f} * {second - first}"
+
+
+def published():
+    with open(os.path.join(HERE, "published/v100-cycles.csv"), encoding="utf-8") as file:
+        return {row["workload"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
+
+
+def hardware(corun, gpu, wanted):
+    rows, errors = published(), []
+    for workload in wanted or rows:
+        measured = int(rows[workload]["cycles"])
+        if workload in BY_WAVES:
+            cycles, how = by_waves(corun, gpu, workload)
+        else:
+            report = run_once(corun, gpu, workload)
+            cycles = report["first_run_cycles"]
+            parts = [kernel["cycles"] for kernel in report["kernels"]]
+            how = " + ".join(map(str, parts)) if len(parts) > 1 else ""
+        errors.append(abs(cycles / measured - 1))
+        print(f"| {workload} | {measured} | {cycles} | {cycles / measured:.2f} | {how} |", flush=True)
+    print(f"mean absolute error of {len(errors)}: {100 * sum(errors) / len(errors):.1f} %")
 
 
 def difference(corun, gpu, ptx, kernel, tbs, arguments, steps):
@@ -76,20 +110,24 @@ def peaks(corun, ptx, gpu):
     print(f"| {gpu} | {flops / 1e9:.0f} | {tbs * 256 * words * 4 / cycles * clock / 1e9:.1f} |", flush=True)
 
 
-def main(arguments):
-    if len(arguments) < 2 or arguments[1] not in ("hardware", "peaks"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    corun, what, gpus = arguments[0], arguments[1], arguments[2:]
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corun")
+    parser.add_argument("what", choices=["hardware", "peaks"])
+    parser.add_argument("-g", "--gpu", default="quadro-v100")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.what == "hardware":
+        unknown = set(arguments.names) - set(published())
+        if unknown:
+            parser.error(f"not in published/v100-cycles.csv: {', '.join(sorted(unknown))}")
+        hardware(arguments.corun, arguments.gpu, arguments.names)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        ptx = compile_programs(folder)
-        if what == "hardware":
-            hardware(corun, ptx, gpus[0] if gpus else "quadro-v100")
-        else:
-            for gpu in gpus:
-                peaks(corun, ptx, gpu)
-    return 0
+        ptx = compile_peaks(folder)
+        for gpu in arguments.names:
+            peaks(arguments.corun, ptx, gpu)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
