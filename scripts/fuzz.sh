@@ -21,6 +21,11 @@ for fuzzer in "$build"/fuzz_*; do
         [ -d "$seed" ] || continue
         find "$seed" -type f \( -name '*.ptx' -o -name '*.yaml' \) -exec cp -f {} "$corpus" \;
     done
+    if [ "$name" = fuzz_workload ]; then # values for parameters behind a NUL
+        for seed in "$source"/kernels/*/*.yaml; do
+            { cat "$seed"; printf '\0n=0x10,first=2K,count=7,steps=1'; } > "$corpus/$(basename "$seed")-with-values"
+        done
+    fi
     echo "== $name, $seconds s"
     if ! "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$build/$name-" "$corpus"; then
