@@ -12,9 +12,9 @@
  * The CAP chapter splits it between CPU and GPU by queries (nns, 16 K points and 16 K queries): so the kernel takes a sub-range, the
  * queries from `first` to before `last`, and writes nothing else.
  *
- * What limits it: arithmetic. A point takes one load from shared memory, four subtractions, four multiply-adds and a comparison;
- * insertions get rare soon, but every one holds up the whole warp. 64 K threads fill a large GPU, 16 K only just one like
- * the GTX 980.
+ * What limits it: arithmetic. A point takes one load from shared memory, which all lanes share, four subtractions, four
+ * multiplications and additions, and a comparison. Insertions get rare soon (some 45 of 16 K points are), but each holds up the
+ * whole warp. 16 K queries are 64 thread blocks: four for each SM of a GTX 980, half of its threads, which is enough.
  */
 #define THREADS 256
 #define NEIGHBOURS 5
