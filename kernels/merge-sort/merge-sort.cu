@@ -13,9 +13,11 @@
  * 2 KB for the intervals, a sample every 128 elements; a million pairs in large (the SDK: four). Where ours differs: the SDK
  * copies the run without a partner; the searches here have trip counts that depend on lengths alone.
  *
- * What limits it: issue, in the first kernel: a GTX 980 issues in four cycles of five, the rest goes to bank conflicts, as lanes
- * probe anywhere. merge_intervals has short thread blocks that begin with one thread fetching their limits while the
- * others wait; the kernels of the ranks are small and wait for one probe after the other.
+ * What limits it: issue, in the first kernel, which is the one that the paper names: a GTX 980 issues in four cycles of five, and
+ * the rest goes to bank conflicts, as lanes probe anywhere. The passes are another matter: merge_intervals moves every pair once, in
+ * short thread blocks that begin with one thread fetching their limits, and the kernels of the ranks wait for one
+ * probe of global memory after the other, in very few thread blocks while the array is small (a third of the time in medium,
+ * whose class over a whole run is therefore memory).
  */
 #define RUN 1024   /* pairs that a thread block sorts */
 #define SAMPLE 128 /* elements from one sample to the next */

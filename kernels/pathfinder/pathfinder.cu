@@ -11,9 +11,9 @@
  * has those columns and fewer rows, large four times the columns and twice the rows, to be long enough.
  *
  * What limits it: memory on a GTX 980. A cell takes some 30 instructions (halo included) and 4 bytes that are used once; a warp of
- * cells keeps the 64 schedulers busy for half a cycle and DRAM for about one. A GPU that issues one or two instructions a
- * cycle on an SM, like the one that paper simulates, needs longer to issue them than to fetch the costs, so its class there
- * is not its class here.
+ * cells keeps the 64 schedulers busy for little more than half a cycle and DRAM for nearly one. On the GPU that the paper
+ * simulates (two schedulers on each of its 24 SMs here) SMs and DRAM limit it about equally, so its class there is not its
+ * class here.
  */
 #define THREADS 256
 
