@@ -1,12 +1,14 @@
 /*
  * histogram: a histogram with very many bins of very unevenly spread input, each bin saturating at 255.
  *
- * The papers use Parboil's histo as a memory-intensive program of several short kernels. Four here, too:
- *   histogram_prescan        the range of bins that occur
+ * The papers use Parboil's histo as a memory-intensive program of several short kernels. Four here, too, of the same shapes:
+ *   histogram_prescan        the range of bins that occur (64 blocks of 512 threads)
  *   histogram_intermediates  for each input, which slice of the middle of that range it falls into and where in it
  *   histogram_main           a thread block counts one slice in shared memory (24 KB) and adds that to the counts in global
- *                            memory; inputs outside of every slice are added there directly
- *   histogram_final          saturates the counts to bytes and sets everything back for the next image
+ *                            memory; inputs outside of every slice are added there directly (14 blocks of 768 threads a slice)
+ *   histogram_final          saturates the counts to bytes and sets everything back for the next image (42 blocks of 512 threads)
+ * The known program counts in bytes in shared memory and notes what overflows; here a count is a word and a slice a quarter
+ * as long.
  *
  * What limits it: memory and atomics. Input is read once per slice, counts and result once per image, with little arithmetic;
  * many lanes of a warp add to the same bins of the middle, and the rest scatters atomics over memory.
@@ -61,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(512)
     places[i] = place;
 }
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(768)
     histogram_main(const unsigned int *input, const unsigned int *places, int count, const unsigned int *first_bin,
                    unsigned int *counts, unsigned int bins)
 {
@@ -90,14 +92,14 @@ extern "C" __global__ void __launch_bounds__(512)
 extern "C" __global__ void __launch_bounds__(512)
     histogram_final(uint4 *counts, unsigned int *result, int bins, unsigned int *range)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i == 0) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x;
+    if (first == 0) {
         range[0] = 0xffffffffu;
         range[1] = 0;
     }
-    if (i >= bins / 4)
-        return;
-    uint4 four = counts[i];
-    result[i] = min(four.x, 255u) | min(four.y, 255u) << 8 | min(four.z, 255u) << 16 | min(four.w, 255u) << 24;
-    counts[i] = make_uint4(0, 0, 0, 0);
+    for (int i = first; i < bins / 4; i += gridDim.x * blockDim.x) {
+        uint4 four = counts[i];
+        result[i] = min(four.x, 255u) | min(four.y, 255u) << 8 | min(four.z, 255u) << 16 | min(four.w, 255u) << 24;
+        counts[i] = make_uint4(0, 0, 0, 0);
+    }
 }
