@@ -237,7 +237,7 @@ API(cuCtxSynchronize, void)
 /* "Machine code" is the PTX behind a mark, so that what was not compiled is seen. */
 static const char mark[] = "compiled by the tests' driver\n";
 
-API(cuLinkCreate_v2, unsigned count, int *options, void **values, void **state)
+API(cuLinkCreate_v2, unsigned count, const int *options, void **values, void **state)
 {
     struct linker *linker = calloc(1, sizeof *linker);
     if (!linker)
@@ -265,7 +265,7 @@ static struct corun_module *load(const char *text, size_t bytes, char *log, size
 }
 
 API(cuLinkAddData_v2, void *state, int kind, const char *data, size_t bytes, const char *name, unsigned count,
-    int *options, void **values)
+    const int *options, void **values)
 {
     struct linker *linker = state;
     if (kind != 1 || bytes == 0 || data[bytes - 1] != 0 || !name || count || options || values)

@@ -123,7 +123,7 @@ static void check_work(const struct corun_workload *workload, const struct corun
 /* One workload in one size, as a test. */
 struct job {
     struct suite *suite;
-    const char *name, *size;
+    char name[100], size[60], title[200];
 };
 
 static void equals_reference(void **state)
@@ -318,8 +318,8 @@ static void content_depends_on_size_parameters_and_seed(void **state)
     struct corun_workload *small = load(suite, example(suite), "small");
     struct corun_workload *medium = load(suite, example(suite), "medium");
     struct corun_workload_info info;
-    const char *name;
-    int64_t value;
+    const char *name = "";
+    int64_t value = 0;
     char size[200];
     corun_workload_describe(small, &info);
     assert_true(info.parameter_count > 0 && corun_workload_parameter_at(small, 0, &name, &value));
@@ -470,16 +470,18 @@ struct agenda {
     size_t count;
 };
 
-static bool add_job(struct agenda *agenda, struct job job, const char *what, CMUnitTestFunction function)
+/* NAME of `name_length` characters in SIZE */
+static bool add_job(struct agenda *agenda, struct suite *suite, const char *name, size_t name_length, const char *size,
+                    const char *what, CMUnitTestFunction function)
 {
-    size_t place = agenda->count;
-    char *title;
-    if (place == sizeof agenda->jobs / sizeof agenda->jobs[0] ||
-        asprintf(&title, "%s@%s %s", job.name, job.size, what) < 0)
+    if (agenda->count == sizeof agenda->jobs / sizeof agenda->jobs[0])
         return false;
-    agenda->jobs[place] = job;
-    agenda->tests[place] = (struct CMUnitTest){title, function, NULL, NULL, &agenda->jobs[place]};
-    agenda->count++;
+    struct job *job = &agenda->jobs[agenda->count];
+    job->suite = suite;
+    snprintf(job->name, sizeof job->name, "%.*s", (int)name_length, name);
+    snprintf(job->size, sizeof job->size, "%s", size);
+    snprintf(job->title, sizeof job->title, "%s@%s%s", job->name, job->size, what);
+    agenda->tests[agenda->count++] = (struct CMUnitTest){job->title, function, NULL, NULL, job};
     return true;
 }
 
@@ -488,20 +490,18 @@ static bool add_argument(struct agenda *agenda, struct suite *suite, const char 
 {
     bool complete = true;
     const char *at = strchr(argument, '@');
-    if (at) {
-        const char *name = strndup(argument, (size_t)(at - argument));
-        return name && add_job(agenda, (struct job){suite, name, at + 1}, "", equals_reference);
-    }
+    if (at)
+        return add_job(agenda, suite, argument, (size_t)(at - argument), at + 1, "", equals_reference);
     size_t before = agenda->count;
     for (size_t i = 0; i < corun_workload_list_count(suite->workloads) && complete; i++) {
         const struct corun_workload_info *info = corun_workload_list_get(suite->workloads, i);
-        struct job small = {suite, info->name, "small"}, medium = {suite, info->name, "medium"};
+        size_t length = strlen(info->name);
         if (strcmp(info->name, argument) == 0)
-            complete = add_job(agenda, small, "", equals_reference) &&
-                       add_job(agenda, medium, "", medium_equals_reference) &&
-                       add_job(agenda, small, "seeds decide", seeds_decide);
+            complete = add_job(agenda, suite, info->name, length, "small", "", equals_reference) &&
+                       add_job(agenda, suite, info->name, length, "medium", "", medium_equals_reference) &&
+                       add_job(agenda, suite, info->name, length, "small", " seeds decide", seeds_decide);
         else if (has_size(info, argument))
-            complete = add_job(agenda, (struct job){suite, info->name, argument}, "", equals_reference);
+            complete = add_job(agenda, suite, info->name, length, argument, "", equals_reference);
     }
     return complete && agenda->count > before;
 }
