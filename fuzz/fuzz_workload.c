@@ -1,6 +1,6 @@
 /*
- * Feeds bytes to the reader of launch descriptions and evaluates every size that comes out. What follows the first NUL is taken as
- * parameter=value,... for each of the sizes.
+ * Feeds bytes to the reader of launch descriptions and evaluates every size that comes out. What follows the first NUL
+ * is taken as parameter=value,... for each of the sizes.
  */
 #include "workload/plan.h"
 

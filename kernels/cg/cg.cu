@@ -1,19 +1,20 @@
 /*
- * cg: the method of conjugate gradients for a system A x = b with a dense, symmetric, positive definite matrix, single precision.
+ * cg: the method of conjugate gradients for a system A x = b with a dense, symmetric, positive definite matrix, single
+ * precision.
  *
- * A run computes the residual of the first guess and then `steps` steps. All scalars stay on the device, so a step is six launches:
- * the product q = A p; the dot product of p and q, in two stages: a sum per thread block, then one thread block for the sum of
- * those, which also makes alpha of it; the update of x and r together with the first stage of r's dot product with itself; its
- * second stage, which makes beta; the new direction p. The product takes four rows a thread block: 256 threads go along them side
- * by side and share what they load of p, then sum up in shared memory.
+ * A run computes the residual of the first guess and then `steps` steps. All scalars stay on the device, so a step is
+ * six launches: the product q = A p; the dot product of p and q, in two stages: a sum per thread block, then one thread
+ * block for the sum of those, which also makes alpha of it; the update of x and r together with the first stage of r's
+ * dot product with itself; its second stage, which makes beta; the new direction p. The product takes four rows a
+ * thread block: 256 threads go along them side by side and share what they load of p, then sum up in shared memory.
  *
- * The CAP chapter splits it between CPU and GPU by rows (cg, 16K by 16K): so the kernels take a sub-range, `count` rows from `first`
- * on. Nothing outside of these rows is written, and p is zero there: such a run solves for these elements of x while the others stay
- * as they are, a block of a block relaxation. Parts make the whole as long as nothing has to pass between them: with `steps`
- * zero, a matrix-vector product of some rows, what the paper's program splits.
+ * The CAP chapter splits it between CPU and GPU by rows (cg, 16K by 16K): so the kernels take a sub-range, `count` rows
+ * from `first` on. Nothing outside of these rows is written, and p is zero there: such a run solves for these elements
+ * of x while the others stay as they are, a block of a block relaxation. Parts make the whole as long as nothing has to
+ * pass between them: with `steps` zero, a matrix-vector product of some rows, what the paper's program splits.
  *
- * What limits it: memory. The product reads each element of the matrix once, for one multiply-add; everything else is a few
- * percent of it.
+ * What limits it: memory. The product reads each element of the matrix once, for one multiply-add; everything else is a
+ * few percent of it.
  */
 #define THREADS 256
 #define ROWS 4 /* of a thread block of the product */

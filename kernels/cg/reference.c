@@ -1,6 +1,7 @@
 /*
- * A dense, symmetric, positive definite matrix as Gaussian processes have it: correlations of random points of the plane that fall
- * with their distance, and some noise on the diagonal. And steps of conjugate gradients for some of its rows in double precision.
+ * A dense, symmetric, positive definite matrix as Gaussian processes have it: correlations of random points of the
+ * plane that fall with their distance, and some noise on the diagonal. And steps of conjugate gradients for some of its
+ * rows in double precision.
  */
 #include "corun/workload.h"
 
@@ -19,8 +20,8 @@ static bool generate(const struct corun_problem *problem)
     for (size_t i = 0; i < 2 * n; i++)
         places[i] = corun_random_unit(&state);
     /*
-     * The rational quadratic 1 / (1 + d * d / l) is positive definite; only operations that are the same everywhere. With l = 2 / n, the
-     * largest eigenvalue is some tens in any size, the least one above the noise.
+     * The rational quadratic 1 / (1 + d * d / l) is positive definite; only operations that are the same everywhere.
+     * With l = 2 / n, the largest eigenvalue is some tens in any size, the least one above the noise.
      */
     const float scale = (float)n / 2.0f;
     for (size_t i = 0; i < n; i++) {

@@ -1,15 +1,15 @@
 /*
- * jacobi: Jacobi's method for a dense system A x = b with a dominant diagonal, single precision: each step computes every element
- * of x from all the old ones, x_new = (b - R x) / d, where d is the diagonal of A and R the rest.
+ * jacobi: Jacobi's method for a dense system A x = b with a dominant diagonal, single precision: each step computes
+ * every element of x from all the old ones, x_new = (b - R x) / d, where d is the diagonal of A and R the rest.
  *
- * A thread block takes eight rows, one a warp. Tiles of 1024 elements of x go through shared memory for all eight; each lane
- * multiplies every 32nd element of its row by the one of x, and the warp sums up in shared memory. The kernel sums the whole row and
- * takes what the diagonal should not have added out of the end result: x + (b - A x) / d is the same. A run is `steps` steps,
- * in which x and its successor change places.
+ * A thread block takes eight rows, one a warp. Tiles of 1024 elements of x go through shared memory for all eight; each
+ * lane multiplies every 32nd element of its row by the one of x, and the warp sums up in shared memory. The kernel sums
+ * the whole row and takes what the diagonal should not have added out of the end result: x + (b - A x) / d is the same.
+ * A run is `steps` steps, in which x and its successor change places.
  *
- * The CAP chapter splits it between CPU and GPU by rows (jacobi, 16K by 16K): so the kernel takes a sub-range, the rows from `first`
- * to before `last`, and writes nothing else. Both vectors begin alike, so that over several steps the other elements stay as
- * they are. Parts make the whole for one step; then they would have to be exchanged.
+ * The CAP chapter splits it between CPU and GPU by rows (jacobi, 16K by 16K): so the kernel takes a sub-range, the rows
+ * from `first` to before `last`, and writes nothing else. Both vectors begin alike, so that over several steps the
+ * other elements stay as they are. Parts make the whole for one step; then they would have to be exchanged.
  *
  * What limits it: memory. Each element of the matrix is read once a step, for one multiply-add.
  */

@@ -1,17 +1,17 @@
 /*
  * matmul: C = A * B in single precision, all matrices stored by rows, tiled in shared memory.
  *
- * The classic one: a thread block computes 16 by 16 elements of C, one a thread. It walks along 16 rows of A and 16 columns of B in
- * tiles of 16 by 16; each thread loads one element of either tile, and all of them are used 16 times. Sizes need not be multiples
- * of 16: what a tile has beyond the edges is zero.
+ * The classic one: a thread block computes 16 by 16 elements of C, one a thread. It walks along 16 rows of A and 16
+ * columns of B in tiles of 16 by 16; each thread loads one element of either tile, and all of them are used 16 times.
+ * Sizes need not be multiples of 16: what a tile has beyond the edges is zero.
  *
- * Kernelet uses it as MM, one of its compute-intensive kernels (TPDS 2014, table 2; from the CUDA SDK); the CAP chapter splits it
- * between CPU and GPU by rows of C (mm, two matrices of 1K by 1K), so the kernel takes a sub-range: the rows from `first` to before
- * `last`, and writes nothing else.
+ * Kernelet uses it as MM, one of its compute-intensive kernels (TPDS 2014, table 2; from the CUDA SDK); the CAP chapter
+ * splits it between CPU and GPU by rows of C (mm, two matrices of 1K by 1K), so the kernel takes a sub-range: the rows
+ * from `first` to before `last`, and writes nothing else.
  *
- * What limits it: the throughput of shared memory and of issue. A multiply-add takes two loads from shared memory, so that only a
- * third of the instructions do arithmetic; global memory is read once for 16 uses. sgemm, blocked in registers, is what is done
- * about that.
+ * What limits it: the throughput of shared memory and of issue. A multiply-add takes two loads from shared memory, so
+ * that only a third of the instructions do arithmetic; global memory is read once for 16 uses. sgemm, blocked in
+ * registers, is what is done about that.
  */
 #define TILE 16
 

@@ -1,20 +1,22 @@
 /*
- * nearest-neighbours: the five nearest of a set of points for each of many queries, in four dimensions, by looking at all of them.
+ * nearest-neighbours: the five nearest of a set of points for each of many queries, in four dimensions, by looking at
+ * all of them.
  *
- * One thread per query. The points go through shared memory in tiles of 256; all threads of a thread block compare the same point at
- * a time with their queries. A thread keeps its five nearest so far, sorted, in registers; a point that is nearer than the last
- * of them is inserted. Of points at the same distance the one with the lower index is taken: it comes first, and only nearer
- * ones displace it.
+ * One thread per query. The points go through shared memory in tiles of 256; all threads of a thread block compare the
+ * same point at a time with their queries. A thread keeps its five nearest so far, sorted, in registers; a point that
+ * is nearer than the last of them is inserted. Of points at the same distance the one with the lower index is taken: it
+ * comes first, and only nearer ones displace it.
  *
- * Coordinates are integers below 2048, as scanners deliver them, in single precision. So squares of distances are below 2^24 and
- * exact, however they are rounded and in whatever order they are summed, and indices can be compared exactly.
+ * Coordinates are integers below 2048, as scanners deliver them, in single precision. So squares of distances are below
+ * 2^24 and exact, however they are rounded and in whatever order they are summed, and indices can be compared exactly.
  *
- * The CAP chapter splits it between CPU and GPU by queries (nns, 16 K points and 16 K queries): so the kernel takes a sub-range, the
- * queries from `first` to before `last`, and writes nothing else.
+ * The CAP chapter splits it between CPU and GPU by queries (nns, 16 K points and 16 K queries): so the kernel takes a
+ * sub-range, the queries from `first` to before `last`, and writes nothing else.
  *
  * What limits it: arithmetic. A point takes one load from shared memory, which all lanes share, four subtractions, four
- * multiplications and additions, and a comparison. Insertions get rare soon (some 45 of 16 K points are), but each holds up the
- * whole warp. 16 K queries are 64 thread blocks: four for each SM of a GTX 980, half of its threads, which is enough.
+ * multiplications and additions, and a comparison. Insertions get rare soon (some 45 of 16 K points are), but each
+ * holds up the whole warp. 16 K queries are 64 thread blocks: four for each SM of a GTX 980, half of its threads, which
+ * is enough.
  */
 #define THREADS 256
 #define NEIGHBOURS 5

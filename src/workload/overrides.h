@@ -13,8 +13,8 @@ struct overrides {
 };
 
 /*
- * `text` is parameter=value,... or NULL; a value is a whole number from 0, decimal or 0x, with K, M or G for powers of 1024. Everything
- * lives in the arena. ARGUMENT (no such parameter in the size, given twice, no such number), MEMORY.
+ * `text` is parameter=value,... or NULL; a value is a whole number from 0, decimal or 0x, with K, M or G for powers of
+ * 1024. Everything lives in the arena. ARGUMENT (no such parameter in the size, given twice, no such number), MEMORY.
  */
 enum corun_status overrides_parse(const char *text, const struct description *description,
                                   const struct size_description *size, struct arena *arena,

@@ -1,6 +1,6 @@
 /*
- * A launch description with one of its sizes chosen: every expression evaluated, repetitions written out, everything checked that
- * does not need the PTX.
+ * A launch description with one of its sizes chosen: every expression evaluated, repetitions written out, everything
+ * checked that does not need the PTX.
  */
 #ifndef CORUN_WORKLOAD_PLAN_H
 #define CORUN_WORKLOAD_PLAN_H
@@ -45,8 +45,8 @@ struct plan {
 };
 
 /*
- * `size` is SIZE[,parameter=value,...]; NULL: medium, or the only one, or the first. The description must outlive the plan.
- * NOT_FOUND, ARGUMENT (see overrides_parse), SYNTAX, MEMORY.
+ * `size` is SIZE[,parameter=value,...]; NULL: medium, or the only one, or the first. The description must outlive the
+ * plan. NOT_FOUND, ARGUMENT (see overrides_parse), SYNTAX, MEMORY.
  */
 enum corun_status plan_create(const struct description *description, const char *size, struct corun_diagnostics *list,
                               struct plan **plan);

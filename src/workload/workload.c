@@ -49,8 +49,8 @@ static enum corun_status report_unknown(const char *name, const char *data_direc
 }
 
 /*
- * NAME[@SIZE[,parameter=value,...]], or the same of a PATH → path of the description and what follows the @ (NULL if nothing); both are
- * to be freed.
+ * NAME[@SIZE[,parameter=value,...]], or the same of a PATH → path of the description and what follows the @ (NULL if
+ * nothing); both are to be freed.
  */
 static enum corun_status resolve(const char *specification, const char *data_directory, struct corun_diagnostics *list,
                                  char **path, char **size)

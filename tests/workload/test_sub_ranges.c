@@ -1,6 +1,7 @@
 /*
- * Workloads that can do a part of their work, as one does that is split between devices: those whose sizes have the parameters `first`
- * and `count`. The whole and two uneven parts equal the reference, inputs are the same in all, and the parts make the whole.
+ * Workloads that can do a part of their work, as one does that is split between devices: those whose sizes have the
+ * parameters `first` and `count`. The whole and two uneven parts equal the reference, inputs are the same in all, and
+ * the parts make the whole.
  */
 #include "corun/workload.h"
 
@@ -112,8 +113,9 @@ static double element_of(const struct corun_buffer_info *info, const uint8_t *el
 }
 
 /*
- * Each element of the output is as it was before, or comes from one of the parts, or, if `relative` is not 0, is the sum of both.
- * The elements before are those of the name's first memory, which is as good: buffers that change places begin alike.
+ * Each element of the output is as it was before, or comes from one of the parts, or, if `relative` is not 0, is the
+ * sum of both. The elements before are those of the name's first memory, which is as good: buffers that change places
+ * begin alike.
  */
 static void compare_output(const char *name, size_t buffer, const struct data *whole, const struct data parts[2],
                            double relative)
