@@ -480,7 +480,7 @@ static bool add_job(struct agenda *agenda, struct suite *suite, const char *name
     job->suite = suite;
     snprintf(job->name, sizeof job->name, "%.*s", (int)name_length, name);
     snprintf(job->size, sizeof job->size, "%s", size);
-    snprintf(job->title, sizeof job->title, "%s@%s%s", job->name, job->size, what);
+    snprintf(job->title, sizeof job->title, "%.*s@%s%s", (int)name_length, name, size, what);
     agenda->tests[agenda->count++] = (struct CMUnitTest){job->title, function, NULL, NULL, job};
     return true;
 }
