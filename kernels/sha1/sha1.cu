@@ -3,18 +3,23 @@
  * hashes the digests again).
  *
  * A piece is 1012 bytes, the most whole words that, with the end mark and the length that SHA-1 appends, fill 16 of its 64-byte
- * blocks. The last piece is what remains. Each thread reads its own piece and keeps the 16 words of the message schedule in registers.
+ * blocks. The last piece is what remains. A thread block fetches the next 64 bytes of all its pieces side by side, half a warp for each
+ * piece, and hands them over through shared memory; then each thread runs the 80 steps with the message schedule in registers.
  *
  * The spatial multitasking paper uses StoreGPU's SHA-1 as problem-size-bound (HPCA 2012, table 1: one kernel of 65 thread blocks of 64
  * threads for 4 MB); pieces of 1012 bytes give just those. A large run hashes one such block of data after the other, as a
  * storage system does with a stream.
  *
- * What limits it: the size of the problem. 130 warps are eight for each SM of a GTX 980, two for each of its schedulers, and each is
- * one long chain of dependent additions and rotations; beside that, each lane reads a line of its own and comes back to it for the
- * next words.
+ * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, and five thread blocks on one of its SMs
+ * take longer than four on the others, however many SMs there are. All warps fetch at the same time and compute at the same time: with
+ * so few of them neither hides the other, so a faster memory helps too, though DRAM is idle for three quarters of the time. (In
+ * the paper's figures 3 and 4 SHA-1 is among those that gain most from memory and interconnect.)
  */
 #define THREADS 64
 #define PIECE_BYTES 1012
+#define PIECE_WORDS (PIECE_BYTES / 4)
+#define BLOCK_WORDS 16
+#define PIECE_BLOCKS 16 /* with padding */
 
 struct digest {
     unsigned int a, b, c, d, e;
@@ -67,45 +72,64 @@ __device__ __forceinline__ void compress(digest *state, unsigned int *schedule)
     state->e += e;
 }
 
-/* Word `word` of a message of `bytes` bytes with its end mark; the length, in the last block, comes from the caller. */
-__device__ __forceinline__ unsigned int padded_word(const unsigned int *data, int word, int bytes)
+/* Word `word` of a message of `length` bytes with its end mark; the length, in the last block, comes from the caller. */
+__device__ __forceinline__ unsigned int padded_word(unsigned int value, int word, int length)
 {
-    if (word < bytes / 4)
-        return big_endian(data[word]);
-    if (word > bytes / 4)
+    if (word < length / 4)
+        return big_endian(value);
+    if (word > length / 4)
         return 0;
-    int rest = bytes % 4 * 8; /* bits of the last, partial word */
+    int rest = length % 4 * 8; /* bits of the last, partial word */
     unsigned int mark = 0x80000000u >> rest;
-    return rest == 0 ? mark : (big_endian(data[word]) & ~(0xffffffffu >> rest)) | mark;
+    return rest == 0 ? mark : (big_endian(value) & ~(0xffffffffu >> rest)) | mark;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     sha1_pieces(const unsigned int *__restrict__ data, unsigned int *__restrict__ digests, int bytes)
 {
-    int piece = blockIdx.x * THREADS + threadIdx.x;
-    int first = piece * PIECE_BYTES;
-    if (first >= bytes)
-        return;
-    const unsigned int *words = data + first / 4;
-    int length = min(bytes - first, PIECE_BYTES);
-    int blocks = (length + 8) / 64 + 1; /* an end mark of one byte and a length of eight */
+    __shared__ unsigned int staged[THREADS][BLOCK_WORDS + 1]; /* the pieces begin in different banks */
+    int column = threadIdx.x % BLOCK_WORDS;
+    int first_row = threadIdx.x / BLOCK_WORDS;
+    int first_piece = blockIdx.x * THREADS;
+    int piece = first_piece + threadIdx.x;
+    int words = (bytes + 3) / 4;
+    int length = max(min(bytes - piece * PIECE_BYTES, PIECE_BYTES), 0);
+    int blocks = length > 0 ? (length + 8) / 64 + 1 : 0; /* an end mark of one byte and a length of eight */
 
     digest state = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
-    for (int block = 0; block < blocks; block++) {
-        unsigned int schedule[16];
-        if (64 * (block + 1) <= length) {
+    for (int block = 0; block < PIECE_BLOCKS; block++) {
+        unsigned int fetched[BLOCK_WORDS];
+        int word = block * BLOCK_WORDS + column;
+        int source = (first_piece + first_row) * PIECE_WORDS + word;
 #pragma unroll
-            for (int i = 0; i < 16; i++)
-                schedule[i] = big_endian(words[16 * block + i]);
-        } else {
-#pragma unroll
-            for (int i = 0; i < 16; i++)
-                schedule[i] = padded_word(words, 16 * block + i, length);
-            if (block == blocks - 1)
-                schedule[15] = 8 * length;
+        for (int i = 0; i < BLOCK_WORDS; i++) {
+            fetched[i] = word < PIECE_WORDS && source < words ? data[source] : 0;
+            source += THREADS / BLOCK_WORDS * PIECE_WORDS;
         }
-        compress(&state, schedule);
+        __syncthreads(); /* the block before has been read */
+#pragma unroll
+        for (int i = 0; i < BLOCK_WORDS; i++)
+            staged[first_row + THREADS / BLOCK_WORDS * i][column] = fetched[i];
+        __syncthreads();
+        if (block < blocks) {
+            unsigned int schedule[BLOCK_WORDS];
+            const unsigned int *values = staged[threadIdx.x];
+            if (64 * (block + 1) <= length) {
+#pragma unroll
+                for (int i = 0; i < BLOCK_WORDS; i++)
+                    schedule[i] = big_endian(values[i]);
+            } else {
+#pragma unroll
+                for (int i = 0; i < BLOCK_WORDS; i++)
+                    schedule[i] = padded_word(values[i], BLOCK_WORDS * block + i, length);
+                if (block == blocks - 1)
+                    schedule[15] = 8 * length;
+            }
+            compress(&state, schedule);
+        }
     }
+    if (length == 0)
+        return;
     digests[5 * piece] = state.a;
     digests[5 * piece + 1] = state.b;
     digests[5 * piece + 2] = state.c;
