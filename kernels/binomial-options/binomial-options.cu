@@ -1,19 +1,21 @@
 /*
  * binomial-options: prices of European call options on a binomial tree (Cox, Ross and Rubinstein), single precision.
  *
- * A thread block prices one option. The values of the present level of its tree lie in global memory; a slab of 32 levels is
- * walked down at a time, in chunks of 256 nodes that go through shared memory, two arrays in turn, and give 224 nodes of the
- * level 32 below: neighbouring chunks share 32 nodes, which are computed twice. What an option is (price, strike, logarithmic
- * step, the two discounted probabilities) is in constant memory, prepared by the host.
+ * A thread block prices one option. The values of the present level of its tree lie in global memory; a slab of 32
+ * levels is walked down at a time, in chunks of 256 nodes that go through shared memory, two arrays in turn, and give
+ * 224 nodes of the level 32 below: neighbouring chunks share 32 nodes, which are computed twice. What an option is
+ * (price, strike, logarithmic step, the two discounted probabilities) is in constant memory, prepared by the host.
  *
  * SMQoS (Parallel Computing 2022, table 3) uses the CUDA SDK's program as BINO, a compute-intensive one
- * (binomialOptionsKernel). That program in its classic form: 512 options of 2048 steps, 256 threads a thread block, a cache of
- * 256 nodes, slabs of 32 levels. The same here, with 2048 steps in size large, for half the options; medium has fewer steps. Later editions of the SDK keep several nodes a thread in registers instead, with 128 threads. Where ours differs: an
- * option has a volatility of its own, and threads outside of the level do not touch global memory.
+ * (binomialOptionsKernel). That program in its classic form: 512 options of 2048 steps, 256 threads a thread block, a
+ * cache of 256 nodes, slabs of 32 levels. The same here, with 2048 steps in size large, for half the options; medium
+ * has fewer steps. Later editions of the SDK keep several nodes a thread in registers instead, with 128 threads.
+ * Where ours differs: an option has a volatility of its own, and threads outside of the level do not touch global
+ * memory.
  *
- * What limits it: arithmetic and shared memory. A step of a node is two reads and a write of shared memory, a multiply, a
- * multiply-add and a barrier, so that on a GTX 980 shared memory is busy before the schedulers are; global memory is touched once
- * in 32 steps, and DRAM idles. Eight thread blocks fill the threads of an SM.
+ * What limits it: arithmetic and shared memory. A step of a node is two reads and a write of shared memory, a
+ * multiply, a multiply-add and a barrier, so that on a GTX 980 shared memory is busy before the schedulers are;
+ * global memory is touched once in 32 steps, and DRAM idles. Eight thread blocks fill the threads of an SM.
  */
 #define THREADS 256
 #define SLAB 32 /* levels a chunk is walked down; even */

@@ -39,7 +39,7 @@ static bool generate(const struct corun_problem *problem)
     return true;
 }
 
-/* Of the numbers that the device gets: rounded probabilities, used 2048 times over, are another model than exact ones. */
+/* Of the numbers that the device gets: rounded probabilities, used 2048 times, are another model than exact ones. */
 static double value_of(const float *option, int64_t steps, double *tree)
 {
     double up = option[3], down = option[4];

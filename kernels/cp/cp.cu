@@ -1,20 +1,21 @@
 /*
- * cp: the electrostatic potential of point charges on the points of a plane of a lattice, by direct summation (Coulomb), single
- * precision.
+ * cp: the electrostatic potential of point charges on the points of a plane of a lattice, by direct summation
+ * (Coulomb), single precision.
  *
- * Atoms come in chunks of at most 4000, copied to constant memory before each launch: position in the plane, square of the
- * distance from the plane (computed on the host), charge. A launch adds the potential of its chunk to every point. A thread
- * computes eight points of a row, 16 apart, so that a warp's stores are coalesced and dy, which they share, is computed once; the
- * inverse distance comes from the special function unit.
+ * Atoms come in chunks of at most 4000, copied to constant memory before each launch: position in the plane, square
+ * of the distance from the plane (computed on the host), charge. A launch adds the potential of its chunk to every
+ * point. A thread computes eight points of a row, 16 apart, so that a warp's stores are coalesced and dy, which they
+ * share, is computed once; the inverse distance comes from the special function unit.
  *
- * SMQoS (Parallel Computing 2022, table 3) has a compute-intensive CP from Parboil and calls its kernel cuda_cutoff_potential, which
- * would be the cutoff variant (here: cutcp); the program named cp, of the first edition of Parboil, is this one (cuenergy), known as
- * compute-bound from many papers. The same shape here: a plane of 512 x 512 points, thread blocks of 16 x 8, 256 of them, chunks of
- * 4000 atoms. Where ours differs: the program has 40 000 atoms, ten launches; large has 4000, one full chunk, and small and medium
- * several short ones, the last of them shorter.
+ * SMQoS (Parallel Computing 2022, table 3) has a compute-intensive CP from Parboil and calls its kernel
+ * cuda_cutoff_potential, which would be the cutoff variant (here: cutcp); the program named cp, of the first edition
+ * of Parboil, is this one (cuenergy), known as compute-bound from many papers. The same shape here: a plane of 512 x
+ * 512 points, thread blocks of 16 x 8, 256 of them, chunks of 4000 atoms. Where ours differs: the program has 40 000
+ * atoms, ten launches; large has 4000, one full chunk, and small and medium several short ones, the last of them
+ * shorter.
  *
- * What limits it: the special function unit and issue. Each atom is 16 bytes that all threads read alike from the constant cache, for 8
- * reciprocal square roots and some 30 other instructions; DRAM sees the plane once per launch.
+ * What limits it: issue, and the special function unit. Each atom is 16 bytes that all threads read alike from the
+ * constant cache, for 8 reciprocal square roots and some 30 other instructions; DRAM sees the plane once per launch.
  */
 #define MAX_ATOMS 4000
 #define POINTS 8 /* of a thread */

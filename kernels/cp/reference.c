@@ -1,4 +1,4 @@
-/* Atoms of a molecule below a plane, and their potential on its points: atom by atom over the whole plane, in double precision. */
+/* Atoms of a molecule below a plane, and their potential on its points: row by row, in double precision. */
 #include "corun/workload.h"
 
 #include <math.h>

@@ -1,19 +1,20 @@
 /*
- * hotspot: transient thermal simulation of a chip, explicit time steps on a grid of cells with a map of the power they dissipate.
+ * hotspot: transient thermal simulation of a chip, explicit time steps on a grid of cells with a map of the power
+ * they dissipate.
  *
- * A cell exchanges heat with its four neighbours (at the rim of the chip it is its own neighbour), with the heat sink above,
- * and gains what it dissipates. One launch makes several time steps in shared memory: a thread block of 16 x 16 loads its cells
- * with a halo as wide as there are steps, and after each step the cells that are still right are one ring fewer; only the middle
- * is written. Launches alternate between two grids.
+ * A cell exchanges heat with its four neighbours (at the rim of the chip it is its own neighbour), with the heat sink
+ * above, and gains what it dissipates. One launch makes several time steps in shared memory: a thread block of 16 x
+ * 16 loads its cells with a halo as wide as there are steps, and after each step the cells that are still right are
+ * one ring fewer; only the middle is written. Launches alternate between two grids.
  *
- * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's HS, a compute-intensive program (calculate_temp). The same shape here:
- * 16 x 16 threads, 3 KB of shared memory, a pyramid of two steps, 512 x 512 (medium) and 1024 x 1024 cells (large); a launch
- * with fewer steps than the pyramid at the end if they do not divide. Where ours differs: a cell has the same size on every
- * grid (that of a 16 mm chip with 1024 cells a side); temperatures are in degrees Celsius; the map is not Rodinia's file, but
- * units of a floor plan with hot spots.
+ * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's HS, a compute-intensive program (calculate_temp). The same
+ * shape here: 16 x 16 threads, 3 KB of shared memory, a pyramid of two steps, 512 x 512 (medium) and 1024 x 1024
+ * cells (large); a launch with fewer steps than the pyramid at the end if they do not divide. Where ours differs: a
+ * cell has the same size on every grid (that of a 16 mm chip with 1024 cells a side); temperatures are in degrees
+ * Celsius; the map is not Rodinia's file, but units of a floor plan with hot spots.
  *
- * What limits it: issue. Per cell and launch 12 bytes go through DRAM, but for two steps with index arithmetic and the
- * halo (256 threads for 144 cells) some 180 instructions are executed; barriers between the steps stall thread blocks of 8 warps.
+ * What limits it: issue. Per cell and launch 12 bytes go through DRAM, but for two steps with index arithmetic and
+ * the halo (256 threads for 144 cells) some 270 instructions are executed; a GTX 980 issues in four cycles of five.
  */
 #define TILE 16
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 /*
- * A 16 mm chip of 0.5 mm silicon, 1024 cells a side: dx = dy = 15.625 um, 1.75e6 J/(m3 K), 100 W/(m K).
- * capacity = 0.5 * 1.75e6 * 0.0005 * dx * dy, lateral resistance = dy / (2 * 100 * 0.0005 * dx),
- * vertical resistance = 0.0005 / (100 * dx * dy); the description rounds them to what is here.
+ * A 16 mm chip of 0.5 mm silicon, 1024 cells a side: dx = dy = 15.625 um, 1.75e6 J/(m3 K), 100 W/(m K). capacity =
+ * 0.5 * 1.75e6 * 0.0005 * dx * dy, lateral resistance = dy / (2 * 100 * 0.0005 * dx), vertical resistance = 0.0005 /
+ * (100 * dx * dy); the description rounds them to what is here.
  */
 static const float CAPACITY = 1.068e-7f, RESISTANCE = 10.0f, RESISTANCE_Z = 20480.0f;
 static const float STEP_SECONDS = 1.458e-7f, AMBIENT = 45.0f;

@@ -1,23 +1,24 @@
 /*
- * lib: a portfolio of swaptions valued by Monte Carlo simulation of the LIBOR market model, and its sensitivity to every forward
- * rate by the adjoint method, single precision.
+ * lib: a portfolio of swaptions valued by Monte Carlo simulation of the LIBOR market model, and its sensitivity to
+ * every forward rate by the adjoint method, single precision.
  *
- * Each thread follows one path: `maturities` times a random number moves all forward rates that are not yet fixed; then the payoffs
- * of 15 swaptions are added and discounted. libor_greeks keeps all rates of all steps and walks back through them: what a change of
- * the result is worth at the end of a step tells what a change at its beginning is worth. libor_value only values.
+ * Each thread follows one path: `maturities` times a random number moves all forward rates that are not yet fixed;
+ * then the payoffs of 15 swaptions are added and discounted. libor_greeks keeps all rates of all steps and walks back
+ * through them: what a change of the result is worth at the end of a step tells what a change at its beginning is
+ * worth. libor_value only values.
  *
  * SMQoS (Parallel Computing 2022, table 3) uses LIB of the benchmarks of ISPASS 2009, a memory-intensive one
- * (Pathcalc_Portfolio_Kernel...: a kernel with and one without derivatives). The same shape here: 64 thread blocks of 64 threads,
- * 4096 paths, 80 forward rates, 40 maturities, 15 swaptions, arrays that live in local memory (14 KB a thread with
- * derivatives), rates and volatilities in constant memory. Where ours differs: that program moves every path by the same fixed
- * number; ours reads random normals from a buffer. It writes one of the 80 derivatives, ours all of them. Its rates and
- * volatilities are flat, ours are curves. Medium has fewer
- * rates and maturities.
+ * (Pathcalc_Portfolio_Kernel...: a kernel with and one without derivatives). The same shape here: 64 thread blocks of
+ * 64 threads, 4096 paths, 80 forward rates, 40 maturities, 15 swaptions, arrays that live in local memory (14 KB a
+ * thread with derivatives), rates and volatilities in constant memory. Where ours differs: that program moves every
+ * path by the same fixed number; ours reads random normals from a buffer. It writes one of the 80 derivatives, ours
+ * all of them. Its rates and volatilities are flat, ours are curves. Medium has fewer rates and maturities.
  *
- * What limits it: the latency of memory. For each rate and step a thread reads and writes local arrays, with a division and an
- * exponential between them, and runs over its rates from the first to the last again and again: with 80 rates, those of the
- * 256 threads of an SM do not stay in its L1. 64 thread blocks of two warps leave two warps to a scheduler of a GTX 980 to hide
- * that, which issues in one cycle of ten; DRAM is busy for a third of the time, with what is written for the walk back.
+ * What limits it: the latency of memory. For each rate and step a thread reads and writes local arrays, with a
+ * division and an exponential between them, and runs over its rates from the first to the last again and again: with
+ * 80 rates, those of the 256 threads of an SM do not stay in its L1. 64 thread blocks of two warps leave two warps to
+ * a scheduler of a GTX 980 to hide that, which issues in one cycle of ten; DRAM is busy for a third of the time, with
+ * what is written for the walk back.
  */
 #define THREADS 64
 #define RATES 80

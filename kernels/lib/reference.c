@@ -1,6 +1,7 @@
 /*
- * The market, the random numbers, and values and their derivatives in double precision. Derivatives go forward here, path by path:
- * those of every rate and of everything made of them by one initial rate after the other, where the kernel goes backward.
+ * The market, the random numbers, and values and their derivatives in double precision. Derivatives go forward here,
+ * path by path: those of every rate and of everything made of them by one initial rate after the other, where the
+ * kernel goes backward.
  */
 #include "corun/workload.h"
 
@@ -66,8 +67,8 @@ static double swap_value(const struct market *market, const double *rate, int k)
 }
 
 /*
- * The derivative of a payoff jumps where a swap is worth nothing. Single and double precision might see a swap there on different
- * sides: such a path is not used.
+ * The derivative of a payoff jumps where a swap is worth nothing. Single and double precision might see a swap there
+ * on different sides: such a path is not used.
  */
 static bool is_clear(const struct market *market, const float *normals, uint64_t stride)
 {

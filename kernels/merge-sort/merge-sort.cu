@@ -1,30 +1,32 @@
 /*
  * merge-sort: sorts pairs of a 32-bit key and a 32-bit value by key; stable.
  *
- * Each thread block sorts 1024 pairs in shared memory: runs of 1, 2, 4, ... pairs are merged two by two, each thread finding the
- * rank of two elements in the other run by binary search. Then, from runs of 1024 on, a pass doubles their length in three kernels:
+ * Each thread block sorts 1024 pairs in shared memory: runs of 1, 2, 4, ... pairs are merged two by two, each thread
+ * finding the rank of two elements in the other run by binary search. Then, from runs of 1024 on, a pass doubles
+ * their length in three kernels:
  *   sample_ranks    the rank of every 128th element of a run in its partner run, by binary search in global memory
  *   merge_ranks     puts the ranks of both runs in order: where the elementary intervals begin (once for each run)
  *   merge_intervals merges the intervals, at most 128 elements of either run, in shared memory, one thread block each
- * Passes alternate between two arrays. A run without a partner at the end goes through the same kernels with an empty partner.
+ * Passes alternate between two arrays. A run without a partner at the end goes through the same kernels with an empty
+ * partner.
  *
- * SMQoS (Parallel Computing 2022, table 3) uses the CUDA SDK's program as MERGE, a compute-intensive one (mergeSortSharedKernel).
- * The shape is the SDK's: 512 threads and 8 KB of shared memory for the first kernel, 256 threads for the two of the ranks, 128 and
- * 2 KB for the intervals, a sample every 128 elements; a million pairs in large (the SDK: four). Where ours differs: the SDK
- * copies the run without a partner; the searches here have trip counts that depend on lengths alone.
+ * SMQoS (Parallel Computing 2022, table 3) uses the CUDA SDK's program as MERGE, a compute-intensive one
+ * (mergeSortSharedKernel). The shape is the SDK's: 512 threads and 8 KB of shared memory for the first kernel, 256
+ * threads for the two of the ranks, 128 and 2 KB for the intervals, a sample every 128 elements; a million pairs in
+ * large (the SDK: four). Where ours differs: the SDK copies the run without a partner.
  *
- * What limits it: issue, in the first kernel, which is the one that the paper names: a GTX 980 issues in four cycles of five, and
- * the rest goes to bank conflicts, as lanes probe anywhere. The passes are another matter: merge_intervals moves every pair once, in
- * short thread blocks that begin with one thread fetching their limits, and the kernels of the ranks wait for one
- * probe of global memory after the other, in very few thread blocks while the array is small (a third of the time in medium,
- * whose class over a whole run is therefore memory).
+ * What limits it: issue, in the first kernel, which is the one that the paper names: a GTX 980 issues in four cycles
+ * of five, and the rest goes to bank conflicts, as lanes probe anywhere. The passes are another matter:
+ * merge_intervals moves every pair once, in short thread blocks that begin with one thread fetching their limits, and
+ * the kernels of the ranks wait for one probe of global memory after the other, in very few thread blocks while the
+ * array is small (a third of the time in medium, whose class over a whole run is therefore memory).
  */
 #define RUN 1024   /* pairs that a thread block sorts */
 #define SAMPLE 128 /* elements from one sample to the next */
 
 /*
- * How many of the first `count` elements, in order, belong before x: those below it or, with `equal`, also those equal to it. `top`
- * is a power of two above count / 2; the search takes one probe for each of its halvings.
+ * How many of the first `count` elements, in order, belong before x: those below it or, with `equal`, also those
+ * equal to it. `top` is a power of two above count / 2; the search takes one probe for each of its halvings.
  */
 __device__ __forceinline__ int rank_of(unsigned int x, const unsigned int *elements, int count, int top, bool equal)
 {
@@ -98,8 +100,8 @@ __device__ __forceinline__ struct pair_of_runs find_pair(int first, int run, int
 }
 
 /*
- * One thread for a sample of the left run and one of the right. For each sample its rank in both runs; those of the right run
- * follow those of the left.
+ * One thread for a sample of the left run and one of the right. For each sample its rank in both runs; those of the
+ * right run follow those of the left.
  */
 extern "C" __global__ void __launch_bounds__(256)
     sample_ranks(const unsigned int *keys, int *ranks_left, int *ranks_right, int run, int count, int threads)

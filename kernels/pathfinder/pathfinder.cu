@@ -1,19 +1,20 @@
 /*
- * pathfinder: the cheapest way through a grid of costs from the first row to each cell of the last, a step going straight down or
- * diagonally; dynamic programming row by row, integers.
+ * pathfinder: the cheapest way through a grid of costs from the first row to each cell of the last, a step going
+ * straight down or diagonally; dynamic programming row by row, integers.
  *
- * One launch takes up to 20 rows: a thread block of 256 loads the costs so far of its columns with a halo as wide as there are
- * rows, keeps them in shared memory (two arrays of 256) and adds a row at a time, after which one column fewer is right at
- * either end; the middle, 216 columns, is written. Launches alternate between two rows of results.
+ * One launch takes up to 20 rows: a thread block of 256 loads the costs so far of its columns with a halo as wide as
+ * there are rows, keeps them in shared memory (two arrays of 256) and adds a row at a time, after which one column
+ * fewer is right at either end; the middle, 216 columns, is written. Launches alternate between two rows of results.
  *
- * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's PF, a compute-intensive program (dynproc_kernel). The same shape here:
- * 256 threads, 2 KB of shared memory, a pyramid of 20 rows. Rodinia's usual input is 100 000 columns and 100 rows; medium
- * has those columns and fewer rows, large four times the columns and twice the rows, to be long enough.
+ * SMQoS (Parallel Computing 2022, table 3) uses Rodinia's PF, a compute-intensive program (dynproc_kernel). The same
+ * shape here: 256 threads, 2 KB of shared memory, a pyramid of 20 rows. Rodinia's usual input is 100 000 columns and
+ * 100 rows; medium has those columns and fewer rows, large four times the columns and twice the rows, to be long
+ * enough.
  *
- * What limits it: memory on a GTX 980. A cell takes some 30 instructions (halo included) and 4 bytes that are used once; a warp of
- * cells keeps the 64 schedulers busy for little more than half a cycle and DRAM for nearly one. On the GPU that the paper
- * simulates (two schedulers on each of its 24 SMs here) SMs and DRAM limit it about equally, so its class there is not its
- * class here.
+ * What limits it: memory on a GTX 980. A cell takes some 30 instructions (halo included) and 4 bytes that are used
+ * once; a warp of cells keeps the 64 schedulers busy for little more than half a cycle and DRAM for nearly one. On
+ * the GPU that the paper simulates (two schedulers on each of its 24 SMs here) SMs and DRAM limit it about equally,
+ * so its class there is not its class here.
  */
 #define THREADS 256
 
