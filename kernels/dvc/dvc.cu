@@ -7,7 +7,7 @@
  *   dvc_vertical_*, dvc_horizontal_*     one level of four of the inverse transform: columns in tiles of 32 x 32, then a row a
  *                                        thread block. Deslauriers-Dubuc (9,7) for the first frame, LeGall (5,3) for others
  *   dvc_predict_luma, dvc_predict_chroma blocks of 12 x 12 (6 x 6) every 8 (4) pixels overlap, up to four at a pixel, each taken
- *                                        from one or both reference frames to a quarter of a pixel; four (two) pixels a thread
+ *                                        from one or both reference frames to a quarter of a pixel; two pixels a thread
  *   dvc_reconstruct_intra, _inter        transformed differences and prediction to bytes
  *   dvc_upsample_vertical, _horizontal   the decoded frame with twice the rows, then twice the columns, by a filter of 8 taps
  * Everything is integers and as the codec specifies it. (Arithmetic decoding and dequantisation remain with the CPU.)
@@ -17,6 +17,7 @@
  */
 #define TILE_PAIRS 16 /* of rows in a tile of the vertical transform */
 #define TILE_WIDTH 32
+#define PREDICTED_PIXELS 2 /* a thread, side by side */
 
 static __device__ __forceinline__ int clamp(int value, int lowest, int highest)
 {
@@ -129,13 +130,12 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 /*
- * Pixels (x to x + GROUP - 1, y) moved by a vector in quarters of a pixel, of a reference frame that has twice the rows and
+ * Two pixels, (x, y) and the next, moved by a vector in quarters of a pixel, of a reference frame that has twice the rows and
  * columns; between half pixels the value is in between.
  */
-template <int GROUP>
 static __device__ __forceinline__ void reference_samples(const unsigned char *__restrict__ upsampled, int width,
                                                          int height, int x, int y, int vector_x, int vector_y,
-                                                         int samples[GROUP])
+                                                         int samples[PREDICTED_PIXELS])
 {
     int top = 2 * y + (vector_y >> 1);
     int bottom = clamp(top + 1, 0, 2 * height - 1);
@@ -147,17 +147,17 @@ static __device__ __forceinline__ void reference_samples(const unsigned char *__
     int left = 2 * x + (vector_x >> 1);
     int upper_weights[2] = {(2 - part_x) * (2 - part_y), part_x * (2 - part_y)};
     int lower_weights[2] = {(2 - part_x) * part_y, part_x * part_y};
-    if (left >= 0 && left + 2 * GROUP <= 2 * width) {
+    if (left >= 0 && left + 2 * PREDICTED_PIXELS <= 2 * width) {
         upper += left;
         lower += left;
 #pragma unroll
-        for (int k = 0; k < GROUP; k++)
+        for (int k = 0; k < PREDICTED_PIXELS; k++)
             samples[k] = (upper_weights[0] * upper[2 * k] + upper_weights[1] * upper[2 * k + 1] +
                           lower_weights[0] * lower[2 * k] + lower_weights[1] * lower[2 * k + 1] + 2) >>
                          2;
     } else {
 #pragma unroll
-        for (int k = 0; k < GROUP; k++) {
+        for (int k = 0; k < PREDICTED_PIXELS; k++) {
             int at = clamp(left + 2 * k, 0, 2 * width - 1);
             int next = clamp(left + 2 * k + 1, 0, 2 * width - 1);
             samples[k] = (upper_weights[0] * upper[at] + upper_weights[1] * upper[next] + lower_weights[0] * lower[at] +
@@ -179,74 +179,65 @@ static __device__ __forceinline__ unsigned int byte_of(unsigned int word, int i)
     return word >> 8 * i & 255;
 }
 
-/* A thread takes the half of a block's row, which overlaps with the same other blocks: one aside, one above or below, one aslant. */
+/* Eighths that a block has at a pixel of its row or column; the block that overlaps there, if there is one, has the rest. */
+template <int SEPARATION> static __device__ __forceinline__ int own_weight(int place)
+{
+    int edge = min(place % SEPARATION, SEPARATION - 1 - place % SEPARATION);
+    return edge == 0 ? 5 : edge == 1 && SEPARATION == 8 ? 7 : 8;
+}
+
+/* A thread takes pixels that overlap with the same other blocks: one aside, one above or below, one aslant. */
 template <int SEPARATION>
 static __device__ __forceinline__ void
 predict(const int4 *__restrict__ blocks, int blocks_x, int blocks_y, const unsigned char *__restrict__ recent,
         const unsigned char *__restrict__ older, unsigned char *prediction, int width, int height)
 {
-    const int GROUP = SEPARATION / 2;
-    int x = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP;
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * PREDICTED_PIXELS;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height)
         return;
     int plane = blockIdx.z;
     recent += plane * 4 * width * height;
     older += plane * 4 * width * height;
-    bool left_half = x % SEPARATION == 0;
     int block_x = x / SEPARATION;
     int block_y = y / SEPARATION;
-    int other_x = left_half ? block_x - 1 : block_x + 1;
-    int other_y = y % SEPARATION < GROUP ? block_y - 1 : block_y + 1;
-    bool has_other_x = other_x >= 0 && other_x < blocks_x; /* none at the border */
-    bool has_other_y = other_y >= 0 && other_y < blocks_y;
-    /* eighths of the own block: 5, 7 and 8, or 5 and 8, from the edge to the middle; the others have the rest */
-    int edge_y = min(y % SEPARATION, SEPARATION - 1 - y % SEPARATION);
-    int own_y = !has_other_y ? 8 : edge_y == 0 ? 5 : edge_y == 1 && SEPARATION == 8 ? 7 : 8;
-    int sums[GROUP];
+    int other_x = x % SEPARATION < SEPARATION / 2 ? block_x - 1 : block_x + 1;
+    int other_y = y % SEPARATION < SEPARATION / 2 ? block_y - 1 : block_y + 1;
+    bool alone_x = other_x < 0 || other_x >= blocks_x; /* at the border */
+    bool alone_y = other_y < 0 || other_y >= blocks_y;
+    int own_y = alone_y ? 8 : own_weight<SEPARATION>(y);
+    int own_x[PREDICTED_PIXELS], sums[PREDICTED_PIXELS];
 #pragma unroll
-    for (int k = 0; k < GROUP; k++)
+    for (int k = 0; k < PREDICTED_PIXELS; k++) {
+        own_x[k] = alone_x ? 8 : own_weight<SEPARATION>(x + k);
         sums[k] = 32;
+    }
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
         int weight_y = i & 2 ? 8 - own_y : own_y;
-        if (weight_y == 0 || (i & 1 && !has_other_x))
+        if (weight_y == 0 || (i & 1 && own_x[0] == 8 && own_x[1] == 8))
             continue;
         int4 block = blocks[(i & 2 ? other_y : block_y) * blocks_x + (i & 1 ? other_x : block_x)];
         int mode = low_half(block.x);
-        int values[GROUP];
-        if (mode == 0) {
-            int shade = SEPARATION == 8 ? block.x >> 16 : plane == 0 ? low_half(block.y) : block.y >> 16;
-#pragma unroll
-            for (int k = 0; k < GROUP; k++)
-                values[k] = shade;
-        }
+        int shade = SEPARATION == 8 ? block.x >> 16 : plane == 0 ? low_half(block.y) : block.y >> 16;
+        int values[PREDICTED_PIXELS] = {shade, shade}; /* if there is no reference */
         /* colour planes have half the pixels, so half the vector */
         const int shift = SEPARATION == 8 ? 0 : 1;
         if (mode & 1)
-            reference_samples<GROUP>(recent, width, height, x, y, low_half(block.z) >> shift, block.z >> 16 >> shift,
-                                     values);
+            reference_samples(recent, width, height, x, y, low_half(block.z) >> shift, block.z >> 16 >> shift, values);
         if (mode & 2) {
-            int seconds[GROUP];
-            reference_samples<GROUP>(older, width, height, x, y, low_half(block.w) >> shift, block.w >> 16 >> shift,
-                                     seconds);
+            int seconds[PREDICTED_PIXELS];
+            reference_samples(older, width, height, x, y, low_half(block.w) >> shift, block.w >> 16 >> shift, seconds);
 #pragma unroll
-            for (int k = 0; k < GROUP; k++)
+            for (int k = 0; k < PREDICTED_PIXELS; k++)
                 values[k] = mode & 1 ? (values[k] + seconds[k] + 1) >> 1 : seconds[k];
         }
 #pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            int from_edge = left_half ? k : GROUP - 1 - k;
-            int own_x = !has_other_x ? 8 : from_edge == 0 ? 5 : from_edge == 1 && SEPARATION == 8 ? 7 : 8;
-            sums[k] += weight_y * (i & 1 ? 8 - own_x : own_x) * values[k];
-        }
+        for (int k = 0; k < PREDICTED_PIXELS; k++)
+            sums[k] += weight_y * (i & 1 ? 8 - own_x[k] : own_x[k]) * values[k];
     }
-    unsigned char *out = prediction + ((plane * height + y) * width + x);
-    if (SEPARATION == 8)
-        *(unsigned int *)out =
-            sums[0] >> 6 | sums[1] >> 6 << 8 | sums[GROUP - 2] >> 6 << 16 | sums[GROUP - 1] >> 6 << 24;
-    else
-        *(unsigned short *)out = (unsigned short)(sums[0] >> 6 | sums[1] >> 6 << 8);
+    *(unsigned short *)(prediction + ((plane * height + y) * width + x)) =
+        (unsigned short)(sums[0] >> 6 | sums[1] >> 6 << 8);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
