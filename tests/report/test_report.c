@@ -189,7 +189,7 @@ static void the_table(void **state)
     size_t bytes;
     fill(&sample);
     FILE *stream = open_memstream(&text, &bytes);
-    struct report_style plain = {false, false};
+    struct report_style plain = {.utf8 = false, .colour = false};
     assert_true(table_case(&sample.result, &plain, stream));
     assert_true(table_profile(&sample.result, &plain, stream));
     fclose(stream);
@@ -211,7 +211,7 @@ static void the_table_on_a_terminal(void **state)
     sample.result.antt = (double)INFINITY;
     sample.result.fairness = 0.25;
     FILE *stream = open_memstream(&text, &bytes);
-    struct report_style full = {true, true};
+    struct report_style full = {.utf8 = true, .colour = true};
     assert_true(table_case(&sample.result, &full, stream));
     fclose(stream);
     compare_with_file("case_terminal.txt", text);
@@ -398,7 +398,7 @@ static void a_launch(void **state)
         json_decref(object);
         free(text);
         stream = open_memstream(&text, &bytes);
-        struct report_style plain = {false, false};
+        struct report_style plain = {.utf8 = false, .colour = false};
         assert_true(table_launch(&launch, &plain, stream));
         fclose(stream);
         compare_with_file(timed ? "launch.txt" : "launch_functional.txt", text);
