@@ -1,4 +1,5 @@
-# Writes OUTPUT: a C file (src/campaign/fingerprint.h declares it) with one hash over the contents of FILES (a list joined with |), for the keys of cached results.
+# Writes OUTPUT: a C file (src/campaign/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
+# cached results.
 string(REPLACE "|" ";" files "${FILES}")
 set(hashes "")
 foreach(file IN LISTS files)
@@ -10,7 +11,7 @@ string(SHA256 fingerprint "${hashes}")
 file(WRITE ${OUTPUT}.new "/* Made by the build. */
 #include \"campaign/fingerprint.h\"
 
-const char *model_fingerprint(void)
+const char *${FUNCTION}(void)
 {
     return \"${fingerprint}\";
 }

@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+#define CORUN_CAMPAIGN_MAX_JOBS 256u
+
 /* One case in words: what `corun run` would be given. */
 struct corun_campaign_case {
     const char *gpu, *policy;

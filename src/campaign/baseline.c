@@ -10,8 +10,8 @@
 /* A thread block that runs longer than this without timing is taken to run for ever. */
 #define FUNCTIONAL_WATCHDOG UINT64_C(1000000000)
 
-static enum corun_status digest_workload(struct content_digest *digest, const struct corun_workload *workload,
-                                         uint64_t seed)
+enum corun_status baseline_digest_workload(struct content_digest *digest, const struct corun_workload *workload,
+                                           uint64_t seed)
 {
     void *content;
     size_t bytes;
@@ -27,20 +27,25 @@ static enum corun_status digest_workload(struct content_digest *digest, const st
     return CORUN_OK;
 }
 
+void baseline_digest_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu)
+{
+    size_t count;
+    const struct corun_gpu_parameter *parameters = corun_gpu_parameters(&count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t value;
+        memcpy(&value, (const char *)gpu + parameters[i].offset, sizeof value);
+        content_digest_add_number(digest, parameters[i].name, value);
+    }
+}
+
 enum corun_status baseline_key(const struct baseline_request *request, struct content_key *key)
 {
     struct content_digest *digest = content_digest_create();
     if (!digest)
         return CORUN_MEMORY;
     content_digest_add(digest, "kind", "isolated", 8);
-    enum corun_status status = digest_workload(digest, request->workload, request->seed);
-    size_t count;
-    const struct corun_gpu_parameter *parameters = corun_gpu_parameters(&count);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t value;
-        memcpy(&value, (const char *)request->gpu + parameters[i].offset, sizeof value);
-        content_digest_add_number(digest, parameters[i].name, value);
-    }
+    enum corun_status status = baseline_digest_workload(digest, request->workload, request->seed);
+    baseline_digest_gpu(digest, request->gpu);
     content_digest_add_number(digest, "window cycles", request->window.cycles);
     content_digest_add_number(digest, "window thread instructions", request->window.thread_instructions);
     content_digest_add_number(digest, "window runs", request->window.runs);
@@ -262,7 +267,7 @@ enum corun_status baseline_run_instructions(const struct corun_workload *workloa
     if (!digest)
         return CORUN_MEMORY;
     content_digest_add(digest, "kind", "one run", 7);
-    enum corun_status status = digest_workload(digest, workload, seed);
+    enum corun_status status = baseline_digest_workload(digest, workload, seed);
     struct content_key key = content_digest_end(digest);
     if (status != CORUN_OK)
         return status;

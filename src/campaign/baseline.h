@@ -31,6 +31,12 @@ struct baseline {
     const struct corun_kernel_result *kernels;
 };
 
+/* Adds a workload with its data, and the model that runs it, to a key. MEMORY. */
+enum corun_status baseline_digest_workload(struct content_digest *digest, const struct corun_workload *workload,
+                                           uint64_t seed);
+/* Adds every parameter of a GPU. */
+void baseline_digest_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu);
+
 /* Everything counted, over all kernels. */
 struct corun_counters baseline_counters(const struct baseline *baseline);
 

@@ -2,7 +2,8 @@
 #ifndef CORUN_CAMPAIGN_FINGERPRINT_H
 #define CORUN_CAMPAIGN_FINGERPRINT_H
 
-/* A hash, in hexadecimal, over the sources of PTX front end, executor and simulated GPU. The build defines it. */
+/* Hashes, in hexadecimal, over the sources: of PTX front end, executor and simulated GPU; of the policies. The build defines them. */
 const char *model_fingerprint(void);
+const char *policy_fingerprint(void);
 
 #endif

@@ -191,7 +191,8 @@ static enum corun_status load_workloads(struct characterize_options *characteriz
 static bool show_progress(void *user, const struct corun_characterize_progress *progress)
 {
     struct characterize_options *characterize = user;
-    return progress_step(characterize->progress, progress->workload, progress->done, progress->total);
+    return progress_step(characterize->progress, "%.40s: %u of %u runs", progress->workload, progress->done,
+                         progress->total);
 }
 
 /* The command line that makes the page again. */

@@ -13,6 +13,8 @@
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
+    C(campaign, "many cases from one description, resumable") \
+    C(query, "ask the results of campaigns in SQL") \
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, workloads, policies, counters") \
@@ -48,8 +50,12 @@ enum corun_status output_close(FILE *file, const char *path, struct corun_diagno
 /* A line on stderr about how far a long run is, and SIGINT, which ends the run instead of the process. */
 struct progress;
 struct progress *progress_begin(bool quiet); /* NULL when out of memory: then there is neither */
-/* False when the run is to end. `limit` is 0 if not known. Not for two threads at once. */
-bool progress_step(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit);
+/* Shows a line, now and then. False when the run is to end. Not for two threads at once. */
+bool progress_step(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a simulation; `limit` is 0 if not known. */
+bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit);
+/* A message that stays, beside the line. */
+void progress_message(struct progress *progress, const char *text);
 void progress_end(struct progress *progress);
 
 #endif

@@ -164,7 +164,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static bool show_progress(void *user, uint64_t cycle)
 {
     struct launch_options *launch = user;
-    return progress_step(launch->progress, launch->request.kernel ? launch->request.kernel : "kernel", cycle, 0);
+    return progress_cycles(launch->progress, launch->request.kernel ? launch->request.kernel : "kernel", cycle, 0);
 }
 
 static void print_text(void *user, const char *text, size_t bytes)

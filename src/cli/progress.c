@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -53,7 +54,7 @@ static bool take_signals(struct progress *progress)
     return progress->interrupted;
 }
 
-bool progress_step(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit)
+bool progress_step(struct progress *progress, const char *format, ...)
 {
     if (!progress)
         return true;
@@ -61,15 +62,31 @@ bool progress_step(struct progress *progress, const char *stage, uint64_t cycle,
     if (progress->shown && now - progress->last >= SECONDS_BETWEEN_LINES) {
         progress->last = now;
         progress->line_is_there = true;
-        fprintf(stderr, "\r\033[K%.40s: %.1f", stage, (double)cycle / 1000);
-        if (limit)
-            fprintf(stderr, " of %.1f thousand cycles, %.0f %%", (double)limit / 1000,
-                    100 * (double)cycle / (double)limit);
-        else
-            fputs(" thousand cycles", stderr);
+        fputs("\r\033[K", stderr);
+        va_list arguments;
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
         fflush(stderr);
     }
     return !take_signals(progress);
+}
+
+void progress_message(struct progress *progress, const char *text)
+{
+    bool line = progress && progress->line_is_there;
+    fprintf(stderr, "%scorun: %s\n", line ? "\r\033[K" : "", text);
+    if (progress)
+        progress->line_is_there = false;
+}
+
+bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit)
+{
+    double thousands = (double)cycle / 1000, all = (double)limit / 1000;
+    if (!limit)
+        return progress_step(progress, "%.40s: %.1f thousand cycles", stage, thousands);
+    return progress_step(progress, "%.40s: %.1f of %.1f thousand cycles, %.0f %%", stage, thousands, all,
+                         100 * thousands / all);
 }
 
 void progress_end(struct progress *progress)

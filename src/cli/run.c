@@ -186,7 +186,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static bool show_progress(void *user, const struct corun_case_progress *progress)
 {
     struct run_options *run = user;
-    return progress_step(run->progress, progress->stage, progress->cycle, progress->cycle_limit);
+    return progress_cycles(run->progress, progress->stage, progress->cycle, progress->cycle_limit);
 }
 
 static void print_text(void *user, const char *text, size_t bytes)

@@ -1,0 +1,144 @@
+#include "campaign/case_key.h"
+
+#include "base/arena.h"
+#include "base/vector.h"
+#include "campaign/baseline.h"
+#include "campaign/fingerprint.h"
+#include "campaign/specification.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A text of the campaign, and the hash over what it names. */
+struct digested {
+    const char *text;
+    struct content_key key;
+};
+
+struct digests {
+    const char *data_directory;
+    struct corun_diagnostics *list;
+    struct arena *arena;
+    VECTOR(struct digested) workloads, gpus;
+    uint64_t seed; /* of the workloads' data */
+};
+
+static enum corun_status digest_workload(struct digests *digests, const char *text, struct content_key *key)
+{
+    for (size_t i = 0; i < digests->workloads.count; i++) {
+        if (!strcmp(digests->workloads.data[i].text, text)) {
+            *key = digests->workloads.data[i].key;
+            return CORUN_OK;
+        }
+    }
+    struct corun_workload *workload;
+    enum corun_status status = corun_workload_load(text, digests->data_directory, digests->list, &workload);
+    if (status)
+        return status;
+    struct content_digest *digest = content_digest_create();
+    status = digest ? baseline_digest_workload(digest, workload, digests->seed) : CORUN_MEMORY;
+    if (digest)
+        *key = content_digest_end(digest);
+    corun_workload_destroy(workload);
+    if (!status && !vector_push(&digests->workloads, ((struct digested){text, *key})))
+        status = CORUN_MEMORY;
+    return status;
+}
+
+static enum corun_status digest_gpu(struct digests *digests, const char *text, struct content_key *key)
+{
+    for (size_t i = 0; i < digests->gpus.count; i++) {
+        if (!strcmp(digests->gpus.data[i].text, text)) {
+            *key = digests->gpus.data[i].key;
+            return CORUN_OK;
+        }
+    }
+    struct corun_gpu_config gpu;
+    enum corun_status status = corun_gpu_config_load(text, digests->data_directory, digests->list, &gpu);
+    if (status)
+        return status;
+    struct content_digest *digest = content_digest_create();
+    if (!digest)
+        return CORUN_MEMORY;
+    baseline_digest_gpu(digest, &gpu);
+    *key = content_digest_end(digest);
+    return vector_push(&digests->gpus, ((struct digested){text, *key})) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static enum corun_status add_policy(struct digests *digests, const char *text, struct content_digest *digest)
+{
+    const struct corun_policy *policy;
+    const double *parameters;
+    enum corun_status status = specify_policy(text, digests->arena, digests->list, &policy, &parameters);
+    if (status)
+        return status;
+    const char *name = policy ? policy->name : CORUN_NO_POLICY;
+    content_digest_add(digest, "policy", name, strlen(name));
+    if (!policy)
+        return CORUN_OK;
+    content_digest_add(digest, "policies", policy_fingerprint(), strlen(policy_fingerprint()));
+    content_digest_add(digest, "parameters", parameters, policy->parameter_count * sizeof *parameters);
+    return CORUN_OK;
+}
+
+static enum corun_status add_application(struct digests *digests, const char *text, struct content_digest *digest)
+{
+    struct corun_case_application application;
+    struct content_key key;
+    enum corun_status status = specify_application(text, digests->arena, digests->list, &application);
+    if (!status)
+        status = digest_workload(digests, application.workload, &key);
+    if (status)
+        return status;
+    content_digest_add(digest, "workload", key.hex, CONTENT_KEY_LENGTH);
+    content_digest_add_number(digest, "goal", application.goal);
+    content_digest_add(digest, "goal value", &application.goal_value, sizeof application.goal_value);
+    content_digest_add_number(digest, "start", application.start_cycle);
+    return CORUN_OK;
+}
+
+static enum corun_status digest_case(struct digests *digests, const struct corun_campaign_case *item,
+                                     struct content_key *key)
+{
+    struct content_digest *digest = content_digest_create();
+    struct content_key gpu;
+    if (!digest)
+        return CORUN_MEMORY;
+    content_digest_add(digest, "kind", "case", 4);
+    enum corun_status status = digest_gpu(digests, item->gpu, &gpu);
+    if (!status) {
+        content_digest_add(digest, "gpu", gpu.hex, CONTENT_KEY_LENGTH);
+        status = add_policy(digests, item->policy, digest);
+    }
+    for (uint32_t i = 0; i < item->application_count && !status; i++)
+        status = add_application(digests, item->applications[i], digest);
+    content_digest_add_number(digest, "cycles", item->cycles);
+    content_digest_add_number(digest, "seed", item->seed);
+    *key = content_digest_end(digest);
+    return status;
+}
+
+enum corun_status case_keys(const struct corun_campaign *campaign, const char *data_directory,
+                            struct corun_diagnostics *list, struct content_key **result)
+{
+    *result = NULL;
+    size_t count = corun_campaign_count(campaign);
+    struct content_key *keys = calloc(count + 1, sizeof *keys);
+    struct digests digests = {.data_directory = data_directory, .list = list, .arena = arena_create()};
+    enum corun_status status = keys && digests.arena ? CORUN_OK : CORUN_MEMORY;
+    for (size_t i = 0; i < count && !status; i++) {
+        const struct corun_campaign_case *item = corun_campaign_get(campaign, i);
+        digests.seed = item->seed; /* one for the whole campaign */
+        status = digest_case(&digests, item, &keys[i]);
+    }
+    if (status == CORUN_MEMORY)
+        corun_report(list, status, CORUN_NOWHERE, "out of memory");
+    vector_free(&digests.workloads);
+    vector_free(&digests.gpus);
+    arena_destroy(digests.arena);
+    if (status)
+        free(keys);
+    else
+        *result = keys;
+    return status;
+}

@@ -1,0 +1,208 @@
+#include "campaign/worker.h"
+
+#include "base/arena.h"
+#include "campaign/run.h"
+#include "campaign/specification.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct header {
+    uint64_t end, bytes; /* enum worker_end; of the text that follows */
+};
+
+static void send(int pipe, enum worker_end end, const char *text, size_t bytes)
+{
+    struct header header = {end, bytes};
+    const char *parts[] = {(const char *)&header, text};
+    size_t sizes[] = {sizeof header, bytes};
+    for (int i = 0; i < 2; i++) {
+        for (size_t done = 0; done < sizes[i];) {
+            ssize_t written = write(pipe, parts[i] + done, sizes[i] - done);
+            if (written < 0 && errno == EINTR)
+                continue;
+            if (written <= 0)
+                return; /* the parent is gone */
+            done += (size_t)written;
+        }
+    }
+}
+
+/* The first message of an error, or what the status means. */
+static const char *reason(const struct corun_diagnostics *list, enum corun_status status)
+{
+    for (size_t i = 0; list && i < corun_diagnostics_count(list); i++) {
+        if (corun_diagnostics_get(list, i)->status != CORUN_OK)
+            return corun_diagnostics_get(list, i)->message;
+    }
+    return corun_status_meaning(status);
+}
+
+/* In the child: simulates and writes the JSON to `stream`. */
+static enum corun_status simulate(const struct corun_campaign_run_request *request,
+                                  const struct corun_campaign_case *item, struct arena *arena,
+                                  struct corun_diagnostics *list, FILE *stream)
+{
+    struct corun_gpu_config gpu;
+    struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
+    struct corun_case job = {.gpu = &gpu,
+                             .applications = applications,
+                             .application_count = item->application_count,
+                             .cycles = item->cycles,
+                             .seed = item->seed,
+                             .threads = 1,
+                             .baseline_jobs = 1,
+                             .data_directory = request->data_directory,
+                             .cache_directory = request->cache_directory};
+    enum corun_status status = corun_gpu_config_load(item->gpu, request->data_directory, list, &gpu);
+    if (!status)
+        status = specify_policy(item->policy, arena, list, &job.policy, &job.parameters);
+    for (uint32_t i = 0; i < item->application_count && !status; i++)
+        status = specify_application(item->applications[i], arena, list, &applications[i]);
+    struct corun_case_result *result = NULL;
+    if (!status)
+        status = corun_case_run(&job, list, &result);
+    for (uint32_t i = 0; result && i < result->application_count && !status; i++)
+        status = result->applications[i].result.status;
+    if (!status)
+        status = request->write(result, stream);
+    corun_case_result_destroy(result);
+    return status;
+}
+
+__attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
+                                                const struct corun_campaign_run_request *request, size_t index)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it writes */
+    if (getppid() != parent)          /* it was gone before that */
+        _exit(0);
+    signal(SIGINT, SIG_IGN); /* of the terminal: the parent decides */
+    signal(SIGPIPE, SIG_IGN);
+    if (request->memory_bytes) {
+        struct rlimit limit = {request->memory_bytes, request->memory_bytes};
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    struct arena *arena = arena_create();
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    enum corun_status status = CORUN_MEMORY;
+    if (arena && list && stream)
+        status = simulate(request, corun_campaign_get(request->campaign, index), arena, list, stream);
+    if (stream && fclose(stream) != 0)
+        status = CORUN_MEMORY;
+    if (status == CORUN_OK) {
+        send(pipe, WORKER_RESULT, text, bytes);
+    } else {
+        const char *why = reason(list, status);
+        send(pipe, status == CORUN_MEMORY ? WORKER_LOST : WORKER_FAILURE, why, strlen(why));
+    }
+    _exit(0); /* what the parent has in its buffers is not for this process to write */
+}
+
+enum corun_status worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index,
+                               struct corun_diagnostics *list)
+{
+    int ends[2];
+    if (pipe(ends))
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no pipe for a worker: %s", strerror(errno));
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0) {
+        int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no process for a worker: %s", strerror(error));
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        run_child(ends[1], parent, request, index);
+    }
+    close(ends[1]);
+    worker->pid = pid;
+    worker->pipe = ends[0];
+    worker->index = index;
+    worker->started = run_clock();
+    worker->out_of_time = false;
+    worker->message.count = 0;
+    return CORUN_OK;
+}
+
+bool worker_read(struct worker *worker)
+{
+    char chunk[65536];
+    ssize_t bytes = read(worker->pipe, chunk, sizeof chunk);
+    if (bytes < 0 && errno == EINTR)
+        return false;
+    for (ssize_t i = 0; i < bytes; i++) {
+        if (!vector_push(&worker->message, chunk[i])) {
+            kill(worker->pid, SIGKILL);
+            return true;
+        }
+    }
+    return bytes <= 0;
+}
+
+enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
+                            size_t *bytes)
+{
+    int status = 0;
+    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(worker->pipe);
+    worker->pid = 0;
+    struct header header;
+    if (worker->message.count >= sizeof header) {
+        memcpy(&header, worker->message.data, sizeof header);
+        if (header.bytes == worker->message.count - sizeof header && header.end <= WORKER_LOST &&
+            vector_push(&worker->message, 0)) { /* ends texts */
+            *text = worker->message.data + sizeof header;
+            *bytes = header.bytes;
+            return (enum worker_end)header.end;
+        }
+    }
+    char why[200];
+    if (worker->out_of_time)
+        snprintf(why, sizeof why, "it took longer than %u seconds", request->seconds);
+    else if (WIFSIGNALED(status))
+        snprintf(why, sizeof why, "the worker was killed by signal %d (%s)%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out" : "");
+    else
+        snprintf(why, sizeof why, "the worker ended with status %d and no result", WEXITSTATUS(status));
+    worker->message.count = 0;
+    for (size_t i = 0; i <= strlen(why); i++) {
+        if (!vector_push(&worker->message, why[i])) {
+            *text = "out of memory";
+            *bytes = strlen(*text);
+            return WORKER_LOST;
+        }
+    }
+    *text = worker->message.data;
+    *bytes = strlen(why);
+    return WORKER_LOST;
+}
+
+void worker_kill(struct worker *worker)
+{
+    if (!worker->pid)
+        return;
+    kill(worker->pid, SIGKILL);
+    while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    close(worker->pipe);
+    worker->pid = 0;
+}
+
+void worker_free(struct worker *worker)
+{
+    worker_kill(worker);
+    vector_free(&worker->message);
+}

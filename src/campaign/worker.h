@@ -1,0 +1,40 @@
+/*
+ * A case in a process of its own: what it does wrong, or what is done to it, ends this case only. The parent reads one message from
+ * a pipe; a worker that ends without one was killed.
+ */
+#ifndef CORUN_CAMPAIGN_WORKER_H
+#define CORUN_CAMPAIGN_WORKER_H
+
+#include "base/vector.h"
+#include "corun/campaign.h"
+
+#include <sys/types.h>
+
+struct worker {
+    pid_t pid; /* 0: none */
+    int pipe;
+    size_t index; /* of its case */
+    double started;
+    bool out_of_time; /* was killed for it */
+    VECTOR(char) message;
+};
+
+enum worker_end {
+    WORKER_RESULT,  /* text: JSON */
+    WORKER_FAILURE, /* text: why; the case itself is at fault */
+    WORKER_LOST     /* text: why; it was killed, or ran out of memory or time */
+};
+
+/* Starts one. MEMORY, FILE (no process or pipe to be had). */
+enum corun_status worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index,
+                               struct corun_diagnostics *list);
+/* Reads what has come; true when it has ended: then worker_take. */
+bool worker_read(struct worker *worker);
+/* How it ended. *text lives until the next start. Waits for the process, which has closed its pipe. */
+enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
+                            size_t *bytes);
+/* Ends it, whatever it is doing. */
+void worker_kill(struct worker *worker);
+void worker_free(struct worker *worker);
+
+#endif

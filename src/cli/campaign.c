@@ -1,0 +1,228 @@
+#include "cli/command.h"
+
+#include "campaign/specification.h"
+#include "corun/campaign.h"
+#include "corun/workload.h"
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_RESULTS "corun-results.db"
+#define PATH_BYTES 4096u
+
+enum {
+    KEY_RESULTS = 'r',
+    KEY_QUIET = 'q',
+    KEY_LIST = 'l',
+    KEY_JOBS = 'j',
+    KEY_MEMORY = 0x100,
+    KEY_TIME,
+    KEY_RETRY,
+    KEY_CACHE,
+    KEY_NO_CACHE
+};
+
+static const struct argp_option options[] = {
+    {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_RESULTS "]", 1},
+    {"list", KEY_LIST, NULL, 0, "list the cases, one per line, and run none", 1},
+    {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 2},
+    {"memory", KEY_MEMORY, "BYTES", 0, "of each worker; a case that needs more is recorded as lost [no limit]", 2},
+    {"time", KEY_TIME, "SECONDS", 0, "of each case; one that takes longer is recorded as lost [no limit]", 2},
+    {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own; lost ones are always run again",
+     2},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress line and no summary", 3},
+    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 4},
+    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 4},
+    {0},
+};
+
+static const char doc[] =
+    "Runs every case of a campaign, a YAML file (docs/campaigns.md), in worker processes. Each result goes to the "
+    "results file as it comes; whatever ends the command, starting it again goes on with the cases that are missing. "
+    "What is in the file already is not run again unless something changed that it depends on.\v"
+    "See `corun query` for what to ask the results file. The exit status is 0 also when cases failed: their messages "
+    "are "
+    "in the results file.";
+
+struct campaign_options {
+    struct corun_diagnostics *list;
+    enum corun_status status; /* of the first option that could not be used */
+    const char *path, *cache;
+    bool quiet, only_list, no_cache, terminal;
+    struct corun_campaign *campaign;
+    struct corun_campaign_run_request request;
+    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    struct progress *progress;
+};
+
+static void set_number(struct campaign_options *campaign, const char *text, const char *option, uint64_t kilo,
+                       uint64_t highest, uint64_t *number)
+{
+    enum corun_status status = specify_number(text, option, kilo, 1, highest, campaign->list, number);
+    if (campaign->status == CORUN_OK)
+        campaign->status = status;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct campaign_options *campaign = state->input;
+    struct corun_campaign_run_request *request = &campaign->request;
+    uint64_t number = 0;
+    switch (key) {
+    case KEY_RESULTS:
+        request->results = value;
+        break;
+    case KEY_LIST:
+        campaign->only_list = true;
+        break;
+    case KEY_JOBS:
+        set_number(campaign, value, "--jobs", 1000, CORUN_CAMPAIGN_MAX_JOBS, &number);
+        request->jobs = (uint32_t)number;
+        break;
+    case KEY_MEMORY:
+        set_number(campaign, value, "--memory", 1024, INT64_MAX, &request->memory_bytes);
+        break;
+    case KEY_TIME:
+        set_number(campaign, value, "--time", 1000, INT32_MAX, &number);
+        request->seconds = (uint32_t)number;
+        break;
+    case KEY_RETRY:
+        request->retry = true;
+        break;
+    case KEY_QUIET:
+        campaign->quiet = true;
+        break;
+    case KEY_CACHE:
+        if (!*value)
+            argp_error(state, "--cache: the name of the folder is missing");
+        campaign->cache = value;
+        break;
+    case KEY_NO_CACHE:
+        campaign->no_cache = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one campaign is expected, not also `%s`", value);
+        campaign->path = value;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "the file of the campaign is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static void list_cases(const struct corun_campaign *campaign)
+{
+    for (size_t i = 0; i < corun_campaign_count(campaign); i++) {
+        const struct corun_campaign_case *item = corun_campaign_get(campaign, i);
+        printf("--gpu %s --policy %s --cycles %" PRIu64 " --seed %" PRIu64, item->gpu, item->policy, item->cycles,
+               item->seed);
+        for (uint32_t a = 0; a < item->application_count; a++)
+            printf(" %s", item->applications[a]);
+        putchar('\n');
+    }
+}
+
+/* "3 h 05 min", "2 min 10 s" */
+static const char *duration(double seconds, char *text, size_t bytes)
+{
+    uint64_t whole = seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        snprintf(text, bytes, "%" PRIu64 " h %02" PRIu64 " min", whole / 3600, whole / 60 % 60);
+    else
+        snprintf(text, bytes, "%" PRIu64 " min %02" PRIu64 " s", whole / 60, whole % 60);
+    return text;
+}
+
+static bool show_progress(void *user, const struct corun_campaign_progress *progress)
+{
+    struct campaign_options *campaign = user;
+    char left[40] = "?", message[1000];
+    if (progress->failure && !campaign->quiet) {
+        snprintf(message, sizeof message, "a case failed: %s", progress->failure);
+        progress_message(campaign->progress, message);
+    }
+    if (!isnan(progress->seconds_left))
+        duration(progress->seconds_left, left, sizeof left);
+    return progress_step(campaign->progress, "%.40s: %u of %u cases, %u running, %u failed, %s left",
+                         corun_campaign_name(campaign->campaign), progress->finished, progress->total,
+                         progress->running, progress->failed, left);
+}
+
+static void summarize(const struct campaign_options *campaign, const struct corun_campaign_outcome *outcome)
+{
+    char text[40];
+    printf("%s: %u cases, %u found, %u run", corun_campaign_name(campaign->campaign), outcome->total, outcome->found,
+           outcome->finished);
+    if (outcome->failed)
+        printf(", %u failed", outcome->failed);
+    uint32_t missing = outcome->total - outcome->found - outcome->finished - outcome->failed;
+    if (missing)
+        printf(", %u not run", missing);
+    printf(", in %s", duration(outcome->seconds, text, sizeof text));
+    if (outcome->finished && outcome->seconds > 0)
+        printf(" (%.0f per hour)", outcome->finished * 3600 / outcome->seconds);
+    printf("; results in %s\n", campaign->request.results);
+    if (outcome->failed)
+        printf("failed ones: corun query -r %s \"SELECT status, applications, policy, message FROM cases WHERE status "
+               "<> 'finished'\"\n",
+               campaign->request.results);
+}
+
+static enum corun_status run_campaign(struct campaign_options *campaign, bool *interrupted)
+{
+    struct corun_campaign_run_request *request = &campaign->request;
+    struct corun_campaign_outcome outcome = {0};
+    enum corun_status status = campaign->status;
+    if (!status)
+        status = corun_data_directory(campaign->data, sizeof campaign->data, campaign->list);
+    if (!status)
+        status = corun_campaign_load(campaign->path, campaign->list, &campaign->campaign);
+    if (status)
+        return status;
+    if (campaign->only_list) {
+        list_cases(campaign->campaign);
+        return CORUN_OK;
+    }
+    if (!campaign->no_cache && !campaign->cache &&
+        corun_cache_directory(campaign->default_cache, sizeof campaign->default_cache))
+        campaign->cache = campaign->default_cache;
+    request->campaign = campaign->campaign;
+    request->data_directory = campaign->data;
+    request->cache_directory = campaign->no_cache ? NULL : campaign->cache;
+    request->write = json_case;
+    request->progress = show_progress;
+    request->progress_user = campaign;
+    campaign->progress = progress_begin(campaign->quiet);
+    status = corun_campaign_run(request, campaign->list, &outcome);
+    progress_end(campaign->progress);
+    if (!campaign->quiet && outcome.total)
+        summarize(campaign, &outcome);
+    *interrupted = outcome.interrupted;
+    return status;
+}
+
+int command_campaign(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options, .parser = parse_option, .args_doc = "FILE", .doc = doc, .help_filter = command_help_filter};
+    struct campaign_options campaign = {.request = {.results = DEFAULT_RESULTS}};
+    bool interrupted = false;
+    enum corun_status status = CORUN_MEMORY;
+    campaign.list = corun_diagnostics_create();
+    if (campaign.list) {
+        command_parse(&argp, argc, argv, &campaign);
+        status = run_campaign(&campaign, &interrupted);
+    }
+    corun_campaign_destroy(campaign.campaign);
+    int exit_status = output_diagnostics(campaign.list, status);
+    if (campaign.list)
+        corun_diagnostics_destroy(campaign.list);
+    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+}

@@ -1,0 +1,180 @@
+#include "cli/command.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_RESULTS "corun-results.db"
+
+enum { KEY_RESULTS = 'r', KEY_CSV = 'c' };
+
+static const struct argp_option options[] = {
+    {"results", KEY_RESULTS, "FILE", 0, "the results file [" DEFAULT_RESULTS "]", 1},
+    {"csv", KEY_CSV, NULL, 0, "comma-separated values (RFC 4180) instead of a table", 1},
+    {0},
+};
+
+static const char doc[] =
+    "Asks a results file of `corun campaign` in SQL; the file is only read. `.schema` in place of SQL shows its "
+    "tables.\v"
+    "Example: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
+
+struct query_options {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    const char *results, *text;
+    bool csv;
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct query_options *query = state->input;
+    switch (key) {
+    case KEY_RESULTS:
+        query->results = value;
+        break;
+    case KEY_CSV:
+        query->csv = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one SQL text is expected, not also `%s`: put quotes around it", value);
+        query->text = value;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "the SQL text is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static void print_csv_field(const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_csv_row(sqlite3_stmt *statement, int count, bool heading)
+{
+    for (int c = 0; c < count; c++) {
+        const char *text =
+            heading ? sqlite3_column_name(statement, c) : (const char *)sqlite3_column_text(statement, c);
+        if (c)
+            putchar(',');
+        print_csv_field(text ? text : "");
+    }
+    fputs("\r\n", stdout);
+}
+
+static void add_row(struct columns *columns, sqlite3_stmt *statement, int count)
+{
+    columns_row(columns);
+    for (int c = 0; c < count; c++) {
+        if (sqlite3_column_type(statement, c) == SQLITE_FLOAT)
+            columns_set(columns, (uint32_t)c, PAINT_NONE, "%.6g", sqlite3_column_double(statement, c));
+        else if (sqlite3_column_type(statement, c) != SQLITE_NULL)
+            columns_set(columns, (uint32_t)c, PAINT_NONE, "%s", (const char *)sqlite3_column_text(statement, c));
+    }
+}
+
+/* Numbers flush right, texts flush left, as the first row has them. */
+static struct columns *begin_table(struct arena *arena, sqlite3_stmt *statement, int count, bool has_row)
+{
+    const char *titles[COLUMNS_MAX];
+    for (int c = 0; c < count; c++) {
+        int type = has_row ? sqlite3_column_type(statement, c) : SQLITE_TEXT;
+        titles[c] = arena_format(arena, "%s%s", type == SQLITE_TEXT ? "<" : "", sqlite3_column_name(statement, c));
+        if (!titles[c])
+            return NULL;
+    }
+    return columns_create(arena, titles, (uint32_t)count);
+}
+
+static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum corun_status *status)
+{
+    int count = sqlite3_column_count(statement), code = sqlite3_step(statement);
+    if (count == 0)
+        return code;
+    if (!query->csv && count > (int)COLUMNS_MAX) {
+        *status =
+            corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE,
+                         "%d columns do not fit a table of at most %u: take --csv or name fewer", count, COLUMNS_MAX);
+        return SQLITE_DONE;
+    }
+    struct columns *columns = query->csv ? NULL : begin_table(query->arena, statement, count, code == SQLITE_ROW);
+    if (query->csv)
+        print_csv_row(statement, count, true);
+    for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
+        if (query->csv)
+            print_csv_row(statement, count, false);
+        else
+            add_row(columns, statement, count);
+    }
+    struct report_style style = output_style(stdout);
+    if (!query->csv && code == SQLITE_DONE && !columns_print(columns, &style, stdout))
+        *status = CORUN_MEMORY;
+    return code;
+}
+
+static enum corun_status run_query(struct query_options *query)
+{
+    sqlite3 *database = NULL;
+    sqlite3_stmt *statement = NULL;
+    enum corun_status status = CORUN_OK;
+    const char *rest = "";
+    if (!strcmp(query->text, ".schema"))
+        query->text = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL";
+    int code = sqlite3_open_v2(query->results, &database, SQLITE_OPEN_READONLY, NULL);
+    bool opened = !code;
+    if (opened) {
+        sqlite3_busy_timeout(database, 10000);
+        code = sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL); /* reads the file */
+        opened = !code;
+    }
+    if (!code)
+        code = sqlite3_prepare_v2(database, query->text, -1, &statement, &rest);
+    if (!code && !statement)
+        status = corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE, "the SQL text is empty");
+    else if (!code && rest[strspn(rest, " \t\r\n;")])
+        status = corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE, "only one statement is expected, not also `%s`",
+                              rest);
+    else if (!code)
+        code = print_rows(query, statement, &status);
+    if (code && code != SQLITE_DONE && !status)
+        status = corun_report(query->list, opened ? CORUN_USAGE : CORUN_FILE,
+                              opened ? CORUN_NOWHERE : (struct corun_place){query->results, 0, 0}, "%s",
+                              database ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return status;
+}
+
+int command_query(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options, .parser = parse_option, .args_doc = "SQL", .doc = doc, .help_filter = command_help_filter};
+    struct query_options query = {.results = DEFAULT_RESULTS};
+    query.arena = arena_create();
+    query.list = corun_diagnostics_create();
+    enum corun_status status = CORUN_MEMORY;
+    if (query.arena && query.list) {
+        command_parse(&argp, argc, argv, &query);
+        status = run_query(&query);
+    }
+    int exit_status = output_diagnostics(query.list, status);
+    if (query.list)
+        corun_diagnostics_destroy(query.list);
+    arena_destroy(query.arena);
+    return exit_status;
+}

@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+"""Campaigns as a user meets them: results, resuming, and everything that can end one. Usage: test_campaign.py CORUN [TEST...]"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CORUN = None
+OK, USAGE, SYNTAX, NOT_FOUND, FILE, INTERRUPTED = 0, 2, 3, 5, 13, 130
+
+PTX = """.version 6.3
+.target sm_52
+.address_size 64
+.visible .entry work(.param .u64 data, .param .u32 rounds)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<8>;
+    .reg .f32 %f<3>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r1, [rounds];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    mul.wide.u32 %rd2, %r5, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.f32 %f1, [%rd3];
+    mov.u32 %r6, 0;
+LOOP:
+    fma.rn.f32 %f1, %f1, 0f3F000000, 0f3F800000;
+    add.u32 %r6, %r6, 1;
+    setp.lt.u32 %p1, %r6, %r1;
+    @%p1 bra LOOP;
+    st.global.f32 [%rd3], %f1;
+    ret;
+}
+.visible .entry outside(.param .u64 data, .param .u32 rounds)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [data];
+    add.s64 %rd2, %rd1, 1099511627776;
+    ld.global.u32 %r1, [%rd2];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+"""
+
+DESCRIPTION = """\
+name: {name}
+ptx: work.ptx
+sizes:
+  small: {{rounds: {rounds}}}
+buffers:
+  - {{name: data, type: f32, count: 4096, initial: {{uniform: [0, 1]}}, output: true}}
+launches:
+  - {{kernel: {kernel}, grid: 32, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
+"""
+
+CAMPAIGN = """\
+name: mixed
+gpus: ["gtx980:sms=2"]
+policies: [even, cooperative]
+workloads: [./a.yaml, ./b.yaml, ./c.yaml]
+cycles: {cycles}
+mixes:
+  - {{size: 2, repeated: true}}
+"""
+
+
+def children_of(process):
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+class Campaign(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-campaign-"))
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), LC_ALL="C")
+        self.write("work.ptx", PTX)
+        for name, rounds in (("a", 50), ("b", 90), ("c", 200)):
+            self.write(f"{name}.yaml", DESCRIPTION.format(name=name, rounds=rounds, kernel="work"))
+        self.write("bad.yaml", DESCRIPTION.format(name="bad", rounds=1, kernel="outside"))
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="20K"))
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def corun(self, *arguments, status=OK):
+        done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
+        return done
+
+    def run_campaign(self, *arguments, status=OK):
+        """(found, run) of its summary."""
+        done = self.corun("campaign", "-r", "results.db", *(arguments or ["campaign.yaml"]), status=status)
+        numbers = re.search(r"(\d+) found, (\d+) run", done.stdout)
+        return (int(numbers[1]), int(numbers[2])) if numbers else done
+
+    def begin(self, *arguments):
+        return subprocess.Popen([CORUN, "campaign", "-r", "results.db", *arguments], cwd=self.folder,
+                                env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def rows(self, text="SELECT key, status, message, stp, result FROM cases ORDER BY key"):
+        database = sqlite3.connect(f"file:{self.folder / 'results.db'}?mode=ro", uri=True)
+        try:
+            return database.execute(text).fetchall()
+        except sqlite3.OperationalError:
+            return [] # there is no table yet
+        finally:
+            database.close()
+
+    def wait_for(self, count, process):
+        """Until so many cases are finished."""
+        until = time.monotonic() + 120
+        while time.monotonic() < until and process.poll() is None:
+            if (self.folder / "results.db").exists() and len(self.rows()) >= count:
+                return
+            time.sleep(0.01)
+        self.fail(f"not {count} cases: {process.communicate()}")
+
+    def results(self):
+        """Less what depends on the wall clock, by key."""
+        found = {}
+        for key, status, _, _, text in self.rows():
+            self.assertEqual(status, "finished")
+            result = json.loads(text)
+            for name in ("wall_seconds", "warp_instructions_per_second"):
+                result.pop(name)
+            for app in result["apps"]:
+                app.pop("isolated_from_cache", None)
+            found[key] = result
+        return found
+
+
+class Results(Campaign):
+    def test_runs_every_case_once(self):
+        self.assertEqual(self.run_campaign(), (0, 3 + 12))
+        self.assertEqual(self.run_campaign(), (15, 0))
+        self.assertEqual(self.rows("SELECT count(*), sum(isolated) FROM cases")[0], (15, 3))
+        self.assertEqual(self.rows("SELECT count(*) FROM members WHERE campaign = 'mixed'")[0], (15,))
+        pairs = self.rows("SELECT applications FROM cases WHERE policy = 'even' ORDER BY applications")
+        self.assertEqual([row[0] for row in pairs],
+                         [f"./{x}.yaml ./{y}.yaml" for x, y in ("aa", "ab", "ac", "bb", "bc", "cc")])
+        self.assertEqual(self.rows("SELECT count(*) FROM applications WHERE normalised_ipc > 0 AND ipc_isolated > 0")[0],
+                         (27,))
+
+    def test_a_case_is_what_corun_run_gives(self):
+        self.run_campaign()
+        alone = json.loads(self.corun("run", "--gpu", "gtx980:sms=2", "--policy", "even", "--cycles", "20K", "--json", "-",
+                                      "./a.yaml", "./b.yaml").stdout)
+        kept = json.loads(self.rows("SELECT result FROM cases WHERE policy = 'even' AND applications = './a.yaml ./b.yaml'")
+                          [0][0])
+        for result in (alone, kept):
+            for name in ("wall_seconds", "warp_instructions_per_second"):
+                result.pop(name)
+        self.assertEqual(alone, kept)
+
+    def test_jobs_change_nothing(self):
+        self.run_campaign("--jobs", "1", "campaign.yaml")
+        one = self.results()
+        (self.folder / "results.db").unlink()
+        self.run_campaign("--jobs", "5", "--no-cache", "campaign.yaml")
+        self.assertEqual(self.results(), one)
+
+    def test_only_what_changed_runs_again(self):
+        self.run_campaign()
+        self.write("b.yaml", "# a comment\n" + (self.folder / "b.yaml").read_text())
+        self.assertEqual(self.run_campaign(), (15, 0))
+        self.write("b.yaml", DESCRIPTION.format(name="b", rounds=91, kernel="work"))
+        self.assertEqual(self.run_campaign(), (2 + 6, 1 + 6))
+
+    def test_failures_are_recorded_and_the_others_go_on(self):
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="20K").replace("./c.yaml", "./bad.yaml"))
+        done = self.corun("campaign", "-r", "results.db", "campaign.yaml")
+        self.assertIn("7 failed", done.stdout)
+        self.assertIn("a case failed", done.stderr)
+        failed = self.rows("SELECT message, policy FROM cases WHERE status = 'failed'")
+        self.assertEqual(len(failed), 7)
+        for message, _ in failed:
+            self.assertIn("out of bounds", message)
+        self.assertEqual(self.run_campaign(), (8, 0))
+        self.assertIn("7 failed", self.corun("campaign", "-r", "results.db", "--retry", "campaign.yaml").stdout)
+        self.write("bad.yaml", DESCRIPTION.format(name="bad", rounds=1, kernel="work"))
+        self.assertEqual(self.run_campaign(), (8, 7))
+
+    def test_time_and_memory_are_limited(self):
+        self.write("c.yaml", DESCRIPTION.format(name="c", rounds=2000000000, kernel="work"))
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="100G").replace("./a.yaml, ./b.yaml, ", ""))
+        self.run_campaign("--time", "1", "campaign.yaml")
+        for status, message in self.rows("SELECT status, message FROM cases"):
+            self.assertEqual((status, message), ("lost", "it took longer than 1 seconds"))
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="1K").replace("./a.yaml, ./b.yaml, ", ""))
+        self.write("c.yaml", DESCRIPTION.format(name="c", rounds=9, kernel="work").replace("4096", "32 * 1048576"))
+        self.run_campaign("--memory", "100M", "campaign.yaml")
+        lost = self.rows("SELECT message FROM cases WHERE status = 'lost' AND cycles = 1000")
+        self.assertEqual(len(lost), 3)
+        self.assertEqual(self.run_campaign(), (0, 3))
+
+
+class Ends(Campaign):
+    """Whatever ends it, no finished case is lost, and the rest comes out as if nothing had happened."""
+
+    def setUp(self):
+        super().setUp()
+        self.run_campaign()
+        self.whole = self.results()
+        (self.folder / "results.db").unlink()
+        shutil.rmtree(self.folder / "cache")
+
+    def go_on(self, least):
+        found, run = self.run_campaign()
+        self.assertGreaterEqual(found, least)
+        self.assertEqual(found + run, 15)
+        self.assertEqual(self.results(), self.whole)
+
+    def test_the_runner_is_killed(self):
+        for count in (2, 5, 9):
+            process = self.begin("--jobs", "2", "campaign.yaml")
+            self.wait_for(count, process)
+            process.kill()
+            process.communicate()
+        self.go_on(9)
+
+    def test_workers_are_killed(self):
+        process = self.begin("--jobs", "2", "campaign.yaml")
+        killed = 0
+        while process.poll() is None:
+            for child in children_of(process.pid):
+                if killed < 3:
+                    try:
+                        os.kill(child, signal.SIGKILL)
+                        killed += 1
+                    except ProcessLookupError:
+                        pass
+        self.assertEqual(process.wait(), OK)
+        process.communicate()
+        lost = [row for row in self.rows() if row[1] == "lost"]
+        self.assertTrue(lost)
+        for _, _, message, _, _ in lost:
+            self.assertIn("killed by signal 9", message)
+        self.go_on(15 - killed)
+
+    def test_an_interrupt(self):
+        process = self.begin("--jobs", "1", "campaign.yaml")
+        self.wait_for(3, process)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+        if process.returncode != OK: # it may just have been done
+            self.assertEqual(process.returncode, INTERRUPTED)
+            self.assertIn("not run", output)
+        self.go_on(3)
+
+    def test_no_worker_outlives_the_runner(self):
+        self.write("long.yaml", CAMPAIGN.format(cycles="100G").replace("./a.yaml, ./b.yaml, ", ""))
+        process = self.begin("--jobs", "1", "long.yaml")
+        children = []
+        while not children and process.poll() is None:
+            children = children_of(process.pid)
+        process.kill()
+        process.communicate()
+        until = time.monotonic() + 20
+        while time.monotonic() < until and any(os.path.exists(f"/proc/{child}") for child in children):
+            time.sleep(0.05)
+        self.assertFalse(any(os.path.exists(f"/proc/{child}") for child in children))
+
+    def test_a_full_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], stderr=subprocess.PIPE,
+                               check=False)
+        if mount.returncode:
+            self.skipTest("only root can make a small disk")
+        try:
+            done = self.corun("campaign", "-r", "disk/results.db", "campaign.yaml", status=FILE)
+            self.assertIn("the disk is full", done.stderr)
+            database = sqlite3.connect(disk / "results.db")
+            finished = database.execute("SELECT count(*) FROM cases WHERE status = 'finished'").fetchone()[0]
+            database.close()
+            self.assertGreater(finished, 0)
+            self.assertLess(finished, 15)
+            subprocess.run(["mount", "-o", "remount,size=100m", str(disk)], check=True)
+            done = self.corun("campaign", "-r", "disk/results.db", "campaign.yaml")
+            self.assertIn(f"{finished} found, {15 - finished} run", done.stdout)
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+
+    def test_a_damaged_file(self):
+        self.run_campaign()
+        path = self.folder / "results.db"
+        for damage in (b"\\0" * 100, b"this is no database at all" * 4):
+            data = bytearray(path.read_bytes())
+            offset = 0 if damage[0:1] == b"t" else 4096
+            for place in range(offset, len(data), 4096):
+                data[place:place + len(damage)] = damage
+            (self.folder / "broken.db").write_bytes(data)
+            before = hashlib.sha256(data).hexdigest()
+            done = self.corun("campaign", "-r", "broken.db", "campaign.yaml", status=FILE)
+            self.assertIn("broken.db", done.stderr)
+            self.assertIn("left as it is", done.stderr)
+            self.assertEqual(hashlib.sha256((self.folder / "broken.db").read_bytes()).hexdigest(), before)
+
+    def test_files_of_others(self):
+        database = sqlite3.connect(self.folder / "other.db")
+        database.execute("CREATE TABLE cases(x)")
+        database.commit()
+        database.close()
+        self.assertIn("not a results file of corun",
+                      self.corun("campaign", "-r", "other.db", "campaign.yaml", status=FILE).stderr)
+        self.corun("campaign", "-r", "no/such/folder.db", "campaign.yaml", status=FILE)
+        self.corun("campaign", "-r", ".", "campaign.yaml", status=FILE)
+
+
+class Descriptions(Campaign):
+    def test_lists_cases(self):
+        self.write("campaign.yaml", """
+name: qos
+workloads: {c: [sgemm, mri-q@large], m: [lbm, spmv, stencil]}
+size: small
+gpus: [gtx980, quadro-fx5800]
+goals: [50%, 95%, [30%, ipc=100]]
+mixes:
+  - {product: [c, m]}
+  - {size: 2, of: m, ordered: true, sample: 2}
+cases:
+  - ["sgemm@large:start=5K", lbm]
+""")
+        lines = self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()
+        mixes = [line for line in lines if "goal" in line]
+        self.assertEqual(len(mixes), (6 + 2 + 1) * 3 * 2)
+        self.assertEqual(len(lines) - len(mixes), 2 * 6)
+        self.assertIn("--gpu gtx980 --policy left-over --cycles 200000 --seed 1 sgemm@small:goal=50% lbm@small", lines)
+        self.assertIn("--gpu quadro-fx5800 --policy left-over --cycles 200000 --seed 1 mri-q@large:goal=30% "
+                      "spmv@small:goal=ipc=100", lines)
+
+    def test_mistakes_have_their_place(self):
+        for text, place, words in (
+                ("", "1:1", "empty"),
+                ("name: a\n", "1:1", "neither 'mixes' nor 'cases'"),
+                ("name: a\ncolour: red\n", "2:1", "unknown key 'colour'"),
+                ("name: a\nworkloads: [x]\nmixes: [{size: 2}]\n", "3:9", "2 of 1 workloads"),
+                ("name: a\nworkloads: [x]\nmixes: [{size: 9}]\n", "3:16", "'9' is no number from 1 to 8"),
+                ("name: a\nworkloads: {p: [x], q: [y]}\nmixes: [{size: 1}]\n", "3:9", "of which group"),
+                ("name: a\nworkloads: [x]\nmixes: [{size: 1, of: z}]\n", "3:23", "no group 'z'"),
+                ("name: a\nworkloads: [x]\nmixes: [{product: [z]}]\n", "3:20", "no group 'z'"),
+                ("name: a\nworkloads: [x]\nmixes: [{size: 1, ordered: maybe}]\n", "3:28", "true or false"),
+                ("name: a\ncycles: soon\nworkloads: [x]\nmixes: [{size: 1}]\n", "2:9", "'soon' is no number"),
+                ("name: a\ngoals: [[50%, 60%]]\nworkloads: [x]\nmixes: [{size: 1}]\n", "2:15", "more goals than"),
+                ("name: a\ncases: [[]]\n", "2:9", "the list is empty")):
+            self.write("broken.yaml", text)
+            done = self.corun("campaign", "broken.yaml", status=SYNTAX)
+            self.assertIn(f"broken.yaml:{place}: ", done.stderr, text)
+            self.assertIn(words, done.stderr, text)
+        self.write("broken.yaml", "name: a\npolicies: [fair]\ncases: [[sgemm]]\n")
+        self.assertIn("fair", self.corun("campaign", "broken.yaml", status=NOT_FOUND).stderr)
+        self.write("broken.yaml", "name: a\ncases: [[\"sgemm:goal=high\"]]\n")
+        self.assertIn("a goal is", self.corun("campaign", "broken.yaml", status=USAGE).stderr)
+        self.write("broken.yaml", "name: a\ncases: [[no-such-workload]]\n")
+        self.assertIn("no-such-workload", self.corun("campaign", "-r", "x.db", "broken.yaml", status=NOT_FOUND).stderr)
+        self.assertFalse((self.folder / "x.db").exists())
+        self.corun("campaign", "no-such-file.yaml", status=NOT_FOUND)
+        self.corun("campaign", status=USAGE)
+
+
+class Query(Campaign):
+    def test_tables_and_csv(self):
+        self.run_campaign()
+        table = self.corun("query", "-r", "results.db", "SELECT policy, count(*) AS n FROM cases GROUP BY policy").stdout
+        self.assertRegex(table, r"policy +n\n-+\ncooperative +6\neven +6\nleft-over +3\n")
+        csv = self.corun("query", "--csv", "-r", "results.db", "SELECT 'a,\"b\"' AS x, NULL, 2.5").stdout
+        self.assertEqual(csv, 'x,NULL,2.5\n"a,""b""",,2.5\n')
+        self.assertIn("CREATE TABLE cases", self.corun("query", "-r", "results.db", ".schema").stdout)
+
+    def test_only_reads(self):
+        self.run_campaign()
+        self.assertIn("readonly", self.corun("query", "-r", "results.db", "DELETE FROM cases", status=USAGE).stderr)
+        self.assertEqual(len(self.rows()), 15)
+
+    def test_mistakes(self):
+        self.run_campaign()
+        self.assertIn("syntax error", self.corun("query", "-r", "results.db", "SELEKT 1", status=USAGE).stderr)
+        self.assertIn("only one", self.corun("query", "-r", "results.db", "SELECT 1; SELECT 2", status=USAGE).stderr)
+        self.assertIn("empty", self.corun("query", "-r", "results.db", "  ", status=USAGE).stderr)
+        self.corun("query", "-r", "none.db", "SELECT 1", status=FILE)
+        self.assertFalse((self.folder / "none.db").exists())
+        self.write("text.db", "no database" * 100)
+        self.corun("query", "-r", "text.db", "SELECT 1", status=FILE)
+        self.corun("query", status=USAGE)
+
+
+if __name__ == "__main__":
+    CORUN = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
