@@ -7,7 +7,8 @@
 #define TILE 8
 #define REACH 3
 #define SIDE 7
-#define MARGIN 10 /* around the picture: the middle of a tile that sticks out by 7 is 4 beyond the last pixel, and sees 6 */
+/* Around the picture: the middle of a tile that sticks out by 7 is 4 beyond the last pixel, and sees 6 more. */
+#define MARGIN 10
 #define CHANNELS 3
 
 static bool generate(const struct corun_problem *problem)

@@ -71,7 +71,7 @@ struct picture_noise_row {
 static inline int64_t picture_noise_edge(const struct picture_noise_row *row, int64_t cell)
 {
     int64_t cell_y = row->y >> row->shift;
-    int64_t part = row->y - (cell_y << row->shift);
+    int64_t part = row->y - cell_y * (INT64_C(1) << row->shift);
     int64_t above = picture_hash(row->seed, cell, cell_y);
     int64_t below = picture_hash(row->seed, cell, cell_y + 1);
     return above * ((INT64_C(1) << row->shift) - part) + below * part;
@@ -91,7 +91,7 @@ static inline int64_t picture_noise_at(struct picture_noise_row *row, int64_t x)
         row->right = picture_noise_edge(row, cell + 1);
         row->cell = cell;
     }
-    int64_t part = x - (cell << row->shift);
+    int64_t part = x - cell * (INT64_C(1) << row->shift);
     return (row->left * ((INT64_C(1) << row->shift) - part) + row->right * part) >> (2 * row->shift);
 }
 

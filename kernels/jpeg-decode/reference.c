@@ -32,7 +32,8 @@ static void make_levels(const uint8_t *rows, int64_t width, const struct jpeg_tr
         if (i == 64)
             return;
         uint64_t bits = corun_random(state);
-        levels[(bits & 3) * 8 + (bits >> 2 & 3)] += bits >> 4 & 1 ? 1 : -1;
+        int16_t *level = &levels[(bits & 3) * 8 + (bits >> 2 & 3)];
+        *level = (int16_t)(*level + (bits >> 4 & 1 ? 1 : -1));
     }
 }
 
