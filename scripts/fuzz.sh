@@ -15,6 +15,7 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_ptx) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
     fuzz_config) seeds=$source/configs/gpu ;;
     fuzz_workload) seeds=$source/kernels ;;
+    fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
     *) seeds= ;;
     esac
     for seed in $seeds; do
