@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -64,7 +65,7 @@ class Script(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-hardware-"))
         listed = subprocess.run([CORUN, "list", "workloads"], check=True, capture_output=True, text=True).stdout
-        names = [line.split()[0] for line in listed.splitlines()[2:] if line.strip()]
+        cls.all = names = [line.split()[0] for line in listed.splitlines()[2:] if line.strip()]
         cls.workloads = [name for name in WORKLOADS if name in names] or names[:1]
         for name in cls.workloads:
             cls.export(f"{name}@small", cls.folder / name)
@@ -167,9 +168,13 @@ class Runs(Script):
         return rows
 
     def test_workloads(self):
-        self.run_script(*self.workloads)
+        """All of the suite."""
+        for name in self.all:
+            if name not in self.workloads:
+                self.export(f"{name}@small", self.folder / name)
+        self.run_script(*self.all)
         done = self.calls("compiled", "done")
-        for name in self.workloads:
+        for name in self.all:
             facts = json.loads((self.folder / name / "launch.json").read_text())
             rows = self.check_rows(name, facts)
             self.assertEqual({row["verified"] for row in rows}, {"yes"})
@@ -178,12 +183,19 @@ class Runs(Script):
             first = done.index({"compiled": name})
             of_name = [call for call in done[first + 1:next((i for i in range(first + 1, len(done)) if "compiled" in done[i]),
                                                             len(done))] if call["done"] != "gate"]
-            self.assertEqual(len(of_name) % 3, 0)  # one run to warm up, and two
-            run = of_name[-len(of_name) // 3:]
-            self.assertAlmostEqual(float(rows[-1]["run_us"]), sum(call["warp_instructions"] for call in run) / 1000, delta=0.1)
+            launched = [facts["operations"][index] for index in facts["sequence"] if "kernel" in facts["operations"][index]]
+            self.assertEqual([call["done"] for call in of_name], 3 * [operation["kernel"] for operation in launched])
+            timed = of_name[len(launched):]  # one run to warm up, and two
             for row in rows[:-1]:
-                counts = [call["warp_instructions"] for call in of_name if call["done"] == row["kernel"]]
-                self.assertTrue(any(abs(float(row["time_us"]) - count / 1000) < 0.01 for count in counts), row)
+                times = [call["warp_instructions"] / 1000 for call, operation in zip(timed, 2 * launched)
+                         if row["kernel"] == operation["kernel"] and row["shared_bytes"] == str(operation["shared_bytes"]) and
+                         all(row[what] == "x".join(map(str, operation[what])) for what in ("grid", "block"))]
+                self.assertEqual(len(times), 2 * int(row["launches"]))
+                for column, value in (("time_us", statistics.median(times)), ("time_us_lowest", min(times)),
+                                      ("time_us_highest", max(times)), ("run_us", sum(times) / 2)):
+                    self.assertAlmostEqual(float(row[column]), value, delta=0.001 + 1e-5 * value)
+            total = sum(call["warp_instructions"] for call in timed) / 2000
+            self.assertAlmostEqual(float(rows[-1]["time_us"]), total, delta=0.001 + 1e-5 * total)
         self.assertEqual(self.calls()[-1], {"left": 0})
 
     def test_calls_say_what_the_file_says(self):
