@@ -8,8 +8,8 @@
  * of 4 A: a bin has room for the 8 atoms (x, y, z, q) of one cube, a region is the 8 x 8 x 8 lattice points of one cube. A
  * launch computes one layer of regions, a thread block of 8 x 2 x 8 threads one region, four points in y per thread. Which bins
  * are near enough to matter is the same for all regions: a list of offsets in constant memory. 32 bins of it at a time go to shared
- * memory (a warp fetches one of them, 128 bytes), then every thread walks over their atoms until a bin's first empty place. The bins
- * around the box are empty, so that nothing needs to be checked at its sides.
+ * memory (a warp fetches one of them, 128 bytes), then every thread walks over their atoms, in each bin until its first empty
+ * place. The bins around the box are empty, so that nothing needs to be checked at its sides.
  *
  * In the known program the host computes, meanwhile, what the few atoms contribute that found their bins full. Here there are none: the
  * generator leaves out molecules that do not fit.
@@ -21,6 +21,7 @@
 #define BIN_FLOATS (4 * BIN_DEPTH)
 #define CACHED_BINS 32
 #define REGION 8
+#define SPACING 0.5f /* of the lattice, in angstrom: a region is as long as a bin */
 #define REGION_POINTS (REGION * REGION * REGION)
 #define THREADS_Y 2
 #define THREADS (REGION * THREADS_Y * REGION)
@@ -31,9 +32,9 @@ __constant__ int neighbours[MAX_NEIGHBOURS]; /* of any region: bins relative to 
 
 /* `bins` points to the bin of the first region; bins_x and bins_y count those around the box, too. */
 extern "C" __global__ void __launch_bounds__(THREADS)
-    cutcp_lattice(const float *bins, int bins_x, int bins_y, int region_z, float spacing, int cutoff, float *potential)
+    cutcp_lattice(const float *bins, int bins_x, int bins_y, int region_z, int cutoff, float *potential)
 {
-    __shared__ float cache[CACHED_BINS * BIN_FLOATS];
+    __shared__ float4 cache[CACHED_BINS * BIN_DEPTH];
     __shared__ const float *home; /* the region's own bin and lattice points: not in registers of every thread */
     __shared__ float *region;
 
@@ -45,35 +46,36 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float cutoff2 = (float)(cutoff * cutoff);
     float inverse_cutoff2 = 1.0f / cutoff2;
 
-    float x = spacing * (float)(REGION * blockIdx.x + threadIdx.x);
-    float y = spacing * (float)(REGION * blockIdx.y + threadIdx.y);
-    float z = spacing * (float)(REGION * region_z + threadIdx.z);
-    float step = spacing * (float)THREADS_Y;
+    float x = SPACING * (float)(REGION * blockIdx.x + threadIdx.x);
+    float y = SPACING * (float)(REGION * blockIdx.y + threadIdx.y);
+    float z = SPACING * (float)(REGION * region_z + threadIdx.z);
     float sum[REGION / THREADS_Y] = {0.0f, 0.0f, 0.0f, 0.0f};
 
     for (unsigned int first = 0; first < neighbour_count; first += CACHED_BINS) {
         unsigned int floats = min((unsigned int)CACHED_BINS, neighbour_count - first) * BIN_FLOATS;
         __syncthreads();
         for (unsigned int i = thread; i < floats; i += THREADS)
-            cache[i] = home[neighbours[first + i / BIN_FLOATS] * BIN_FLOATS + (int)(i % BIN_FLOATS)];
+            ((float *)cache)[i] = home[neighbours[first + i / BIN_FLOATS] * BIN_FLOATS + (int)(i % BIN_FLOATS)];
         __syncthreads();
-        for (unsigned int bin = 0; bin < floats; bin += BIN_FLOATS) {
 #pragma unroll 1
-            for (unsigned int atom = bin; atom < bin + BIN_FLOATS && cache[atom + 3] != 0.0f; atom += 4) {
-                float charge = cache[atom + 3];
-                float dx = cache[atom] - x;
-                float dy = cache[atom + 1] - y;
-                float dz = cache[atom + 2] - z;
-                float dxdz2 = dx * dx + dz * dz;
+        for (unsigned int i = 0; i < floats / 4; i++) {
+            float4 atom = cache[i];
+            if (atom.w == 0.0f) {
+                i |= BIN_DEPTH - 1; /* the bin has no more: on to the next */
+                continue;
+            }
+            float dx = atom.x - x;
+            float dy = atom.y - y;
+            float dz = atom.z - z;
+            float dxdz2 = dx * dx + dz * dz;
 #pragma unroll
-                for (int point = 0; point < REGION / THREADS_Y; point++) {
-                    float r2 = dy * dy + dxdz2;
-                    if (r2 < cutoff2) {
-                        float window = 1.0f - r2 * inverse_cutoff2;
-                        sum[point] += charge * rsqrtf(r2) * window * window;
-                    }
-                    dy -= step;
+            for (int point = 0; point < REGION / THREADS_Y; point++) {
+                float r2 = dy * dy + dxdz2;
+                if (r2 < cutoff2) {
+                    float window = 1.0f - r2 * inverse_cutoff2;
+                    sum[point] += atom.w * rsqrtf(r2) * window * window;
                 }
+                dy -= SPACING * (float)THREADS_Y;
             }
         }
     }
