@@ -1,15 +1,16 @@
 /*
- * aes-decrypt: AES decryption with a 128-bit key, block after block independently (ECB); the padding comes out as it went in.
+ * aes-decrypt: AES decryption with a 128-bit key, block after block independently (ECB); the padding comes out as it
+ * went in.
  *
- * Like aes-encrypt, with the equivalent inverse cipher of FIPS 197: rows shift the other way, the tables are those of the inverse
- * substitution and mixing, and the host mixes the round keys of the inner rounds. The last round needs the inverse substitution
- * itself, which is in none of the tables, so it has one of its own (256 bytes).
+ * Like aes-encrypt, with the equivalent inverse cipher of FIPS 197: rows shift the other way, the tables are those of
+ * the inverse substitution and mixing, and the host mixes the round keys of the inner rounds. The last round needs the
+ * inverse substitution itself, which is in none of the tables, so it has one of its own (256 bytes).
  *
- * The spatial multitasking paper uses it as compute-bound (HPCA 2012, table 1: one kernel of 4097 thread blocks of 256 threads for
- * 4 MB). 4 MB are 4096 thread blocks; the last one has the block of padding.
+ * The spatial multitasking paper uses it as compute-bound (HPCA 2012, table 1: one kernel of 4097 thread blocks of 256
+ * threads for 4 MB). 4 MB are 4096 thread blocks; the last one has the block of padding.
  *
- * What limits it: the shared memory pipeline and arithmetic. 16 bytes are read and written for ten rounds of look-ups at addresses
- * that depend on the data, so that lanes meet in banks, and a barrier after each round.
+ * What limits it: the shared memory pipeline and arithmetic. 16 bytes are read and written for ten rounds of look-ups
+ * at addresses that depend on the data, so that lanes meet in banks, and a barrier after each round.
  */
 #define THREADS 256
 #define ROUNDS 10

@@ -20,7 +20,7 @@ static bool message_of(const struct corun_problem *problem, struct message *mess
     return message->key && message->text && message->cipher;
 }
 
-/* The round keys in the order of decryption; those of the inner rounds are mixed, since they are added after the mixing. */
+/* The round keys in the order of decryption; those of the inner rounds mixed, as they are added after the mixing. */
 static void order_round_keys(const struct aes_tables *tables, const uint8_t *schedule, uint32_t *round_keys)
 {
     for (int round = 0; round <= AES_ROUNDS; round++) {

@@ -1,15 +1,16 @@
 /*
  * aes-encrypt: AES encryption with a 128-bit key, block after block independently (ECB), padded as PKCS #7 says.
  *
- * A thread computes one column (32 bits) of a 16-byte block through all ten rounds; the four threads of a block exchange their
- * columns through shared memory. Substitution, row shift and column mixing of a round are four look-ups in tables of 256 words,
- * which every thread block copies to shared memory first (4 KB), with the round keys that the host has expanded.
+ * A thread computes one column (32 bits) of a 16-byte block through all ten rounds; the four threads of a block
+ * exchange their columns through shared memory. Substitution, row shift and column mixing of a round are four look-ups
+ * in tables of 256 words, which every thread block copies to shared memory first (4 KB), with the round keys that the
+ * host has expanded.
  *
- * The spatial multitasking paper uses it as compute-bound (HPCA 2012, table 1: one kernel of 4097 thread blocks of 256 threads for
- * 4 MB). 4 MB are 4096 thread blocks; the last one has the block of padding.
+ * The spatial multitasking paper uses it as compute-bound (HPCA 2012, table 1: one kernel of 4097 thread blocks of 256
+ * threads for 4 MB). 4 MB are 4096 thread blocks; the last one has the block of padding.
  *
- * What limits it: the shared memory pipeline and arithmetic. 16 bytes are read and written for ten rounds of look-ups at addresses
- * that depend on the data, so that lanes meet in banks, and a barrier after each round.
+ * What limits it: the shared memory pipeline and arithmetic. 16 bytes are read and written for ten rounds of look-ups
+ * at addresses that depend on the data, so that lanes meet in banks, and a barrier after each round.
  */
 #define THREADS 256
 #define ROUNDS 10

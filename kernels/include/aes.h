@@ -1,6 +1,6 @@
 /*
- * AES-128 on the host, byte by byte as FIPS 197 writes it down: what the references of aes-encrypt and aes-decrypt compute and what
- * their generators make the tables of the kernels from. The substitution box is computed, not listed.
+ * AES-128 on the host, byte by byte as FIPS 197 writes it down: what the references of aes-encrypt and aes-decrypt
+ * compute and what their generators make the tables of the kernels from. The substitution box is computed, not listed.
  */
 #ifndef CORUN_KERNELS_AES_H
 #define CORUN_KERNELS_AES_H
@@ -133,8 +133,8 @@ static inline void aes_pad(uint8_t *bytes, uint64_t text_bytes, uint64_t all_byt
 }
 
 /*
- * The four tables of a fast implementation, 256 words each: entry x of table `row` is what byte x of that row adds to its column,
- * substituted with `box` and multiplied with the matrix; the lowest byte is row 0.
+ * The four tables of a fast implementation, 256 words each: entry x of table `row` is what byte x of that row adds to
+ * its column, substituted with `box` and multiplied with the matrix; the lowest byte is row 0.
  */
 static inline void aes_make_column_tables(const struct aes_tables *tables, const uint8_t *box, const uint8_t *mix_row,
                                           uint32_t *words)

@@ -1,6 +1,6 @@
 /*
- * Made-up text for generators of input: words of a small vocabulary, common ones far more often than rare ones, with spaces,
- * punctuation and line ends. Bytes are as unevenly spread as those of real text.
+ * Made-up text for generators of input: words of a small vocabulary, common ones far more often than rare ones, with
+ * spaces, punctuation and line ends. Bytes are as unevenly spread as those of real text.
  */
 #ifndef CORUN_KERNELS_TEXT_H
 #define CORUN_KERNELS_TEXT_H

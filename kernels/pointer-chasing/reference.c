@@ -1,6 +1,6 @@
 /*
- * Pointer chasing without chasing: one walk around the cycle tells the place of every element in it and the sum of the payloads before
- * that place; where a thread ends is so many places on.
+ * Pointer chasing without chasing: one walk around the cycle tells the place of every element in it and the sum of the
+ * payloads before that place; where a thread ends is so many places on.
  */
 #include "corun/workload.h"
 
@@ -49,7 +49,7 @@ static bool generate(const struct corun_problem *problem)
     return true;
 }
 
-/* The elements in the order of the cycle, the place of each, and the sum of the payloads before each place (one more than elements). */
+/* The elements in the order of the cycle, the place of each, the sum of the payloads before each place and the end. */
 static void walk(const struct chase *chase, uint32_t *order, uint32_t *places, uint32_t *before)
 {
     uint32_t element = 0;

@@ -2,16 +2,17 @@
  * radix-sort: 32-bit keys, least significant digit first, four bits in each of eight passes.
  *
  * Four kernels, as in CUDPP's sort (the code is our own):
- *   radix_sort_blocks     a thread block sorts 1024 keys by the digit in shared memory: four splits by one bit, each a scan
+ *   radix_sort_blocks     a thread block sorts 1024 keys by the digit in shared memory: four splits, each with a scan
  *   radix_find_offsets    where each digit begins in each half of such a block, and how many keys have it
- *   radix_scan_counters   exclusive sums over the counters, digit by digit, in tiles; launched again for the sums of the tiles
+ *   radix_scan_counters   exclusive sums over the counters, digit by digit, in tiles; then over the sums of the tiles
  *   radix_reorder         each key to its digit's place among all keys; runs of equal digits are written side by side
  *
- * The spatial multitasking paper uses it as problem-size-bound (HPCA 2012, table 1: 4 kernels for 2^18 random integers, on average over
- * their time 357 thread blocks of 250 threads; here 256, 512, 8 with 1, and 512, of 256 threads and of 128 for the scans).
+ * The spatial multitasking paper uses it as problem-size-bound (HPCA 2012, table 1: 4 kernels for 2^18 random integers,
+ * on average over their time 357 thread blocks of 250 threads; here 256, 512, 8 with 1, and 512, of 256 threads and of
+ * 128 for the scans).
  *
- * What limits it: the size of the problem. A pass is five launches, each depends on the one before and is over after a wave or two of
- * thread blocks; within them, barriers between the steps of the scans.
+ * What limits it: the size of the problem. A pass is five launches, each depends on the one before and is over after a
+ * wave or two of thread blocks; within them, barriers between the steps of the scans.
  */
 #define THREADS 256
 #define KEYS_SORTED (4 * THREADS)  /* by one thread block */
@@ -22,32 +23,37 @@
 #define COUNTERS_SCANNED (8 * SCAN_THREADS)
 #define PADDING 0xffffffffu /* sorts behind every key, as it comes after all of them */
 
+/* Where a warp scans: two rows that steps read and write in turn; the places before lane 0 stay zero. */
+struct scan_rows {
+    volatile unsigned int row[2][16 + 32];
+};
+
+__device__ __forceinline__ void prepare_scan(scan_rows *rows)
+{
+    int lane = threadIdx.x % 32;
+    if (lane < 16) {
+        rows[threadIdx.x / 32].row[0][lane] = 0;
+        rows[threadIdx.x / 32].row[1][lane] = 0;
+    }
+}
+
 /*
- * The sum of `value` over the threads before this one, and over all of them. `warp_sums` has an element for each warp, `sums` 48 for
- * each warp: its first lanes look up to 16 back, into zeros.
+ * The sum of `value` over the threads before this one; *total is that over all of them. There is an element of `rows`
+ * for each warp. Between two calls all threads meet at a barrier.
  */
 template <int threads>
-__device__ __forceinline__ unsigned int sum_before(unsigned int value, volatile unsigned int *sums,
-                                                   volatile unsigned int *warp_sums, unsigned int *total)
+__device__ __forceinline__ unsigned int sum_before(unsigned int value, scan_rows *rows, unsigned int *total)
 {
-    int thread = threadIdx.x;
-    int lane = thread & 31;
-    int warp = thread >> 5;
-    volatile unsigned int *row = sums + 48 * warp + 16;
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
     unsigned int sum = value;
-    if (lane < 16)
-        row[lane - 16] = 0;
-    row[lane] = sum;
 #pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
+    for (int step = 0; step < 5; step++) {
+        rows[warp].row[step & 1][16 + lane] = sum;
         __syncwarp();
-        unsigned int other = row[lane - distance];
-        __syncwarp();
-        sum += other;
-        row[lane] = sum;
+        sum += rows[warp].row[step & 1][16 + lane - (1 << step)];
     }
-    if (lane == 31)
-        warp_sums[warp] = sum;
+    rows[warp].row[1][16 + lane] = sum; /* lane 31 has the sum of the warp */
     __syncthreads();
     unsigned int before = 0;
     unsigned int all = 0;
@@ -55,7 +61,7 @@ __device__ __forceinline__ unsigned int sum_before(unsigned int value, volatile 
     for (int i = 0; i < threads / 32; i++) {
         if (i == warp)
             before = all;
-        all += warp_sums[i];
+        all += rows[i].row[1][16 + 31];
     }
     *total = all;
     return before + sum - value;
@@ -64,10 +70,8 @@ __device__ __forceinline__ unsigned int sum_before(unsigned int value, volatile 
 extern "C" __global__ void __launch_bounds__(THREADS)
     radix_sort_blocks(const unsigned int *__restrict__ keys, unsigned int *__restrict__ sorted, int count, int shift)
 {
-    __shared__ unsigned int
-        exchange[4][THREADS]; /* place p is [p % 4][p / 4]: four places of a thread, no two in a bank */
-    __shared__ unsigned int sums[48 * THREADS / 32];
-    __shared__ unsigned int warp_sums[THREADS / 32];
+    __shared__ uint4 exchange[THREADS];
+    __shared__ scan_rows rows[THREADS / 32];
     int thread = threadIdx.x;
     int first = blockIdx.x * KEYS_SORTED + 4 * thread;
     unsigned int key[4];
@@ -83,27 +87,33 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             key[i] = first + i < count ? keys[first + i] : PADDING;
     }
 
+    prepare_scan(rows);
+    unsigned int *places = (unsigned int *)exchange;
 #pragma unroll 1
     for (int bit = shift; bit < shift + DIGIT_BITS; bit++) {
-        unsigned int zeros = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            zeros += ~key[i] >> bit & 1;
-        unsigned int all_zeros;
-        unsigned int zeros_before = sum_before<THREADS>(zeros, sums, warp_sums, &all_zeros);
-        unsigned int ones_before = 4 * thread - zeros_before;
+        unsigned int one[4];
+        unsigned int ones = 0;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            unsigned int one = key[i] >> bit & 1;
-            unsigned int place = one ? all_zeros + ones_before : zeros_before;
-            zeros_before += 1 - one;
-            ones_before += one;
-            exchange[place & 3][place >> 2] = key[i];
+            one[i] = key[i] >> bit & 1;
+            ones += one[i];
+        }
+        unsigned int all_ones;
+        unsigned int ones_before = sum_before<THREADS>(ones, rows, &all_ones);
+        unsigned int place_of_zero = 4 * thread - ones_before;
+        unsigned int place_of_one = KEYS_SORTED - all_ones + ones_before;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            places[one[i] ? place_of_one : place_of_zero] = key[i];
+            place_of_one += one[i];
+            place_of_zero += 1 - one[i];
         }
         __syncthreads();
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            key[i] = exchange[i][thread];
+        uint4 four = exchange[thread];
+        key[0] = four.x;
+        key[1] = four.y;
+        key[2] = four.z;
+        key[3] = four.w;
     }
 
     if (first + 4 <= count) {
@@ -158,8 +168,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
     radix_scan_counters(unsigned int *__restrict__ counters, unsigned int *__restrict__ tile_sums, int count)
 {
-    __shared__ unsigned int sums[48 * SCAN_THREADS / 32];
-    __shared__ unsigned int warp_sums[SCAN_THREADS / 32];
+    __shared__ scan_rows rows[SCAN_THREADS / 32];
+    prepare_scan(rows);
     int first = blockIdx.x * COUNTERS_SCANNED + 8 * threadIdx.x;
     unsigned int value[8];
     unsigned int own = 0;
@@ -169,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS)
         own += value[i];
     }
     unsigned int total;
-    unsigned int before = sum_before<SCAN_THREADS>(own, sums, warp_sums, &total);
+    unsigned int before = sum_before<SCAN_THREADS>(own, rows, &total);
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         if (first + i < count)

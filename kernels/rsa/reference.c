@@ -41,7 +41,7 @@ static void export_number(const mpz_t number, uint32_t *limbs, uint64_t count)
     mpz_export(limbs, NULL, -1, sizeof *limbs, 0, 0, number);
 }
 
-/* A prime of `bits` bits, the two highest set (so that a product of two has twice as many), that suits the public exponent. */
+/* A prime that suits the public exponent. Its two highest bits are set: a product of two has twice as many bits. */
 static void random_prime(mpz_t prime, uint64_t bits, uint64_t *state)
 {
     do {

@@ -1,18 +1,19 @@
 /*
  * rsa: powers of messages modulo an RSA key, one message per thread.
  *
- * A thread raises its message to the exponent by squaring and multiplying, highest bit first, with Montgomery products of up to 32
- * limbs of 32 bits. Each product interleaves multiplication and reduction, a limb of one factor at a time. The three numbers of a thread
- * (message, power, product) lie in shared memory, limb by limb, so that the lanes of a warp are in different banks; the key is in
- * constant memory, where all lanes read the same limb. The final subtraction is done under a mask, always: lanes do not diverge,
- * and time does not tell the key.
+ * A thread raises its message to the exponent by squaring and multiplying, highest bit first, with Montgomery products
+ * of up to 32 limbs of 32 bits. Each product interleaves multiplication and reduction, a limb of one factor at a time.
+ * The three numbers of a thread (message, power, product) lie in shared memory, limb by limb, so that the lanes of a
+ * warp are in different banks; the key is in constant memory, where all lanes read the same limb. The final subtraction
+ * is done under a mask, always: lanes do not diverge, and time does not tell the key.
  *
- * The spatial multitasking paper encrypts 128 messages of 128 bytes with a key of 1024 bits and calls it problem-size-bound (HPCA
- * 2012, table 1: one kernel of 4 thread blocks of 32 threads). Medium is that, with the public exponent 65537; large raises the same
- * messages to the private exponent, as who signs or decrypts does, which takes eighty times as long.
+ * The spatial multitasking paper encrypts 128 messages of 128 bytes with a key of 1024 bits and calls it
+ * problem-size-bound (HPCA 2012, table 1: one kernel of 4 thread blocks of 32 threads). Medium is that, with the public
+ * exponent 65537; large raises the same messages to the private exponent, as who signs or decrypts does, which takes
+ * eighty times as long.
  *
- * What limits it: the size of the problem. Four warps cannot use more than four SMs, nor hide a latency there: every step of the
- * inner loop waits for the carries of the one before.
+ * What limits it: the size of the problem. Four warps cannot use more than four SMs, nor hide a latency there: every
+ * step of the inner loop waits for the carries of the one before.
  */
 #define THREADS 32
 #define LIMBS 32

@@ -1,19 +1,21 @@
 /*
- * sha1: SHA-1 of many short pieces of a block of data, one thread per piece (the first level of a hash tree over the block; the host
- * hashes the digests again).
+ * sha1: SHA-1 of many short pieces of a block of data, one thread per piece (the first level of a hash tree over the
+ * block; the host hashes the digests again).
  *
- * A piece is 1012 bytes, the most whole words that, with the end mark and the length that SHA-1 appends, fill 16 of its 64-byte
- * blocks. The last piece is what remains. A thread block fetches the next 64 bytes of all its pieces side by side, half a warp for each
- * piece, and hands them over through shared memory; then each thread runs the 80 steps with the message schedule in registers.
+ * A piece is 1012 bytes, the most whole words that, with the end mark and the length that SHA-1 appends, fill 16 of its
+ * 64-byte blocks. The last piece is what remains. A thread block fetches the next 64 bytes of all its pieces side by
+ * side, half a warp for each piece, and hands them over through shared memory; then each thread runs the 80 steps with
+ * the message schedule in registers.
  *
- * The spatial multitasking paper uses StoreGPU's SHA-1 as problem-size-bound (HPCA 2012, table 1: one kernel of 65 thread blocks of 64
- * threads for 4 MB); pieces of 1012 bytes give just those. A large run hashes one such block of data after the other, as a
- * storage system does with a stream.
+ * The spatial multitasking paper uses StoreGPU's SHA-1 as problem-size-bound (HPCA 2012, table 1: one kernel of 65
+ * thread blocks of 64 threads for 4 MB); pieces of 1012 bytes give just those. A large run hashes one such block of
+ * data after the other, as a storage system does with a stream.
  *
- * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, and five thread blocks on one of its SMs
- * take longer than four on the others, however many SMs there are. All warps fetch at the same time and compute at the same time: with
- * so few of them neither hides the other, so a faster memory helps too, though DRAM is idle for three quarters of the time. (In
- * the paper's figures 3 and 4 SHA-1 is among those that gain most from memory and interconnect.)
+ * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, and five thread blocks on
+ * one of its SMs take longer than four on the others, however many SMs there are. All warps fetch at the same time and
+ * compute at the same time: with so few of them neither hides the other, so a faster memory helps too, though DRAM is
+ * idle for three quarters of the time. (In the paper's figures 3 and 4 SHA-1 is among those that gain most from memory
+ * and interconnect.)
  */
 #define THREADS 64
 #define PIECE_BYTES 1012
@@ -72,7 +74,7 @@ __device__ __forceinline__ void compress(digest *state, unsigned int *schedule)
     state->e += e;
 }
 
-/* Word `word` of a message of `length` bytes with its end mark; the length, in the last block, comes from the caller. */
+/* Word `word` of a message of `length` bytes with its end mark; the caller puts the length into the last block. */
 __device__ __forceinline__ unsigned int padded_word(unsigned int value, int word, int length)
 {
     if (word < length / 4)

@@ -1,14 +1,14 @@
 /*
  * tea: the Tiny Encryption Algorithm, 64-bit blocks, 128-bit key, 32 cycles, each block by itself.
  *
- * A thread reads one block, runs the 64 rounds in two registers, and writes it. A round is two shifts, three additions with
- * words of the key and the running sum, two exclusive ors, and the addition to the other half.
+ * A thread reads one block, runs the 64 rounds in two registers, and writes it. A round is two shifts, three additions
+ * with words of the key and the running sum, two exclusive ors, and the addition to the other half.
  *
- * Kernelet uses it as compute-intensive (TPDS 2014: group CI with Black-Scholes, matrix multiplication and MRI-Q), also with its
- * input transferred before each run; the paper states no launch shape. Here: 128 threads to a thread block.
+ * Kernelet uses it as compute-intensive (TPDS 2014: group CI with Black-Scholes, matrix multiplication and MRI-Q), also
+ * with its input transferred before each run; the paper states no launch shape. Here: 128 threads to a thread block.
  *
- * What limits it: integer arithmetic. Some 500 instructions for 16 bytes from and to memory; each round depends on the one before, and
- * enough warps are there to fill the gaps.
+ * What limits it: integer arithmetic. Some 600 instructions for 16 bytes from and to memory; each round depends on the
+ * one before, and enough warps are there to fill the gaps.
  */
 #define THREADS 128
 #define CYCLES 32
