@@ -393,6 +393,8 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
     if (!name.text[0])
         return corun_report(parser->yaml.list, CORUN_SYNTAX, name.place, "the name is empty");
     status = read_cases(parser, root);
+    if (!status && !campaign->cases.count)
+        status = YAML_WRONG(&parser->yaml, root, "there is no case: 'mixes' and 'cases' are empty");
     if (!status)
         status = check_cases(parser, root);
     return status ? status : add_isolated(parser, root);

@@ -354,6 +354,7 @@ cases:
         for text, place, words in (
                 ("", "1:1", "empty"),
                 ("name: a\n", "1:1", "neither 'mixes' nor 'cases'"),
+                ("name: a\nmixes: []\ncases: []\n", "1:1", "there is no case"),
                 ("name: a\ncolour: red\n", "2:1", "unknown key 'colour'"),
                 ("name: a\nworkloads: [x]\nmixes: [{size: 2}]\n", "3:9", "2 of 1 workloads"),
                 ("name: a\nworkloads: [x]\nmixes: [{size: 9}]\n", "3:16", "'9' is no number from 1 to 8"),
