@@ -8,11 +8,13 @@
  *   radix_reorder         each key to its digit's place among all keys; runs of equal digits are written side by side
  *
  * The spatial multitasking paper uses it as problem-size-bound (HPCA 2012, table 1: 4 kernels for 2^18 random integers,
- * on average over their time 357 thread blocks of 250 threads; here 256, 512, 8 with 1, and 512, of 256 threads and of
- * 128 for the scans).
+ * on average over their time 357 thread blocks of 250 threads). Here they are 256, 512, 8 and 1, and 512 thread blocks
+ * of 256 threads, 128 for the scans; on the paper's GPU that makes 340 of 250.
  *
- * What limits it: the size of the problem. A pass is five launches, each depends on the one before and is over after a
- * wave or two of thread blocks; within them, barriers between the steps of the scans.
+ * What limits it: with 2^18 keys (large) the arithmetic and the shared memory of the sort by blocks, more than half of
+ * the time: its 256 thread blocks are two waves on a GTX 980 and more on the paper's GPU, where two fit an SM, so that
+ * it still gains from nearly every SM there is. With fewer keys (medium) the size of the problem: a pass is five
+ * launches that wait for each other, scans by two thread blocks among them, and nothing hides the latency of the L2.
  */
 #define THREADS 256
 #define KEYS_SORTED (4 * THREADS)  /* by one thread block */

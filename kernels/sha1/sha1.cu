@@ -11,10 +11,10 @@
  * thread blocks of 64 threads for 4 MB); pieces of 1012 bytes give just those. A large run hashes one such block of
  * data after the other, as a storage system does with a stream.
  *
- * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, and five thread blocks on
- * one of its SMs take longer than four on the others, however many SMs there are. All warps fetch at the same time and
- * compute at the same time: with so few of them neither hides the other, so a faster memory helps too, though DRAM is
- * idle for three quarters of the time. (In the paper's figures 3 and 4 SHA-1 is among those that gain most from memory
+ * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, each a long chain of
+ * dependent additions and rotations; beyond some eight SMs more of them hardly help. All warps fetch at the same time
+ * and compute at the same time: so few cannot hide the one behind the other, and a faster memory helps although DRAM is
+ * idle three quarters of the time. (In the paper's figures 3 and 4, too, SHA-1 is among those that gain most from memory
  * and interconnect.)
  */
 #define THREADS 64
