@@ -14,8 +14,8 @@
  * What limits it: the size of the problem. 130 warps are two for each scheduler of a GTX 980, each a long chain of
  * dependent additions and rotations; beyond some eight SMs more of them hardly help. All warps fetch at the same time
  * and compute at the same time: so few cannot hide the one behind the other, and a faster memory helps although DRAM is
- * idle three quarters of the time. (In the paper's figures 3 and 4, too, SHA-1 is among those that gain most from memory
- * and interconnect.)
+ * idle three quarters of the time. (In figures 3 and 4 of the paper, too, SHA-1 is among those that gain most from
+ * memory and interconnect.)
  */
 #define THREADS 64
 #define PIECE_BYTES 1012
