@@ -118,15 +118,16 @@ const struct corun_reference *const corun_references[] = {
 @entries@    NULL,
 };
 ")
-file(GLOB data_sources CONFIGURE_DEPENDS kernels/include/*.h src/workload/initial_data.c)
+file(GLOB reference_headers CONFIGURE_DEPENDS kernels/include/*.h)
 list(JOIN references "|" reference_list)
-list(JOIN data_sources "|" data_list)
+list(JOIN reference_headers "|" header_list)
 set(fingerprints ${CMAKE_BINARY_DIR}/generated/reference_fingerprints.c)
 add_custom_command(
   OUTPUT ${fingerprints}
-  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${fingerprints} "-DREFERENCES=${reference_list}" "-DSHARED=${data_list}" -P
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${fingerprints} "-DREFERENCES=${reference_list}" "-DHEADERS=${header_list}"
+          -DSHARED=${CMAKE_SOURCE_DIR}/src/workload/initial_data.c -P
           ${CMAKE_SOURCE_DIR}/cmake/reference_fingerprints.cmake
-  DEPENDS ${references} ${data_sources} cmake/reference_fingerprints.cmake
+  DEPENDS ${references} ${reference_headers} src/workload/initial_data.c cmake/reference_fingerprints.cmake
   COMMENT ""
   VERBATIM)
 if(TARGET corun_workload)
