@@ -5,7 +5,7 @@
 
 * Includes only point down the layers and never form a cycle. gpu knows neither ptx nor isa; share and gpu meet only in
   include/corun/, which includes nothing but itself.
-* Nothing below cli prints, exits or aborts.
+* Nothing below cli prints, exits or aborts; only the process of a worker, a child of its own making, ends itself.
 * No mutable state at file scope: the objects in the given archives have nothing in a writable section.
 
 Says FILE:LINE: what is wrong and ends with 1 if there is anything.
@@ -18,6 +18,9 @@ import sys
 LAYERS = ["base", "ptx", "isa", "gpu", "share", "workload", "campaign", "report", "cli"]
 # Below a layer and still not for it to see.
 FORBIDDEN = {"gpu": {"ptx", "isa"}, "share": {"gpu", "ptx", "isa"}}
+
+# What a file may call all the same.
+ALLOWED = {("src/campaign/worker.c", "_exit")}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 CALL = re.compile(r"(?<![\w.>])(v?printf|puts|putchar|perror|exit|_exit|_Exit|quick_exit|abort)\s*\(")
@@ -89,6 +92,8 @@ def check_sources(root):
         if layer not in ("cli", "corun"):
             for pattern, what in ((CALL, "calls"), (STREAM, "uses")):
                 for match in pattern.finditer(code):
+                    if (path, match.group(1)) in ALLOWED:
+                        continue
                     line = code.count("\n", 0, match.start()) + 1
                     complaints.append(f"{path}:{line}: {layer} {what} {match.group(1)}: only cli prints and exits")
     return complaints + find_cycles(graph)

@@ -112,9 +112,26 @@ static const char *join(struct lister *lister, const char *const *words, size_t 
     return text;
 }
 
+/* The papers that use a workload, each once. */
+static void list_papers(struct lister *lister, const struct corun_workload_info *info, struct columns *columns)
+{
+    const char **papers = ARENA_ARRAY(lister->arena, const char *, info->paper_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; papers && i < info->paper_count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < count && !known; k++)
+            known = !strcmp(papers[k], info->papers[i].paper);
+        if (!known)
+            papers[count++] = info->papers[i].paper;
+    }
+    const char *text = papers ? join(lister, papers, count) : NULL;
+    columns_set(columns, 4, PAINT_NONE, "%s", text ? text : "");
+}
+
 static enum corun_status list_workloads(struct lister *lister)
 {
-    static const char *const titles[] = {"<workload", "<limited by", "<sizes", "<parameters", "<what it does"};
+    static const char *const titles[] = {"<workload",   "<limited by", "<sizes",
+                                         "<parameters", "<papers",     "<what it does"};
     struct corun_workload_list *workloads = NULL;
     enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
     if (status == CORUN_OK)
@@ -131,7 +148,8 @@ static enum corun_status list_workloads(struct lister *lister)
         columns_set(columns, 1, PAINT_NONE, "%s", corun_character_word(info->character));
         columns_set(columns, 2, PAINT_NONE, "%s", sizes ? sizes : "");
         columns_set(columns, 3, PAINT_NONE, "%s", parameters ? parameters : "");
-        columns_set(columns, 4, PAINT_NONE, "%s", info->summary ? info->summary : "");
+        list_papers(lister, info, columns);
+        columns_set(columns, 5, PAINT_NONE, "%s", info->summary ? info->summary : "");
     }
     status = print(columns);
     corun_workload_list_destroy(workloads);
