@@ -5,8 +5,8 @@
                                                    GPU: quadro-v100 with overrides; the workloads of the file: all of them
     run.py CORUN peaks GPU...                      single precision throughput and DRAM bandwidth reached (peaks.cu; needs clang)
 
-Prints rows of Markdown tables. The published programs are those of the suite, in their size v100. All of it takes half an
-hour: some 700 million warp instructions are simulated.
+Prints rows of Markdown tables. The published programs are those of the suite, in their size v100. All of it takes some
+fifteen minutes of one processor: 550 million warp instructions are simulated.
 
 2mm at its whole size would take an hour. It is run with the rows of one and of two waves of thread blocks instead (a wave: as many as
 the GPU holds at a time). Each further wave does the same with other rows of the left matrix and the same right matrix, so its
@@ -116,7 +116,7 @@ def main():
     parser.add_argument("what", choices=["hardware", "peaks"])
     parser.add_argument("-g", "--gpu", default="quadro-v100")
     parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     if arguments.what == "hardware":
         unknown = set(arguments.names) - set(published())
         if unknown:
