@@ -17,16 +17,8 @@ static bool compute(const struct corun_problem *problem)
     if (!a || !b || !c || !d || !e)
         return false;
     double *first = dense_copy(a, ni * nk), *second = dense_copy(b, nk * nj), *third = dense_copy(d, nj * nl);
-    double *inner = malloc(ni * nj * sizeof *inner), *outer = malloc(ni * nl * sizeof *outer);
-    bool complete = first && second && third && inner && outer;
-    if (complete) {
-        dense_multiply(first, second, inner, ni, nk, nj);
-        dense_multiply(inner, third, outer, ni, nj, nl);
-        for (size_t i = 0; i < ni * nj; i++)
-            c[i] = (float)inner[i];
-        for (size_t i = 0; i < ni * nl; i++)
-            e[i] = (float)outer[i];
-    }
+    double *inner = dense_multiply(first, second, ni, nk, nj), *outer = dense_multiply(inner, third, ni, nj, nl);
+    bool complete = dense_store(c, inner, ni * nj) && dense_store(e, outer, ni * nl);
     free(first);
     free(second);
     free(third);

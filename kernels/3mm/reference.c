@@ -3,12 +3,6 @@
 
 #include "dense.h"
 
-static void store(float *to, const double *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = (float)from[i];
-}
-
 static bool compute(const struct corun_problem *problem)
 {
     size_t ni = (size_t)corun_problem_value(problem, "ni");
@@ -23,22 +17,17 @@ static bool compute(const struct corun_problem *problem)
     float *e = corun_problem_data(problem, "e", CORUN_ELEMENT_F32, ni * nj);
     float *f = corun_problem_data(problem, "f", CORUN_ELEMENT_F32, nj * nl);
     float *g = corun_problem_data(problem, "g", CORUN_ELEMENT_F32, ni * nl);
-    double *factors[4], *left = malloc(ni * nj * sizeof *left), *right = malloc(nj * nl * sizeof *right);
-    double *result = malloc(ni * nl * sizeof *result);
-    bool complete = e && f && g && left && right && result;
+    if (!e || !f || !g)
+        return false;
+    double *factors[4];
     for (size_t i = 0; i < 4; i++) {
         const float *input = corun_problem_data(problem, inputs[i].name, CORUN_ELEMENT_F32, inputs[i].count);
         factors[i] = input ? dense_copy(input, inputs[i].count) : NULL;
-        complete = complete && factors[i];
     }
-    if (complete) {
-        dense_multiply(factors[0], factors[1], left, ni, nk, nj);
-        dense_multiply(factors[2], factors[3], right, nj, nm, nl);
-        dense_multiply(left, right, result, ni, nj, nl);
-        store(e, left, ni * nj);
-        store(f, right, nj * nl);
-        store(g, result, ni * nl);
-    }
+    double *left = dense_multiply(factors[0], factors[1], ni, nk, nj);
+    double *right = dense_multiply(factors[2], factors[3], nj, nm, nl);
+    double *result = dense_multiply(left, right, ni, nj, nl);
+    bool complete = dense_store(e, left, ni * nj) && dense_store(f, right, nj * nl) && dense_store(g, result, ni * nl);
     for (size_t i = 0; i < 4; i++)
         free(factors[i]);
     free(left);

@@ -14,14 +14,11 @@ static bool compute(const struct corun_problem *problem)
     float *c = corun_problem_data(problem, "c", CORUN_ELEMENT_F32, ni * nj);
     if (!a || !b || !c)
         return false;
-    double *left = dense_copy(a, ni * nk), *right = dense_copy(b, nk * nj),
-           *product = malloc(ni * nj * sizeof *product);
-    bool complete = left && right && product;
-    if (complete) {
-        dense_multiply(left, right, product, ni, nk, nj);
-        for (size_t i = 0; i < ni * nj; i++)
-            c[i] = (float)(alpha * product[i] + beta * c[i]);
-    }
+    double *left = dense_copy(a, ni * nk), *right = dense_copy(b, nk * nj);
+    double *product = dense_multiply(left, right, ni, nk, nj);
+    for (size_t i = 0; product && i < ni * nj; i++)
+        c[i] = (float)(alpha * product[i] + beta * c[i]);
+    bool complete = product != NULL;
     free(left);
     free(right);
     free(product);

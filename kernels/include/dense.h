@@ -64,12 +64,15 @@ static inline void dense_multiply_block(const double *a, const double *b, double
     }
 }
 
-/* c = a * b; a: rows x depth, b: depth x columns. By blocks, so that thousands of rows take seconds. */
-static inline void dense_multiply(const double *a, const double *b, double *c, size_t rows, size_t depth,
-                                  size_t columns)
+/*
+ * a * b, a new matrix of rows x columns, to be freed; a: rows x depth, b: depth x columns. By blocks, so that thousands of
+ * rows take seconds. NULL: out of memory, or a factor is NULL.
+ */
+static inline double *dense_multiply(const double *a, const double *b, size_t rows, size_t depth, size_t columns)
 {
-    for (size_t i = 0; i < rows * columns; i++)
-        c[i] = 0;
+    double *c = a && b ? calloc(rows * columns, sizeof *c) : NULL;
+    if (!c)
+        return NULL;
     for (size_t j = 0; j < columns; j += DENSE_COLUMNS) {
         size_t wide = columns - j < DENSE_COLUMNS ? columns - j : DENSE_COLUMNS;
         for (size_t k = 0; k < depth; k += DENSE_DEPTH) {
@@ -77,15 +80,24 @@ static inline void dense_multiply(const double *a, const double *b, double *c, s
             dense_multiply_block(a + k, b + k * columns + j, c + j, rows, deep, wide, depth, columns, columns);
         }
     }
+    return c;
 }
 
 /* A copy of `count` elements in double precision, to be freed; NULL: out of memory. */
 static inline double *dense_copy(const float *from, size_t count)
 {
-    double *copy = malloc(count * sizeof *copy);
+    double *copy = calloc(count, sizeof *copy);
     for (size_t i = 0; copy && i < count; i++)
         copy[i] = from[i];
     return copy;
+}
+
+/* In single precision again; false if there is nothing to copy. */
+static inline bool dense_store(float *to, const double *from, size_t count)
+{
+    for (size_t i = 0; from && i < count; i++)
+        to[i] = (float)from[i];
+    return from != NULL;
 }
 
 #endif
