@@ -208,11 +208,62 @@ enum corun_status ptx_liveness_ranges(const struct ptx_function *function, const
     return ok ? CORUN_OK : CORUN_MEMORY;
 }
 
+/*
+ * Registers whose value an assembler has without keeping it: what is written once, by a mov of a constant or an address, or a load
+ * of a kernel's parameter (an operand in constant memory), or a conversion of such an address.
+ */
+struct constants {
+    const struct ptx_function *function;
+    uint8_t *writes; /* per register: 0, 1, many */
+    bool *is_constant;
+};
+
+static void count_write(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct constants *constants = user;
+    if (access == PTX_WRITE && constants->writes[register_index] < 2)
+        constants->writes[register_index]++;
+}
+
+static bool is_constant_operand(const struct constants *constants, const struct ptx_operand *operand)
+{
+    switch (operand->kind) {
+    case PTX_OPERAND_INTEGER:
+    case PTX_OPERAND_F32:
+    case PTX_OPERAND_F64:
+    case PTX_OPERAND_VARIABLE:
+        return true;
+    case PTX_OPERAND_REGISTER:
+        return constants->is_constant[operand->index];
+    default:
+        return false;
+    }
+}
+
+static void find_constants(struct constants *constants)
+{
+    const struct ptx_function *function = constants->function;
+    for (uint32_t i = 0; i < function->instruction_count; i++)
+        ptx_instruction_registers(&function->instructions[i], count_write, constants);
+    for (uint32_t i = 0; i < function->instruction_count; i++) {
+        const struct ptx_instruction *instruction = &function->instructions[i];
+        const struct ptx_operand *to = instruction->operands;
+        if (instruction->operand_count != 2 || to->kind != PTX_OPERAND_REGISTER || instruction->guard != PTX_NONE ||
+            constants->writes[to->index] != 1)
+            continue;
+        bool copies = instruction->opcode == PTX_OP_MOV || instruction->opcode == PTX_OP_CVTA;
+        bool parameter = instruction->opcode == PTX_OP_LD && instruction->space == PTX_SPACE_PARAM &&
+                         function->is_entry && to[1].kind == PTX_OPERAND_ADDRESS_VARIABLE;
+        constants->is_constant[to->index] = parameter || (copies && is_constant_operand(constants, &to[1]));
+    }
+}
+
 struct summary {
     const struct ptx_function *function;
+    const bool *is_constant; /* per register */
     struct ptx_interval *intervals;
-    int64_t *change,
-        *kept_change; /* per point behind an instruction: registers that begin to live minus those that end */
+    /* Per point behind an instruction: registers that begin to live minus those that end; of all, and without constants. */
+    int64_t *change, *kept_change;
 };
 
 static void add_range(void *user, const struct ptx_live_range *range)
@@ -235,6 +286,10 @@ static void add_range(void *user, const struct ptx_live_range *range)
         end = first + 1; /* a dead definition still takes a register */
     summary->change[first] += weight;
     summary->change[end] -= weight;
+    if (summary->is_constant[r])
+        return;
+    summary->kept_change[first] += weight;
+    summary->kept_change[end] -= weight;
 }
 
 static uint32_t highest(const int64_t *change, size_t count)
@@ -259,19 +314,27 @@ enum corun_status ptx_liveness_create(const struct ptx_function *function, const
                                       struct arena *arena, struct ptx_liveness *liveness)
 {
     size_t points = (size_t)function->instruction_count + 2;
-    struct summary summary = {.function = function};
+    size_t registers = (size_t)function->register_count + 1;
+    struct constants constants = {function, calloc(registers, 1), calloc(registers, sizeof(bool))};
+    struct summary summary = {.function = function, .is_constant = constants.is_constant};
     summary.intervals = ARENA_ARRAY(arena, struct ptx_interval, (size_t)function->register_count + 1);
     summary.change = calloc(points, sizeof *summary.change);
+    summary.kept_change = calloc(points, sizeof *summary.kept_change);
     enum corun_status status = CORUN_MEMORY;
-    if (summary.intervals && summary.change) {
+    if (summary.intervals && summary.change && summary.kept_change && constants.writes && constants.is_constant) {
+        find_constants(&constants);
         for (uint32_t r = 0; r < function->register_count; r++)
             summary.intervals[r].first = PTX_NONE;
         status = ptx_liveness_ranges(function, flow, add_range, &summary);
         cover_parameters(function, summary.intervals, function->signature.returns, function->signature.return_count);
         cover_parameters(function, summary.intervals, function->signature.parameters,
                          function->signature.parameter_count);
-        *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points)};
+        *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points),
+                                          highest(summary.kept_change, points)};
     }
     free(summary.change);
+    free(summary.kept_change);
+    free(constants.writes);
+    free(constants.is_constant);
     return status;
 }

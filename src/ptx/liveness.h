@@ -18,6 +18,8 @@ struct ptx_liveness {
     const struct ptx_interval *intervals; /* per register */
     /* The most 32-bit registers whose values must be kept across any one point between two instructions; predicates do not count. */
     uint32_t pressure;
+    /* The same without those that an assembler need not keep: constants, addresses of variables, parameters of the kernel. */
+    uint32_t kept_pressure;
 };
 
 /* The result is allocated in `arena`. OK or MEMORY. */

@@ -120,6 +120,7 @@ enum corun_status ptx_allocate_registers(const struct ptx_function *function, co
     if (status == CORUN_OK) {
         allocate(function, liveness.intervals, pending, &active, &idle, slots, allocation);
         allocation->pressure = liveness.pressure;
+        allocation->kept_pressure = liveness.kept_pressure;
     }
     free(active.entries);
     free(idle.entries);

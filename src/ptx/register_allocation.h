@@ -17,7 +17,8 @@ struct ptx_allocation {
         *slots; /* per register: 32-bit slot, or predicate slot for predicates; PTX_NONE if it is never accessed */
     uint32_t register_slots; /* 32-bit slots in use, pairs first */
     uint32_t predicate_slots;
-    uint32_t pressure; /* most 32-bit registers live at one point */
+    uint32_t pressure;      /* most 32-bit registers live at one point */
+    uint32_t kept_pressure; /* the same without constants, addresses of variables and kernel parameters */
 };
 
 /* Everything is allocated in `arena`. OK or MEMORY. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define RESERVED_REGISTERS \
-    4u /* what an assembler takes beyond the live values: stack pointer, zero offset, temporaries */
+    6u /* what an assembler takes beyond the live values: stack pointer, zero offset, temporaries */
 #define REGISTERS_OF_A_CALL 24u /* fewest of a kernel that calls: the ABI's argument and scratch registers */
 #define MOST_REGISTERS 255u
 
@@ -67,7 +67,7 @@ static void walk_calls(struct call_walk *walk, const struct ptx_function *entry)
     reach(walk, entry);
     while (walk->depth) {
         const struct ptx_function *function = walk->module->functions[walk->stack[--walk->depth]];
-        uint32_t pressure = walk->allocations[function->index].pressure;
+        uint32_t pressure = walk->allocations[function->index].kept_pressure;
         walk->most = pressure > walk->most ? pressure : walk->most;
         for (uint32_t i = 0; i < function->instruction_count; i++) {
             const struct ptx_call *call = function->instructions[i].call;

@@ -354,13 +354,30 @@ static uint32_t registers_of(const char *text, const char *log, enum ptx_registe
     return registers;
 }
 
+/* A parameter, its conversion, an address and a constant cost nothing; what is written twice or computed does. */
+static void constants_are_not_kept(void **state)
+{
+    (void)state;
+    enum ptx_registers_from from;
+    assert_int_equal(registers_of(HEAD ".shared .align 4 .b8 area[64];\n"
+                                       ".entry k(.param .u64 p, .param .u32 n)\n{\n"
+                                       ".reg .pred %p<2>;\n.reg .b64 %rd<6>;\n.reg .b32 %r<6>;\n"
+                                       "ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\n"
+                                       "mov.u64 %rd3, area;\nmov.u32 %r1, 17;\nmov.u32 %r2, 1;\n"
+                                       "mov.u32 %r3, %tid.x;\nsetp.eq.u32 %p1, %r3, 0;\n"
+                                       "st.shared.u32 [%rd3], %r1;\n@%p1 mov.u32 %r2, 2;\n"
+                                       "st.global.u32 [%rd2], %r3;\nst.global.u32 [%rd2+4], %r2;\nret;\n}\n",
+                                  NULL, &from),
+                     2 + 6); /* %r2 and %r3 */
+}
+
 static void registers_per_thread(void **state)
 {
     (void)state;
     enum ptx_registers_from from;
     const char *plain = ENTRY("ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; add.u32 %r2, %r1, 1; "
                               "st.global.u32 [%rd1], %r2; ret;");
-    assert_int_equal(registers_of(plain, NULL, &from), 3 + 4);
+    assert_int_equal(registers_of(plain, NULL, &from), 1 + 6); /* %rd1 is a parameter */
     assert_int_equal(from, PTX_REGISTERS_ALLOCATION);
     assert_int_equal(registers_of(HEAD ".entry k() .maxnreg 20 { ret; }", NULL, &from), 20);
     assert_int_equal(from, PTX_REGISTERS_MAXNREG);
@@ -390,6 +407,7 @@ int main(void)
         cmocka_unit_test(slots_agree_with_bit_sets),
         cmocka_unit_test(slots_agree_with_bit_sets_on_random_code),
         cmocka_unit_test(registers_of_signatures_live_throughout),
+        cmocka_unit_test(constants_are_not_kept),
         cmocka_unit_test(registers_per_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
