@@ -247,7 +247,7 @@ class Help(Command):
             self.assertIn(name, gpus)
         self.assertIn("cooperative", self.run_command("list", "policies").stdout)
         sgemm = [line for line in self.run_command("list", "workloads").stdout.splitlines() if line.startswith("sgemm")]
-        self.assertRegex(sgemm[0], "small medium large +m n k +dense")
+        self.assertRegex(sgemm[0], "small medium large +m n k .*dense")
         self.assertIn("stall_barrier", self.run_command("list", "counters").stdout)
         self.assertIn("l2_bytes", self.run_command("list", "parameters").stdout)
 
