@@ -151,6 +151,23 @@ static uint32_t most_at_one_address(const struct corun_issue *issue, const struc
     return most;
 }
 
+/* The constant cache gives one address to all lanes of an access that want it, and takes a cycle for each other one. */
+static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lanes, uint32_t access_lanes)
+{
+    uint32_t count = 0;
+    for (uint32_t first = 0; first < CORUN_WARP_LANES; first += access_lanes) {
+        uint32_t rest = access_lanes >= CORUN_WARP_LANES ? lanes : lanes & 0xffffu << first;
+        for (; rest; count++) {
+            uint64_t address = issue->address[lowest_bit(rest)];
+            uint32_t others = 0;
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+                others |= (uint32_t)(issue->address[lane] != address) << lane;
+            rest &= others;
+        }
+    }
+    return count;
+}
+
 /* Fills the entry with what the lanes of one space ask for. */
 static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
                       uint32_t lanes)
@@ -180,11 +197,15 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
         line_bytes = sm->caches[client].line_bytes;
     uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
                               entry->transactions + entry->count);
-    if (client == CLIENT_CONSTANT && !sm->caches[client].tags) { /* perfect: one line a cycle */
-        counters->constant_accesses += count;
-        entry->bank_cycles = (uint16_t)count;
-        entry->bank_latency = (uint16_t)c->constant_latency;
-        return;
+    if (client == CLIENT_CONSTANT) {
+        uint32_t cycles = distinct_addresses(&sm->issue, lanes, c->access_lanes);
+        if (!sm->caches[client].tags) { /* perfect */
+            counters->constant_accesses += count;
+            entry->bank_cycles = (uint16_t)cycles;
+            entry->bank_latency = (uint16_t)c->constant_latency;
+            return;
+        }
+        entry->bank_cycles = (uint16_t)(cycles - count); /* beyond a lookup for each line */
     }
     if (atomic)
         for (uint32_t i = 0; i < count; i++)

@@ -351,6 +351,45 @@ static double implied_coalescing(const struct bench *bench, const struct row *ro
     return lines;
 }
 
+/* ---- constants ---- */
+
+/* The lanes of a warp load k different words: lane i the word i modulo k. */
+static void run_words(const struct bench *bench, uint32_t count, struct run *run)
+{
+    struct text kernel;
+    text_begin(&kernel, ".const .align 256 .b8 words[128];");
+    text_add(&kernel, "mov.u32 %%r10, %%laneid;\nrem.u32 %%r10, %%r10, %u;\n", bench->k);
+    text_add(&kernel, "mul.wide.u32 %%rd1, %%r10, 4;\nmov.u64 %%rd2, words;\nadd.u64 %%rd1, %%rd1, %%rd2;\n");
+    text_repeat(&kernel, count, "ld.const.u32 %r#, [%rd1];", 1, 8);
+    text_use(&kernel, 1, 8);
+    text_end(&kernel);
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t threads = c->threads_per_sm / 2 < c->threads_per_tb ? c->threads_per_sm / 2 : c->threads_per_tb;
+    *run = (struct run){.text = kernel.data, .tbs = c->threads_per_sm / threads, .threads = threads};
+    run_kernel(bench, run);
+    text_free(&kernel);
+}
+
+static struct reading measure_words(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    struct run shorter, longer;
+    run_words(bench, 32, &shorter);
+    run_words(bench, 64, &longer);
+    uint64_t loads = longer.counters.loads - shorter.counters.loads;
+    return (struct reading){(double)(longer.cycles - shorter.cycles) / (double)loads, NAN};
+}
+
+static double implied_words(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t groups = CORUN_WARP_LANES / c->access_lanes;
+    return fmax(groups * fmin(bench->k, c->access_lanes), issue_cycles(c));
+}
+
+static const uint32_t words[] = {32, 16, 8, 4, 2, 1, 0};
+
 /* The last one tells most when the unit is switched off. */
 static const uint32_t upwards[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 0};
@@ -362,11 +401,18 @@ static bool has_narrow_banks(const struct corun_gpu_config *config)
     return config->shared_bank_bytes == 4;
 }
 
+static bool has_whole_accesses(const struct corun_gpu_config *config)
+{
+    return config->access_lanes == CORUN_WARP_LANES;
+}
+
 const struct row memory_rows[] = {
     {"latency of shared memory", "cycles", measure_shared, implied_shared, ALONE, "shared_latency=1", NULL, NULL, 0,
      NULL, NULL},
     {"latency of the constant cache", "cycles", measure_constant, implied_constant, ALONE, "constant_latency=1", NULL,
      NULL, 0, NULL, NULL},
+    {"constant cache, different words:", "cycles per access", measure_words, implied_words, ALONE ",scheduler=lrr",
+     "access_lanes=16", has_whole_accesses, NULL, 0, NULL, words},
     {"latency of the L1", "cycles", measure_l1, implied_l1, ALONE, "l1_bytes=0", has_l1, NULL, 0, NULL, NULL},
     {"latency of twice the L1", "cycles", measure_beyond_l1, implied_beyond_l1, ALONE, "l1_bytes=384K", has_l1, NULL, 0,
      NULL, NULL},
