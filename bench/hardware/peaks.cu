@@ -1,4 +1,4 @@
-/* Two kernels that reach for the peaks of a GPU: arithmetic and DRAM. run.py runs them; docs/gpu-validation.md has the results. */
+/* Two kernels that reach for the peaks of a GPU: arithmetic and DRAM. simulated.py runs them; docs/gpu-validation.md has the results. */
 
 #define THREAD_X (blockIdx.x * blockDim.x + threadIdx.x)
 

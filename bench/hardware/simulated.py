@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Simulated GPUs beside what is known of real ones.
 
-    run.py CORUN hardware [-g GPU] [WORKLOAD...]   cycles beside those published for a Quadro V100 (published/v100-cycles.csv);
+    simulated.py CORUN hardware [-g GPU] [WORKLOAD...]   cycles beside those published for a Quadro V100 (published/v100-cycles.csv);
                                                    GPU: quadro-v100 with overrides; the workloads of the file: all of them
-    run.py CORUN peaks GPU...                      single precision throughput and DRAM bandwidth reached (peaks.cu; needs clang)
+    simulated.py CORUN peaks GPU...                      single precision throughput and DRAM bandwidth reached (peaks.cu; needs clang)
 
 Prints rows of Markdown tables. The published programs are those of the suite, in their size v100. All of it takes some
 fifteen minutes of one processor: 550 million warp instructions are simulated.
