@@ -211,6 +211,23 @@ static void print_work(struct page *page)
     print_columns(page, "Work of one run", columns);
 }
 
+/* Different kernels that one run launches, reached by the window or not. */
+static uint32_t count_kernels(const struct corun_workload *workload)
+{
+    uint32_t kernels = 0;
+    for (size_t i = 0; i < corun_workload_launch_count(workload); i++) {
+        struct corun_workload_launch launch, earlier = {0};
+        corun_workload_launch_at(workload, i, &launch);
+        bool known = launch.launches == 0;
+        for (size_t k = 0; k < i && !known; k++) {
+            corun_workload_launch_at(workload, k, &earlier);
+            known = earlier.kernel == launch.kernel && earlier.launches > 0;
+        }
+        kernels += !known;
+    }
+    return kernels;
+}
+
 /* The kernel that most time was spent in. */
 static const struct corun_kernel_result *main_kernel(const struct corun_characterization *item)
 {
@@ -255,7 +272,7 @@ static void our_figure(const struct page *page, const struct corun_characterizat
     else if (!strcmp(name, "stall"))
         share = 1 - stall_share(&item->counters, item->counters.issue_cycles);
     else if (!strcmp(name, "kernels"))
-        snprintf(text, bytes, "%u", item->kernel_count);
+        snprintf(text, bytes, "%u", count_kernels(item->workload));
     else if (!strcmp(name, "thread blocks"))
         snprintf(text, bytes, "%.0f", weighted(item, true));
     else if (!strcmp(name, "threads per block"))
