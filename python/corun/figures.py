@@ -1,0 +1,236 @@
+"""Figures as SVG made by matplotlib, to stand inside a page: texts are texts, and colours are variables of the page's style
+sheet, so that one figure is right in light, in dark and on paper. What a colour says, a hatch, a marker or a number says, too."""
+
+import io
+import re
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import colors, pyplot  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from .summary import goal_label  # noqa: E402
+from .results import split_applications  # noqa: E402
+
+# Stand-ins for the variables of the page: colours that nothing else has.
+TEXT, GRID, PAPER = "#fe0200", "#fe0201", "#fe0202"
+SERIES = [f"#fe01{place:02x}" for place in range(8)]
+VARIABLES = {TEXT: "var(--text)", GRID: "var(--grid)", PAPER: "var(--paper)",
+             **{colour: f"var(--series-{place})" for place, colour in enumerate(SERIES)}}
+HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "++++", "||||", "ooo"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 1))]
+MAP = "cividis"
+INCHES = 5.6  # wide enough for a column of a page, narrow enough that its text can be read on a phone
+CELLS_WITH_NUMBERS = 14
+
+STYLE = {
+    "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.5,
+    "axes.edgecolor": TEXT, "axes.labelcolor": TEXT, "axes.facecolor": "none", "axes.axisbelow": True, "axes.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "text.color": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
+    "grid.color": GRID, "grid.linewidth": 0.6, "hatch.color": TEXT, "hatch.linewidth": 0.5, "figure.facecolor": "none",
+    "legend.frameon": False, "legend.fontsize": 9,
+}
+
+
+class Plot:
+    """A picture with what it says in words; `name` is unique in the page."""
+
+    def __init__(self, name, title, caption, svg):
+        self.name, self.title, self.caption, self.svg = name, title, caption, svg
+
+
+def _drawing(height):
+    figure = Figure(figsize=(INCHES, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _as_svg(figure, name, title):
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg"):]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)
+    text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href=", "href=")
+    for stand_in, variable in VARIABLES.items():
+        text = text.replace(stand_in, variable)
+    # The first family is what the lines were measured with; a browser without it takes the reader's own.
+    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px 'DejaVu Sans', Verdana, system-ui, sans-serif", text)
+    # Names are of the whole page, so that those of two figures must differ.
+    text = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"', text)
+    text = re.sub(r'href="#', f'href="#{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    box = re.search(r'viewBox="([^"]*)"', text)[1]
+    head = f'<svg viewBox="{box}" role="img" aria-labelledby="{name}-title">' \
+           f'<title id="{name}-title">{_escape(title)}</title>'
+    return head + re.sub(r"^<svg[^>]*>", "", text).strip()
+
+
+def _escape(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _style(place):
+    return place % len(SERIES)
+
+
+def stp_bars(block, name):
+    """Geometric mean of STP, with the range of all cases and of their middle half."""
+    rows = [(place, group.policy, group.numbers()) for place, group in enumerate(block.policies) if group.known("stp").size]
+    if not rows:
+        return None
+    title = f"System throughput by policy: {block.title()}"
+    with pyplot.rc_context(STYLE):
+        figure, axes = _drawing(0.8 + 0.42 * len(rows))
+        for row, (place, _, n) in enumerate(rows):
+            axes.barh(row, n["stp_geomean"], height=0.66, color=SERIES[_style(place)], edgecolor=TEXT, linewidth=0.6,
+                      hatch=HATCHES[_style(place)])
+            axes.plot([n["stp_min"], n["stp_max"]], [row, row], color=PAPER, linewidth=3.6, solid_capstyle="butt")
+            axes.plot([n["stp_p25"], n["stp_p75"]], [row, row], color=PAPER, linewidth=6.6, solid_capstyle="butt")
+            axes.plot([n["stp_min"], n["stp_max"]], [row, row], color=TEXT, linewidth=1.4, marker="|", markersize=9)
+            axes.plot([n["stp_p25"], n["stp_p75"]], [row, row], color=TEXT, linewidth=4.4, solid_capstyle="butt")
+            axes.annotate(f"{n['stp_geomean']:.3f}", (max(n["stp_max"], n["stp_geomean"]), row), xytext=(8, 0),
+                          textcoords="offset points", va="center")
+        axes.axvline(1, color=TEXT, linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(rows)), [policy for _, policy, _ in rows])
+        axes.invert_yaxis()
+        axes.margins(x=0.12)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("STP (1: one application alone)")
+        axes.grid(axis="x")
+        return Plot(name, title, "Bar and number: geometric mean. Thin line: from the least to the most of all cases; thick line: "
+                    "the middle half of them. Dotted: what one application alone has.", _as_svg(figure, name, title))
+
+
+def _legend(axes, count):
+    """Above the plot, where it hides no line."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncol=2 if count < 7 else 3, handlelength=3.4)
+
+
+def stp_distribution(block, name):
+    """Which share of the cases has at most so much STP."""
+    rows = [(place, group.policy, sorted(group.known("stp"))) for place, group in enumerate(block.policies)
+            if group.known("stp").size]
+    if not rows:
+        return None
+    title = f"Distribution of system throughput: {block.title()}"
+    with pyplot.rc_context(STYLE):
+        figure, axes = _drawing(3.1 + 0.1 * len(rows))
+        for place, policy, values in rows:
+            shares = [(rank + 1) / len(values) * 100 for rank in range(len(values))]
+            axes.step([values[0], *values], [0, *shares], where="post", color=SERIES[_style(place)], linewidth=1.8,
+                      linestyle=LINES[_style(place)], marker=MARKERS[_style(place)], markersize=5, markeredgecolor=PAPER,
+                      markeredgewidth=0.6, markevery=(place % 3, max(1, len(values) // 8)), label=policy)
+        axes.set_ylim(0, 103)
+        axes.set_xlabel("STP")
+        axes.set_ylabel("cases with at most that, %")
+        axes.grid()
+        _legend(axes, len(rows))
+        return Plot(name, title, "Further right is better: the share of cases whose STP is not above the value on the axis.",
+                    _as_svg(figure, name, title))
+
+
+def _by_goal(block, name, title, caption, column, label, factor, top):
+    """Lines over the goals, one for each policy; None when there is no number."""
+    rows = []
+    for place, whole in enumerate(block.policies):
+        values = {group.goal: group.numbers()[column] * factor for group in block.of_policy(whole.policy)}
+        points = [(x, values[goal]) for x, goal in enumerate(block.goals) if values.get(goal) == values.get(goal) and goal in values]
+        if points:
+            rows.append((place, whole.policy, points))
+    if not rows:
+        return None
+    title = f"{title}: {block.title()}"
+    with pyplot.rc_context(STYLE):
+        figure, axes = _drawing(3.1 + 0.1 * len(rows))
+        for rank, (place, policy, points) in enumerate(rows):
+            nudge = (rank - (len(rows) - 1) / 2) * 0.05  # lines that lie on each other are still seen
+            axes.plot([x + nudge for x, _ in points], [y for _, y in points], color=SERIES[_style(place)], linewidth=1.8,
+                      linestyle=LINES[_style(place)], marker=MARKERS[_style(place)], markersize=6.5, markeredgecolor=PAPER,
+                      markeredgewidth=0.6, label=policy, clip_on=False)
+        axes.set_xticks(range(len(block.goals)), block.goals, rotation=0 if len(block.goals) * len(block.goals[-1]) < 45 else 35,
+                        ha="center" if len(block.goals) * len(block.goals[-1]) < 45 else "right")
+        axes.set_xlim(-0.35, len(block.goals) - 0.65)
+        axes.set_ylim(0, top or None)
+        axes.set_xlabel("goal")
+        axes.set_ylabel(label)
+        axes.grid(axis="y")
+        _legend(axes, len(rows))
+        return Plot(name, title, caption, _as_svg(figure, name, title))
+
+
+def reach_by_goal(block, name):
+    return _by_goal(block, name, "QoSreach by goal", "Higher is better: the share of the cases that met all of their goals.",
+                    "qos_reach", "cases with goals met, %", 100, 104)
+
+
+def best_effort_by_goal(block, name):
+    return _by_goal(block, name, "Best-effort throughput by goal",
+                    "Higher is better: normalised IPC of the applications without a goal, over the cases that met theirs.",
+                    "best_effort", "normalised IPC", 1, None)
+
+
+def pairs(group, block, name):
+    """STP of every pair under one policy; None if they are no pairs or only one."""
+    if block.size != 2:
+        return None
+    found, names = {}, {}
+    for case in group.finished:
+        if case["stp"] == case["stp"]:
+            pair = tuple(re.sub(r":(goal|start)=[^:]*", "", text) for text in split_applications(case["applications"]))
+            found.setdefault(pair, []).append(case["stp"])
+            names.update(dict.fromkeys(pair))
+    if len(found) < 2:
+        return None
+    names = list(names)
+    short = _without_common_size(names)
+    scale = [value for one in block.policies for value in one.known("stp")]
+    norm = colors.Normalize(min(scale), max(max(scale), min(scale) + 1e-6))
+    title = f"STP of pairs, {group.policy}: {block.title()}"
+    with pyplot.rc_context(STYLE):
+        size = len(names)
+        figure, axes = _drawing(min(5.6, 1.9 + 0.42 * size))
+        cells = [[_mean(found.get((row, column))) for column in names] for row in names]
+        mesh = axes.pcolormesh(cells, cmap=MAP, norm=norm, edgecolors=PAPER, linewidth=1)
+        for y, row in enumerate(cells if size <= CELLS_WITH_NUMBERS else []):
+            for x, value in enumerate(row):
+                if value == value:
+                    axes.text(x + 0.5, y + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=9 if size <= 8 else 6.5,
+                              color="black" if norm(value) > 0.5 else "white")
+        axes.set_xticks([x + 0.5 for x in range(size)], short, rotation=45 if size > 3 else 0, ha="right" if size > 3 else "center")
+        axes.set_yticks([y + 0.5 for y in range(size)], short)
+        axes.invert_yaxis()
+        axes.tick_params(length=0)
+        axes.set_ylabel("first application")
+        axes.set_xlabel("second application")
+        for side in axes.spines.values():
+            side.set_visible(False)
+        bar = figure.colorbar(mesh, ax=axes, label="STP", fraction=0.05)
+        bar.outline.set_visible(False)
+        bar.solids.set_rasterized(False)
+        over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
+        return Plot(name, title, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",
+                    _as_svg(figure, name, title))
+
+
+def _mean(values):
+    return sum(values) / len(values) if values else float("nan")
+
+
+def _without_common_size(names):
+    """"sgemm" for "sgemm@medium" when all have that size, and no folders."""
+    sizes = {name.partition("@")[2] for name in names}
+    short = [name.partition("@")[0] for name in names] if len(sizes) == 1 else names
+    last = [re.sub(r"\.yaml$", "", name.rsplit("/", 1)[-1]) for name in short]
+    return last if len(set(last)) == len(names) else short
+
+
+def of_block(block, prefix):
+    """All figures that the block has numbers for."""
+    made = [stp_bars(block, f"{prefix}-stp"), stp_distribution(block, f"{prefix}-distribution"),
+            reach_by_goal(block, f"{prefix}-reach"), best_effort_by_goal(block, f"{prefix}-best-effort")]
+    made += [pairs(group, block, f"{prefix}-pairs-{place}") for place, group in enumerate(block.policies)]
+    return [plot for plot in made if plot]

@@ -1,0 +1,108 @@
+"""`corun report`: tables, CSV, JSON and a page of a results file. The options are those of the command (docs/corun.1)."""
+
+import argparse
+import io
+import os
+import signal
+import sys
+import tempfile
+
+from . import tables
+from .results import Results, ResultsError
+from .summary import sections
+
+USAGE, NOT_FOUND, FILE = 2, 5, 13  # exit statuses of the command
+
+
+class ReportError(Exception):
+    """A message for the user and the exit status that goes with it."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="corun report")
+    parser.add_argument("--results", default="corun-results.db")
+    parser.add_argument("--campaign")
+    parser.add_argument("--cases", type=int, default=2000)
+    for name in ("html", "csv", "json"):
+        parser.add_argument("--" + name)
+    parser.add_argument("--quiet", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def write_file(path, text):
+    """All of it or none: a page that is there stays as it is until the new one is whole."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe: there is no other way
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        return
+    folder, name = os.path.split(os.path.realpath(path))
+    descriptor, temporary = tempfile.mkstemp(prefix="." + name, dir=folder)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, os.path.join(folder, name))
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def render(write, parts):
+    stream = io.StringIO(newline="")
+    write(parts, stream)
+    return stream.getvalue()
+
+
+def report(options):
+    with Results(options.results) as results:
+        try:
+            parts = sections(results, options.campaign)
+        except LookupError:
+            known = ", ".join(campaign.name for campaign in results.campaigns()) or "none"
+            raise ReportError(NOT_FOUND, f"{options.results}: there is no campaign '{options.campaign}'; there are: {known}") \
+                from None
+        outputs = [(options.csv, lambda: render(tables.write_csv, parts)), (options.json, lambda: render(tables.write_json, parts))]
+        if options.html:
+            from .page import make_page  # needs matplotlib, which the others do not
+            outputs.append((options.html, lambda: make_page(results, parts, options.cases)))
+        for path, make in outputs:
+            if path:
+                text = make()
+                try:
+                    write_file(path, text)
+                except OSError as error:
+                    raise ReportError(FILE, f"{path}: cannot be written: {error.strerror}") from None
+        if not options.quiet and "-" not in (options.csv, options.json, options.html):
+            sys.stdout.write(render(tables.print_report, parts))
+    sys.stdout.flush()
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    try:
+        report(options)
+    except ReportError as error:
+        print(f"corun: {error}", file=sys.stderr)
+        return error.status
+    except ResultsError as error:
+        print(f"corun: {error}", file=sys.stderr)
+        return FILE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # whoever closed a pipe does not want to hear about it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FILE
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"corun: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        return FILE
+    return 0

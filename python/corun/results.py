@@ -1,0 +1,168 @@
+"""A results file of `corun campaign`, read only."""
+
+import json
+import os
+import re
+import shlex
+import sqlite3
+import urllib.parse
+
+import numpy
+
+APPLICATION_ID = 0x636F7275
+VERSION = 1
+NOT_KNOWN = -1  # of integer columns; floating point columns have NaN
+
+_CASES = [("key", "O"), ("gpu", "O"), ("policy", "O"), ("applications", "O"), ("cycles", "i8"), ("seed", "i8"),
+          ("isolated", "?"), ("status", "O"), ("message", "O"), ("ended", "O"), ("wall_seconds", "f8"), ("stp", "f8"),
+          ("antt", "f8"), ("fairness", "f8"), ("energy_joules", "f8"), ("dram_utilisation", "f8"), ("icnt_utilisation", "f8")]
+_APPLICATIONS = [("key", "O"), ("position", "i8"), ("workload", "O"), ("size", "O"), ("goal", "O"), ("goal_met", "i1"),
+                 ("ipc", "f8"), ("ipc_isolated", "f8"), ("normalised_ipc", "f8"), ("runs", "i8"), ("cycles", "i8"),
+                 ("thread_instructions", "i8"), ("goal_ipc", "f8"), ("goal_distance", "f8")]
+
+
+class ResultsError(Exception):
+    """The file is not there, damaged or not a results file; the text says which."""
+
+
+class Campaign:
+    """A campaign that the file knows. `asked` is the number of its cases, with those that have not run yet."""
+
+    def __init__(self, name, summary, description, asked):
+        self.name, self.summary, self.description, self.asked = name, summary, description, asked
+
+    def __repr__(self):
+        return f"Campaign({self.name!r}, {self.asked} cases)"
+
+
+class Results:
+    """Opens a results file; it is never written. Also while a campaign is running: what has ended is there.
+
+        with corun.Results("goals.db") as results:
+            cases = results.cases(campaign="goals-of-pairs", policy="even")
+            print(corun.geometric_mean(cases["stp"]))
+    """
+
+    def __init__(self, path="corun-results.db"):
+        self.path = os.fspath(path)
+        if not os.path.isfile(self.path):
+            raise ResultsError(f"{self.path}: there is no such file")
+        try:
+            self._database = self._open()
+            identity = self._database.execute("PRAGMA application_id").fetchone()[0]
+            version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise ResultsError(f"{self.path}: {error}") from None
+        if identity != APPLICATION_ID:
+            self.close()
+            raise ResultsError(f"{self.path}: not a results file of corun")
+        if version != VERSION:
+            self.close()
+            raise ResultsError(f"{self.path}: results of another version of corun ({version}, this one reads {VERSION})")
+
+    def _open(self):
+        address = "file:" + urllib.parse.quote(os.path.abspath(self.path))
+        database = sqlite3.connect(address + "?mode=ro", uri=True, timeout=60)
+        try:
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # Write-ahead mode wants to make a file beside the database, which a folder may forbid that is only for reading.
+            # Without a log, which would hold results, nobody is writing and the file is whole by itself.
+            database.close()
+            if os.path.exists(self.path + "-wal") and os.path.getsize(self.path + "-wal"):
+                raise
+            database = sqlite3.connect(address + "?immutable=1", uri=True)
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return database
+
+    def close(self):
+        self._database.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _query(self, text, arguments=()):
+        try:
+            return self._database.execute(text, arguments).fetchall()
+        except sqlite3.Error as error:
+            raise ResultsError(f"{self.path}: {error}") from None
+
+    def campaigns(self):
+        """List of Campaign, by name."""
+        return [Campaign(*row) for row in self._query(
+            "SELECT name, summary, description, (SELECT count(DISTINCT key) FROM members WHERE campaign = name) "
+            "FROM campaigns ORDER BY name")]
+
+    @staticmethod
+    def _filter(campaign, gpu, policy, isolated, status):
+        """(tables and conditions, arguments); in the order of the campaign, or in that of the file."""
+        arguments = []
+        text = "cases"
+        order = "cases.rowid"
+        if campaign is not None:
+            text += " JOIN (SELECT key, min(ordinal) AS ordinal FROM members WHERE campaign = ? GROUP BY key) USING(key)"
+            arguments.append(campaign)
+            order = "ordinal"
+        conditions = []
+        for column, value in (("gpu", gpu), ("policy", policy), ("status", status)):
+            if value is not None:
+                conditions.append(f"cases.{column} = ?")
+                arguments.append(value)
+        if isolated is not None:
+            conditions.append("cases.isolated" if isolated else "NOT cases.isolated")
+        return text, " WHERE " + (" AND ".join(conditions) or "1"), order, arguments
+
+    def cases(self, campaign=None, gpu=None, policy=None, isolated=False, status="finished"):
+        """One row for each case, a numpy structured array with the columns of the table `cases` (docs/campaigns.md) but
+        `result`. Every filter takes one value, or None for all; `isolated` is whether it is a run of one application alone
+        that others are compared with. Numbers that are not known are NaN."""
+        tables, conditions, order, arguments = self._filter(campaign, gpu, policy, isolated, status)
+        columns = ", ".join(f"cases.{name}" for name, _ in _CASES)
+        return _array(self._query(f"SELECT {columns} FROM {tables}{conditions} ORDER BY {order}", arguments), _CASES)
+
+    def applications(self, campaign=None, gpu=None, policy=None, isolated=False, status="finished"):
+        """One row for each application of each case, with the columns of the table `applications` and two of the full
+        result: `goal_ipc` (thread instructions per cycle) and `goal_distance` (IPC / goal - 1). Filters as those of cases.
+        `goal_met` is 1, 0 or NOT_KNOWN; `goal` is "" without one."""
+        tables, conditions, order, arguments = self._filter(campaign, gpu, policy, isolated, status)
+        columns = ", ".join(f"a.{name}" for name, _ in _APPLICATIONS[:-2])
+        reached = ", ".join(f"CASE a.goal WHEN '' THEN NULL ELSE json_extract(cases.result, '$.apps[' || a.position || '].{name}') "
+                            "END" for name, _ in _APPLICATIONS[-2:])
+        return _array(self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
+                                  f"ORDER BY {order}, a.position", arguments), _APPLICATIONS)
+
+    def result(self, key):
+        """Everything about a finished case, as `corun run --json` writes it; None if there is no such case or it did not
+        finish."""
+        rows = self._query("SELECT result FROM cases WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows and rows[0][0] else None
+
+
+def _array(rows, columns):
+    table = numpy.empty(len(rows), dtype=columns)
+    for place, (name, kind) in enumerate(columns):
+        missing = {"f8": numpy.nan, "O": ""}.get(kind, NOT_KNOWN)
+        table[name] = [missing if row[place] is None else row[place] for row in rows]
+    return table
+
+
+def split_applications(text):
+    """The applications of a case (the column `applications`) one by one, as on the command line."""
+    return text.split(" ")
+
+
+def goals_of(text):
+    """The goals of a case, "" without one, as in ["50%", ""]: from the column `applications`, so that cases that failed have
+    theirs, too."""
+    found = (re.search(r":goal=([^:]+)", application) for application in split_applications(text))
+    return [goal[1] if goal else "" for goal in found]
+
+
+def command_line(case):
+    """The command that runs a case again."""
+    words = ["corun", "run", "--gpu", case["gpu"], "--policy", case["policy"], "--cycles", str(case["cycles"]), "--seed",
+             str(case["seed"]), *split_applications(case["applications"])]
+    return " ".join(shlex.quote(word) for word in words)

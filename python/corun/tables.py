@@ -1,0 +1,120 @@
+"""The report as text, CSV and JSON."""
+
+import csv
+import json
+import math
+
+from .summary import as_data
+
+CSV_COLUMNS = ["campaign", "gpu", "applications", "policy", "goal"]
+
+
+def number(value, digits=3):
+    """"1.238"; infinite as such; "-" where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    return "inf" if math.isinf(value) else f"{value:.{digits}f}"
+
+
+def percent(value, digits=1):
+    """"88.4 %" of 0.884"""
+    return "-" if value is None or math.isnan(value) else f"{value * 100:.{digits}f} %"
+
+
+def quantity(value, unit, digits=3):
+    """"1.87 mJ" of 0.00187 and "J\""""
+    if value is None or math.isnan(value):
+        return "-"
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ")):
+        if abs(value) >= factor:
+            return f"{value / factor:.{digits}g} {prefix}{unit}"
+    return f"{value:.{digits}g} {unit}"
+
+
+def goal_text(group):
+    return "all" if group.goal is None else group.goal
+
+
+def policy_table(block):
+    """(titles, rows): the first column flush left, the others flush right."""
+    titles = ["policy", "cases", "finished", "failed", "lost", "STP", "least", "most", "ANTT", "fairness"]
+    rows = []
+    for group in block.policies:
+        n = group.numbers()
+        rows.append([group.policy, *(str(n[name]) for name in ("cases", "finished", "failed", "lost")),
+                     *(number(n[name]) for name in ("stp_geomean", "stp_min", "stp_max", "antt", "fairness"))])
+    return titles, rows
+
+
+def goal_table(block):
+    titles = ["policy", "goal", "cases", "goals met", "QoSreach", "overshoot", "best effort"]
+    rows = []
+    for whole in block.policies if block.goals else []:
+        for group in [*block.of_policy(whole.policy), whole]:
+            n = group.numbers()
+            if n["cases"]:
+                rows.append([group.policy, goal_text(group), str(n["cases_with_goal"]), str(n["cases_met"]),
+                             percent(n["qos_reach"]), percent(n["overshoot"]), number(n["best_effort"])])
+    return titles, rows
+
+
+def print_table(titles, rows, stream):
+    widths = [max(len(row[column]) for row in [titles, *rows]) for column in range(len(titles))]
+
+    def line(cells):
+        aligned = [cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:]))]
+        return "  ".join(aligned).rstrip()
+
+    print(line(titles), file=stream)
+    print("-" * (sum(widths) + 2 * (len(widths) - 1)), file=stream)
+    for row in rows:
+        print(line(row), file=stream)
+
+
+def counts_text(section):
+    """"90 cases: 80 finished, 2 failed, 8 not run yet" """
+    n = section.counts()
+    parts = [f"{n['finished']} finished"]
+    parts += [f"{n[name]} {word}" for name, word in (("failed", "failed"), ("lost", "lost"), ("missing", "not run yet"))
+              if n[name]]
+    return f"{n['asked']} cases with isolated runs: {', '.join(parts)}"
+
+
+def print_report(parts, stream):
+    for place, section in enumerate(parts):
+        if place:
+            print(file=stream)
+        print(f"{section.name}: {counts_text(section)}", file=stream)
+        if not section.blocks:
+            print("no case that shares a GPU has ended", file=stream)
+        for block in section.blocks:
+            print(f"\n{block.title()}", file=stream)
+            print_table(*policy_table(block), stream)
+            titles, rows = goal_table(block)
+            if rows:
+                print(file=stream)
+                print_table(titles, rows, stream)
+
+
+def write_csv(parts, stream):
+    """RFC 4180; one row for each policy and for each policy under each goal; nothing where there is no number."""
+    writer = csv.writer(stream)
+    head = None
+    for section in parts:
+        for block in section.blocks:
+            for group in [*block.policies, *block.by_goal]:
+                numbers = group.numbers()
+                if head is None:
+                    head = list(numbers)
+                    writer.writerow(CSV_COLUMNS + head)
+                writer.writerow([section.campaign.name if section.campaign else "", block.gpu, block.size, group.policy,
+                                 group.goal or "",
+                                 *("" if isinstance(value, float) and math.isnan(value) else value
+                                   for value in numbers.values())])
+    if head is None:
+        writer.writerow(CSV_COLUMNS)
+
+
+def write_json(parts, stream):
+    json.dump(as_data(parts), stream, indent=1, allow_nan=False)
+    stream.write("\n")
