@@ -57,6 +57,12 @@ struct corun_campaign_run_request {
     uint64_t memory_bytes;       /* of each worker; 0: no limit */
     uint32_t seconds;            /* of each case; 0: no limit */
     bool retry;                  /* also those that failed for a reason of their own */
+    /*
+     * A part of the cases: the shard-th, from 1, of `shards` parts that differ by one case at most (0: all); and only
+     * those whose keys are in the file `only` (NULL: all). The results file of a shard is its runner's alone meanwhile.
+     */
+    uint32_t shard, shards;
+    const char *only;
     /* The result as one JSON object. */
     enum corun_status (*write)(const struct corun_case_result *result, FILE *stream);
     /* Called when something changed and every few seconds; false ends the campaign: cases that are running are given up. May be NULL. */
@@ -65,7 +71,8 @@ struct corun_campaign_run_request {
 };
 
 struct corun_campaign_outcome {
-    uint32_t total, found, finished, failed; /* found: in the results file before; finished: now */
+    uint32_t total, found, finished,
+        failed; /* total: different ones; found: in the results file before; finished: now */
     double seconds;
     bool interrupted;
 };
@@ -76,6 +83,44 @@ struct corun_campaign_outcome {
  */
 enum corun_status corun_campaign_run(const struct corun_campaign_run_request *request, struct corun_diagnostics *list,
                                      struct corun_campaign_outcome *outcome);
+
+/*
+ * Merges results files into one, which is created when it does not exist: one transaction for each. FILE: some could not
+ * be used, which is said in `list`, and all others are in; or the one that they are merged into cannot be written.
+ */
+struct corun_campaign_merged {
+    uint32_t files, refused; /* merged, and those that could not be */
+    uint64_t taken;          /* cases that were missing, or not finished */
+};
+enum corun_status corun_campaign_merge(const char *results, const char *const *files, size_t count,
+                                       struct corun_diagnostics *list, struct corun_campaign_merged *merged);
+
+#define CORUN_CAMPAIGN_MAX_TASKS 100000u
+
+struct corun_campaign_submit_request {
+    const struct corun_campaign *campaign;
+    const char *results, *data_directory; /* as for corun_campaign_run */
+    const char *only;
+    bool retry;
+    const char *program;              /* path of the command */
+    uint32_t tasks;                   /* at most; fewer if there are fewer cases */
+    const char *const *task_options;  /* of `corun campaign` in each task; ends with NULL */
+    const char *const *slurm_options; /* of sbatch, for all jobs; ends with NULL */
+};
+
+struct corun_campaign_submitted {
+    uint32_t total, found, failed, missing, tasks; /* tasks: 0: nothing is missing */
+    char job[32], merge_job[32];                   /* as Slurm numbers them */
+    char *folder;                                  /* of the tasks' files; the caller's to free */
+};
+
+/*
+ * Submits the missing cases to Slurm: an array job with one results file for each task, and a job that merges them
+ * afterwards. What an earlier submission has left is merged before. NOT_FOUND: Slurm is not there; FILE: it refuses, or
+ * jobs of an earlier submission have not ended, or a file cannot be used.
+ */
+enum corun_status corun_campaign_submit(const struct corun_campaign_submit_request *request,
+                                        struct corun_diagnostics *list, struct corun_campaign_submitted *submitted);
 
 #ifdef __cplusplus
 }

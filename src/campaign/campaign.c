@@ -1,7 +1,7 @@
 /* Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. */
 #include "campaign/campaign_file.h"
-#include "campaign/case_key.h"
 #include "campaign/run.h"
+#include "campaign/selection.h"
 #include "campaign/store.h"
 #include "campaign/worker.h"
 
@@ -15,20 +15,16 @@
 
 #define TICK_MILLISECONDS 500
 
-struct waiting_case {
-    size_t index;  /* in the campaign */
-    double weight; /* expected wall seconds; 1 where nothing is known */
-};
-
 struct campaign_run {
     const struct corun_campaign_run_request *request;
     struct corun_diagnostics *list;
     struct corun_campaign_outcome *outcome;
     struct store *store;
-    struct content_key *keys;
-    struct waiting_case *waiting; /* of this phase */
+    struct selection selection;
+    struct selected_case *waiting; /* of this phase */
     size_t waiting_count, next;
     double weight_done, weight_left;
+    bool last_phase;
     struct worker *workers;
     uint32_t jobs, running;
     double start, phase_start;
@@ -52,7 +48,7 @@ static bool tell(struct campaign_run *run)
                                                .seconds = now - run->start,
                                                .seconds_left = (double)NAN,
                                                .failure = run->failure};
-    if (run->weight_done > 0)
+    if (run->weight_done > 0 && run->last_phase)
         progress.seconds_left = (now - run->phase_start) / run->weight_done * run->weight_left;
     run->failure = NULL;
     if (run->request->progress && !run->request->progress(run->request->progress_user, &progress))
@@ -61,47 +57,70 @@ static bool tell(struct campaign_run *run)
 }
 
 /* Puts into the results file how a worker ended. */
-static enum corun_status finish(struct campaign_run *run, struct worker *worker, double weight)
+static enum corun_status finish(struct campaign_run *run, struct worker *worker)
 {
     const char *text;
     size_t bytes;
+    char problem[STORE_PROBLEM_BYTES] = "";
     enum worker_end end = worker_take(worker, run->request, &text, &bytes);
     run->running--;
-    run->weight_done += weight;
-    run->weight_left -= weight;
-    const char *key = run->keys[worker->index].hex;
+    run->weight_done += worker->weight;
+    run->weight_left -= worker->weight;
+    const char *key = run->selection.keys[worker->index].hex;
     const struct corun_campaign_case *item = get(run, worker->index);
-    if (end == WORKER_RESULT) {
+    enum corun_status status = CORUN_OK;
+    if (end == WORKER_RESULT)
+        status = store_result(run->store, key, item, text, bytes, problem, run->list);
+    if (status)
+        return status;
+    if (end == WORKER_RESULT && !problem[0]) {
         run->outcome->finished++;
-        return store_result(run->store, key, item, text, bytes, run->list);
+        return CORUN_OK;
     }
-    run->outcome->failed++;
-    run->failure = text;
-    return store_failure(run->store, key, item, text, end == WORKER_LOST, run_clock() - worker->started, run->list);
+    run->failure = problem[0] ? problem : text;
+    status = store_failure(run->store, key, item, run->failure, end == WORKER_LOST, run_clock() - worker->started,
+                           run->list);
+    if (!status)
+        run->outcome->failed++;
+    tell(run); /* which ends the message */
+    return status;
 }
 
-static double weight_of(const struct campaign_run *run, size_t index)
+/* The next case, unless another process that uses the same file has finished it meanwhile. */
+static enum corun_status start_worker(struct campaign_run *run, struct worker *worker, bool *full)
 {
-    for (size_t i = 0; i < run->waiting_count; i++) {
-        if (run->waiting[i].index == index)
-            return run->waiting[i].weight;
+    const struct selected_case *next = &run->waiting[run->next];
+    enum store_state state;
+    enum corun_status status = store_find(run->store, run->selection.keys[next->index].hex, run->list, &state);
+    if (status)
+        return status;
+    if (state == STORE_FINISHED) {
+        run->outcome->found++;
+        run->weight_left -= next->weight;
+        run->next++;
+        return CORUN_OK;
     }
-    return 0;
+    worker->weight = next->weight;
+    if (worker_start(worker, run->request, next->index)) {
+        run->next++;
+        run->running++;
+        return CORUN_OK;
+    }
+    *full = true; /* fewer will do, if there are any */
+    return run->running
+               ? CORUN_OK
+               : corun_report(run->list, CORUN_FILE, CORUN_NOWHERE, "no process for a worker: %s", strerror(errno));
 }
 
 static enum corun_status start_workers(struct campaign_run *run)
 {
-    for (uint32_t w = 0; w < run->jobs && run->next < run->waiting_count; w++) {
-        if (run->workers[w].pid)
-            continue;
-        enum corun_status status =
-            worker_start(&run->workers[w], run->request, run->waiting[run->next].index, run->list);
-        if (status)
-            return status;
-        run->next++;
-        run->running++;
+    enum corun_status status = CORUN_OK;
+    bool full = false;
+    for (uint32_t w = 0; w < run->jobs && !status && !full; w++) {
+        while (!run->workers[w].pid && run->next < run->waiting_count && !status && !full)
+            status = start_worker(run, &run->workers[w], &full);
     }
-    return CORUN_OK;
+    return status;
 }
 
 static void watch_time(struct campaign_run *run)
@@ -124,7 +143,7 @@ static enum corun_status serve(struct campaign_run *run)
     enum corun_status status = CORUN_OK;
     for (uint32_t w = 0; ready > 0 && w < run->jobs && !status; w++) {
         if (descriptors[w].revents && worker_read(&run->workers[w]))
-            status = finish(run, &run->workers[w], weight_of(run, run->workers[w].index));
+            status = finish(run, &run->workers[w]);
     }
     watch_time(run);
     return status;
@@ -150,77 +169,30 @@ static enum corun_status run_phase(struct campaign_run *run)
     return status;
 }
 
-static int heavier(const void *a, const void *b)
+/* Runs the missing ones among the cases from `first` to before `end`. */
+static enum corun_status run_missing(struct campaign_run *run, size_t first, size_t end)
 {
-    const struct waiting_case *left = a, *right = b;
-    if (left->weight != right->weight)
-        return left->weight < right->weight ? 1 : -1;
-    return left->index < right->index ? -1 : left->index > right->index;
-}
-
-/* Wall seconds of the isolated runs of its applications: the longest of a phase are started first. */
-static double expect_seconds(struct campaign_run *run, const struct corun_campaign_case *item, size_t isolated)
-{
-    double sum = 0;
-    for (uint32_t a = 0; a < item->application_count; a++) {
-        size_t length = strcspn(item->applications[a], ":");
-        double seconds = (double)NAN;
-        for (size_t i = 0; i < isolated && isnan(seconds); i++) {
-            const struct corun_campaign_case *alone = get(run, i);
-            if (strlen(alone->applications[0]) == length &&
-                !strncmp(alone->applications[0], item->applications[a], length) && !strcmp(alone->gpu, item->gpu))
-                seconds = store_seconds(run->store, run->keys[i].hex);
-        }
-        sum += isnan(seconds) ? 1 : seconds;
-    }
-    return sum;
-}
-
-static size_t count_isolated(const struct campaign_run *run)
-{
-    size_t count = 0;
-    while (count < run->outcome->total && get(run, count)->isolated)
-        count++;
-    return count;
-}
-
-/* The cases from `first` to before `end` that are still to be run. */
-static enum corun_status choose(struct campaign_run *run, size_t first, size_t end)
-{
-    run->waiting_count = 0;
-    size_t isolated = count_isolated(run);
-    for (size_t i = first; i < end; i++) {
-        enum store_state state;
-        bool twice = false;
-        for (size_t k = 0; k < run->waiting_count && !twice; k++)
-            twice = !strcmp(run->keys[run->waiting[k].index].hex, run->keys[i].hex);
-        enum corun_status status = store_find(run->store, run->keys[i].hex, run->list, &state);
-        if (status)
-            return status;
-        if (twice || state == STORE_FINISHED || (state == STORE_FAILED && !run->request->retry)) {
-            run->outcome->found += state == STORE_FINISHED || twice;
-            run->outcome->failed += state == STORE_FAILED;
-            continue;
-        }
-        double weight = first ? expect_seconds(run, get(run, i), isolated) : 1;
-        run->waiting[run->waiting_count++] = (struct waiting_case){i, weight};
-    }
-    qsort(run->waiting, run->waiting_count, sizeof *run->waiting, heavier);
-    return CORUN_OK;
+    run->waiting_count = selection_missing(&run->selection, run->store, first, end, run->waiting);
+    if (run->waiting_count == SIZE_MAX)
+        return corun_report(run->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    return run_phase(run);
 }
 
 static enum corun_status run_all(struct campaign_run *run)
 {
-    size_t isolated = count_isolated(run);
-    enum corun_status status = store_campaign(run->store, run->request->campaign, run->keys, run->list);
+    const struct corun_campaign *campaign = run->request->campaign;
+    struct corun_campaign_outcome *outcome = run->outcome;
+    enum corun_status status = store_campaign(run->store, campaign, run->selection.keys, run->list);
     if (!status)
-        status = choose(run, 0, isolated);
-    if (!status)
-        status = run_phase(run);
-    if (!status && !run->outcome->interrupted)
-        status = choose(run, isolated, run->outcome->total);
-    if (!status && !run->outcome->interrupted)
-        status = run_phase(run);
+        status = selection_look_up(&run->selection, run->store, run->request->retry, run->list);
+    if (status)
+        return status;
+    outcome->found = run->selection.found;
+    outcome->failed = run->selection.failed;
+    status = run_missing(run, 0, campaign->isolated);
+    run->last_phase = true;
+    if (!status && !outcome->interrupted)
+        status = run_missing(run, campaign->isolated, corun_campaign_count(campaign));
     if (!status)
         tell(run);
     return status;
@@ -230,8 +202,9 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
                                      struct corun_campaign_outcome *outcome)
 {
     struct campaign_run run = {.request = request, .list = list, .outcome = outcome, .start = run_clock()};
-    size_t count = corun_campaign_count(request->campaign);
-    *outcome = (struct corun_campaign_outcome){.total = (uint32_t)count};
+    struct selection_request what = {request->campaign, request->data_directory, request->only, request->shard,
+                                     request->shards};
+    *outcome = (struct corun_campaign_outcome){0};
     run.jobs = request->jobs;
     if (!run.jobs) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -239,14 +212,15 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     }
     run.jobs = run.jobs < CORUN_CAMPAIGN_MAX_JOBS ? run.jobs : CORUN_CAMPAIGN_MAX_JOBS;
     run.workers = calloc(run.jobs, sizeof *run.workers);
-    run.waiting = calloc(count + 1, sizeof *run.waiting);
+    run.waiting = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.waiting);
     enum corun_status status = CORUN_OK;
     if (!run.workers || !run.waiting)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     if (!status)
-        status = case_keys(request->campaign, request->data_directory, list, &run.keys);
+        status = selection_create(&what, list, &run.selection);
+    outcome->total = run.selection.total;
     if (!status)
-        status = store_open(request->results, list, &run.store);
+        status = store_open(request->results, request->shards > 0, list, &run.store);
     if (!status)
         status = run_all(&run);
     store_close(run.store);
@@ -254,7 +228,7 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
         worker_free(&run.workers[w]);
     free(run.workers);
     free(run.waiting);
-    free(run.keys);
+    selection_free(&run.selection);
     outcome->seconds = run_clock() - run.start;
     return status;
 }

@@ -1,6 +1,7 @@
 #include "campaign/campaign_file.h"
 
 #include "base/number.h"
+#include "base/text_table.h"
 #include "campaign/mixes.h"
 #include "campaign/specification.h"
 #include "workload/text_file.h"
@@ -77,11 +78,30 @@ static enum corun_status read_count(struct parser *parser, const struct yaml_nod
     return CORUN_OK;
 }
 
+/* WORKLOAD becomes WORKLOAD@SIZE with the campaign's size; further settings (:goal=…) stay behind. */
+static enum corun_status add_sizes(struct parser *parser, struct text_list *names)
+{
+    for (size_t i = 0; i < names->items.count && parser->size; i++) {
+        const char *text = names->items.data[i].text;
+        size_t length = specify_workload_length(text);
+        if (memchr(text, '@', length))
+            continue;
+        char *name = arena_copy_text(parser->campaign->arena, text, length);
+        const char *whole = name ? format(parser, name, "@", parser->size) : NULL;
+        names->items.data[i].text = whole ? format(parser, whole, text + length, "") : NULL;
+        if (!names->items.data[i].text)
+            return yaml_out_of_memory(&parser->yaml);
+    }
+    return CORUN_OK;
+}
+
 static enum corun_status read_group(struct parser *parser, const char *name, const struct yaml_node *node)
 {
     if (!vector_push(&parser->groups, ((struct group){.name = name})))
         return yaml_out_of_memory(&parser->yaml);
-    return read_texts(parser, node, &parser->groups.data[parser->groups.count - 1].workloads);
+    struct text_list *workloads = &parser->groups.data[parser->groups.count - 1].workloads;
+    enum corun_status status = read_texts(parser, node, workloads);
+    return status ? status : add_sizes(parser, workloads);
 }
 
 static enum corun_status read_workloads(struct parser *parser, const struct yaml_node *root)
@@ -115,18 +135,6 @@ static enum corun_status read_goals(struct parser *parser, const struct yaml_nod
     return status;
 }
 
-/* WORKLOAD or WORKLOAD@SIZE, with the campaign's size where there is none; further settings (:goal=…) stay behind. */
-static const char *with_size(struct parser *parser, const char *text)
-{
-    const char *colon = strchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : strlen(text);
-    if (!parser->size || memchr(text, '@', length))
-        return text;
-    char *name = arena_copy_text(parser->campaign->arena, text, length);
-    const char *whole = name ? format(parser, name, "@", parser->size) : NULL;
-    return whole ? format(parser, whole, text + length, "") : NULL;
-}
-
 static enum corun_status add_case(struct parser *parser, const char *gpu, const char *policy, bool isolated,
                                   const char *const *applications, uint32_t count, struct corun_place place)
 {
@@ -152,9 +160,8 @@ static enum corun_status add_mix(struct parser *parser, const struct value *name
             return corun_report(parser->yaml.list, CORUN_SYNTAX, goals->items.data[count].place,
                                 "more goals than the %u applications of a mix", count);
         for (uint32_t i = 0; i < count; i++) {
-            const char *name = with_size(parser, names[i].text);
-            applications[i] =
-                name && i < goals->items.count ? format(parser, name, ":goal=", goals->items.data[i].text) : name;
+            const char *name = names[i].text;
+            applications[i] = i < goals->items.count ? format(parser, name, ":goal=", goals->items.data[i].text) : name;
             if (!applications[i])
                 return yaml_out_of_memory(&parser->yaml);
         }
@@ -225,8 +232,8 @@ static enum corun_status add_selection(struct parser *parser, const struct yaml_
     uint64_t *numbers = count < all ? malloc(count * sizeof *numbers) : NULL;
     if (count < all && !numbers)
         return yaml_out_of_memory(&parser->yaml);
-    if (numbers)
-        mixes_sample(all, (uint32_t)count, seed, numbers);
+    if (numbers && !mixes_sample(all, (uint32_t)count, seed, numbers))
+        status = yaml_out_of_memory(&parser->yaml);
     for (uint64_t i = 0; i < count && !status; i++) {
         uint32_t things[MIX_MAX];
         struct value mix[MIX_MAX];
@@ -282,6 +289,8 @@ static enum corun_status read_case(struct parser *parser, const struct yaml_node
     if (!status && names.items.count > MIX_MAX)
         status = YAML_WRONG(&parser->yaml, node, "more than %u applications", MIX_MAX);
     if (!status)
+        status = add_sizes(parser, &names);
+    if (!status)
         status = add_mix(parser, names.items.data, (uint32_t)names.items.count);
     vector_free(&names.items);
     return status;
@@ -326,39 +335,101 @@ static enum corun_status check_cases(struct parser *parser, const struct yaml_no
     return status;
 }
 
-/* What others are compared with: every workload of a case alone, once for each GPU. They go first. */
-static enum corun_status add_isolated(struct parser *parser, const struct yaml_node *root)
+/* Numbers for the names of workloads (without their goals) and GPUs of the cases that are asked for. */
+struct names {
+    struct text_table workloads, gpus;
+    uint32_t *alone; /* of each GPU each workload: 1 + the number of its isolated case; 0: none yet */
+};
+
+static bool number_names(const struct corun_campaign *campaign, struct names *names)
 {
-    struct corun_campaign *campaign = parser->campaign;
-    size_t asked = campaign->cases.count;
-    for (size_t i = 0; i < asked; i++) {
-        const struct corun_campaign_case item = campaign->cases.data[i]; /* a copy: the vector grows */
-        for (uint32_t a = 0; a < item.application_count; a++) {
-            const char *colon = strchr(item.applications[a], ':');
-            size_t length = colon ? (size_t)(colon - item.applications[a]) : strlen(item.applications[a]);
-            const char *name = arena_copy_text(campaign->arena, item.applications[a], length);
-            if (!name)
-                return yaml_out_of_memory(&parser->yaml);
-            bool known = false;
-            for (size_t k = asked; k < campaign->cases.count && !known; k++)
-                known = !strcmp(campaign->cases.data[k].applications[0], name) &&
-                        !strcmp(campaign->cases.data[k].gpu, item.gpu);
-            enum corun_status status =
-                known ? CORUN_OK : add_case(parser, item.gpu, CORUN_NO_POLICY, true, &name, 1, root->place);
-            if (status)
-                return status;
+    size_t number;
+    for (size_t i = 0; i < campaign->cases.count; i++) {
+        const struct corun_campaign_case *item = &campaign->cases.data[i];
+        if (!text_table_find_or_add(&names->gpus, item->gpu, strlen(item->gpu), names->gpus.count, &number))
+            return false;
+        for (uint32_t a = 0; a < item->application_count; a++) {
+            const char *text = item->applications[a];
+            if (!text_table_find_or_add(&names->workloads, text, specify_workload_length(text), names->workloads.count,
+                                        &number))
+                return false;
         }
     }
-    /* to the front */
+    names->alone = calloc(names->gpus.count * names->workloads.count, sizeof *names->alone);
+    return names->alone != NULL;
+}
+
+/* The isolated case of an application: added if there is none yet. */
+static enum corun_status find_alone(struct parser *parser, struct names *names, const struct yaml_node *root,
+                                    size_t asked, const char *gpu, const char *application, uint32_t *alone)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    size_t length = specify_workload_length(application), row = 0, column = 0;
+    text_table_find(&names->gpus, gpu, strlen(gpu), &row);
+    text_table_find(&names->workloads, application, length, &column);
+    uint32_t *known = &names->alone[row * names->workloads.count + column];
+    if (!*known) {
+        const char *name = arena_copy_text(campaign->arena, application, length);
+        if (!name)
+            return yaml_out_of_memory(&parser->yaml);
+        enum corun_status status = add_case(parser, gpu, CORUN_NO_POLICY, true, &name, 1, root->place);
+        if (status)
+            return status;
+        *known = (uint32_t)(campaign->cases.count - asked);
+    }
+    *alone = *known - 1;
+    return CORUN_OK;
+}
+
+/* Isolated cases, which were added last, go to the front. */
+static bool move_to_front(struct corun_campaign *campaign, size_t asked)
+{
     size_t isolated = campaign->cases.count - asked;
     struct corun_campaign_case *copy = malloc(isolated * sizeof *copy);
     if (!copy)
-        return yaml_out_of_memory(&parser->yaml);
+        return false;
     memcpy(copy, campaign->cases.data + asked, isolated * sizeof *copy);
     memmove(campaign->cases.data + isolated, campaign->cases.data, asked * sizeof *copy);
     memcpy(campaign->cases.data, copy, isolated * sizeof *copy);
     free(copy);
-    return CORUN_OK;
+    campaign->isolated = isolated;
+    return true;
+}
+
+/* What others are compared with: every workload of a case alone, once for each GPU. They go first. */
+static enum corun_status add_isolated(struct parser *parser, const struct yaml_node *root)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    struct names names = {0};
+    size_t asked = campaign->cases.count;
+    VECTOR(const uint32_t *) alone = {0};
+    enum corun_status status = number_names(campaign, &names) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
+    for (size_t i = 0; i < asked && !status; i++) {
+        const struct corun_campaign_case item = campaign->cases.data[i]; /* a copy: the vector grows */
+        uint32_t *row = ARENA_ARRAY(campaign->arena, uint32_t, item.application_count);
+        if (!row || !vector_push(&alone, row))
+            status = yaml_out_of_memory(&parser->yaml);
+        for (uint32_t a = 0; a < item.application_count && !status; a++)
+            status = find_alone(parser, &names, root, asked, item.gpu, item.applications[a], &row[a]);
+    }
+    if (!status) {
+        campaign->alone = ARENA_ARRAY(campaign->arena, const uint32_t *, campaign->cases.count);
+        if (!campaign->alone || !move_to_front(campaign, asked))
+            status = yaml_out_of_memory(&parser->yaml);
+    }
+    for (size_t i = 0; i < campaign->cases.count && !status; i++) {
+        uint32_t *row = i < campaign->isolated ? ARENA_NEW(campaign->arena, uint32_t) : NULL;
+        if (row)
+            *row = (uint32_t)i;
+        else if (i < campaign->isolated)
+            status = yaml_out_of_memory(&parser->yaml);
+        campaign->alone[i] = i < campaign->isolated ? row : alone.data[i - campaign->isolated];
+    }
+    text_table_free(&names.workloads);
+    text_table_free(&names.gpus);
+    free(names.alone);
+    vector_free(&alone);
+    return status;
 }
 
 static enum corun_status read_root(struct parser *parser, const struct yaml_node *root)
@@ -381,6 +452,7 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
         status = read_list(parser, root, "gpus", DEFAULT_GPU, &parser->gpus);
     if (!status)
         status = read_list(parser, root, "policies", CORUN_NO_POLICY, &parser->policies);
+    parser->size = size.text;
     if (!status)
         status = read_workloads(parser, root);
     if (!status)
@@ -389,7 +461,6 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
         return status;
     campaign->name = name.text;
     campaign->summary = summary.text;
-    parser->size = size.text;
     if (!name.text[0])
         return corun_report(parser->yaml.list, CORUN_SYNTAX, name.place, "the name is empty");
     status = read_cases(parser, root);

@@ -1,6 +1,7 @@
 #include "campaign/case_key.h"
 
 #include "base/arena.h"
+#include "base/text_table.h"
 #include "base/vector.h"
 #include "campaign/baseline.h"
 #include "campaign/fingerprint.h"
@@ -9,28 +10,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text of the campaign, and the hash over what it names. */
+/* Texts of the campaign, and the hashes over what they name. */
 struct digested {
-    const char *text;
-    struct content_key key;
+    struct text_table numbers;
+    VECTOR(struct content_key) keys;
 };
 
 struct digests {
     const char *data_directory;
     struct corun_diagnostics *list;
     struct arena *arena;
-    VECTOR(struct digested) workloads, gpus;
+    struct digested workloads, gpus;
     uint64_t seed; /* of the workloads' data */
 };
 
+static bool find_digest(const struct digested *digested, const char *text, struct content_key *key)
+{
+    size_t number;
+    bool found = text_table_find(&digested->numbers, text, strlen(text), &number);
+    if (found)
+        *key = digested->keys.data[number];
+    return found;
+}
+
+/* False when out of memory. `text` must stay. */
+static bool keep_digest(struct digested *digested, const char *text, const struct content_key *key)
+{
+    size_t number;
+    return vector_push(&digested->keys, *key) &&
+           text_table_find_or_add(&digested->numbers, text, strlen(text), digested->keys.count - 1, &number);
+}
+
+static void digested_free(struct digested *digested)
+{
+    text_table_free(&digested->numbers);
+    vector_free(&digested->keys);
+}
+
 static enum corun_status digest_workload(struct digests *digests, const char *text, struct content_key *key)
 {
-    for (size_t i = 0; i < digests->workloads.count; i++) {
-        if (!strcmp(digests->workloads.data[i].text, text)) {
-            *key = digests->workloads.data[i].key;
-            return CORUN_OK;
-        }
-    }
+    if (find_digest(&digests->workloads, text, key))
+        return CORUN_OK;
     struct corun_workload *workload;
     enum corun_status status = corun_workload_load(text, digests->data_directory, digests->list, &workload);
     if (status)
@@ -40,19 +60,15 @@ static enum corun_status digest_workload(struct digests *digests, const char *te
     if (digest)
         *key = content_digest_end(digest);
     corun_workload_destroy(workload);
-    if (!status && !vector_push(&digests->workloads, ((struct digested){text, *key})))
+    if (!status && !keep_digest(&digests->workloads, text, key))
         status = CORUN_MEMORY;
     return status;
 }
 
 static enum corun_status digest_gpu(struct digests *digests, const char *text, struct content_key *key)
 {
-    for (size_t i = 0; i < digests->gpus.count; i++) {
-        if (!strcmp(digests->gpus.data[i].text, text)) {
-            *key = digests->gpus.data[i].key;
-            return CORUN_OK;
-        }
-    }
+    if (find_digest(&digests->gpus, text, key))
+        return CORUN_OK;
     struct corun_gpu_config gpu;
     enum corun_status status = corun_gpu_config_load(text, digests->data_directory, digests->list, &gpu);
     if (status)
@@ -62,7 +78,7 @@ static enum corun_status digest_gpu(struct digests *digests, const char *text, s
         return CORUN_MEMORY;
     baseline_digest_gpu(digest, &gpu);
     *key = content_digest_end(digest);
-    return vector_push(&digests->gpus, ((struct digested){text, *key})) ? CORUN_OK : CORUN_MEMORY;
+    return keep_digest(&digests->gpus, text, key) ? CORUN_OK : CORUN_MEMORY;
 }
 
 static enum corun_status add_policy(struct digests *digests, const char *text, struct content_digest *digest)
@@ -133,8 +149,8 @@ enum corun_status case_keys(const struct corun_campaign *campaign, const char *d
     }
     if (status == CORUN_MEMORY)
         corun_report(list, status, CORUN_NOWHERE, "out of memory");
-    vector_free(&digests.workloads);
-    vector_free(&digests.gpus);
+    digested_free(&digests.workloads);
+    digested_free(&digests.gpus);
     arena_destroy(digests.arena);
     if (status)
         free(keys);

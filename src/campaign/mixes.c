@@ -1,5 +1,6 @@
 #include "campaign/mixes.h"
 
+#include "base/text_table.h"
 #include "corun/workload.h"
 
 #include <stdlib.h>
@@ -68,18 +69,21 @@ static int compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-void mixes_sample(uint64_t all, uint32_t count, uint64_t seed, uint64_t *numbers)
+bool mixes_sample(uint64_t all, uint32_t count, uint64_t seed, uint64_t *numbers)
 {
     uint64_t state = seed ^ UINT64_C(0x6d69786573000000);
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t last = all - count + i, number = corun_random(&state) % (last + 1);
-        for (uint32_t k = 0; k < i; k++) {
-            if (numbers[k] == number) {
-                number = last;
-                break;
-            }
-        }
-        numbers[i] = number;
+    struct text_table chosen = {0}; /* of the bytes of the numbers */
+    bool whole = true;
+    for (uint32_t i = 0; i < count && whole; i++) {
+        uint64_t last = all - count + i;
+        size_t place = i;
+        numbers[i] = corun_random(&state) % (last + 1);
+        if (text_table_find(&chosen, (const char *)&numbers[i], sizeof *numbers, &place))
+            numbers[i] = last; /* that one cannot have been chosen before */
+        whole = text_table_find_or_add(&chosen, (const char *)&numbers[i], sizeof *numbers, i, &place);
     }
-    qsort(numbers, count, sizeof *numbers, compare);
+    text_table_free(&chosen);
+    if (whole)
+        qsort(numbers, count, sizeof *numbers, compare);
+    return whole;
 }

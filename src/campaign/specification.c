@@ -56,6 +56,17 @@ static enum corun_status parse_goal(const char *text, const char *value, struct 
     return CORUN_OK;
 }
 
+size_t specify_workload_length(const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *colon; (colon = memrchr(text, ':', length));) {
+        if (strncmp(colon + 1, "goal=", 5) != 0 && strncmp(colon + 1, "start=", 6) != 0)
+            break; /* of a path, or of a parameter */
+        length = (size_t)(colon - text);
+    }
+    return length;
+}
+
 enum corun_status specify_application(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                       struct corun_case_application *application)
 {

@@ -10,6 +10,8 @@
  * WORKLOAD[@SIZE[,parameter=value,...]][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena. USAGE,
  * MEMORY.
  */
+/* How much of such a text names the workload, with its size: what comes before :goal=… and :start=…. */
+size_t specify_workload_length(const char *text);
 enum corun_status specify_application(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                       struct corun_case_application *application);
 /*

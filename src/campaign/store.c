@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define APPLICATION_ID 0x636f7275 /* "coru" */
 #define BUSY_MILLISECONDS 60000
@@ -41,19 +42,21 @@ static const struct {
     {offsetof(struct store, find), "SELECT status FROM cases WHERE key = ?"},
     {offsetof(struct store, seconds), "SELECT wall_seconds FROM cases WHERE key = ? AND status = 'finished'"},
     {offsetof(struct store, put),
-     "INSERT OR REPLACE INTO cases VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), "
-     "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"},
+     "INSERT OR REPLACE INTO cases SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), "
+     "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 WHERE ?8 = 'finished' OR NOT EXISTS"
+     "(SELECT 1 FROM cases WHERE key = ?1 AND status = 'finished')"},
     {offsetof(struct store, put_application),
      "INSERT INTO applications VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
     {offsetof(struct store, drop_applications), "DELETE FROM applications WHERE key = ?"},
 };
 
-/* Says what SQLite says, and what the user can do about it. */
-static enum corun_status report(const struct store *store, int code, struct corun_diagnostics *list)
+/* Says what SQLite says of a file, and what the user can do about it. */
+static enum corun_status report_file(const struct store *store, const char *path, int code,
+                                     struct corun_diagnostics *list)
 {
     const char *text = store->database ? sqlite3_errmsg(store->database) : sqlite3_errstr(code);
     int system = store->database ? sqlite3_system_errno(store->database) : 0;
-    struct corun_place place = {store->path, 0, 0};
+    struct corun_place place = {path, 0, 0};
     switch (code & 0xff) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
@@ -66,12 +69,20 @@ static enum corun_status report(const struct store *store, int code, struct coru
     case SQLITE_IOERR:
         return corun_report(list, CORUN_FILE, place, "%s%s%s; what had been finished is in the file", text,
                             system ? ": " : "", system ? strerror(system) : "");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return corun_report(list, CORUN_FILE, place, "another process is using it (%s)", text);
     case SQLITE_NOMEM:
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     default:
         return corun_report(list, CORUN_FILE, place, "%s%s%s", text, system ? ": " : "",
                             system ? strerror(system) : "");
     }
+}
+
+static enum corun_status report(const struct store *store, int code, struct corun_diagnostics *list)
+{
+    return report_file(store, store->path, code, list);
 }
 
 static int execute(struct store *store, const char *text)
@@ -93,31 +104,53 @@ static int take_text(void *user, int count, char **values, char **names)
     return 0;
 }
 
-/* A new file gets the schema; one that is there must be ours, of this version and whole. */
-static enum corun_status prepare(struct store *store, struct corun_diagnostics *list)
+/* "PRAGMA main.user_version" for ("PRAGMA", "main", "user_version"). */
+static int ask(struct store *store, const char *verb, const char *schema_name, const char *what,
+               int (*take)(void *, int, char **, char **), void *user)
 {
-    long long id = 0, version = 0, tables = 0;
+    char text[200];
+    snprintf(text, sizeof text, "%s %s.%s", verb, schema_name, what);
+    return sqlite3_exec(store->database, text, take, user, NULL);
+}
+
+/* A database must be ours, of this version and whole, unless there is nothing in it. */
+static enum corun_status check_file(struct store *store, const char *schema_name, const char *path,
+                                    struct corun_diagnostics *list, long long *tables)
+{
+    long long id = 0, version = 0;
     char check[200] = "";
-    struct corun_place place = {store->path, 0, 0};
-    int code = sqlite3_exec(store->database, "SELECT count(*) FROM sqlite_master", take_number, &tables, NULL);
+    struct corun_place place = {path, 0, 0};
+    int code = ask(store, "SELECT count(*) FROM", schema_name, "sqlite_master", take_number, tables);
     if (!code)
-        code = sqlite3_exec(store->database, "PRAGMA application_id", take_number, &id, NULL);
+        code = ask(store, "PRAGMA", schema_name, "application_id", take_number, &id);
     if (!code)
-        code = sqlite3_exec(store->database, "PRAGMA user_version", take_number, &version, NULL);
-    if (!code && tables && (id != APPLICATION_ID || version != STORE_VERSION))
+        code = ask(store, "PRAGMA", schema_name, "user_version", take_number, &version);
+    if (code || !*tables)
+        return code ? report_file(store, path, code, list) : CORUN_OK;
+    if (id != APPLICATION_ID || version != STORE_VERSION)
         return corun_report(list, CORUN_FILE, place,
                             id == APPLICATION_ID ? "results of another version of corun (%lld, this one writes %d)"
                                                  : "a database, but not a results file of corun (%lld, not %d)",
                             id == APPLICATION_ID ? version : id, id == APPLICATION_ID ? STORE_VERSION : APPLICATION_ID);
-    if (!code && tables)
-        code = sqlite3_exec(store->database, "PRAGMA quick_check(1)", take_text, check, NULL);
-    if (!code && tables && strcmp(check, "ok") != 0)
+    code = ask(store, "PRAGMA", schema_name, "quick_check(1)", take_text, check);
+    if (code)
+        return report_file(store, path, code, list);
+    if (strcmp(check, "ok") != 0)
         return corun_report(list, CORUN_FILE, place,
                             "damaged: %s; it was left as it is: move it away to start anew, or try `sqlite3 FILE "
                             ".recover` to save what is in it",
                             check);
-    if (!code)
-        code = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    return CORUN_OK;
+}
+
+/* A new file gets the schema. */
+static enum corun_status prepare(struct store *store, struct corun_diagnostics *list)
+{
+    long long tables = 0;
+    enum corun_status status = check_file(store, "main", store->path, list, &tables);
+    if (status)
+        return status;
+    int code = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
     if (!code && !tables) {
         char text[100];
         snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
@@ -134,9 +167,11 @@ static enum corun_status prepare(struct store *store, struct corun_diagnostics *
     return code ? report(store, code, list) : CORUN_OK;
 }
 
-enum corun_status store_open(const char *path, struct corun_diagnostics *list, struct store **result)
+enum corun_status store_open(const char *path, bool alone, struct corun_diagnostics *list, struct store **result)
 {
     *result = NULL;
+    if (!*path || !strcmp(path, ":memory:")) /* SQLite would forget what it is given */
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "a results file cannot be called '%s'", path);
     struct store *store = calloc(1, sizeof *store);
     if (store)
         store->path = strdup(path);
@@ -151,6 +186,8 @@ enum corun_status store_open(const char *path, struct corun_diagnostics *list, s
     } else {
         sqlite3_extended_result_codes(store->database, 1);
         sqlite3_busy_timeout(store->database, BUSY_MILLISECONDS);
+        if (alone)
+            execute(store, "PRAGMA locking_mode = EXCLUSIVE"); /* never fails: taken with the first access */
         status = prepare(store, list);
     }
     if (status)
@@ -169,6 +206,16 @@ void store_close(struct store *store)
     sqlite3_close(store->database);
     free(store->path);
     free(store);
+}
+
+/* What is written into a file that was deleted is lost with it. */
+static enum corun_status check_place(const struct store *store, struct corun_diagnostics *list)
+{
+    int moved = 0;
+    if (sqlite3_file_control(store->database, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+        return CORUN_OK;
+    return corun_report(list, CORUN_FILE, (struct corun_place){store->path, 0, 0},
+                        "the results file was deleted, renamed or replaced while it was in use");
 }
 
 enum corun_status store_find(struct store *store, const char *key, struct corun_diagnostics *list,
@@ -320,13 +367,22 @@ static int put_applications(struct store *store, const char *key, const json_t *
 }
 
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
-                               const char *json, size_t bytes, struct corun_diagnostics *list)
+                               const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
+                               struct corun_diagnostics *list)
 {
     json_error_t error;
     json_t *result = json_loadb(json, bytes, 0, &error);
-    if (!json_is_object(result)) {
+    problem[0] = 0;
+    if (!json_is_array(json_object_get(result, "apps"))) {
+        snprintf(problem, STORE_PROBLEM_BYTES, "the result is no such JSON as it should be: %s",
+                 result ? "there is no list of applications" : error.text);
         json_decref(result);
-        return corun_report(list, CORUN_SYNTAX, CORUN_NOWHERE, "a worker's result is no JSON: %s", error.text);
+        return CORUN_OK;
+    }
+    enum corun_status place = check_place(store, list);
+    if (place) {
+        json_decref(result);
+        return place;
     }
     char *applications = join(item);
     int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
@@ -354,6 +410,9 @@ enum corun_status store_result(struct store *store, const char *key, const struc
 enum corun_status store_failure(struct store *store, const char *key, const struct corun_campaign_case *item,
                                 const char *message, bool lost, double seconds, struct corun_diagnostics *list)
 {
+    enum corun_status place = check_place(store, list);
+    if (place)
+        return place;
     char *applications = join(item);
     int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
     if (!code) {
@@ -363,5 +422,76 @@ enum corun_status store_failure(struct store *store, const char *key, const stru
     }
     enum corun_status status = end_transaction(store, code, list);
     free(applications);
+    return status;
+}
+
+/* Rows of the other file that are better than ours, or that we do not have. */
+#define BETTER \
+    "NOT EXISTS(SELECT 1 FROM main.cases AS ours WHERE ours.key = theirs.key AND (ours.status = 'finished' OR " \
+    "(theirs.status <> 'finished' AND ours.ended >= theirs.ended)))"
+
+static const char take_applications[] = "INSERT OR REPLACE INTO main.applications SELECT * FROM other.applications "
+                                        "WHERE key IN (SELECT key FROM other.cases AS theirs WHERE " BETTER ")";
+static const char take_cases[] = "INSERT OR REPLACE INTO main.cases SELECT * FROM other.cases AS theirs WHERE " BETTER;
+static const char take_campaigns[] =
+    "INSERT INTO main.members SELECT * FROM other.members WHERE campaign NOT IN (SELECT name FROM main.campaigns);"
+    "INSERT OR IGNORE INTO main.campaigns SELECT * FROM other.campaigns";
+
+/* The file is attached. */
+static int take_rows(struct store *store, uint64_t *taken)
+{
+    uint64_t count = 0;
+    int code = execute(store, "BEGIN"); /* the first statement writes: it locks our file, not the other one */
+    if (!code)
+        code = execute(store, take_applications);
+    if (!code)
+        code = execute(store, take_cases);
+    count = (uint64_t)sqlite3_changes64(store->database);
+    if (!code)
+        code = execute(store, take_campaigns);
+    if (!code)
+        code = execute(store, "COMMIT");
+    if (!code)
+        *taken = count;
+    return code;
+}
+
+static int attach(struct store *store, const char *path)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(store->database, "ATTACH ? AS other", -1, &statement, NULL);
+    if (!code) {
+        sqlite3_bind_text(statement, 1, path, -1, SQLITE_STATIC);
+        code = bind_and_step(statement);
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+enum corun_status store_merge(struct store *store, const char *path, struct corun_diagnostics *list, uint64_t *taken,
+                              bool *end)
+{
+    struct stat theirs, ours;
+    struct corun_place place = {path, 0, 0};
+    *taken = 0;
+    *end = false;
+    if (stat(path, &theirs)) /* SQLite would create it */
+        return corun_report(list, CORUN_FILE, place, "cannot be read: %s", strerror(errno));
+    if (!stat(store->path, &ours) && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+        return corun_report(list, CORUN_FILE, place, "a results file cannot be merged into itself");
+    int code = attach(store, path);
+    if (code)
+        return report_file(store, path, code, list);
+    long long tables = 0;
+    enum corun_status status = check_file(store, "other", path, list, &tables);
+    if (!status && tables) {
+        code = take_rows(store, taken);
+        *end = (code & 0xff) == SQLITE_FULL || (code & 0xff) == SQLITE_NOMEM || (code & 0xff) == SQLITE_READONLY;
+        if (code)
+            status = report_file(store, *end ? store->path : path, code, list);
+        if (!sqlite3_get_autocommit(store->database))
+            execute(store, "ROLLBACK");
+    }
+    execute(store, "DETACH other");
     return status;
 }

@@ -13,8 +13,12 @@
 
 struct store;
 
-/* Creates it if need be. FILE: cannot be opened, is not one of ours or damaged, the disk is full; the message says which. */
-enum corun_status store_open(const char *path, struct corun_diagnostics *list, struct store **store);
+/*
+ * Creates it if need be. `alone`: no other process can use it before it is closed, and no memory is shared through the
+ * file system, which one on the network may not do. FILE: cannot be opened, is not one of ours or damaged, the disk is
+ * full; the message says which.
+ */
+enum corun_status store_open(const char *path, bool alone, struct corun_diagnostics *list, struct store **store);
 void store_close(struct store *store);
 
 /* What is known of a case. LOST: it ended for a reason of the host (killed, out of memory or time), not of its own. */
@@ -24,12 +28,26 @@ enum corun_status store_find(struct store *store, const char *key, struct corun_
 /* Wall seconds of a finished case; NAN if there are none. */
 double store_seconds(struct store *store, const char *key);
 
+/*
+ * Takes from another results file, in one transaction, what is missing: its campaigns, cases that are not here, finished
+ * ones in place of others, and the later one of two that are not finished. *taken: how many cases. FILE: `path` cannot be
+ * read, is damaged or not one of ours: then nothing was taken. *end: the file of this store is at fault, or its disk.
+ */
+enum corun_status store_merge(struct store *store, const char *path, struct corun_diagnostics *list, uint64_t *taken,
+                              bool *end);
+
 /* The campaign with the keys of its cases, in place of what was stored under its name. FILE. */
 enum corun_status store_campaign(struct store *store, const struct corun_campaign *campaign,
                                  const struct content_key *keys, struct corun_diagnostics *list);
-/* A result, the JSON of json_case, in place of a failure. FILE; SYNTAX if it is no such JSON. */
+/*
+ * A result, the JSON of json_case, in place of a failure. FILE: also if the file is no longer where it was. If the text
+ * is no such JSON it says so in `problem`, else that is empty.
+ */
+#define STORE_PROBLEM_BYTES 300u
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
-                               const char *json, size_t bytes, struct corun_diagnostics *list);
+                               const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
+                               struct corun_diagnostics *list);
+/* Unless it is finished: another process may have been luckier. */
 enum corun_status store_failure(struct store *store, const char *key, const struct corun_campaign_case *item,
                                 const char *message, bool lost, double seconds, struct corun_diagnostics *list);
 

@@ -5,6 +5,7 @@
 #include "campaign/specification.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* More than any result: a worker that writes more has gone astray. */
+#define MESSAGE_MAX_BYTES (UINT64_C(256) << 20)
 
 struct header {
     uint64_t end, bytes; /* enum worker_end; of the text that follows */
@@ -85,6 +89,9 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
         _exit(0);
     signal(SIGINT, SIG_IGN); /* of the terminal: the parent decides */
     signal(SIGPIPE, SIG_IGN);
+    sigset_t none; /* the parent may have blocked those that it waits for */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (request->memory_bytes) {
         struct rlimit limit = {request->memory_bytes, request->memory_bytes};
         setrlimit(RLIMIT_AS, &limit);
@@ -108,18 +115,18 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
     _exit(0); /* what the parent has in its buffers is not for this process to write */
 }
 
-enum corun_status worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index,
-                               struct corun_diagnostics *list)
+bool worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index)
 {
     int ends[2];
-    if (pipe(ends))
-        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no pipe for a worker: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         int error = errno;
         close(ends[0]);
         close(ends[1]);
-        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no process for a worker: %s", strerror(error));
+        errno = error;
+        return false;
     }
     if (pid == 0) {
         close(ends[0]);
@@ -130,24 +137,58 @@ enum corun_status worker_start(struct worker *worker, const struct corun_campaig
     worker->pipe = ends[0];
     worker->index = index;
     worker->started = run_clock();
-    worker->out_of_time = false;
-    worker->message.count = 0;
-    return CORUN_OK;
+    worker->out_of_time = worker->too_long = false;
+    worker->bytes = 0;
+    return true;
+}
+
+/* Room for so many more, and a NUL. */
+static bool make_room(struct worker *worker, size_t bytes)
+{
+    size_t wanted = worker->bytes + bytes + 1;
+    if (wanted <= worker->capacity)
+        return true;
+    size_t capacity = worker->capacity * 2 > wanted ? worker->capacity * 2 : wanted;
+    char *message = realloc(worker->message, capacity);
+    if (!message)
+        return false;
+    worker->message = message;
+    worker->capacity = capacity;
+    return true;
 }
 
 bool worker_read(struct worker *worker)
 {
     char chunk[65536];
     ssize_t bytes = read(worker->pipe, chunk, sizeof chunk);
-    if (bytes < 0 && errno == EINTR)
+    if (bytes < 0 && (errno == EINTR || errno == EAGAIN))
         return false;
-    for (ssize_t i = 0; i < bytes; i++) {
-        if (!vector_push(&worker->message, chunk[i])) {
-            kill(worker->pid, SIGKILL);
-            return true;
-        }
+    worker->too_long = bytes > 0 && worker->bytes + (size_t)bytes > MESSAGE_MAX_BYTES;
+    if (bytes < 0 || worker->too_long || !make_room(worker, (size_t)bytes)) {
+        kill(worker->pid, SIGKILL); /* it may be waiting for us to read the rest */
+        worker->bytes = 0;
+        return true;
     }
-    return bytes <= 0;
+    memcpy(worker->message + worker->bytes, chunk, (size_t)bytes);
+    worker->bytes += (size_t)bytes;
+    worker->message[worker->bytes] = 0;
+    return bytes == 0;
+}
+
+/* Why there is no message of its own. */
+static void explain(const struct worker *worker, const struct corun_campaign_run_request *request, int status,
+                    char *text, size_t bytes)
+{
+    if (worker->out_of_time)
+        snprintf(text, bytes, "it took longer than %u seconds", request->seconds);
+    else if (worker->too_long)
+        snprintf(text, bytes, "its result is longer than %u MiB", (unsigned)(MESSAGE_MAX_BYTES >> 20));
+    else if (WIFSIGNALED(status))
+        snprintf(text, bytes, "the worker was killed by signal %d (%s)%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out" : "");
+    else
+        snprintf(text, bytes, "the worker ended with status %d and no result", WEXITSTATUS(status));
 }
 
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
@@ -159,34 +200,17 @@ enum worker_end worker_take(struct worker *worker, const struct corun_campaign_r
     close(worker->pipe);
     worker->pid = 0;
     struct header header;
-    if (worker->message.count >= sizeof header) {
-        memcpy(&header, worker->message.data, sizeof header);
-        if (header.bytes == worker->message.count - sizeof header && header.end <= WORKER_LOST &&
-            vector_push(&worker->message, 0)) { /* ends texts */
-            *text = worker->message.data + sizeof header;
+    if (worker->bytes >= sizeof header) {
+        memcpy(&header, worker->message, sizeof header);
+        if (header.bytes == worker->bytes - sizeof header && header.end <= WORKER_LOST) {
+            *text = worker->message + sizeof header;
             *bytes = header.bytes;
             return (enum worker_end)header.end;
         }
     }
-    char why[200];
-    if (worker->out_of_time)
-        snprintf(why, sizeof why, "it took longer than %u seconds", request->seconds);
-    else if (WIFSIGNALED(status))
-        snprintf(why, sizeof why, "the worker was killed by signal %d (%s)%s", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)),
-                 WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out" : "");
-    else
-        snprintf(why, sizeof why, "the worker ended with status %d and no result", WEXITSTATUS(status));
-    worker->message.count = 0;
-    for (size_t i = 0; i <= strlen(why); i++) {
-        if (!vector_push(&worker->message, why[i])) {
-            *text = "out of memory";
-            *bytes = strlen(*text);
-            return WORKER_LOST;
-        }
-    }
-    *text = worker->message.data;
-    *bytes = strlen(why);
+    explain(worker, request, status, worker->why, sizeof worker->why);
+    *text = worker->why;
+    *bytes = strlen(worker->why);
     return WORKER_LOST;
 }
 
@@ -204,5 +228,7 @@ void worker_kill(struct worker *worker)
 void worker_free(struct worker *worker)
 {
     worker_kill(worker);
-    vector_free(&worker->message);
+    free(worker->message);
+    worker->message = NULL;
+    worker->capacity = 0;
 }

@@ -5,7 +5,6 @@
 #ifndef CORUN_CAMPAIGN_WORKER_H
 #define CORUN_CAMPAIGN_WORKER_H
 
-#include "base/vector.h"
 #include "corun/campaign.h"
 
 #include <sys/types.h>
@@ -13,10 +12,13 @@
 struct worker {
     pid_t pid; /* 0: none */
     int pipe;
-    size_t index; /* of its case */
+    size_t index;  /* of its case */
+    double weight; /* of its case; for the caller */
     double started;
-    bool out_of_time; /* was killed for it */
-    VECTOR(char) message;
+    bool out_of_time, too_long; /* was killed for it */
+    char *message;
+    size_t bytes, capacity;
+    char why[200]; /* it left none */
 };
 
 enum worker_end {
@@ -25,12 +27,11 @@ enum worker_end {
     WORKER_LOST     /* text: why; it was killed, or ran out of memory or time */
 };
 
-/* Starts one. MEMORY, FILE (no process or pipe to be had). */
-enum corun_status worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index,
-                               struct corun_diagnostics *list);
+/* Starts one. False, with errno, if there is no process or pipe to be had. */
+bool worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index);
 /* Reads what has come; true when it has ended: then worker_take. */
 bool worker_read(struct worker *worker);
-/* How it ended. *text lives until the next start. Waits for the process, which has closed its pipe. */
+/* How it ended. *text, with a NUL behind it, lives until the next start. Waits for the process, which has closed its pipe. */
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
                             size_t *bytes);
 /* Ends it, whatever it is doing. */

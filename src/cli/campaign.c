@@ -6,12 +6,17 @@
 #include "report/json.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <wordexp.h>
 
 #define DEFAULT_RESULTS "corun-results.db"
 #define PATH_BYTES 4096u
+#define DEFAULT_TASKS 16u
+#define DEFAULT_TASKS_TEXT "16"
 
 enum {
     KEY_RESULTS = 'r',
@@ -22,7 +27,12 @@ enum {
     KEY_TIME,
     KEY_RETRY,
     KEY_CACHE,
-    KEY_NO_CACHE
+    KEY_NO_CACHE,
+    KEY_SHARD,
+    KEY_ONLY,
+    KEY_SLURM,
+    KEY_SLURM_TASKS,
+    KEY_SLURM_OPTIONS
 };
 
 static const struct argp_option options[] = {
@@ -33,9 +43,15 @@ static const struct argp_option options[] = {
     {"time", KEY_TIME, "SECONDS", 0, "of each case; one that takes longer is recorded as lost [no limit]", 2},
     {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own; lost ones are always run again",
      2},
-    {"quiet", KEY_QUIET, NULL, 0, "no progress line and no summary", 3},
-    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 4},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 4},
+    {"shard", KEY_SHARD, "K/N", 0, "only the K-th of N parts of the cases, each with a results file of its own", 3},
+    {"only", KEY_ONLY, "FILE", 0, "only cases whose keys are in FILE, one per line", 3},
+    {"slurm", KEY_SLURM, NULL, 0,
+     "submit the missing cases to Slurm: an array job, and one that merges its results afterwards", 4},
+    {"slurm-tasks", KEY_SLURM_TASKS, "N", 0, "parts of the array job [" DEFAULT_TASKS_TEXT "]", 4},
+    {"slurm-options", KEY_SLURM_OPTIONS, "TEXT", 0, "options of sbatch: \"--partition=long --cpus-per-task=8\"", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress line and no summary", 5},
+    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 6},
+    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 6},
     {0},
 };
 
@@ -50,8 +66,9 @@ static const char doc[] =
 struct campaign_options {
     struct corun_diagnostics *list;
     enum corun_status status; /* of the first option that could not be used */
-    const char *path, *cache;
-    bool quiet, only_list, no_cache, terminal;
+    const char *path, *cache, *slurm_options;
+    bool quiet, only_list, no_cache, slurm;
+    uint32_t slurm_tasks;
     struct corun_campaign *campaign;
     struct corun_campaign_run_request request;
     char data[PATH_BYTES], default_cache[PATH_BYTES];
@@ -62,6 +79,29 @@ static void set_number(struct campaign_options *campaign, const char *text, cons
                        uint64_t highest, uint64_t *number)
 {
     enum corun_status status = specify_number(text, option, kilo, 1, highest, campaign->list, number);
+    if (campaign->status == CORUN_OK)
+        campaign->status = status;
+}
+
+/* "2/8" */
+static void set_shard(struct campaign_options *campaign, const char *text)
+{
+    struct corun_campaign_run_request *request = &campaign->request;
+    char part[40];
+    const char *slash = strchr(text, '/');
+    size_t length = slash ? (size_t)(slash - text) : 0;
+    uint64_t shard = 0, shards = 0;
+    enum corun_status status = CORUN_USAGE;
+    if (length > 0 && length < sizeof part) {
+        snprintf(part, sizeof part, "%.*s", (int)length, text);
+        status = specify_number(slash + 1, "--shard", 1000, 1, CORUN_CAMPAIGN_MAX_TASKS, campaign->list, &shards);
+        if (!status)
+            status = specify_number(part, "--shard", 1000, 1, shards, campaign->list, &shard);
+    } else {
+        corun_report(campaign->list, status, CORUN_NOWHERE, "--shard is like 2/8, the second of eight, not `%s`", text);
+    }
+    request->shard = (uint32_t)shard;
+    request->shards = (uint32_t)shards;
     if (campaign->status == CORUN_OK)
         campaign->status = status;
 }
@@ -102,6 +142,28 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_NO_CACHE:
         campaign->no_cache = true;
+        break;
+    case KEY_SHARD:
+        set_shard(campaign, value);
+        break;
+    case KEY_ONLY:
+        request->only = value;
+        break;
+    case KEY_SLURM:
+        campaign->slurm = true;
+        break;
+    case KEY_SLURM_TASKS:
+        set_number(campaign, value, "--slurm-tasks", 1000, CORUN_CAMPAIGN_MAX_TASKS, &number);
+        campaign->slurm_tasks = (uint32_t)number;
+        break;
+    case KEY_SLURM_OPTIONS:
+        campaign->slurm_options = value;
+        break;
+    case ARGP_KEY_END:
+        if (campaign->slurm && request->shards)
+            argp_error(state, "--slurm makes the shards itself: not together with --shard");
+        if (!campaign->slurm && (campaign->slurm_tasks || campaign->slurm_options))
+            argp_error(state, "--slurm-tasks and --slurm-options need --slurm");
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
@@ -175,6 +237,84 @@ static void summarize(const struct campaign_options *campaign, const struct coru
                campaign->request.results);
 }
 
+static void tell_submitted(const struct campaign_options *campaign, const struct corun_campaign_submitted *submitted)
+{
+    const char *name = corun_campaign_name(campaign->campaign), *results = campaign->request.results;
+    printf("%s: %u cases, %u found", name, submitted->total, submitted->found);
+    if (submitted->failed)
+        printf(", %u failed", submitted->failed);
+    if (!submitted->tasks) {
+        printf(": nothing to submit; results in %s\n", results);
+        return;
+    }
+    printf(", %u submitted as job %s (%u tasks); job %s merges their results into %s\n", submitted->missing,
+           submitted->job, submitted->tasks, submitted->merge_job, results);
+    printf("see squeue, and %s for what they say; start this again when they have ended: it submits what is missing\n",
+           submitted->folder);
+}
+
+/* The options that a task takes over; ends with NULL. */
+struct task_options {
+    char memory[40], time[40];
+    const char *list[8];
+};
+
+static void choose_task_options(const struct campaign_options *campaign, struct task_options *chosen)
+{
+    const struct corun_campaign_run_request *request = &campaign->request;
+    size_t count = 0;
+    if (request->memory_bytes) {
+        snprintf(chosen->memory, sizeof chosen->memory, "--memory=%" PRIu64, request->memory_bytes);
+        chosen->list[count++] = chosen->memory;
+    }
+    if (request->seconds) {
+        snprintf(chosen->time, sizeof chosen->time, "--time=%" PRIu32, request->seconds);
+        chosen->list[count++] = chosen->time;
+    }
+    if (request->cache_directory) {
+        chosen->list[count++] = "--cache";
+        chosen->list[count++] = request->cache_directory;
+    } else {
+        chosen->list[count++] = "--no-cache";
+    }
+    chosen->list[count] = NULL;
+}
+
+static enum corun_status submit_campaign(struct campaign_options *campaign)
+{
+    const struct corun_campaign_run_request *run = &campaign->request;
+    struct corun_campaign_submitted submitted;
+    struct task_options tasks;
+    char program[PATH_MAX];
+    wordexp_t words = {0};
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0)
+        return corun_report(campaign->list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
+    program[length] = 0;
+    if (wordexp(campaign->slurm_options ? campaign->slurm_options : "", &words, WRDE_NOCMD))
+        return corun_report(campaign->list, CORUN_USAGE, CORUN_NOWHERE,
+                            "--slurm-options: `%s` is not a list of words as a shell takes them",
+                            campaign->slurm_options);
+    choose_task_options(campaign, &tasks);
+    struct corun_campaign_submit_request request = {
+        .campaign = campaign->campaign,
+        .results = run->results,
+        .data_directory = run->data_directory,
+        .only = run->only,
+        .retry = run->retry,
+        .program = program,
+        .tasks = campaign->slurm_tasks ? campaign->slurm_tasks : DEFAULT_TASKS,
+        .task_options = tasks.list,
+        .slurm_options = (const char *const *)words.we_wordv,
+    };
+    enum corun_status status = corun_campaign_submit(&request, campaign->list, &submitted);
+    if (!status && !campaign->quiet)
+        tell_submitted(campaign, &submitted);
+    free(submitted.folder);
+    wordfree(&words);
+    return status;
+}
+
 static enum corun_status run_campaign(struct campaign_options *campaign, bool *interrupted)
 {
     struct corun_campaign_run_request *request = &campaign->request;
@@ -199,6 +339,8 @@ static enum corun_status run_campaign(struct campaign_options *campaign, bool *i
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;
+    if (campaign->slurm)
+        return submit_campaign(campaign);
     campaign->progress = progress_begin(campaign->quiet);
     status = corun_campaign_run(request, campaign->list, &outcome);
     progress_end(campaign->progress);

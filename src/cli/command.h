@@ -15,6 +15,7 @@
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \
     C(query, "ask the results of campaigns in SQL") \
+    C(merge, "several results files of campaigns become one") \
     C(report, "the results of campaigns as tables, figures, CSV and JSON") \
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \

@@ -62,9 +62,9 @@ static void samples(void **state)
 {
     (void)state;
     uint64_t numbers[60], again[60], other[60];
-    mixes_sample(78, 20, 1, numbers);
-    mixes_sample(78, 20, 1, again);
-    mixes_sample(78, 20, 2, other);
+    assert_true(mixes_sample(78, 20, 1, numbers));
+    assert_true(mixes_sample(78, 20, 1, again));
+    assert_true(mixes_sample(78, 20, 2, other));
     unsigned differ = 0;
     for (unsigned i = 0; i < 20; i++) {
         assert_true(numbers[i] < 78 && numbers[i] == again[i]);
@@ -72,7 +72,7 @@ static void samples(void **state)
         differ += numbers[i] != other[i];
     }
     assert_true(differ > 5);
-    mixes_sample(60, 60, 3, numbers); /* all of them */
+    assert_true(mixes_sample(60, 60, 3, numbers)); /* all of them */
     for (unsigned i = 0; i < 60; i++)
         assert_true(numbers[i] == i);
 }
