@@ -37,8 +37,9 @@ STYLE = {
 class Plot:
     """A picture with what it says in words; `name` is unique in the page."""
 
-    def __init__(self, name, title, caption, svg):
-        self.name, self.title, self.caption, self.svg = name, title, caption, svg
+    def __init__(self, name, title, block, caption, figure):
+        self.name, self.title, self.caption = name, title, caption
+        self.svg = _as_svg(figure, name, f"{title}: {block.title()}")
 
 
 def _drawing(height):
@@ -82,7 +83,7 @@ def stp_bars(block, name):
     rows = [(place, group.policy, group.numbers()) for place, group in enumerate(block.policies) if group.known("stp").size]
     if not rows:
         return None
-    title = f"System throughput by policy: {block.title()}"
+    title = "System throughput by policy"
     with pyplot.rc_context(STYLE):
         figure, axes = _drawing(0.8 + 0.42 * len(rows))
         for row, (place, _, n) in enumerate(rows):
@@ -101,8 +102,8 @@ def stp_bars(block, name):
         axes.set_xlim(left=0)
         axes.set_xlabel("STP (1: one application alone)")
         axes.grid(axis="x")
-        return Plot(name, title, "Bar and number: geometric mean. Thin line: from the least to the most of all cases; thick line: "
-                    "the middle half of them. Dotted: what one application alone has.", _as_svg(figure, name, title))
+        return Plot(name, title, block, "Bar and number: geometric mean. Thin line: from the least to the most of all cases; thick line: "
+                    "the middle half of them. Dotted: what one application alone has.", figure)
 
 
 def _legend(axes, count):
@@ -116,7 +117,7 @@ def stp_distribution(block, name):
             if group.known("stp").size]
     if not rows:
         return None
-    title = f"Distribution of system throughput: {block.title()}"
+    title = "Distribution of system throughput"
     with pyplot.rc_context(STYLE):
         figure, axes = _drawing(3.1 + 0.1 * len(rows))
         for place, policy, values in rows:
@@ -129,8 +130,8 @@ def stp_distribution(block, name):
         axes.set_ylabel("cases with at most that, %")
         axes.grid()
         _legend(axes, len(rows))
-        return Plot(name, title, "Further right is better: the share of cases whose STP is not above the value on the axis.",
-                    _as_svg(figure, name, title))
+        return Plot(name, title, block, "Further right is better: the share of cases whose STP is not above the value on the axis.",
+                    figure)
 
 
 def _by_goal(block, name, title, caption, column, label, factor, top):
@@ -143,7 +144,6 @@ def _by_goal(block, name, title, caption, column, label, factor, top):
             rows.append((place, whole.policy, points))
     if not rows:
         return None
-    title = f"{title}: {block.title()}"
     with pyplot.rc_context(STYLE):
         figure, axes = _drawing(3.1 + 0.1 * len(rows))
         for rank, (place, policy, points) in enumerate(rows):
@@ -159,7 +159,7 @@ def _by_goal(block, name, title, caption, column, label, factor, top):
         axes.set_ylabel(label)
         axes.grid(axis="y")
         _legend(axes, len(rows))
-        return Plot(name, title, caption, _as_svg(figure, name, title))
+        return Plot(name, title, block, caption, figure)
 
 
 def reach_by_goal(block, name):
@@ -189,7 +189,7 @@ def pairs(group, block, name):
     short = _without_common_size(names)
     scale = [value for one in block.policies for value in one.known("stp")]
     norm = colors.Normalize(min(scale), max(max(scale), min(scale) + 1e-6))
-    title = f"STP of pairs, {group.policy}: {block.title()}"
+    title = f"STP of pairs, {group.policy}"
     with pyplot.rc_context(STYLE):
         size = len(names)
         figure, axes = _drawing(min(5.6, 1.9 + 0.42 * size))
@@ -212,8 +212,8 @@ def pairs(group, block, name):
         bar.outline.set_visible(False)
         bar.solids.set_rasterized(False)
         over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
-        return Plot(name, title, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",
-                    _as_svg(figure, name, title))
+        return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",
+                    figure)
 
 
 def _mean(values):

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""The Python package without the command: metrics with answers computed by hand, results files made by hand.
+Usage: test_package.py FOLDER_OF_THE_PACKAGE [TEST...]"""
+
+import hashlib
+import io
+import json
+import math
+import os
+import pathlib
+import shutil
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from python_with import need, run_tests  # noqa: E402
+
+need("numpy")
+sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
+import numpy  # noqa: E402
+
+import corun  # noqa: E402
+from corun import summary, tables  # noqa: E402
+from corun.results import APPLICATION_ID, VERSION  # noqa: E402
+
+SCHEMA = """
+CREATE TABLE campaigns(name TEXT PRIMARY KEY, summary TEXT NOT NULL, description TEXT NOT NULL);
+CREATE TABLE members(campaign TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY(campaign, ordinal));
+CREATE TABLE cases(key TEXT PRIMARY KEY, gpu TEXT NOT NULL, policy TEXT NOT NULL, applications TEXT NOT NULL,
+  cycles INTEGER NOT NULL, seed INTEGER NOT NULL, isolated INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
+  ended TEXT NOT NULL, wall_seconds REAL, stp REAL, antt REAL, fairness REAL, energy_joules REAL,
+  dram_utilisation REAL, icnt_utilisation REAL, result TEXT);
+CREATE TABLE applications(key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL,
+  goal TEXT NOT NULL, goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,
+  thread_instructions INTEGER, PRIMARY KEY(key, position));
+"""
+
+
+def applications(*rows):
+    """rows: (key, goal, goal_met, goal_distance, normalised_ipc)"""
+    table = numpy.zeros(len(rows), dtype=[("key", "O"), ("goal", "O"), ("goal_met", "i1"), ("goal_distance", "f8"),
+                                          ("normalised_ipc", "f8")])
+    for place, row in enumerate(rows):
+        table[place] = row
+    return table
+
+
+class Metrics(unittest.TestCase):
+    def test_of_one_case(self):
+        self.assertEqual(list(corun.normalised_ipc([50, 30], [100, 40])), [0.5, 0.75])
+        self.assertTrue(math.isnan(corun.normalised_ipc([50, 30], [0, 40])[0]))
+        self.assertEqual(corun.stp([0.5, 0.75]), 1.25)
+        self.assertAlmostEqual(corun.antt([0.5, 0.75]), (2 + 4 / 3) / 2)
+        self.assertEqual(corun.antt([0.5, 0]), math.inf)
+        self.assertAlmostEqual(corun.fairness([0.5, 0.75]), 2 / 3)
+        self.assertEqual(corun.fairness([0, 0]), 1)
+        self.assertEqual(corun.fairness([0, 0.5]), 0)
+
+    def test_of_many_cases(self):
+        self.assertAlmostEqual(corun.geometric_mean([1, 4]), 2)
+        self.assertAlmostEqual(corun.geometric_mean([1, 2, 4, 8]), 2 ** 1.5)
+        self.assertEqual(corun.geometric_mean([0, 4]), 0)
+        self.assertTrue(math.isnan(corun.geometric_mean([])))
+        self.assertEqual(corun.percentile([4, 2, 3, 1], 25), 1.75)
+        self.assertEqual(corun.percentile([4, 2, 3, 1], 100), 4)
+        self.assertTrue(math.isnan(corun.percentile([], 50)))
+
+    def test_of_goals(self):
+        nan = math.nan
+        rows = applications(("met", "50%", 1, 0.2, 0.6), ("met", "", -1, nan, 0.4), ("met", "", -1, nan, 0.6),
+                            ("missed", "50%", 0, -0.1, 0.45), ("missed", "", -1, nan, 0.9),
+                            ("both", "20%", 1, 0.1, 0.22), ("both", "20%", 1, 0.3, 0.26), ("both", "", -1, nan, 0.2),
+                            ("one of two", "20%", 1, 3, 0.8), ("one of two", "20%", 0, -0.5, 0.1),
+                            ("free", "", -1, nan, 1), ("not known", "ms=2", -1, nan, 0.3))
+        self.assertEqual(corun.cases_met(rows), {"met": True, "missed": False, "both": True, "one of two": False,
+                                                 "not known": False})
+        self.assertAlmostEqual(corun.qos_reach(rows), 2 / 5)
+        self.assertAlmostEqual(corun.overshoot(rows), (0.2 + 0.1 + 0.3) / 3)
+        self.assertAlmostEqual(corun.best_effort_throughput(rows), ((0.4 + 0.6) / 2 + 0.2) / 2)
+        for function in (corun.qos_reach, corun.overshoot, corun.best_effort_throughput):
+            self.assertTrue(math.isnan(function(rows[10:11])))
+            self.assertTrue(math.isnan(function(rows[:0])))
+
+    def test_each_says_its_source(self):
+        for function in (corun.stp, corun.antt, corun.fairness, corun.qos_reach, corun.overshoot, corun.best_effort_throughput):
+            self.assertRegex(function.__doc__, r"20\d\d|Eyerman")
+
+
+class File(unittest.TestCase):
+    """A results file by hand: two policies, goals of 50 and 90 %, one case of each kind of end."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-package-"))
+        self.path = self.folder / "a file?.db"
+        database = sqlite3.connect(self.path)
+        database.executescript(f"PRAGMA journal_mode = WAL; PRAGMA application_id = {APPLICATION_ID}; "
+                               f"PRAGMA user_version = {VERSION};" + SCHEMA)
+        database.execute("INSERT INTO campaigns VALUES('tiny', 'by hand', 'name: tiny')")
+        self.ordinal = 0
+
+        def add(key, policy, goal, normalised, status="finished", isolated=0):
+            names = ["a@small" + (f":goal={goal}" if goal else ""), "b@small"][:len(normalised) or 2]
+            finished = status == "finished"
+            goals = [goal, ""]
+            rows = []
+            for position, value in enumerate(normalised):
+                bound = float(goals[position].rstrip("%")) / 100 if goals[position] else None
+                rows.append({"goal_ipc": bound and bound * 100, "goal_distance": bound and value / bound - 1})
+                database.execute("INSERT INTO applications VALUES(?, ?, ?, 'small', ?, ?, ?, 100, ?, 1, 1000, 5000)",
+                                 (key, position, "ab"[position], goals[position], None if bound is None else value >= bound,
+                                  value * 100, value))
+            stp = sum(normalised) if finished else None
+            antt = sum(1 / value for value in normalised) / len(normalised) if finished and min(normalised) > 0 else None
+            fairness = min(normalised) / max(normalised) if finished else None
+            database.execute("INSERT INTO cases VALUES(?, 'gtx980', ?, ?, 1000, 1, ?, ?, ?, '2026-01-01T00:00:00Z', 0.5, ?, ?, ?, "
+                             "0.001, 0.25, NULL, ?)", (key, policy, " ".join(names), isolated, status,
+                                                      "" if finished else "it broke, <b>badly</b>", stp, antt, fairness,
+                                                      json.dumps({"apps": rows}) if finished else None))
+            self.member(database, key)
+
+        add("k9", "left-over", "", [1.0], isolated=1)
+        add("k8", "even", "50%", [0.6, 0.8])
+        add("k7", "even", "90%", [0.8, 0.7])
+        add("k6", "fast", "50%", [0.5, 0.0])
+        add("k5", "fast", "90%", [], status="failed")
+        add("k4", "fast", "90%", [], status="lost")
+        self.member(database, "not run yet")
+        database.commit()
+        database.close()
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def member(self, database, key):
+        database.execute("INSERT INTO members VALUES('tiny', ?, ?)", (self.ordinal, key))
+        self.ordinal += 1
+
+    def test_cases_and_filters(self):
+        with corun.Results(self.path) as results:
+            self.assertEqual([(one.name, one.summary, one.asked) for one in results.campaigns()], [("tiny", "by hand", 7)])
+            self.assertEqual(list(results.cases(campaign="tiny")["key"]), ["k8", "k7", "k6"])
+            self.assertEqual(list(results.cases(status=None)["key"]), ["k8", "k7", "k6", "k5", "k4"])
+            self.assertEqual(list(results.cases(policy="fast", status=None)["status"]), ["finished", "failed", "lost"])
+            self.assertEqual(list(results.cases(isolated=True)["key"]), ["k9"])
+            self.assertEqual(len(results.cases(isolated=None, status=None)), 6)
+            self.assertEqual(len(results.cases(gpu="h100")), 0)
+            self.assertEqual(len(results.cases(campaign="none")), 0)
+            cases = results.cases()
+            self.assertEqual(cases["stp"].dtype, numpy.float64)
+            self.assertAlmostEqual(cases["stp"][0], 1.4)
+            self.assertTrue(math.isnan(cases["antt"][2]) and math.isnan(cases["icnt_utilisation"][0]))
+            found = results.applications(policy="even")
+            self.assertEqual(list(found["goal_met"]), [1, corun.NOT_KNOWN, 0, corun.NOT_KNOWN])
+            self.assertAlmostEqual(found["goal_distance"][0], 0.2)
+            self.assertEqual(found["goal_ipc"][0], 50)
+            self.assertTrue(math.isnan(found["goal_distance"][1]))
+            self.assertEqual(len(results.result("k8")["apps"]), 2)
+            self.assertIsNone(results.result("k5"))
+            self.assertIsNone(results.result("nothing"))
+
+    def test_only_reads(self):
+        before = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        with corun.Results(self.path) as results:
+            with self.assertRaises(corun.ResultsError):
+                results._query("DELETE FROM cases")
+        self.assertEqual(hashlib.sha256(self.path.read_bytes()).hexdigest(), before)
+
+    def test_sees_what_a_writer_adds(self):
+        writer = sqlite3.connect(self.path)
+        with corun.Results(self.path) as results:
+            writer.execute("UPDATE cases SET policy = 'slow' WHERE policy = 'fast'")
+            self.assertEqual(len(results.cases(policy="slow", status=None)), 0)
+            writer.commit()
+            self.assertEqual(len(results.cases(policy="slow", status=None)), 3)
+        writer.close()
+
+    def test_files_of_others(self):
+        for name, data, words in (("none.db", None, "no such file"), ("text.db", b"no database" * 100, "not a database"),
+                                  ("empty.db", b"", "not a results file")):
+            if data is not None:
+                (self.folder / name).write_bytes(data)
+            with self.assertRaises(corun.ResultsError) as caught:
+                corun.Results(self.folder / name)
+            self.assertIn(words, str(caught.exception))
+            self.assertIn(name, str(caught.exception))
+        database = sqlite3.connect(self.path)
+        database.execute("PRAGMA user_version = 99")
+        database.commit()
+        database.close()
+        with self.assertRaisesRegex(corun.ResultsError, "another version of corun"):
+            corun.Results(self.path)
+
+    def test_summary(self):
+        with corun.Results(self.path) as results:
+            section, = summary.sections(results)
+            self.assertRaises(LookupError, summary.sections, results, "none")
+        self.assertEqual(section.counts(), {"asked": 7, "finished": 4, "failed": 1, "lost": 1, "missing": 1})
+        block, = section.blocks
+        self.assertEqual((block.gpu, block.size, block.goals), ("gtx980", 2, ["50%", "90%"]))
+        even, fast = (group.numbers() for group in block.policies)
+        self.assertEqual([even[name] for name in ("cases", "finished", "failed", "lost", "standstill")], [2, 2, 0, 0, 0])
+        self.assertEqual([fast[name] for name in ("cases", "finished", "failed", "lost", "standstill")], [3, 1, 1, 1, 1])
+        self.assertAlmostEqual(even["stp_geomean"], math.sqrt(1.4 * 1.5))
+        self.assertAlmostEqual(even["stp_min"], 1.4)
+        self.assertAlmostEqual(even["stp_max"], 1.5)
+        self.assertAlmostEqual(even["stp_p25"], 1.425)
+        self.assertAlmostEqual(even["antt"], ((1 / 0.6 + 1 / 0.8) / 2 + (1 / 0.8 + 1 / 0.7) / 2) / 2)
+        self.assertEqual(fast["antt"], math.inf)
+        self.assertAlmostEqual(even["fairness"], (0.75 + 0.875) / 2)
+        self.assertEqual((even["qos_reach"], even["cases_with_goal"], even["cases_met"]), (0.5, 2, 1))
+        self.assertAlmostEqual(even["overshoot"], 0.2)
+        self.assertAlmostEqual(even["best_effort"], 0.8)
+        self.assertEqual((fast["qos_reach"], fast["overshoot"], fast["best_effort"]), (1, 0, 0))
+        at_90 = block.of_policy("even")[1].numbers()
+        self.assertEqual((at_90["cases"], at_90["qos_reach"]), (1, 0))
+        self.assertTrue(math.isnan(at_90["overshoot"]))
+        at_90 = block.of_policy("fast")[1].numbers()
+        self.assertEqual((at_90["cases"], at_90["finished"]), (2, 0))
+        self.assertTrue(math.isnan(at_90["stp_geomean"]) and math.isnan(at_90["qos_reach"]))
+
+    def test_json_has_no_numbers_that_json_has_not(self):
+        with corun.Results(self.path) as results:
+            stream = io.StringIO()
+            tables.write_json(summary.sections(results), stream)
+        data = json.loads(stream.getvalue(), parse_constant=self.fail)
+        fast = data["sections"][0]["blocks"][0]["policies"][1]
+        self.assertEqual((fast["antt"], fast["standstill"], fast["stp_geomean"]), (None, 1, 0.5))
+        self.assertEqual(len(data["sections"][0]["cases"]), 5)
+
+    def test_orders_goals_by_number(self):
+        goals = ["100%", "9%", "25% + 25%", "50%", "25% + 5%"]
+        self.assertEqual(sorted(goals, key=summary.goal_order), ["9%", "50%", "100%", "25% + 5%", "25% + 25%"])
+
+    def test_command_lines(self):
+        case = {"gpu": "gtx980:sms=2", "policy": "even", "cycles": 20000, "seed": 7, "applications": "./it's.yaml:goal=5% b"}
+        self.assertEqual(corun.command_line(case), "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 7 "
+                         "'./it'\"'\"'s.yaml:goal=5%' b")
+        self.assertEqual(corun.goals_of("a@small:start=2K:goal=50% b:goal=ipc=3.5 c"), ["50%", "ipc=3.5", ""])
+
+
+if __name__ == "__main__":
+    run_tests()
