@@ -26,11 +26,11 @@ INCHES = 5.6  # wide enough for a column of a page, narrow enough that its text 
 CELLS_WITH_NUMBERS = 14
 
 STYLE = {
-    "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.5,
+    "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 10.5,
     "axes.edgecolor": TEXT, "axes.labelcolor": TEXT, "axes.facecolor": "none", "axes.axisbelow": True, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "text.color": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
     "grid.color": GRID, "grid.linewidth": 0.6, "hatch.color": TEXT, "hatch.linewidth": 0.5, "figure.facecolor": "none",
-    "legend.frameon": False, "legend.fontsize": 9,
+    "legend.frameon": False, "legend.fontsize": 10,
 }
 
 
@@ -74,21 +74,26 @@ def _escape(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _style(place):
-    return place % len(SERIES)
+def _colour(place):
+    return SERIES[place % len(SERIES)]
+
+
+def _mark(kinds, place):
+    """A hatch, marker or line. After eight series, colours come again with other ones."""
+    return kinds[(place + place // len(SERIES)) % len(kinds)]
 
 
 def stp_bars(block, name):
     """Geometric mean of STP, with the range of all cases and of their middle half."""
-    rows = [(place, group.policy, group.numbers()) for place, group in enumerate(block.policies) if group.known("stp").size]
+    rows = [(place, group.policy, group.numbers) for place, group in enumerate(block.policies) if group.known("stp").size]
     if not rows:
         return None
     title = "System throughput by policy"
     with pyplot.rc_context(STYLE):
         figure, axes = _drawing(0.8 + 0.42 * len(rows))
         for row, (place, _, n) in enumerate(rows):
-            axes.barh(row, n["stp_geomean"], height=0.66, color=SERIES[_style(place)], edgecolor=TEXT, linewidth=0.6,
-                      hatch=HATCHES[_style(place)])
+            axes.barh(row, n["stp_geomean"], height=0.66, color=_colour(place), edgecolor=TEXT, linewidth=0.6,
+                      hatch=_mark(HATCHES, place))
             axes.plot([n["stp_min"], n["stp_max"]], [row, row], color=PAPER, linewidth=3.6, solid_capstyle="butt")
             axes.plot([n["stp_p25"], n["stp_p75"]], [row, row], color=PAPER, linewidth=6.6, solid_capstyle="butt")
             axes.plot([n["stp_min"], n["stp_max"]], [row, row], color=TEXT, linewidth=1.4, marker="|", markersize=9)
@@ -122,8 +127,8 @@ def stp_distribution(block, name):
         figure, axes = _drawing(3.1 + 0.1 * len(rows))
         for place, policy, values in rows:
             shares = [(rank + 1) / len(values) * 100 for rank in range(len(values))]
-            axes.step([values[0], *values], [0, *shares], where="post", color=SERIES[_style(place)], linewidth=1.8,
-                      linestyle=LINES[_style(place)], marker=MARKERS[_style(place)], markersize=5, markeredgecolor=PAPER,
+            axes.step([values[0], *values], [0, *shares], where="post", color=_colour(place), linewidth=1.8,
+                      linestyle=_mark(LINES, place), marker=_mark(MARKERS, place), markersize=5, markeredgecolor=PAPER,
                       markeredgewidth=0.6, markevery=(place % 3, max(1, len(values) // 8)), label=policy)
         axes.set_ylim(0, 103)
         axes.set_xlabel("STP")
@@ -138,7 +143,7 @@ def _by_goal(block, name, title, caption, column, label, factor, top):
     """Lines over the goals, one for each policy; None when there is no number."""
     rows = []
     for place, whole in enumerate(block.policies):
-        values = {group.goal: group.numbers()[column] * factor for group in block.of_policy(whole.policy)}
+        values = {group.goal: group.numbers[column] * factor for group in block.of_policy(whole.policy)}
         points = [(x, values[goal]) for x, goal in enumerate(block.goals) if values.get(goal) == values.get(goal) and goal in values]
         if points:
             rows.append((place, whole.policy, points))
@@ -148,8 +153,8 @@ def _by_goal(block, name, title, caption, column, label, factor, top):
         figure, axes = _drawing(3.1 + 0.1 * len(rows))
         for rank, (place, policy, points) in enumerate(rows):
             nudge = (rank - (len(rows) - 1) / 2) * 0.05  # lines that lie on each other are still seen
-            axes.plot([x + nudge for x, _ in points], [y for _, y in points], color=SERIES[_style(place)], linewidth=1.8,
-                      linestyle=LINES[_style(place)], marker=MARKERS[_style(place)], markersize=6.5, markeredgecolor=PAPER,
+            axes.plot([x + nudge for x, _ in points], [y for _, y in points], color=_colour(place), linewidth=1.8,
+                      linestyle=_mark(LINES, place), marker=_mark(MARKERS, place), markersize=6.5, markeredgecolor=PAPER,
                       markeredgewidth=0.6, label=policy, clip_on=False)
         axes.set_xticks(range(len(block.goals)), block.goals, rotation=0 if len(block.goals) * len(block.goals[-1]) < 45 else 35,
                         ha="center" if len(block.goals) * len(block.goals[-1]) < 45 else "right")
@@ -210,7 +215,7 @@ def pairs(group, block, name):
             side.set_visible(False)
         bar = figure.colorbar(mesh, ax=axes, label="STP", fraction=0.05)
         bar.outline.set_visible(False)
-        bar.solids.set_rasterized(False)
+        bar.solids.set_edgecolor("face")  # no seams between its steps
         over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
         return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",
                     figure)

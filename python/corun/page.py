@@ -28,19 +28,20 @@ th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border
 th { font-weight: 600; border-bottom: 2px solid var(--soft); } th:first-child, td:first-child { text-align: left; }
 .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .words td:first-child { white-space: nowrap; }
-.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); }
+.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
 figure { margin: 0; padding: 0.7rem; border: 1px solid var(--grid); border-radius: 0.4rem; min-width: 0; }
 figure h4 { margin: 0 0 0.4rem; font-size: 0.95rem; } figure svg { display: block; width: 100%; max-width: 40rem; height: auto;
   margin: 0 auto; } figcaption { font-size: 0.85rem; color: var(--soft); margin-top: 0.4rem; }
 details { border-bottom: 1px solid var(--grid); padding: 0.25rem 0; } details details { margin-left: 0.6rem; }
 summary { cursor: pointer; padding: 0.15rem 0; } .cases > summary { font-weight: 600; }
 code, pre { font: 0.85rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
-pre { background: var(--panel); padding: 0.5rem 0.7rem; border-radius: 0.3rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.4rem 0; }
+pre { background: var(--panel); padding: 0.5rem 0.7rem; border-radius: 0.3rem; overflow-x: auto; margin: 0.4rem 0; }
 .good { color: var(--good); } .bad { color: var(--bad); }
+@media (max-width: 32rem) { table { font-size: 0.82rem; } th, td { padding: 0.25rem 0.4rem; } body { padding: 0.7rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } .figures { display: block; }
   figure { break-inside: avoid; border: none; margin-bottom: 4mm; } figure svg { max-width: 14cm; }
   h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } table { font-size: 7.5pt; }
-  th, td { padding: 0.4mm 1.2mm; } .cases:not([open]) { display: none; } * { print-color-adjust: exact; } }
+  pre { white-space: pre-wrap; } th, td { padding: 0.4mm 1.2mm; } .cases:not([open]) { display: none; } * { print-color-adjust: exact; } }
 """
 
 MEANINGS = [
@@ -60,11 +61,12 @@ def text(value):
     return html.escape(str(value))
 
 
-def table(titles, rows, label):
-    head = "".join(f'<th scope="col">{text(title)}</th>' for title in titles)
+def table(titles, rows, label=None):
+    """In a box that scrolls sideways by itself; `label` names it for those who reach it by keyboard."""
+    head = "".join(f"<th>{text(title)}</th>" for title in titles)
     body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(label)}"><table><thead><tr>{head}</tr></thead>' \
-           f"<tbody>{body}</tbody></table></div>"
+    region = f' tabindex="0" role="region" aria-label="{text(label)}"' if label else ""
+    return f'<div class="scroll"{region}><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def figure(plot):
@@ -129,10 +131,8 @@ def case_html(results, case):
         goals = [one["goal_met"] for one in result["apps"] if one["goal"]]
         if goals:
             brief += ' <span class="good">&#10003; goals met</span>' if all(goals) else ' <span class="bad">&#10007; goals missed</span>'
-        inner = table(*application_table(result), "applications") + table(*stall_table(result), "stalls") + \
-            table(*memory_table(result), "memory") + f'<p class="soft">{text(machine_text(result))}</p>'
-    return f"<details><summary>{text(case['applications'])}: {brief}</summary>{inner}" \
-           f"<p>To run it again:</p><pre>{text(command_line(case))}</pre></details>"
+        inner = table(*application_table(result)) + table(*stall_table(result)) + table(*memory_table(result)) + f'<p class="soft">{text(machine_text(result))}</p>'
+    return f"<details><summary>{text(case['applications'])}: {brief}</summary>{inner}<pre>{text(command_line(case))}</pre></details>"
 
 
 def drill_down(results, section, room):
@@ -151,7 +151,8 @@ def drill_down(results, section, room):
             if len(shown) < len(cases) else ""
         parts.append(f'<details class="cases"><summary>{text(title)}: {len(cases)}</summary>' +
                      "".join(case_html(results, case) for case in shown) + rest + "</details>")
-    return ("<h3>Cases</h3>" + "".join(parts) if parts else ""), room
+    intro = '<h3>Cases</h3><p class="soft">With each: goals, stalls, memory, energy, and the command that runs it again.</p>'
+    return (intro + "".join(parts) if parts else ""), room
 
 
 def isolated_table(section):

@@ -1,6 +1,7 @@
 """What a report says, as numbers: sections (campaigns) of blocks (a GPU and a number of applications) of groups (a policy,
 and a policy under one goal). Tables, JSON and the page are made from this and from nothing else."""
 
+import functools
 import re
 
 import numpy
@@ -36,6 +37,7 @@ class Group:
         """Cases in which an application made no progress."""
         return len(set(self.applications["key"][self.applications["normalised_ipc"] == 0]))
 
+    @functools.cached_property
     def numbers(self):
         """{name: number}; a number that there is not is NaN. docs/reports.md says what each is."""
         stp = self.known("stp")
@@ -138,7 +140,7 @@ def as_data(parts):
                 for name, value in numbers.items()}
 
     def rows(groups):
-        return [{"policy": group.policy, "goal": group.goal, **clean(group.numbers())} for group in groups]
+        return [{"policy": group.policy, "goal": group.goal, **clean(group.numbers)} for group in groups]
 
     def cases(section):
         members = {}

@@ -37,24 +37,24 @@ def goal_text(group):
 
 def policy_table(block):
     """(titles, rows): the first column flush left, the others flush right."""
-    titles = ["policy", "cases", "finished", "failed", "lost", "STP", "least", "most", "ANTT", "fairness"]
+    titles = ["policy", "STP", "least", "most", "ANTT", "fairness", "cases", "finished", "failed", "lost"]
     rows = []
     for group in block.policies:
-        n = group.numbers()
-        rows.append([group.policy, *(str(n[name]) for name in ("cases", "finished", "failed", "lost")),
-                     *(number(n[name]) for name in ("stp_geomean", "stp_min", "stp_max", "antt", "fairness"))])
+        n = group.numbers
+        rows.append([group.policy, *(number(n[name]) for name in ("stp_geomean", "stp_min", "stp_max", "antt", "fairness")),
+                     *(str(n[name]) for name in ("cases", "finished", "failed", "lost"))])
     return titles, rows
 
 
 def goal_table(block):
-    titles = ["policy", "goal", "cases", "goals met", "QoSreach", "overshoot", "best effort"]
+    titles = ["policy", "goal", "QoSreach", "overshoot", "best effort", "goals met", "of cases"]
     rows = []
     for whole in block.policies if block.goals else []:
         for group in [*block.of_policy(whole.policy), whole]:
-            n = group.numbers()
+            n = group.numbers
             if n["cases"]:
-                rows.append([group.policy, goal_text(group), str(n["cases_with_goal"]), str(n["cases_met"]),
-                             percent(n["qos_reach"]), percent(n["overshoot"]), number(n["best_effort"])])
+                rows.append([group.policy, goal_text(group), percent(n["qos_reach"]), percent(n["overshoot"]),
+                             number(n["best_effort"]), str(n["cases_met"]), str(n["cases_with_goal"])])
     return titles, rows
 
 
@@ -103,7 +103,7 @@ def write_csv(parts, stream):
     for section in parts:
         for block in section.blocks:
             for group in [*block.policies, *block.by_goal]:
-                numbers = group.numbers()
+                numbers = group.numbers
                 if head is None:
                     head = list(numbers)
                     writer.writerow(CSV_COLUMNS + head)

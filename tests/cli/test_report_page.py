@@ -165,10 +165,10 @@ class Numbers(Report):
         output = self.report("--campaign", "goals").stdout
         self.assertIn("goals: 39 cases with isolated runs: 39 finished\n", output)
         own = self.expected("goals", "gtx980:sms=2", 2, "even")
-        self.assertRegex(output, rf"\neven +18 +18 +0 +0 +{own['stp_geomean']:.3f} +{own['stp_min']:.3f} +"
-                         rf"{own['stp_max']:.3f} +{own['antt']:.3f} +{own['fairness']:.3f}\n")
+        self.assertRegex(output, rf"\neven +{own['stp_geomean']:.3f} +{own['stp_min']:.3f} +{own['stp_max']:.3f} +"
+                         rf"{own['antt']:.3f} +{own['fairness']:.3f} +18 +18 +0 +0\n")
         own = self.expected("goals", "gtx980:sms=2", 2, "even", "60%")
-        self.assertRegex(output, rf"\neven +60% +6 +{own['cases_met']} +{own['qos_reach'] * 100:.1f} % ")
+        self.assertRegex(output, rf"\neven +60% +{own['qos_reach'] * 100:.1f} % .* {own['cases_met']} +6\n")
         self.assertLessEqual(max(map(len, output.splitlines())), 100)
         output = self.report("--campaign", "mixed").stdout
         self.assertIn("15 failed", output.splitlines()[0])

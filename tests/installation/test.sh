@@ -14,7 +14,8 @@ mv "$folder/first/usr/local" "$folder/moved"
 root=$folder/moved
 
 for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc include/corun/gpu.h \
-    include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx; do
+    include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx \
+    share/corun/python/__main__.py share/corun/python/corun/report.py; do
     [ -e "$root/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 
@@ -22,6 +23,12 @@ done
 env -u CORUN_DATA "$root/bin/corun" list gpus | grep -q quadro-fx5800
 env -u CORUN_DATA "$root/bin/corun" list workloads | grep -q sgemm
 "$root/bin/corun" version | grep -q "$(sed -n 's/^project(corun VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")"
+
+# Reports find their Python package there, too; without numpy, they say so.
+status=0
+"$root/bin/corun" report --results "$folder/none.db" >"$folder/report.txt" 2>&1 || status=$?
+grep -q "none.db: there is no such file\|numpy" "$folder/report.txt"
+[ "$status" -eq 13 ] || [ "$status" -eq 5 ]
 
 # Each public header is readable on its own, in C and, where there is a compiler, in C++.
 export PKG_CONFIG_PATH=$root/lib/pkgconfig

@@ -200,7 +200,7 @@ class File(unittest.TestCase):
         self.assertEqual(section.counts(), {"asked": 7, "finished": 4, "failed": 1, "lost": 1, "missing": 1})
         block, = section.blocks
         self.assertEqual((block.gpu, block.size, block.goals), ("gtx980", 2, ["50%", "90%"]))
-        even, fast = (group.numbers() for group in block.policies)
+        even, fast = (group.numbers for group in block.policies)
         self.assertEqual([even[name] for name in ("cases", "finished", "failed", "lost", "standstill")], [2, 2, 0, 0, 0])
         self.assertEqual([fast[name] for name in ("cases", "finished", "failed", "lost", "standstill")], [3, 1, 1, 1, 1])
         self.assertAlmostEqual(even["stp_geomean"], math.sqrt(1.4 * 1.5))
@@ -214,10 +214,10 @@ class File(unittest.TestCase):
         self.assertAlmostEqual(even["overshoot"], 0.2)
         self.assertAlmostEqual(even["best_effort"], 0.8)
         self.assertEqual((fast["qos_reach"], fast["overshoot"], fast["best_effort"]), (1, 0, 0))
-        at_90 = block.of_policy("even")[1].numbers()
+        at_90 = block.of_policy("even")[1].numbers
         self.assertEqual((at_90["cases"], at_90["qos_reach"]), (1, 0))
         self.assertTrue(math.isnan(at_90["overshoot"]))
-        at_90 = block.of_policy("fast")[1].numbers()
+        at_90 = block.of_policy("fast")[1].numbers
         self.assertEqual((at_90["cases"], at_90["finished"]), (2, 0))
         self.assertTrue(math.isnan(at_90["stp_geomean"]) and math.isnan(at_90["qos_reach"]))
 
