@@ -134,16 +134,26 @@ static void watch_time(struct campaign_run *run)
     }
 }
 
+/* Reads what workers have written, and waits for that if need be. */
 static enum corun_status serve(struct campaign_run *run)
 {
     struct pollfd descriptors[CORUN_CAMPAIGN_MAX_JOBS];
-    for (uint32_t w = 0; w < run->jobs; w++)
-        descriptors[w] = (struct pollfd){.fd = run->workers[w].pid ? run->workers[w].pipe : -1, .events = POLLIN};
-    int ready = poll(descriptors, run->jobs, TICK_MILLISECONDS);
+    struct worker *workers[CORUN_CAMPAIGN_MAX_JOBS];
+    nfds_t count = 0; /* poll() takes no more than may be open */
+    for (uint32_t w = 0; w < run->jobs; w++) {
+        if (!run->workers[w].pid)
+            continue;
+        descriptors[count] = (struct pollfd){.fd = run->workers[w].pipe, .events = POLLIN};
+        workers[count++] = &run->workers[w];
+    }
     enum corun_status status = CORUN_OK;
-    for (uint32_t w = 0; ready > 0 && w < run->jobs && !status; w++) {
-        if (descriptors[w].revents && worker_read(&run->workers[w]))
-            status = finish(run, &run->workers[w]);
+    int ready = poll(descriptors, count, TICK_MILLISECONDS);
+    if (ready < 0 && errno != EINTR)
+        status =
+            corun_report(run->list, CORUN_FILE, CORUN_NOWHERE, "workers cannot be waited for: %s", strerror(errno));
+    for (nfds_t i = 0; ready > 0 && i < count && !status; i++) {
+        if (descriptors[i].revents && worker_read(workers[i]))
+            status = finish(run, workers[i]);
     }
     watch_time(run);
     return status;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* More than any result: a worker that writes more has gone astray. */
-#define MESSAGE_MAX_BYTES (UINT64_C(256) << 20)
+#define MESSAGE_MAX_BYTES (UINT64_C(64) << 20)
 
 struct header {
     uint64_t end, bytes; /* enum worker_end; of the text that follows */

@@ -16,7 +16,7 @@ import time
 import unittest
 
 CORUN = None
-OK, USAGE, SYNTAX, NOT_FOUND, FILE, INTERRUPTED = 0, 2, 3, 5, 13, 130
+OK, USAGE, SYNTAX, NOT_FOUND, ARGUMENT, FILE, INTERRUPTED = 0, 2, 3, 5, 6, 13, 130
 
 PTX = """.version 6.3
 .target sm_52
@@ -118,8 +118,8 @@ class Campaign(unittest.TestCase):
         return subprocess.Popen([CORUN, "campaign", "-r", "results.db", *arguments], cwd=self.folder,
                                 env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def rows(self, text="SELECT key, status, message, stp, result FROM cases ORDER BY key"):
-        database = sqlite3.connect(f"file:{self.folder / 'results.db'}?mode=ro", uri=True)
+    def rows(self, text="SELECT key, status, message, stp, result FROM cases ORDER BY key", name="results.db"):
+        database = sqlite3.connect(f"file:{self.folder / name}?mode=ro", uri=True)
         try:
             return database.execute(text).fetchall()
         except sqlite3.OperationalError:
@@ -302,6 +302,53 @@ class Ends(Campaign):
         finally:
             subprocess.run(["umount", str(disk)], check=True)
 
+    def test_a_full_disk_at_every_step(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(disk)], stderr=subprocess.PIPE,
+                               check=False)
+        if mount.returncode:
+            self.skipTest("only root can make a small disk")
+        try:
+            finished = 0
+            for pages in (1, 2, 3, 4, 6, 9, 12, 16, 20, 30, 50, 80):
+                subprocess.run(["mount", "-o", f"remount,size={4 * pages}k", str(disk)], check=True)
+                done = self.corun("campaign", "-r", "disk/results.db", "campaign.yaml", status=FILE)
+                self.assertRegex(done.stderr, "disk is full|No space left")
+                if pages > 40:
+                    now = self.rows("SELECT count(*) FROM cases WHERE status = 'finished'", "disk/results.db")[0][0]
+                    self.assertGreaterEqual(now, finished)
+                    finished = now
+            self.assertGreater(finished, 0)
+            subprocess.run(["mount", "-o", "remount,size=100m", str(disk)], check=True)
+            done = self.corun("campaign", "-r", "disk/results.db", "campaign.yaml")
+            self.assertIn(f"{finished} found, {15 - finished} run", done.stdout)
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+
+    def test_the_results_file_goes_away(self):
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="300K"))
+        for replace in (False, True):
+            process = self.begin("--jobs", "1", "campaign.yaml")
+            self.wait_for(1, process)
+            os.rename(self.folder / "results.db", self.folder / "away.db")
+            if replace:
+                self.write("results.db", "")
+            output, said = process.communicate()
+            self.assertEqual(process.returncode, FILE, output)
+            self.assertIn("deleted, renamed or replaced", said)
+            for name in ("results.db", "results.db-wal", "results.db-shm", "away.db"):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def test_two_runners_on_one_file(self):
+        both = [self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)]
+        for process in both:
+            output, said = process.communicate()
+            self.assertEqual(process.returncode, OK, said)
+            numbers = re.search(r"(\d+) found, (\d+) run", output)
+            self.assertEqual(int(numbers[1]) + int(numbers[2]), 15)
+        self.assertEqual(self.results(), self.whole)
+
     def test_a_damaged_file(self):
         self.run_campaign()
         path = self.folder / "results.db"
@@ -328,7 +375,149 @@ class Ends(Campaign):
         self.corun("campaign", "-r", ".", "campaign.yaml", status=FILE)
 
 
+class Parts(Campaign):
+    """Shards, lists of cases, and merging."""
+
+    def keys(self, name):
+        return {key for key, status in self.rows("SELECT key, status FROM cases", name) if status == "finished"}
+
+    def run_shards(self, count):
+        return [self.corun("campaign", "--shard", f"{k}/{count}", "-r", f"{k}.db", "campaign.yaml").stdout
+                for k in range(1, count + 1)]
+
+    def test_shards_make_the_whole(self):
+        self.run_campaign()
+        whole = self.results()
+        (self.folder / "results.db").unlink()
+        said = self.run_shards(4)
+        self.assertEqual(sorted(re.search(r"(\d+) cases", line)[1] for line in said), ["3", "4", "4", "4"])
+        parts = [self.keys(f"{k}.db") for k in range(1, 5)]
+        self.assertEqual(set().union(*parts), set(whole))
+        self.assertEqual(sum(map(len, parts)), 15)
+        done = self.corun("merge", "-r", "results.db", *(f"{k}.db" for k in range(1, 5)))
+        self.assertIn("4 of 4 files merged into results.db: 15 cases", done.stdout)
+        self.assertEqual(self.results(), whole)
+        self.assertEqual(self.rows("SELECT count(*) FROM applications")[0], (27,))
+        self.assertEqual(self.rows("SELECT count(*) FROM members")[0], (15,))
+        self.assertEqual(self.run_campaign(), (15, 0))
+        self.assertIn("files merged into results.db: 0 cases", self.corun("merge", "-r", "results.db", "1.db").stdout)
+
+    def test_merging_goes_on_past_what_is_damaged(self):
+        self.run_shards(3)
+        data = bytearray((self.folder / "1.db").read_bytes())
+        for place in range(4096, len(data), 4096):
+            data[place:place + 100] = b"\0" * 100
+        (self.folder / "1.db").write_bytes(data)
+        before = hashlib.sha256(data).hexdigest()
+        self.write("text.db", "no database at all" * 100)
+        self.write("empty.db", "")
+        done = self.corun("merge", "-r", "results.db", "1.db", "2.db", "text.db", "none.db", "empty.db", "3.db", status=FILE)
+        for words in ("1.db: damaged", "text.db: not a results file", "none.db: cannot be read"):
+            self.assertIn(words, done.stderr)
+        self.assertIn("3 of 6 files merged", done.stdout)
+        self.assertEqual(self.keys("results.db"), self.keys("2.db") | self.keys("3.db"))
+        self.assertEqual(hashlib.sha256((self.folder / "1.db").read_bytes()).hexdigest(), before)
+        self.assertFalse((self.folder / "none.db").exists())
+        self.assertEqual(self.run_campaign(), (10, 5))
+
+    def test_merging_takes_finished_cases_for_failed_ones(self):
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="20K").replace("./c.yaml", "./bad.yaml"))
+        self.run_campaign("--quiet", "campaign.yaml")
+        lost = self.rows("SELECT key FROM cases WHERE status = 'finished' LIMIT 1")[0][0]
+        shutil.copy(self.folder / "results.db", self.folder / "one.db")
+        database = sqlite3.connect(self.folder / "one.db")
+        database.execute("UPDATE cases SET status = 'lost', result = NULL WHERE key = ?", (lost,))
+        database.execute("DELETE FROM applications WHERE key = ?", (lost,))
+        database.commit()
+        database.close()
+        self.assertIn(": 1 cases", self.corun("merge", "-r", "one.db", "results.db").stdout)
+        order = "SELECT * FROM {} ORDER BY 1, 2"
+        for table in ("cases", "applications"):
+            self.assertEqual(self.rows(order.format(table), "one.db"), self.rows(order.format(table)))
+
+    def test_only_what_is_in_a_list(self):
+        self.run_campaign()
+        self.write("keys.csv", self.corun("query", "-r", "results.db", "--csv",
+                                          "SELECT key FROM cases WHERE policy = 'even'").stdout)
+        (self.folder / "results.db").unlink()
+        self.assertEqual(self.run_campaign("--only", "keys.csv", "campaign.yaml"), (0, 6))
+        self.assertEqual({row[0] for row in self.rows("SELECT policy FROM cases")}, {"even"})
+        self.assertEqual(self.run_campaign("--only", "keys.csv", "--shard", "2/4", "campaign.yaml"), (2, 0))
+        self.write("b.yaml", DESCRIPTION.format(name="b", rounds=91, kernel="work"))
+        self.assertIn("3 of these 6 cases are none of the campaign",
+                      self.corun("campaign", "--only", "keys.csv", "campaign.yaml", status=ARGUMENT).stderr)
+        self.write("keys.csv", "key\n" + "0" * 63 + "\n")
+        self.assertIn("keys.csv:2:1: ",
+                      self.corun("campaign", "--only", "keys.csv", "campaign.yaml", status=SYNTAX).stderr)
+        self.corun("campaign", "--only", "none.csv", "campaign.yaml", status=NOT_FOUND)
+
+    def test_wrong_usage(self):
+        for shard in ("0/2", "3/2", "2", "/", "a/b", "1/0", ""):
+            self.assertIn("--shard", self.corun("campaign", "--shard", shard, "campaign.yaml", status=USAGE).stderr)
+        self.corun("campaign", "--slurm", "--shard", "1/2", "campaign.yaml", status=USAGE)
+        self.corun("campaign", "--slurm-tasks", "2", "campaign.yaml", status=USAGE)
+        self.corun("merge", "-r", "results.db", status=USAGE)
+        self.corun("merge", "1.db", status=USAGE)
+        self.corun("campaign", "-r", "", "campaign.yaml", status=FILE)
+
+    def test_without_slurm(self):
+        self.environment["PATH"] = str(self.folder)
+        done = self.corun("campaign", "--slurm", "-r", "results.db", "campaign.yaml", status=NOT_FOUND)
+        self.assertIn("sbatch cannot be run: there is no such command", done.stderr)
+        self.assertFalse((self.folder / "results.db.slurm").exists())
+
+
 class Descriptions(Campaign):
+    def test_large_ones_take_no_time(self):
+        names = [f"./{i}.yaml" for i in range(300)]
+        self.write("campaign.yaml", f"name: large\nworkloads: [{', '.join(names)}]\nmixes: [{{size: 2, ordered: true}}]\n")
+        begin = time.monotonic()
+        self.assertEqual(len(self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()), 300 * 300)
+        self.write("campaign.yaml", f"name: large\nworkloads: [{', '.join(names)}]\nmixes: [{{size: 4, sample: 300K}}]\n")
+        self.assertEqual(len(self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()), 300 * 1001)
+        cases = "".join(f"  - [\"./{i}.yaml\"]\n" for i in range(4900))
+        self.write("campaign.yaml", f"name: large\ncases:\n{cases}")
+        self.assertEqual(len(self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()), 2 * 4900)
+        self.assertLess(time.monotonic() - begin, 30) # it takes less than two seconds; a loop too many, hours
+
+    def test_what_is_there_takes_no_time(self):
+        for i in range(40):
+            self.write(f"{i}.yaml", DESCRIPTION.format(name=f"n{i}", rounds=i + 1, kernel="work"))
+        names = ", ".join(f"./{i}.yaml" for i in range(40))
+        self.write("campaign.yaml", f"name: large\ngpus: ['gtx980:sms=2']\npolicies: [even, cooperative]\ncycles: 1K\n"
+                                    f"goals: [50%, 60%, 70%, 80%, 90%]\nworkloads: [{names}]\n"
+                                    "mixes: [{size: 2, ordered: true}]\n")
+        process = self.begin("campaign.yaml")
+        self.wait_for(1, process)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        database = sqlite3.connect(self.folder / "results.db")
+        database.execute("INSERT INTO cases SELECT members.key, gpu, policy, applications, cases.cycles, seed, isolated, "
+                         "status, message, ended, wall_seconds, stp, antt, fairness, energy_joules, dram_utilisation, "
+                         "icnt_utilisation, result FROM members, (SELECT * FROM cases LIMIT 1) AS cases "
+                         "WHERE members.key NOT IN (SELECT key FROM cases)")
+        database.commit()
+        database.close()
+        begin = time.monotonic()
+        self.assertEqual(self.run_campaign(), (40 + 40 * 39 * 10, 0))
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def test_the_same_case_twice_is_one(self):
+        self.write("campaign.yaml", "name: twice\ngpus: ['gtx980:sms=2']\npolicies: [even, even]\ncycles: 10K\n"
+                                    "cases:\n  - [./a.yaml, ./b.yaml]\n  - [./a.yaml, ./b.yaml]\n")
+        done = self.corun("campaign", "-r", "results.db", "campaign.yaml")
+        self.assertIn("twice: 3 cases, 0 found, 3 run,", done.stdout)
+        self.assertEqual(self.rows("SELECT count(*), count(DISTINCT key) FROM members")[0], (6, 3))
+
+    def test_names_may_have_colons(self):
+        self.write("a:b.yaml", DESCRIPTION.format(name="ab", rounds=7, kernel="work"))
+        self.write("campaign.yaml", "name: colons\ngpus: ['gtx980:sms=2']\nsize: small\ncycles: 10K\n"
+                                    "cases:\n  - [\"./a:b.yaml:goal=50%\", ./c.yaml]\n")
+        lines = self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()
+        self.assertEqual([line.split("--seed 1 ")[1] for line in lines],
+                         ["./a:b.yaml@small", "./c.yaml@small", "./a:b.yaml@small:goal=50% ./c.yaml@small"])
+        self.assertEqual(self.run_campaign(), (0, 3))
+
     def test_lists_cases(self):
         self.write("campaign.yaml", """
 name: qos

@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import time
 import unittest
 
 import test_campaign
-from test_campaign import CAMPAIGN, DESCRIPTION, FILE, NOT_FOUND, OK, USAGE, Campaign, children_of
+from test_campaign import CAMPAIGN, FILE, USAGE, Campaign, children_of
 
 SKIPPED = 77
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo")
@@ -143,14 +142,17 @@ SLURM = None
 
 
 class Jobs(Campaign):
+    whole = None # of a run without Slurm
+
     def setUp(self):
         super().setUp()
         self.environment.update(SLURM.environment)
-        self.write("campaign.yaml", CAMPAIGN.format(cycles="1M"))
-        self.corun("campaign", "-r", "local.db", "--quiet", "campaign.yaml")
-        (self.folder / "results.db").symlink_to("local.db")
-        self.whole = self.results()
-        (self.folder / "results.db").unlink()
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="500K"))
+        if Jobs.whole is None:
+            self.run_campaign()
+            Jobs.whole = self.results()
+            (self.folder / "results.db").unlink()
+            shutil.rmtree(self.folder / "cache")
 
     def tearDown(self):
         jobs = SLURM.command("squeue", "--noheader", "--format=%A").split()
@@ -165,7 +167,7 @@ class Jobs(Campaign):
         numbers = re.search(r"(\d+) found(?:.*, (\d+) submitted)?", said)
         return int(numbers[1]), int(numbers[2] or 0)
 
-    def all_ended(self, seconds=120):
+    def all_ended(self, seconds=240):
         if not SLURM.wait(lambda: not SLURM.command("squeue", "--noheader").strip(), seconds):
             self.fail(SLURM.command("squeue") + SLURM.command("scontrol", "show", "jobs") + self.logs())
 
