@@ -47,12 +47,11 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Runs each workload alone over numbers of SMs, memory clocks and interconnect clocks, and tells what limits it: "
-    "the "
-    "speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels and "
-    "what "
-    "limits their occupancy, its work by formula, and what the papers say of it.\n\n"
+    "the speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels "
+    "and what limits their occupancy, its work by formula, and what the papers say of it.\n\n"
     "On the GPU as configured a workload runs for a window; at every other point until it has done the same work.\v"
-    "A run that is interrupted goes on where it was: every finished point is in the cache.";
+    "WORKLOAD is a name (see `corun list workloads`) or the path of a launch description; SIZE, PARAMETER and VALUE "
+    "are as for `corun run`.\n\nA run that is interrupted goes on where it was: every finished point is in the cache.";
 
 struct characterize_options {
     struct arena *arena;
@@ -297,7 +296,7 @@ int command_characterize(int argc, char **argv)
 {
     static const struct argp argp = {.options = options,
                                      .parser = parse_option,
-                                     .args_doc = "WORKLOAD[@SIZE]...\n--all",
+                                     .args_doc = "WORKLOAD[@SIZE[,PARAMETER=VALUE,...]]...\n--all",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct characterize_options characterize = {.gpu = DEFAULT_GPU, .request = {.cycles = DEFAULT_CYCLES, .seed = 1}};

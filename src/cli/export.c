@@ -14,11 +14,11 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char arguments_doc[] = "WORKLOAD[@SIZE] DIRECTORY";
+static const char arguments_doc[] = "WORKLOAD[@SIZE[,PARAMETER=VALUE,...]] DIRECTORY";
 static const char doc[] =
     "Writes everything that is needed to run a workload somewhere else, on real hardware for instance, into a "
-    "directory.\vWORKLOAD is a name (see `corun list workloads`) or the path of a launch description. The directory "
-    "gets\n"
+    "directory.\vWORKLOAD is a name (see `corun list workloads`) or the path of a launch description; SIZE, PARAMETER "
+    "and VALUE are as for `corun run`. The directory gets\n"
     "  launch.json      buffers, and launches and copies in their order, with all values evaluated\n"
     "  NAME.ptx         the kernels\n"
     "  BUFFER.initial   what a buffer has at the beginning, little-endian, unless it is all zero\n"
@@ -79,9 +79,11 @@ static void print_summary(const struct export_options *export, const struct coru
         corun_instance_buffer_at(instance, i, &buffer);
         bytes += buffer.bytes;
     }
-    printf("%s@%s with seed %llu: %zu buffers of %.1f MB together, %u launches, %s; written to %s\n", info.name,
-           info.size, (unsigned long long)export->seed, corun_instance_buffer_count(instance), (double)bytes * 1e-6,
-           corun_instance_grid_count(instance), info.has_reference ? "with expected results" : "no reference",
+    size_t buffers = corun_instance_buffer_count(instance);
+    unsigned launches = corun_instance_grid_count(instance);
+    printf("%s@%s with seed %llu: %zu buffer%s of %.5g MB together, %u launch%s, %s; written to %s\n", info.name,
+           info.size, (unsigned long long)export->seed, buffers, buffers == 1 ? "" : "s", (double)bytes * 1e-6,
+           launches, launches == 1 ? "" : "es", info.has_reference ? "with expected results" : "no reference",
            export->directory);
 }
 

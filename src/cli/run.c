@@ -64,11 +64,10 @@ static const char arguments_doc[] = "APPLICATION...";
 static const char doc[] =
     "Runs applications together on one simulated GPU and compares each with itself alone.\n\n"
     "An APPLICATION is WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see "
-    "`corun "
-    "list workloads`) or the path of a launch description; SIZE is small, medium or large, and VALUE what a parameter "
-    "of "
-    "that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of its speed alone, ipc=X thread "
-    "instructions per cycle, or ms=Y milliseconds for one run; it arrives at cycle CYCLES. Numbers take K, M and G.\v"
+    "`corun list workloads`) or the path of a launch description; SIZE is small, medium, large or another that it "
+    "has, and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of "
+    "its speed alone, ipc=X thread instructions per cycle, or ms=Y milliseconds for one run; it arrives at cycle "
+    "CYCLES. Numbers take K, M and G.\v"
     "The results depend on the options above --json only, apart from the wall time.";
 
 struct run_options {

@@ -40,6 +40,11 @@ static enum corun_status report_unknown(const char *name, const char *data_direc
     if (nearest)
         corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s'; did you mean '%s'?", name,
                      nearest);
+    else if (strchr(name, ','))
+        corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                     "there is no workload '%s'; other values for parameters follow a size: "
+                     "NAME@SIZE,parameter=value",
+                     name);
     else
         corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no workload '%s' in %s/kernels", name,
                      data_directory);
@@ -88,7 +93,8 @@ static enum corun_status resolve(const char *specification, const char *data_dir
 static const struct corun_reference *find_reference(const char *name)
 {
     for (size_t i = 0; corun_references[i]; i++) {
-        if (strcmp(corun_references[i]->name, name) == 0)
+        const char *own = corun_references[i]->name; /* NULL if reference.c gives none: then nobody can ask for it */
+        if (own && strcmp(own, name) == 0)
             return corun_references[i];
     }
     return NULL;

@@ -218,7 +218,8 @@ class Command(unittest.TestCase):
 class Help(Command):
     def test_every_command_explains_itself(self):
         text = self.run_command("--help").stdout
-        for command in ("run", "launch", "check", "export", "list", "version"):
+        for command in ("run", "launch", "characterize", "campaign", "query", "merge", "report", "check", "export",
+                        "list", "version"):
             self.assertIn(f"  {command}", text)
             own = self.run_command(command, "--help").stdout
             self.assertIn("Exit status:", own)
@@ -237,6 +238,7 @@ class Help(Command):
         self.fails(USAGE, ["an application is missing"], "run")
         self.fails(USAGE, ["a PTX file is missing"], "launch")
         self.fails(USAGE, ["did you mean `gpus`"], "list", "gpu")
+        self.fails(NOT_FOUND, ["parameters follow a size"], "run", "sgemm,k=8")
         for option in ("--cycles=0", "--cycles=-1", "--cycles=many", "--cycles=1T", "--cycles=99999999999999999999",
                        "--instructions=0", "--runs=0", "--seed=x", "--threads=0", "--watchdog=0", "--jobs=0"):
             self.fails(USAGE, [option.split("=", maxsplit=1)[0], option.split("=")[1]], "run", option, "work.yaml")
