@@ -1,21 +1,23 @@
 /*
- * cutcp: the Coulomb potential of a box of water at the points of a fine lattice, cut off smoothly at a distance c: the sum over
- * the atoms nearer than c of q / r * (1 - r^2 / c^2)^2. Single precision.
+ * cutcp: the Coulomb potential of a box of water at the points of a fine lattice, cut off smoothly at a distance c: the
+ * sum over the atoms nearer than c of q / r * (1 - r^2 / c^2)^2. Single precision.
  *
- * The papers use Parboil's cutcp as a compute-intensive kernel (lattice6overlap in table 2-2 of the SMK chapter: 87.5 % of the
- * registers, 67.1 % of the shared memory, all 2048 threads of a GTX 980 SM, that is 16 thread blocks of 128 threads with 28
- * registers and 4.1 KB; 54.5 % of the cycles stalled; it is also the CP of SMQoS). The same shape here. Space is cut into cubes
- * of 4 A: a bin has room for the 8 atoms (x, y, z, q) of one cube, a region is the 8 x 8 x 8 lattice points of one cube. A
- * launch computes one layer of regions, a thread block of 8 x 2 x 8 threads one region, four points in y per thread. Which bins
- * are near enough to matter is the same for all regions: a list of offsets in constant memory. 32 bins of it at a time go to shared
- * memory (a warp fetches one of them, 128 bytes), then every thread walks over their atoms, in each bin until its first empty
- * place. The bins around the box are empty, so that nothing needs to be checked at its sides.
+ * The papers use Parboil's cutcp as a compute-intensive kernel (lattice6overlap in table 2-2 of the SMK chapter: 87.5 %
+ * of the registers, 67.1 % of the shared memory, all 2048 threads of a GTX 980 SM, that is 16 thread blocks of 128
+ * threads with 28 registers and 4 KB; 54.5 % of the cycles stalled; by its kernel's name the CP of SMQoS, but see cp).
+ * The same shape here. Space is cut into cubes of 4 A: a bin has room for the 8 atoms (x, y, z, q) of one cube, a
+ * region is the 8 x 8 x 8 lattice points of one cube. A launch computes one layer of regions, a thread block of 8 x 2 x
+ * 8 threads one region, four points in y per thread. Which bins are near enough to matter is the same for all regions:
+ * a list of offsets in constant memory. 32 bins of it at a time go to shared memory (a warp fetches one of them, 128
+ * bytes), then every thread walks over their atoms, in each bin until its first empty place. The bins around the box
+ * are empty, so that nothing needs to be checked at its sides.
  *
- * In the known program the host computes, meanwhile, what the few atoms contribute that found their bins full. Here there are none: the
- * generator leaves out molecules that do not fit.
+ * In the known program the host computes, meanwhile, what the few atoms contribute that found their bins full. Here
+ * there are none: the generator leaves out molecules that do not fit.
  *
- * What limits it: arithmetic. An atom costs 30 to 51 instructions for four points with a reciprocal square root in each,
- * and atoms come from shared memory. Threads of a warp disagree on which points are near enough. Threads limit occupancy.
+ * What limits it: arithmetic. An atom costs 30 to 51 instructions for four points with a reciprocal square root in
+ * each, and atoms come from shared memory. Threads of a warp disagree on which points are near enough. Threads limit
+ * occupancy.
  */
 #define BIN_DEPTH 8
 #define BIN_FLOATS (4 * BIN_DEPTH)

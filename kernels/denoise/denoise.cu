@@ -1,19 +1,20 @@
 /*
- * denoise: a colour picture freed from noise by non-local means: a pixel becomes the mean of the 7 x 7 around it, each weighted
- * by how much its own surroundings (7 x 7 again) look like those of the pixel.
+ * denoise: a colour picture freed from noise by non-local means: a pixel becomes the mean of the 7 x 7 around it, each
+ * weighted by how much its own surroundings (7 x 7 again) look like those of the pixel.
  *
- * In HPCA 2012 a "modified version" of the filter, compute-bound, on a picture of 3072 x 2304: 1 kernel, 110 592 thread blocks
- * of 64 threads, hence a pixel a thread and 8 x 8 a thread block. The modification assumed here is the well-known quick one:
- * weights are computed once for the middle of a thread block, one by each of 49 threads, and shared by its 64 pixels, which
- * takes 49 comparisons of surroundings a thread block where the plain filter takes 49 a pixel.
+ * In HPCA 2012 a "modified version" of the filter, compute-bound, on a picture of 3072 x 2304: 1 kernel, 110 592 thread
+ * blocks of 64 threads, hence a pixel a thread and 8 x 8 a thread block. The modification assumed here is the
+ * well-known quick one: weights are computed once for the middle of a thread block, one by each of 49 threads, and
+ * shared by its 64 pixels, which takes 49 comparisons of surroundings a thread block where the plain filter takes 49 a
+ * pixel.
  *
- * The 14 x 14 pixels that a thread block looks at go to shared memory as floats, where the known program has a texture cache that
- * converts. The known program also keeps much of the original pixel where few weights are above a threshold; here the mean weight
- * moves that share smoothly, so that no result hangs on the last bit of a weight. Results stay floats (with the mean weight as
- * the fourth element) for the filters that follow.
+ * The 14 x 14 pixels that a thread block looks at go to shared memory as floats, where the known program has a texture
+ * cache that converts. The known program also keeps much of the original pixel where few weights are above a threshold;
+ * here the mean weight moves that share smoothly, so that no result hangs on the last bit of a weight. Results stay
+ * floats (with the mean weight as the fourth element) for the filters that follow.
  *
- * What limits it: arithmetic and shared memory. A pixel of four bytes costs some 1270 instructions; the special function unit is
- * used once for each weight.
+ * What limits it: arithmetic and shared memory. A pixel of four bytes costs some 1270 instructions; the special
+ * function unit is used once for each weight.
  */
 #define TILE 8
 #define REACH 3

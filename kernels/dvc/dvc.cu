@@ -2,9 +2,9 @@
  * dvc: the part of a decoder for the wavelet video codec Dirac that works on pixels: inverse wavelet transform, motion
  * compensation with overlapped blocks and two reference frames, and up-sampling of decoded frames to half pixels.
  *
- * In HPCA 2012 (table 1) a decoder of 14 kernels, 112 thread blocks of 216 threads on average, problem-size-bound, for 39 frames
- * of 320 x 240. The same stages here in 10 kernels, by time some 83 thread blocks of 232 threads on average on a GTX 980;
- * brightness and the two half-sized colour planes are launches of their own:
+ * In HPCA 2012 (table 1) a decoder of 14 kernels, 112 thread blocks of 216 threads on average, problem-size-bound, for
+ * 39 frames of 320 x 240. The same stages here in 10 kernels, by time some 83 thread blocks of 232 threads on average
+ * on a GTX 980; brightness and the two half-sized colour planes are launches of their own:
  *   dvc_vertical_*, dvc_horizontal_*     one level of four of the inverse transform: columns in tiles of 32 x 32, then a row a
  *                                        thread block. Deslauriers-Dubuc (9,7) for the first frame, LeGall (5,3) for others
  *   dvc_predict_luma, dvc_predict_chroma blocks of 12 x 12 (6 x 6) every 8 (4) pixels overlap, up to four at a pixel, each taken
@@ -13,8 +13,9 @@
  *   dvc_upsample_vertical, _horizontal   the decoded frame with twice the rows, then twice the columns, by a filter of 8 taps
  * Everything is integers and as the codec specifies it. (Arithmetic decoding and dequantisation remain with the CPU.)
  *
- * What limits it: the size of the problem. Frames are small, levels of the transform smaller (20 x 15 at first), and each
- * launch waits for the one before: of the 24 a frame only the predictions have as many thread blocks as a GPU takes.
+ * What limits it: the size of the problem. Frames are small, levels of the transform smaller (20 x 15 at first), and
+ * each launch waits for the one before: of the 24 a frame only the predictions have as many thread blocks as a GPU
+ * takes.
  */
 #define TILE_PAIRS 16 /* of rows in a tile of the vertical transform */
 #define TILE_WIDTH 32

@@ -1,17 +1,18 @@
 /*
  * histogram: a histogram with very many bins of very unevenly spread input, each bin saturating at 255.
  *
- * The papers use Parboil's histo as a memory-intensive program of several short kernels. Four here, too, of the same shapes:
+ * The papers use Parboil's histo as a memory-intensive program of several short kernels. Four here, too, of the same
+ * shapes:
  *   histogram_prescan        the range of bins that occur (64 blocks of 512 threads)
  *   histogram_intermediates  for each input, which slice of the middle of that range it falls into and where in it
  *   histogram_main           a thread block counts one slice in shared memory (24 KB) and adds that to the counts in global
  *                            memory; inputs outside of every slice are added there directly (14 blocks of 768 threads a slice)
  *   histogram_final          saturates the counts to bytes and sets everything back for the next image (42 blocks of 512 threads)
- * The known program counts in bytes in shared memory and notes what overflows; here a count is a word and a slice a quarter
- * as long.
+ * The known program counts in bytes in shared memory and notes what overflows; here a count is a word and a slice a
+ * quarter as long.
  *
- * What limits it: memory and atomics. Input is read once per slice, counts and result once per image, with little arithmetic;
- * many lanes of a warp add to the same bins of the middle, and the rest scatters atomics over memory.
+ * What limits it: memory and atomics. Input is read once per slice, counts and result once per image, with little
+ * arithmetic; many lanes of a warp add to the same bins of the middle, and the rest scatters atomics over memory.
  */
 #define SLICE_BINS 6144
 #define SLICES 3

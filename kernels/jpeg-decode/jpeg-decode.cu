@@ -1,14 +1,15 @@
 /*
- * jpeg-decode: the part of a JPEG decoder for a grey picture that is the same for all pixels: levels times the steps of the
- * quantisation table, inverse cosine transform of blocks of 8 x 8, and rounding to bytes.
+ * jpeg-decode: the part of a JPEG decoder for a grey picture that is the same for all pixels: levels times the steps of
+ * the quantisation table, inverse cosine transform of blocks of 8 x 8, and rounding to bytes.
  *
- * In HPCA 2012 a partial implementation of one kernel, compute-bound, on the result of encoding a picture of 3072 x 2304:
- * 13 824 thread blocks of 64 threads, so 512 pixels each. Here these are tiles of 32 x 16 and threads are 8 x 4 x 2: a thread
- * transforms a column of eight in registers, then a row of eight of those results by way of shared memory. The levels are
- * what jpeg-encode would leave of a picture, except that none makes a pixel that lies on a rounding tie.
+ * In HPCA 2012 a partial implementation of one kernel, compute-bound, on the result of encoding a picture of
+ * 3072 x 2304: 13 824 thread blocks of 64 threads, so 512 pixels each. Here these are tiles of 32 x 16 and threads are
+ * 8 x 4 x 2: a thread transforms a column of eight in registers, then a row of eight of those results by way of shared
+ * memory. The levels are what jpeg-encode would leave of a picture, except that none makes a pixel that lies on a
+ * rounding tie.
  *
- * What limits it: arithmetic and shared memory more than DRAM. Three bytes a pixel move, for a hundred instructions a thread
- * and transform; as every thread has its 64 values to work on at once, many loads are under way.
+ * What limits it: arithmetic and shared memory more than DRAM. Three bytes a pixel move, for a hundred instructions a
+ * thread and transform; as every thread has its 64 values to work on at once, many loads are under way.
  */
 #include "jpeg.cuh"
 

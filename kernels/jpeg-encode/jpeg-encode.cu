@@ -1,18 +1,21 @@
 /*
- * jpeg-encode: the part of a JPEG encoder for a grey picture that is the same for all pixels: cosine transform of blocks of
- * 8 x 8 pixels, then division by the steps of a quantisation table. (Ordering and entropy coding remain with the CPU.)
+ * jpeg-encode: the part of a JPEG encoder for a grey picture that is the same for all pixels: cosine transform of
+ * blocks of 8 x 8 pixels, then division by the steps of a quantisation table. (Ordering and entropy coding remain with
+ * the CPU.)
  *
- * In HPCA 2012 a partial implementation, memory-bound, on a picture of 3072 x 2304: 2 kernels, on average 73 694 thread blocks
- * of 64 threads. That is a mean by time of two shapes, which are those here:
+ * In HPCA 2012 a partial implementation, memory-bound, on a picture of 3072 x 2304: 2 kernels, on average 73 694 thread
+ * blocks of 64 threads. That is a mean by time of two shapes, which are those here:
  *   jpeg_encode_dct        13 824 thread blocks of 8 x 4 x 2 threads, each for 32 x 16 pixels. A thread transforms a column of
  *                          eight pixels in registers, then a row of eight of those results by way of shared memory
  *   jpeg_encode_quantize   110 592 thread blocks of 8 x 8 threads, each for one block, a thread a coefficient
- * The table is read through the read-only cache, not constant memory, whose words would go out to 32 lanes one after the other.
+ * The table is read through the read-only cache, not constant memory, whose words would go out to 32 lanes one after
+ * the other.
  *
  * The picture is in single precision, too, as the host leaves it for a transform of floats.
  *
- * What limits it: memory. A pixel goes in as four bytes, out as a coefficient of four, in again, and out as two, with some ten
- * operations of arithmetic for all that, and the rows of a thread block of the second kernel are but 32 bytes long.
+ * What limits it: memory. A pixel goes in as four bytes, out as a coefficient of four, in again, and out as two, with
+ * some ten operations of arithmetic for all that, and the rows of a thread block of the second kernel are but 32 bytes
+ * long.
  */
 #include "jpeg.cuh"
 

@@ -1,11 +1,11 @@
 /*
- * lbm: a fluid by the lattice Boltzmann method, D3Q19 with a single relaxation time, collide then stream ("push"), walls by
- * bouncing back, some cells kept in motion; several time steps between two lattices. Single precision.
+ * lbm: a fluid by the lattice Boltzmann method, D3Q19 with a single relaxation time, collide then stream ("push"),
+ * walls by bouncing back, some cells kept in motion; several time steps between two lattices. Single precision.
  *
- * The papers use Parboil's lbm as a memory-intensive kernel (performStreamCollide; table 2-2 of the SMK chapter: 92.3 % of the
- * registers, no shared memory, 52.7 % of the threads of a GTX 980 SM, that is 9 thread blocks of 120 threads with 56 registers; 90 % of
- * the cycles stalled). Structure of arrays: for each of the 19 directions one array over cells, so that loads of a warp are
- * neighbours; a thread block is one row of 120 cells; rows are `pitch` cells apart.
+ * The papers use Parboil's lbm as a memory-intensive kernel (performStreamCollide; table 2-2 of the SMK chapter: 92.3 %
+ * of the registers, no shared memory, 52.7 % of the threads of a GTX 980 SM, that is 9 thread blocks of 120 threads
+ * with 56 registers; 90 % of the cycles stalled). Structure of arrays: for each of the 19 directions one array over
+ * cells, so that loads of a warp are neighbours; a thread block is one row of 120 cells; rows are `pitch` cells apart.
  *
  * What limits it: DRAM bandwidth. A cell reads and writes 19 values (152 bytes and a flag) for some 230 operations, and
  * nothing is used twice; stores to directions with an x component straddle lines. Registers limit occupancy.

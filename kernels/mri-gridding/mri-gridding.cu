@@ -1,8 +1,10 @@
 /*
- * mri-gridding: samples of k-space at any places are spread over a regular grid: a grid point gets the sum of the samples nearer
- * than half the width of a Kaiser-Bessel window, weighted by it and by the sample's own weight. Single precision.
+ * mri-gridding: samples of k-space at any places are spread over a regular grid: a grid point gets the sum of the
+ * samples nearer than half the width of a Kaiser-Bessel window, weighted by it and by the sample's own weight. Single
+ * precision.
  *
- * The papers use Parboil's mri-gridding as a memory-intensive program (MRI-G; SMQoS names its binning_kernel). The same kernels:
+ * The papers use Parboil's mri-gridding as a memory-intensive program (MRI-G; SMQoS names its binning_kernel). The same
+ * kernels:
  *   gridding_bin             a thread per sample, 512 a block: its bin, the unit cube it lies in, with an atomic count; what does
  *                            not fit into a bin goes to the last one, which is the host's share
  *   gridding_split           for every four bits of the bins' numbers, a block of 256 threads sorts its 1024 samples by them in
@@ -15,10 +17,11 @@
  *   gridding_gather          a block of 8 x 4 x 2 threads computes 8 x 4 x 8 grid points, four in z per thread; rows of bins in
  *                            reach, neighbours in memory, go through shared memory, 64 samples at a time
  *
- * What limits it: memory, as long as samples are sorted: each pass reads and writes them all, with little arithmetic, and
- * scatters them over 16 places per block; atomics on the bins near the centre meet. The last kernel computes more: some
- * 20 multiply-adds for each of the points near a sample, but few threads of a warp are near the same sample, rows without
- * samples still cost a dependent load, and the blocks at the centre of k-space, where the samples are, take longest.
+ * What limits it: memory, as long as samples are sorted: each pass reads and writes them all, with little arithmetic,
+ * and scatters them over 16 places per block; atomics on the bins near the centre meet. The last kernel computes more:
+ * some 20 multiply-adds for each of the points near a sample, but few threads of a warp are near the same sample, rows
+ * without samples still cost a dependent load, and the blocks at the centre of k-space, where the samples are, take
+ * longest.
  */
 #define SPLIT_THREADS 256
 #define SPLIT_KEYS 1024

@@ -3,11 +3,12 @@
  * |phi(k)|^2 * (cos, sin)(2 pi k.x), single precision.
  *
  * The papers use Parboil's mri-q as a compute-intensive kernel (MRIQ in Kernelet). Two kernels as there: one computes
- * |phi|^2 (and packs it with its sample's position); then, for 1024 samples at a time that are copied to constant memory,
- * one accumulates Q: a thread per point, 256 threads a block, sums in registers, sine and cosine by the special function unit.
+ * |phi|^2 (and packs it with its sample's position); then, for 1024 samples at a time that are copied to constant
+ * memory, one accumulates Q: a thread per point, 256 threads a block, sums in registers, sine and cosine by the special
+ * function unit.
  *
- * What limits it: issue slots and special functions: two of these and eight fp32 operations per sample that all threads of a warp read
- * at the same constant address; next to no global memory traffic.
+ * What limits it: issue slots and special functions: two of these and six fp32 operations per sample that all threads
+ * of a warp read at the same constant address; next to no global memory traffic.
  */
 #define SAMPLES_PER_LAUNCH 1024
 #define TWO_PI 6.2831853071795864769f

@@ -1,20 +1,22 @@
 /*
- * sad: sums of absolute differences between every block of a frame and every place within 16 pixels in a reference frame,
- * for the seven block shapes of H.264 (4x4 to 16x16): what a video encoder's full motion search looks up.
+ * sad: sums of absolute differences between every block of a frame and every place within 16 pixels in a reference
+ * frame, for the seven block shapes of H.264 (4x4 to 16x16): what a video encoder's full motion search looks up.
  *
- * Parboil's sad, one of the memory-intensive programs of the SMK chapter and of Kernelet (TPDS 2014), and memory-bound in
- * HPCA 2012 (table 1: 3 kernels, 4354 thread blocks of 66 threads on average, for two frames of 320 x 240). The same three
- * kernels and thread blocks here (4800 x 61, 300 x 128 and 300 x 32):
+ * Parboil's sad, one of the memory-intensive programs of the SMK chapter and of Kernelet (TPDS 2014), and memory-bound
+ * in HPCA 2012 (table 1: 3 kernels, 4354 thread blocks of 66 threads on average, for two frames of 320 x 240). The same
+ * three kernels and thread blocks here (4800 x 61, 300 x 128 and 300 x 32):
  *   mb_sad_calc           a thread block takes one 4x4 block, a thread 18 of the 33 x 33 places, three neighbours at a
  *                         time out of the same pixels; results go through shared memory so that they leave as whole words
  *   larger_sad_calc_8     sums of two and four of them (8x4, 4x8, 8x8), two places a thread and step
  *   larger_sad_calc_16    sums of those again (16x8, 8x16, 16x16)
- * The reference frame comes with its edges repeated by 16 pixels, as codecs keep it: that stands for the clamping of a texture.
- * SADs are 16 bits wide; the place is the fastest index, a block has MAX_POSITIONS of them, some of which stay unused.
+ * The reference frame comes with its edges repeated by 16 pixels, as codecs keep it: that stands for the clamping of a
+ * texture. SADs are 16 bits wide; the place is the fastest index, a block has MAX_POSITIONS of them, some of which stay
+ * unused.
  *
- * What limits it: memory. The first kernel does little but load pixels, and as a thread's places lie 18 from its neighbour's,
- * each load of a warp touches some ten cache lines: where there is no first-level cache, all of that goes to DRAM, else it
- * fills the load pipeline. The others read four words and write five for six additions, as fast as DRAM takes them.
+ * What limits it: memory. The first kernel does little but load pixels, and as a thread's places lie 18 from its
+ * neighbour's, each load of a warp touches some twenty cache lines: where there is no first-level cache, all of that goes
+ * to DRAM, else it fills the load pipeline. The others read four words and write five for six additions, as fast as
+ * DRAM takes them.
  */
 #define SEARCH_WIDTH 33
 #define POSITIONS (SEARCH_WIDTH * SEARCH_WIDTH)

@@ -1,13 +1,15 @@
 /*
  * sgemm: C = alpha * A * transpose(B) + beta * C in single precision, all matrices stored by columns.
  *
- * The papers use Parboil's sgemm as their compute-intensive kernel (mysgemmNT in table 2-2 of the SMK chapter: 94.5 % of the
- * registers, 5.7 % of the shared memory, 68.8 % of the threads of a GTX 980 SM, that is 11 thread blocks of 128 threads with 44
- * registers and 512 bytes). The same blocking here: a thread block computes 128 rows by 16 columns, a thread one row of it in
- * 16 registers; 8 by 16 elements of B at a time go through shared memory and are read by all threads alike.
+ * The papers use Parboil's sgemm as their compute-intensive kernel (mysgemmNT in table 2-2 of the SMK chapter: 94.5 %
+ * of the registers, 5.7 % of the shared memory, 68.8 % of the threads of a GTX 980 SM, that is 11 thread blocks of 128
+ * threads with 44 registers and 512 bytes). The same blocking here: a thread block computes 128 rows by 16 columns, a
+ * thread one row of it in 16 registers; 8 by 16 elements of B at a time go through shared memory and are read by all
+ * threads alike.
  *
- * What limits it: fp32 throughput. For each k a thread loads one element of A (coalesced, each used once per block) and does 16
- * multiply-adds, so arithmetic outweighs memory traffic by far; registers limit occupancy, which is enough all the same.
+ * What limits it: fp32 throughput. For each k a thread loads one element of A (coalesced, each used once per block) and
+ * does 16 multiply-adds, so arithmetic outweighs memory traffic by far; registers limit occupancy, which is enough all
+ * the same.
  */
 #define TILE_ROWS 128
 #define TILE_COLUMNS 16

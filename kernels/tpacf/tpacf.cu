@@ -1,19 +1,20 @@
 /*
- * tpacf: two-point angular correlation of points on the sky: how many pairs of galaxies lie at which angle, compared with pairs of
- * random points. One set D of observed points, several sets R of random ones; a thread block counts the pairs of one
- * combination into 20 bins of angle (five to a factor of ten, 1 to 10 000 arc minutes): block 0 those within D, then one block
- * for the pairs within each R, then one for those between D and each R.
+ * tpacf: two-point angular correlation of points on the sky: how many pairs of galaxies lie at which angle, compared
+ * with pairs of random points. One set D of observed points, several sets R of random ones; a thread block counts the
+ * pairs of one combination into 20 bins of angle (five to a factor of ten, 1 to 10 000 arc minutes): block 0 those
+ * within D, then one block for the pairs within each R, then one for those between D and each R.
  *
- * The papers use Parboil's tpacf as a compute-intensive kernel (gen_hists in table 2-2 of the SMK chapter: 76.6 % of the registers,
- * 94.8 % of the shared memory, 87.5 % of the threads of a GTX 980 SM, that is 7 thread blocks of 256 threads with 28 registers
- * and 13 KB; 60 % of the cycles stalled; also in SMQoS). The same shape here: 256 points of the first set at a time go to shared
- * memory (3 KB), each thread keeps one point of the second set in registers and takes its cosine with all of them; the bin is found by
- * binary search over the cosines of the bins' borders in constant memory; two threads share one of 128 histograms in shared memory
- * (10 KB), which lie side by side so that the bank depends on the thread and not on the bin. They are added up at the end.
+ * The papers use Parboil's tpacf as a compute-intensive kernel (gen_hists in table 2-2 of the SMK chapter: 76.6 % of
+ * the registers, 94.8 % of the shared memory, 87.5 % of the threads of a GTX 980 SM, that is 7 thread blocks of 256
+ * threads with 28 registers and 13 KB; 60 % of the cycles stalled; also in SMQoS). The same shape here: 256 points of
+ * the first set at a time go to shared memory (3 KB), each thread keeps one point of the second set in registers and
+ * takes its cosine with all of them; the bin is found by binary search over the cosines of the bins' borders in
+ * constant memory; two threads share one of 128 histograms in shared memory (10 KB), which lie side by side so that the
+ * bank depends on the thread and not on the bin. They are added up at the end.
  *
- * What limits it: instructions. A pair takes three multiply-adds and a search of four or five steps, each of which waits for
- * the one before and reads constants at addresses that differ from lane to lane, then an atomic in shared memory; points
- * are read from global memory once per 256 pairs. Shared memory limits occupancy.
+ * What limits it: instructions. A pair takes three multiply-adds and a search of four or five steps, each of which
+ * waits for the one before and reads constants at addresses that differ from lane to lane, then an atomic in shared
+ * memory; points are read from global memory once per 256 pairs. Shared memory limits occupancy.
  *
  * The cosine is computed in a fixed order of operations, so that every implementation finds the same bin.
  */
