@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_RESULTS "corun-results.db"
 
@@ -127,6 +128,74 @@ static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum
     return code;
 }
 
+/* Opens and reads a little: mistakes about the file show here. */
+static int open_to_read(const char *name, int flags, sqlite3 **database)
+{
+    int code = sqlite3_open_v2(name, database, SQLITE_OPEN_READONLY | flags, NULL);
+    if (code)
+        return code;
+    sqlite3_busy_timeout(*database, 10000);
+    return sqlite3_exec(*database, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+}
+
+/* "file:PATH?immutable=1" */
+static char *immutable_name(const char *path)
+{
+    char *name = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&name, &bytes);
+    if (!stream)
+        return NULL;
+    fputs("file:", stream);
+    for (; *path; path++)
+        fprintf(stream, strchr("%?#", *path) ? "%%%02x" : "%c", (unsigned char)*path);
+    fputs("?immutable=1", stream);
+    if (!fclose(stream))
+        return name;
+    free(name);
+    return NULL;
+}
+
+/*
+ * SQLite keeps files beside one in write-ahead mode, also for reading. Where it may not, in somebody else's folder or on
+ * a read-only medium, the file does not change unless there is such a file.
+ */
+static int open_file(const char *path, sqlite3 **database)
+{
+    int code = open_to_read(path, 0, database);
+    if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY)
+        return code;
+    size_t bytes = strlen(path) + sizeof "-wal";
+    char *log = malloc(bytes), *name = immutable_name(path);
+    bool unchanging = false;
+    if (log && name) {
+        snprintf(log, bytes, "%s-wal", path);
+        unchanging = access(path, R_OK) == 0 && access(log, F_OK) != 0;
+    }
+    if (unchanging) {
+        sqlite3_close(*database);
+        code = open_to_read(name, SQLITE_OPEN_URI, database);
+    }
+    free(log);
+    free(name);
+    return code;
+}
+
+/* Whether the file is at fault, not the text. */
+static bool is_of_file(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_IOERR:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum corun_status run_query(struct query_options *query)
 {
     sqlite3 *database = NULL;
@@ -135,13 +204,8 @@ static enum corun_status run_query(struct query_options *query)
     const char *rest = "";
     if (!strcmp(query->text, ".schema"))
         query->text = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL";
-    int code = sqlite3_open_v2(query->results, &database, SQLITE_OPEN_READONLY, NULL);
+    int code = open_file(query->results, &database);
     bool opened = !code;
-    if (opened) {
-        sqlite3_busy_timeout(database, 10000);
-        code = sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL); /* reads the file */
-        opened = !code;
-    }
     if (!code)
         code = sqlite3_prepare_v2(database, query->text, -1, &statement, &rest);
     if (!code && !statement)
@@ -151,6 +215,7 @@ static enum corun_status run_query(struct query_options *query)
                               rest);
     else if (!code)
         code = print_rows(query, statement, &status);
+    opened = opened && !is_of_file(code);
     if (code && code != SQLITE_DONE && !status)
         status = corun_report(query->list, opened ? CORUN_USAGE : CORUN_FILE,
                               opened ? CORUN_NOWHERE : (struct corun_place){query->results, 0, 0}, "%s",

@@ -583,6 +583,20 @@ class Query(Campaign):
         self.assertIn("readonly", self.corun("query", "-r", "results.db", "DELETE FROM cases", status=USAGE).stderr)
         self.assertEqual(len(self.rows()), 15)
 
+    def test_a_folder_that_cannot_be_written(self):
+        self.run_campaign()
+        if os.geteuid():
+            self.skipTest("only root can be somebody else")
+        shelf = self.folder / "shelf 100%?#"
+        shelf.mkdir()
+        shutil.copy(self.folder / "results.db", shelf)
+        self.folder.chmod(0o755)
+        shutil.copy(CORUN, self.folder / "corun")
+        done = subprocess.run([str(self.folder / "corun"), "query", "-r", str(shelf / "results.db"), "--csv",
+                               "SELECT count(*) FROM cases"], user=65534, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, check=False)
+        self.assertEqual((done.stdout, done.stderr), ("count(*)\n15\n", ""))
+
     def test_mistakes(self):
         self.run_campaign()
         self.assertIn("syntax error", self.corun("query", "-r", "results.db", "SELEKT 1", status=USAGE).stderr)
@@ -592,6 +606,11 @@ class Query(Campaign):
         self.assertFalse((self.folder / "none.db").exists())
         self.write("text.db", "no database" * 100)
         self.corun("query", "-r", "text.db", "SELECT 1", status=FILE)
+        data = bytearray((self.folder / "results.db").read_bytes())
+        for place in range(4096, len(data), 4096):
+            data[place:place + 100] = b"\0" * 100
+        (self.folder / "broken.db").write_bytes(data)
+        self.assertIn("broken.db: ", self.corun("query", "-r", "broken.db", "SELECT result FROM cases", status=FILE).stderr)
         self.corun("query", status=USAGE)
 
 
