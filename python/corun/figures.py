@@ -215,6 +215,7 @@ def pairs(group, block, name):
             side.set_visible(False)
         bar = figure.colorbar(mesh, ax=axes, label="STP", fraction=0.05)
         bar.outline.set_visible(False)
+        bar.solids.set_rasterized(False)
         bar.solids.set_edgecolor("face")  # no seams between its steps
         over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
         return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",

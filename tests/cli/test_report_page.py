@@ -34,7 +34,7 @@ gpus: ["gtx980:sms=2"]
 policies: [even, cooperative]
 workloads: [./a.yaml, ./b.yaml, ./c.yaml]
 cycles: 20K
-goals: [30%, 60%, 95%]
+goals: [30%, 90%]
 mixes:
   - {size: 2, ordered: true}
 """,
@@ -135,7 +135,7 @@ class Numbers(Report):
         rows = list(csv.DictReader(io.StringIO(self.report("--csv", "-").stdout)))
         for row in rows:
             self.compare(row, self.expected(row["campaign"], row["gpu"], int(row["applications"]), row["policy"], row["goal"]))
-        self.assertEqual(len(rows), 2 * (1 + 3) + 2 * 2 * 2)
+        self.assertEqual(len(rows), 2 * (1 + 2) + 2 * 2 * 2)
         self.assertEqual(sum(int(row["failed"]) for row in rows), 2 * 2 * 3 + 1) # two SMs are too few for three applications, each with its own
         reached = [float(row["qos_reach"]) for row in rows if row["qos_reach"]]
         self.assertGreater(max(reached), min(reached))
@@ -153,7 +153,7 @@ class Numbers(Report):
                     self.assertAlmostEqual(sum(app["normalised_ipc"] for app in case["apps"]), case["stp"], places=9)
                 else:
                     self.assertRegex(case["message"], "out of bounds|more applications than SMs")
-        self.assertEqual(data["sections"][0]["finished"], 3 + 2 * 3 * 6)
+        self.assertEqual(data["sections"][0]["finished"], 3 + 2 * 2 * 6)
 
     def test_a_command_line_gives_the_case_again(self):
         case = json.loads(self.report("--json", "-", "--campaign", "goals").stdout)["sections"][0]["cases"][5]
@@ -163,12 +163,12 @@ class Numbers(Report):
 
     def test_terminal(self):
         output = self.report("--campaign", "goals").stdout
-        self.assertIn("goals: 39 cases with isolated runs: 39 finished\n", output)
+        self.assertIn("goals: 27 cases with isolated runs: 27 finished\n", output)
         own = self.expected("goals", "gtx980:sms=2", 2, "even")
         self.assertRegex(output, rf"\neven +{own['stp_geomean']:.3f} +{own['stp_min']:.3f} +{own['stp_max']:.3f} +"
-                         rf"{own['antt']:.3f} +{own['fairness']:.3f} +18 +18 +0 +0\n")
-        own = self.expected("goals", "gtx980:sms=2", 2, "even", "60%")
-        self.assertRegex(output, rf"\neven +60% +{own['qos_reach'] * 100:.1f} % .* {own['cases_met']} +6\n")
+                         rf"{own['antt']:.3f} +{own['fairness']:.3f} +12 +12 +0 +0\n")
+        own = self.expected("goals", "gtx980:sms=2", 2, "even", "90%")
+        self.assertRegex(output, rf"\neven +90% +{own['qos_reach'] * 100:.1f} % .* {own['cases_met']} +6\n")
         self.assertLessEqual(max(map(len, output.splitlines())), 100)
         output = self.report("--campaign", "mixed").stdout
         self.assertIn("15 failed", output.splitlines()[0])
@@ -283,23 +283,22 @@ class Page(Report):
         page = self.check(self.page(), (4 + 2) + 2 * (2 + 2 + 2))
         words = "".join(page.words)
         for expected in ("one goal <of a pair>", "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 1 ./a.yaml:goal=30% "
-                         "./b.yaml", "out of bounds", "39 cases with isolated runs: 39 finished", "memory data", "L2 hits"):
+                         "./b.yaml", "out of bounds", "27 cases with isolated runs: 27 finished", "memory data", "L2 hits"):
             self.assertIn(expected, words)
-        self.assertEqual(sum(" --policy " in word for word in page.words), 39 + len(self.made.rows(
+        self.assertEqual(sum(" --policy " in word for word in page.words), 27 + len(self.made.rows(
             "SELECT key FROM members WHERE campaign = 'mixed'")))
 
-    def test_the_same_again(self):
-        self.assertEqual(self.page("--campaign", "goals"), self.page("--campaign", "goals"))
-
     def test_few_details(self):
-        page = self.check(self.page("--cases", "10", "--campaign", "goals"), 6)
+        text = self.page("--cases", "10", "--campaign", "goals")
+        self.assertEqual(text, self.page("--cases", "10", "--campaign", "goals"))
+        page = self.check(text, 6)
         self.assertEqual(sum(" --policy " in word for word in page.words), 10)
-        self.assertIn("8 more are left out", "".join(page.words))
+        self.assertIn("2 more are left out", "".join(page.words))
 
     def test_nothing_ended(self):
         name = self.copy("none.db", "DELETE FROM cases", "DELETE FROM applications")
         words = "".join(self.check(self.page(results=name), 0).words)
-        self.assertIn("39 not run yet", words)
+        self.assertIn("27 not run yet", words)
         self.assertIn("No case in which applications share a GPU has ended yet.", words)
         self.assertIn("no case that shares a GPU has ended", self.report(results=name).stdout)
         self.assertEqual(len(self.report("--csv", "-", results=name).stdout.splitlines()), 1)
