@@ -1,7 +1,9 @@
 """Figures as SVG made by matplotlib, to stand inside a page: texts are texts, and colours are variables of the page's style
-sheet, so that one figure is right in light, in dark and on paper. What a colour says, a hatch, a marker or a number says, too."""
+sheet, so that one figure is right in light, in dark and on paper. What a colour says, a hatch, a marker or a number says,
+too."""
 
 import io
+import math
 import re
 
 import matplotlib
@@ -24,13 +26,14 @@ LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3))
 MAP = "cividis"
 INCHES = 5.6  # wide enough for a column of a page, narrow enough that its text can be read on a phone
 CELLS_WITH_NUMBERS = 14
+LETTERS = 24  # of a line in a name
 
 STYLE = {
     "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 10.5,
     "axes.edgecolor": TEXT, "axes.labelcolor": TEXT, "axes.facecolor": "none", "axes.axisbelow": True, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "text.color": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
     "grid.color": GRID, "grid.linewidth": 0.6, "hatch.color": TEXT, "hatch.linewidth": 0.5, "figure.facecolor": "none",
-    "legend.frameon": False, "legend.fontsize": 10,
+    "text.parse_math": False, "legend.frameon": False, "legend.fontsize": 10,
 }
 
 
@@ -78,6 +81,16 @@ def _colour(place):
     return SERIES[place % len(SERIES)]
 
 
+def _wrapped(name):
+    """A long name of a policy with its parameters, in lines."""
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]?", name):
+        if lines[-1] and len(lines[-1] + part) > LETTERS:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
 def _mark(kinds, place):
     """A hatch, marker or line. After eight series, colours come again with other ones."""
     return kinds[(place + place // len(SERIES)) % len(kinds)]
@@ -90,7 +103,8 @@ def stp_bars(block, name):
         return None
     title = "System throughput by policy"
     with pyplot.rc_context(STYLE):
-        figure, axes = _drawing(0.8 + 0.42 * len(rows))
+        lines = max(_wrapped(policy).count("\n") + 1 for _, policy, _ in rows)
+        figure, axes = _drawing(0.8 + max(0.42, 0.19 * lines) * len(rows))
         for row, (place, _, n) in enumerate(rows):
             axes.barh(row, n["stp_geomean"], height=0.66, color=_colour(place), edgecolor=TEXT, linewidth=0.6,
                       hatch=_mark(HATCHES, place))
@@ -101,19 +115,26 @@ def stp_bars(block, name):
             axes.annotate(f"{n['stp_geomean']:.3f}", (max(n["stp_max"], n["stp_geomean"]), row), xytext=(8, 0),
                           textcoords="offset points", va="center")
         axes.axvline(1, color=TEXT, linewidth=0.8, linestyle=":")
-        axes.set_yticks(range(len(rows)), [policy for _, policy, _ in rows])
-        axes.invert_yaxis()
+        axes.set_yticks(range(len(rows)), [_wrapped(policy) for _, policy, _ in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.margins(x=0.12)
         axes.set_xlim(left=0)
         axes.set_xlabel("STP (1: one application alone)")
         axes.grid(axis="x")
-        return Plot(name, title, block, "Bar and number: geometric mean. Thin line: from the least to the most of all cases; thick line: "
-                    "the middle half of them. Dotted: what one application alone has.", figure)
+        return Plot(name, title, block, "Bar and number: geometric mean. Thin line: from the least to the most of all cases; "
+                    "thick line: the middle half of them. Dotted: what one application alone has.", figure)
 
 
-def _legend(axes, count):
+def _legend_inches(names):
+    """The height of a legend of two columns."""
+    lines = [_wrapped(name).count("\n") + 1 for name in names]
+    half = (len(lines) + 1) // 2
+    return 0.2 * max(sum(lines[:half]), sum(lines[half:]))
+
+
+def _legend(axes):
     """Above the plot, where it hides no line."""
-    axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncol=2 if count < 7 else 3, handlelength=3.4)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncol=2, handlelength=3.4)
 
 
 def stp_distribution(block, name):
@@ -124,19 +145,19 @@ def stp_distribution(block, name):
         return None
     title = "Distribution of system throughput"
     with pyplot.rc_context(STYLE):
-        figure, axes = _drawing(3.1 + 0.1 * len(rows))
+        figure, axes = _drawing(2.9 + _legend_inches([policy for _, policy, _ in rows]))
         for place, policy, values in rows:
             shares = [(rank + 1) / len(values) * 100 for rank in range(len(values))]
             axes.step([values[0], *values], [0, *shares], where="post", color=_colour(place), linewidth=1.8,
                       linestyle=_mark(LINES, place), marker=_mark(MARKERS, place), markersize=5, markeredgecolor=PAPER,
-                      markeredgewidth=0.6, markevery=(place % 3, max(1, len(values) // 8)), label=policy)
+                      markeredgewidth=0.6, markevery=(place % 3, max(1, len(values) // 8)), label=_wrapped(policy))
         axes.set_ylim(0, 103)
         axes.set_xlabel("STP")
         axes.set_ylabel("cases with at most that, %")
         axes.grid()
-        _legend(axes, len(rows))
-        return Plot(name, title, block, "Further right is better: the share of cases whose STP is not above the value on the axis.",
-                    figure)
+        _legend(axes)
+        return Plot(name, title, block, "Further right is better: the share of cases whose STP is not above the value on the "
+                    "axis.", figure)
 
 
 def _by_goal(block, name, title, caption, column, label, factor, top):
@@ -144,26 +165,26 @@ def _by_goal(block, name, title, caption, column, label, factor, top):
     rows = []
     for place, whole in enumerate(block.policies):
         values = {group.goal: group.numbers[column] * factor for group in block.of_policy(whole.policy)}
-        points = [(x, values[goal]) for x, goal in enumerate(block.goals) if values.get(goal) == values.get(goal) and goal in values]
+        points = [(x, values[goal]) for x, goal in enumerate(block.goals) if not math.isnan(values[goal])]
         if points:
             rows.append((place, whole.policy, points))
     if not rows:
         return None
     with pyplot.rc_context(STYLE):
-        figure, axes = _drawing(3.1 + 0.1 * len(rows))
+        figure, axes = _drawing(2.9 + _legend_inches([policy for _, policy, _ in rows]))
         for rank, (place, policy, points) in enumerate(rows):
-            nudge = (rank - (len(rows) - 1) / 2) * 0.05  # lines that lie on each other are still seen
+            nudge = (rank - (len(rows) - 1) / 2) * min(0.05, 0.3 / len(rows))  # lines that lie on each other are still seen
             axes.plot([x + nudge for x, _ in points], [y for _, y in points], color=_colour(place), linewidth=1.8,
                       linestyle=_mark(LINES, place), marker=_mark(MARKERS, place), markersize=6.5, markeredgecolor=PAPER,
-                      markeredgewidth=0.6, label=policy, clip_on=False)
-        axes.set_xticks(range(len(block.goals)), block.goals, rotation=0 if len(block.goals) * len(block.goals[-1]) < 45 else 35,
-                        ha="center" if len(block.goals) * len(block.goals[-1]) < 45 else "right")
+                      markeredgewidth=0.6, label=_wrapped(policy), clip_on=False)
+        crowded = len(block.goals) * max(map(len, block.goals)) > 44
+        axes.set_xticks(range(len(block.goals)), block.goals, rotation=35 if crowded else 0, ha="right" if crowded else "center")
         axes.set_xlim(-0.35, len(block.goals) - 0.65)
         axes.set_ylim(0, top or None)
         axes.set_xlabel("goal")
         axes.set_ylabel(label)
         axes.grid(axis="y")
-        _legend(axes, len(rows))
+        _legend(axes)
         return Plot(name, title, block, caption, figure)
 
 
@@ -205,7 +226,8 @@ def pairs(group, block, name):
                 if value == value:
                     axes.text(x + 0.5, y + 0.5, f"{value:.2f}", ha="center", va="center", fontsize=9 if size <= 8 else 6.5,
                               color="black" if norm(value) > 0.5 else "white")
-        axes.set_xticks([x + 0.5 for x in range(size)], short, rotation=45 if size > 3 else 0, ha="right" if size > 3 else "center")
+        crowded = size * max(map(len, short)) > 40
+        axes.set_xticks([x + 0.5 for x in range(size)], short, rotation=45 if crowded else 0, ha="right" if crowded else "center")
         axes.set_yticks([y + 0.5 for y in range(size)], short)
         axes.invert_yaxis()
         axes.tick_params(length=0)
@@ -218,8 +240,8 @@ def pairs(group, block, name):
         bar.solids.set_rasterized(False)
         bar.solids.set_edgecolor("face")  # no seams between its steps
         over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
-        return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every policy.",
-                    figure)
+        return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every "
+                    "policy.", figure)
 
 
 def _mean(values):

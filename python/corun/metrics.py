@@ -12,7 +12,8 @@ def normalised_ipc(shared, isolated):
     """IPC when sharing / IPC of the same application alone on the whole GPU; no unit, 1 is as fast as alone. NaN where the
     isolated IPC is 0 or not known."""
     shared, isolated = numpy.asarray(shared, float), numpy.asarray(isolated, float)
-    return numpy.divide(shared, isolated, out=numpy.full(numpy.broadcast(shared, isolated).shape, numpy.nan), where=isolated > 0)
+    ratio = numpy.full(numpy.broadcast(shared, isolated).shape, numpy.nan)
+    return numpy.divide(shared, isolated, out=ratio, where=isolated > 0)
 
 
 def stp(normalised):

@@ -28,7 +28,7 @@ th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border
 th { font-weight: 600; border-bottom: 2px solid var(--soft); } th:first-child, td:first-child { text-align: left; }
 .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .words td:first-child { white-space: nowrap; }
-.figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
+.figures { display: grid; gap: 1rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
 figure { margin: 0; padding: 0.7rem; border: 1px solid var(--grid); border-radius: 0.4rem; min-width: 0; }
 figure h4 { margin: 0 0 0.4rem; font-size: 0.95rem; } figure svg { display: block; width: 100%; max-width: 40rem; height: auto;
   margin: 0 auto; } figcaption { font-size: 0.85rem; color: var(--soft); margin-top: 0.4rem; }
@@ -41,7 +41,8 @@ pre { background: var(--panel); padding: 0.5rem 0.7rem; border-radius: 0.3rem; o
 @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } .figures { display: block; }
   figure { break-inside: avoid; border: none; margin-bottom: 4mm; } figure svg { max-width: 14cm; }
   h2, h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } table { font-size: 7.5pt; }
-  pre { white-space: pre-wrap; } th, td { padding: 0.4mm 1.2mm; } .cases:not([open]) { display: none; } * { print-color-adjust: exact; } }
+  pre { white-space: pre-wrap; } th, td { padding: 0.4mm 1.2mm; } .cases:not([open]) { display: none; }
+  * { print-color-adjust: exact; } }
 """
 
 MEANINGS = [
@@ -166,8 +167,10 @@ def isolated_table(section):
     return ["alone", "GPU", "IPC", "runs", "DRAM busy", "interconnect busy"], rows
 
 
-def section_html(results, section, place, room):
-    parts = [f'<section id="s{place}"><h2>{text(section.name)}</h2>']
+def section_html(results, section, place, room, alone):
+    parts = [f'<section id="s{place}">']
+    if not alone:
+        parts.append(f"<h2>{text(section.name)}</h2>")
     if section.campaign and section.campaign.summary:
         parts.append(f"<p>{text(section.campaign.summary)}</p>")
     windows = sorted(set(section.cases["cycles"]) | set(section.isolated["cycles"]))
@@ -191,7 +194,7 @@ def make_page(results, sections, room):
     """The page as text; `room` is how many cases may have their details."""
     body = []
     for place, section in enumerate(sections):
-        part, room = section_html(results, section, place, room)
+        part, room = section_html(results, section, place, room, len(sections) == 1)
         body.append(part)
     title = sections[0].name if len(sections) == 1 else f"{len(sections)} campaigns"
     contents = "".join(f'<li><a href="#s{place}">{text(section.name)}</a></li>' for place, section in enumerate(sections))
