@@ -57,18 +57,23 @@ struct corun_characterization {
     } sweeps[CORUN_SWEEP_COUNT];
     /* Speed = resource ^ exponent between half of the resource and all that the GPU has: 1 is linear, 0 indifferent. */
     double exponents[CORUN_SWEEP_COUNT];
+    /* Resident warps over those that the SMs could hold of the kernel that was running, mean over the time of the kernels. */
+    double fill;
     enum corun_character measured;
 };
 
 /*
- * The rule, with the exponents of SMs, memory clock and interconnect clock:
+ * The rule, with the exponents of SMs, memory clock and interconnect clock, and how far the SMs were filled:
  *   compute       doubling the SMs gives 2^0.75 = 1.68 times the speed or more, and more than doubling either clock does
+ *   memory        else, doubling one of the clocks gives 2^0.5 = 1.41 times the speed or more
+ *   problem size  else, on average less than half of the places that the SMs have for its thread blocks were taken: there is
+ *                 too little to do at a time (a clock may still help a little, as latency is all that counts then)
  *   memory        else, doubling one of the clocks gives 2^0.25 = 1.19 times the speed or more
- *   problem size  else: neither SMs nor bandwidth help, there is too little to do at a time
- * The paper's classes are verbal ("scale well", "do not scale well although sufficiently parallel"); the two numbers are ours and
- * were fixed before anything was measured.
+ *   problem size  else: neither SMs nor bandwidth help
+ * The paper decides in words, by its figures ("scale well", "do not scale well") and by the thread blocks of its table 1
+ * ("sufficiently parallel"); the numbers are ours.
  */
-enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT]);
+enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill);
 
 struct corun_characterize_progress {
     const char *workload;

@@ -30,7 +30,7 @@ enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_di
 
 /* What limits a workload, as its description says. K(name, word, meaning) */
 #define CORUN_CHARACTERS(K) \
-    K(COMPUTE, "compute", "limited by its arithmetic") \
+    K(COMPUTE, "compute", "limited by its SMs: arithmetic, shared memory, load/store unit") \
     K(MEMORY, "memory", "limited by the memory system") \
     K(PROBLEM_SIZE, "problem-size", "too few thread blocks to fill the GPU")
 

@@ -53,14 +53,18 @@ const char *corun_sweep_title(enum corun_sweep sweep)
 }
 
 #define LINEAR_EXPONENT 0.75
+#define STRONG_EXPONENT 0.5
 #define SENSITIVE_EXPONENT 0.25
+#define FILLED 0.5
 
-enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT])
+enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill)
 {
     double clocks = fmax(exponents[CORUN_SWEEP_MEMORY], exponents[CORUN_SWEEP_INTERCONNECT]);
     if (exponents[CORUN_SWEEP_SMS] >= LINEAR_EXPONENT && exponents[CORUN_SWEEP_SMS] > clocks)
         return CORUN_CHARACTER_COMPUTE;
-    return clocks >= SENSITIVE_EXPONENT ? CORUN_CHARACTER_MEMORY : CORUN_CHARACTER_PROBLEM_SIZE;
+    if (clocks >= STRONG_EXPONENT)
+        return CORUN_CHARACTER_MEMORY;
+    return fill >= FILLED && clocks >= SENSITIVE_EXPONENT ? CORUN_CHARACTER_MEMORY : CORUN_CHARACTER_PROBLEM_SIZE;
 }
 
 /* What the GPU as configured has of a sweep's resource. */
@@ -287,6 +291,17 @@ static double exponent(const struct corun_gpu_config *gpu, const struct corun_ch
     return full > 0 && part > 0 ? log(full / part) / log((double)all / half) : 0;
 }
 
+static double filled(const struct corun_gpu_config *gpu, const struct corun_characterization *item)
+{
+    double places = 0;
+    for (uint32_t k = 0; k < item->kernel_count; k++) {
+        const struct corun_kernel_result *kernel = &item->kernels[k];
+        uint32_t warps = (kernel->tb_threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES;
+        places += (double)kernel->cycles * gpu->sms * kernel->tbs_per_sm * warps;
+    }
+    return places > 0 ? (double)item->counters.warp_cycles / places : (double)NAN;
+}
+
 static void finish_item(struct characterization *owner, struct corun_characterization *item)
 {
     for (int sweep = 0; sweep < CORUN_SWEEP_COUNT; sweep++) {
@@ -295,7 +310,8 @@ static void finish_item(struct characterization *owner, struct corun_characteriz
             points[i].speed_up = points[0].ipc > 0 ? points[i].ipc / points[0].ipc : (double)NAN;
         item->exponents[sweep] = exponent(&owner->result.gpu, item, sweep);
     }
-    item->measured = corun_classify(item->exponents);
+    item->fill = filled(&owner->result.gpu, item);
+    item->measured = corun_classify(item->exponents, item->fill);
 }
 
 /* The base of every workload first: it says how much work the other points do. */

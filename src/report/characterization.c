@@ -50,9 +50,9 @@ static double stall_share(const struct corun_counters *counters, uint64_t cycles
 
 static void print_limits(struct page *page)
 {
-    static const char *const titles[] = {"<workload",    "IPC",        "issued",  "data",    "memory data", "memory",
-                                         "pipeline",     "barrier",    "L1 hits", "L2 hits", "DRAM busy",   "SMs",
-                                         "memory clock", "icnt clock", "<class",  "<stated"};
+    static const char *const titles[] = {"<workload", "IPC",          "issued",     "data",    "memory data", "memory",
+                                         "pipeline",  "barrier",      "L1 hits",    "L2 hits", "DRAM busy",   "filled",
+                                         "SMs",       "memory clock", "icnt clock", "<class",  "<stated"};
     struct columns *columns = columns_create(page->arena, titles, sizeof titles / sizeof titles[0]);
     for (size_t i = 0; i < page->result->count; i++) {
         const struct corun_characterization *item = &page->result->items[i];
@@ -70,12 +70,13 @@ static void print_limits(struct page *page)
         set_percent(columns, 8, figure_l1_hit_rate(counters));
         set_percent(columns, 9, figure_l2_hit_rate(counters));
         set_percent(columns, 10, figure_dram_utilisation(&item->memory));
+        set_percent(columns, 11, item->fill);
         for (uint32_t sweep = 0; sweep < CORUN_SWEEP_COUNT; sweep++)
-            columns_set(columns, 11 + sweep, PAINT_NONE, "%.2f", item->exponents[sweep]);
+            columns_set(columns, 12 + sweep, PAINT_NONE, "%.2f", item->exponents[sweep]);
         struct corun_workload_info info;
         corun_workload_describe(item->workload, &info);
-        columns_set(columns, 14, PAINT_TITLE, "%s", corun_character_word(item->measured));
-        columns_set(columns, 15, info.character == item->measured ? PAINT_NONE : PAINT_BAD, "%s",
+        columns_set(columns, 15, PAINT_TITLE, "%s", corun_character_word(item->measured));
+        columns_set(columns, 16, info.character == item->measured ? PAINT_NONE : PAINT_BAD, "%s",
                     corun_character_word(info.character));
     }
     print_columns(page, "What limits each", columns);
@@ -384,9 +385,12 @@ bool characterization_page(const struct corun_characterize_result *result, const
         "other number of SMs and\nclock, until it has completed as many thread instructions as it did there.\n\n"
         "The columns *SMs*, *memory clock* and *icnt clock* are exponents: speed grows as the resource to that power "
         "between half of\nit and all that the GPU has; 1 is linear, 0 indifferent. The interconnect clock takes that "
-        "of the L2 slices with it. The class follows from them by a\nfixed rule: **compute** if doubling the SMs gives "
-        "1.68 times the speed (2^0.75) or more, and more than a clock does;\nelse **memory** if doubling one of the "
-        "clocks gives 1.19 times (2^0.25) or more; else **problem-size**. *Stated* is what the description says.\n"
+        "of the L2 slices with it. *filled* is how much of the places that the SMs\nhave for its thread blocks was "
+        "taken "
+        "on average. The class follows by a fixed rule: **compute** if doubling the SMs gives 1.68 times the speed "
+        "(2^0.75) or more,\nand more than a clock does; else **memory** if doubling one of the clocks gives 1.41 times "
+        "(2^0.5) or more; else **problem-size** if less than half was filled; else **memory**\nif doubling one of the "
+        "clocks gives 1.19 times (2^0.25) or more; else **problem-size**. *stated* is what the description says.\n"
         "*issued* to *barrier* are parts of the scheduler cycles with live warps; *data* waits for arithmetic, "
         "*memory data* for loads, *memory* for room in the\nload/store unit.\n",
         stream);

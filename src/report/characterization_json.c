@@ -54,6 +54,7 @@ static json_t *json_item(struct json_writer *writer, const struct corun_characte
     json_put(writer, object, "cycles", json_count(item->cycles));
     json_put(writer, object, "runs", json_count(item->runs));
     json_put(writer, object, "thread_instructions", json_count(item->thread_instructions));
+    json_put(writer, object, "filled", json_number(item->fill));
     json_put(writer, object, "dram_utilisation", json_number(figure_dram_utilisation(&item->memory)));
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define COLUMNS_MAX 16u
+#define COLUMNS_MAX 20u
 
 /* How reports are written. */
 struct report_style {

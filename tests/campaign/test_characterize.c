@@ -14,20 +14,21 @@ static void the_rule(void **state)
 {
     (void)state;
     static const struct {
-        double exponents[CORUN_SWEEP_COUNT];
+        double exponents[CORUN_SWEEP_COUNT], fill;
         enum corun_character expected;
     } rows[] = {
-        {{1, 0, 0}, CORUN_CHARACTER_COMPUTE},
-        {{0.75, 0.2, 0.3}, CORUN_CHARACTER_COMPUTE},
-        {{0.8, 0.9, 0}, CORUN_CHARACTER_MEMORY}, /* a clock gives more than SMs */
-        {{0.74, 0.25, 0}, CORUN_CHARACTER_MEMORY},
-        {{0.1, 0, 0.9}, CORUN_CHARACTER_MEMORY},
-        {{0, 0, 0}, CORUN_CHARACTER_PROBLEM_SIZE},
-        {{0.7, 0.2, 0.24}, CORUN_CHARACTER_PROBLEM_SIZE},
-        {{-0.1, -0.2, 0}, CORUN_CHARACTER_PROBLEM_SIZE},
+        {{1, 0, 0}, 0.1, CORUN_CHARACTER_COMPUTE},
+        {{0.75, 0.2, 0.3}, 1, CORUN_CHARACTER_COMPUTE},
+        {{0.8, 0.9, 0}, 1, CORUN_CHARACTER_MEMORY}, /* a clock gives more than SMs */
+        {{0.74, 0.25, 0}, 0.5, CORUN_CHARACTER_MEMORY},
+        {{0.74, 0.49, 0}, 0.49, CORUN_CHARACTER_PROBLEM_SIZE}, /* latency, not bandwidth */
+        {{0.1, 0, 0.9}, 0.1, CORUN_CHARACTER_MEMORY},
+        {{0, 0, 0}, 1, CORUN_CHARACTER_PROBLEM_SIZE},
+        {{0.7, 0.2, 0.24}, 1, CORUN_CHARACTER_PROBLEM_SIZE},
+        {{-0.1, -0.2, 0}, 0, CORUN_CHARACTER_PROBLEM_SIZE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(corun_classify(rows[i].exponents), rows[i].expected);
+        assert_int_equal(corun_classify(rows[i].exponents, rows[i].fill), rows[i].expected);
 }
 
 struct rig {
@@ -111,7 +112,8 @@ static void the_points(void **state)
     assert_int_equal(item->sweeps[CORUN_SWEEP_MEMORY].points[0].value, rig->gpu.dram_clock_khz / 4);
     const struct corun_sweep_point *points = item->sweeps[CORUN_SWEEP_SMS].points;
     assert_true(fabs(item->exponents[CORUN_SWEEP_SMS] - log2(points[3].ipc / points[1].ipc)) < 1e-9);
-    assert_int_equal(item->measured, corun_classify(item->exponents));
+    assert_true(item->fill > 0 && item->fill <= 1);
+    assert_int_equal(item->measured, corun_classify(item->exponents, item->fill));
     corun_characterize_result_destroy(result);
 }
 
