@@ -174,6 +174,12 @@ static enum corun_status add_mix(struct parser *parser, const struct value *name
     return status;
 }
 
+static enum corun_status report_group(struct parser *parser, const struct value *name)
+{
+    corun_report(parser->yaml.list, CORUN_SYNTAX, name->place, "there is no group '%.80s' of workloads", name->text);
+    return CORUN_SYNTAX;
+}
+
 static struct group *find_group(struct parser *parser, const char *name)
 {
     for (size_t i = 0; i < parser->groups.count; i++) {
@@ -196,13 +202,12 @@ static enum corun_status add_product(struct parser *parser, const struct yaml_no
     for (uint32_t i = 0; i < count && !status; i++) {
         groups[i] = find_group(parser, names.items.data[i].text);
         if (!groups[i])
-            status = corun_report(parser->yaml.list, CORUN_SYNTAX, names.items.data[i].place,
-                                  "there is no group '%.80s' of workloads", names.items.data[i].text);
+            status = report_group(parser, &names.items.data[i]);
         else if (__builtin_mul_overflow(all, groups[i]->workloads.items.count, &all) || all > CAMPAIGN_MAX_CASES)
             status = YAML_WRONG(&parser->yaml, node, "more than %u mixes", CAMPAIGN_MAX_CASES);
     }
     for (uint64_t number = 0; number < all && !status; number++) {
-        struct value mix[MIX_MAX];
+        struct value mix[MIX_MAX] = {0};
         uint64_t rest = number;
         for (uint32_t i = count; i-- > 0;) {
             size_t members = groups[i]->workloads.items.count;
@@ -236,7 +241,7 @@ static enum corun_status add_selection(struct parser *parser, const struct yaml_
         status = yaml_out_of_memory(&parser->yaml);
     for (uint64_t i = 0; i < count && !status; i++) {
         uint32_t things[MIX_MAX];
-        struct value mix[MIX_MAX];
+        struct value mix[MIX_MAX] = {0};
         mixes_get(rule, numbers ? numbers[i] : i, things);
         for (uint32_t k = 0; k < rule->size; k++)
             mix[k] = group->workloads.items.data[things[k]];
@@ -269,12 +274,11 @@ static enum corun_status read_mix(struct parser *parser, const struct yaml_node 
     if (!status && !size)
         status = YAML_WRONG(&parser->yaml, node, "the key 'size' is missing: how many applications meet");
     const struct group *group = find_group(parser, of.text);
-    if (!status && (!group || (!of.text && parser->groups.count > 1)))
-        status = corun_report(parser->yaml.list, CORUN_SYNTAX, of.text ? of.place : node->place,
-                              of.text ? "there is no group '%.80s' of workloads"
-                                      : "of which group of workloads? (of: NAME)%.0s",
-                              of.text ? of.text : "");
-    if (status)
+    if (!status && of.text && !group)
+        status = report_group(parser, &of);
+    else if (!status && (!group || (!of.text && parser->groups.count > 1)))
+        status = YAML_WRONG(&parser->yaml, node, "of which group of workloads? (of: NAME)");
+    if (status || !group)
         return status;
     rule.things = (uint32_t)group->workloads.items.count;
     rule.size = (uint32_t)size;
@@ -402,15 +406,20 @@ static enum corun_status add_isolated(struct parser *parser, const struct yaml_n
     struct corun_campaign *campaign = parser->campaign;
     struct names names = {0};
     size_t asked = campaign->cases.count;
-    VECTOR(const uint32_t *) alone = {0};
-    enum corun_status status = number_names(campaign, &names) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
+    const uint32_t **alone = ARENA_ARRAY(campaign->arena, const uint32_t *, asked);
+    enum corun_status status = CORUN_OK;
+    if (!alone || !number_names(campaign, &names)) {
+        yaml_out_of_memory(&parser->yaml);
+        status = CORUN_MEMORY;
+    }
     for (size_t i = 0; i < asked && !status; i++) {
         const struct corun_campaign_case item = campaign->cases.data[i]; /* a copy: the vector grows */
         uint32_t *row = ARENA_ARRAY(campaign->arena, uint32_t, item.application_count);
-        if (!row || !vector_push(&alone, row))
+        if (!row)
             status = yaml_out_of_memory(&parser->yaml);
-        for (uint32_t a = 0; a < item.application_count && !status; a++)
+        for (uint32_t a = 0; row && a < item.application_count && !status; a++)
             status = find_alone(parser, &names, root, asked, item.gpu, item.applications[a], &row[a]);
+        alone[i] = row;
     }
     if (!status) {
         campaign->alone = ARENA_ARRAY(campaign->arena, const uint32_t *, campaign->cases.count);
@@ -423,12 +432,11 @@ static enum corun_status add_isolated(struct parser *parser, const struct yaml_n
             *row = (uint32_t)i;
         else if (i < campaign->isolated)
             status = yaml_out_of_memory(&parser->yaml);
-        campaign->alone[i] = i < campaign->isolated ? row : alone.data[i - campaign->isolated];
+        campaign->alone[i] = i < campaign->isolated ? row : alone[i - campaign->isolated];
     }
     text_table_free(&names.workloads);
     text_table_free(&names.gpus);
     free(names.alone);
-    vector_free(&alone);
     return status;
 }
 

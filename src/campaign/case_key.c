@@ -27,7 +27,7 @@ struct digests {
 static bool find_digest(const struct digested *digested, const char *text, struct content_key *key)
 {
     size_t number;
-    bool found = text_table_find(&digested->numbers, text, strlen(text), &number);
+    bool found = digested->keys.data && text_table_find(&digested->numbers, text, strlen(text), &number);
     if (found)
         *key = digested->keys.data[number];
     return found;

@@ -68,10 +68,12 @@ static enum corun_status order_listed(const char *path, const char *text, struct
         status = take_line(path, line, at, trimmed, &wanted, list);
         at += length + (at[length] == '\n');
     }
-    uint32_t *listed = calloc(wanted.count + 1, sizeof *listed);
-    if (!status && !listed)
-        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     size_t found = 0, place;
+    uint32_t *listed = calloc(wanted.count + 1, sizeof *listed);
+    if (!listed) {
+        text_table_free(&wanted);
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    }
     for (size_t i = 0; i < order->count && !status; i++) {
         if (text_table_find(&wanted, order->keys[order->indices[i]].hex, CONTENT_KEY_LENGTH, &place)) {
             listed[place] = order->indices[i];

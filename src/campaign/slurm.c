@@ -33,7 +33,8 @@ struct submission {
 
 static enum corun_status out_of_memory(struct submission *submission)
 {
-    return corun_report(submission->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    corun_report(submission->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    return CORUN_MEMORY;
 }
 
 /* 'as a shell takes it' */

@@ -9,7 +9,8 @@
  *                 characterisations (characterization.c)
  *   src/campaign  a case from its description to its result (case.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
- *                 launches of anybody's PTX (launch.c, argument.c)
+ *                 launches of anybody's PTX (launch.c, argument.c); many cases (campaign.c) from one description
+ *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances

@@ -3,7 +3,6 @@
 #include "base/vector.h"
 #include "corun/campaign.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -40,7 +39,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (!vector_push(&merge->files, value))
-            return ENOMEM;
+            argp_failure(state, corun_status_exit(CORUN_MEMORY), 0, "out of memory at `%s`", value);
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "the files that are to be merged are missing");
