@@ -158,13 +158,17 @@ static enum corun_status name_all(struct characterize_options *characterize, str
     characterize->names = ARENA_ARRAY(characterize->arena, const char *, characterize->name_count + 1);
     if (!characterize->names)
         return CORUN_MEMORY;
+    size_t with_size = 0;
     for (size_t i = 0; i < characterize->name_count; i++) {
         const struct corun_workload_info *info = corun_workload_list_get(*workloads, i);
-        characterize->names[i] =
-            has_size(info, size) ? arena_format(characterize->arena, "%s@%s", info->name, size) : info->name;
+        bool has = has_size(info, size);
+        with_size += has;
+        characterize->names[i] = has ? arena_format(characterize->arena, "%s@%s", info->name, size) : info->name;
         if (!characterize->names[i])
             return CORUN_MEMORY;
     }
+    if (characterize->size && !with_size)
+        return corun_report(characterize->list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no workload has a size '%s'", size);
     return CORUN_OK;
 }
 

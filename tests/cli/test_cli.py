@@ -574,6 +574,7 @@ class Characterize(Command):
         self.fails(USAGE, ["--cycles"], "characterize", "-c", "0", "./work.yaml")
         self.fails(USAGE, ["cannot both go"], "characterize", "-c", "1K", "-j", "-", "-m", "-", "./work.yaml")
         self.fails(NOT_FOUND, ["no-such"], "characterize", "no-such")
+        self.fails(NOT_FOUND, ["no workload has a size 'meduim'"], "characterize", "--all", "--size", "meduim")
         self.fails(ARGUMENT, ["one SM"], "characterize", "--gpu", "gtx980:sms=1", "./work.yaml")
 
 
