@@ -186,6 +186,32 @@ void corun_gpu_trace(struct corun_gpu *gpu, uint64_t first_cycle, uint64_t last_
                      void (*event)(void *user, const struct corun_trace_event *event), void *user);
 
 /*
+ * Observation: what happens to launches and thread blocks, and what the policy wants, told between two steps of the machine and
+ * therefore on the calling thread, in the same order with any number of host threads. Observers change nothing.
+ */
+enum corun_observed {
+    CORUN_OBSERVED_LAUNCH_START, /* thread blocks of `launch` (1, 2, … over the GPU) may start from `cycle` on */
+    CORUN_OBSERVED_LAUNCH_END,   /* complete, or its application was stopped: its thread blocks have gone with it */
+    CORUN_OBSERVED_TB_START,     /* told when it is dispatched: `cycle` may lie ahead */
+    CORUN_OBSERVED_TB_END,
+    CORUN_OBSERVED_MOMENT, /* `event` at `cycle`; `allowances` as they are after it, NULL without a policy */
+    CORUN_OBSERVED_SAMPLE  /* time to look at counters; `cycle` is now */
+};
+struct corun_observation {
+    enum corun_observed kind;
+    uint64_t cycle;
+    uint32_t sm, application, tb;  /* where they apply */
+    uint64_t launch;               /* LAUNCH, TB */
+    const struct corun_grid *grid; /* LAUNCH, TB */
+    enum corun_policy_event event; /* MOMENT; of those that complete a thread block, only what the policy asked for */
+    const struct corun_allowances *allowances;
+};
+/* Samples come at the first step that ends `sample_cycles` or more after the last one, and at the end of the run; 0: only then. */
+void corun_gpu_observe(struct corun_gpu *gpu, uint64_t sample_cycles,
+                       void (*see)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen),
+                       void *user);
+
+/*
  * How many thread blocks of a grid an empty SM holds, and what limits it: "registers", "shared memory", "threads",
  * "thread blocks". 0 if one does not fit.
  */

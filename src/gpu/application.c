@@ -37,6 +37,16 @@ static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, c
     return kernel;
 }
 
+static void observe_launch(const struct corun_gpu *gpu, uint32_t index, const struct launch *launch, bool starts,
+                           uint64_t cycle)
+{
+    observe(gpu, &(struct corun_observation){.kind = starts ? CORUN_OBSERVED_LAUNCH_START : CORUN_OBSERVED_LAUNCH_END,
+                                             .cycle = cycle,
+                                             .application = index,
+                                             .launch = launch->number,
+                                             .grid = launch->grid});
+}
+
 static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
                                      uint64_t cycle)
 {
@@ -71,6 +81,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     application->running = launch;
     application->progress_cycle = gpu->now;
     gpu->dispatch_due = true;
+    observe_launch(gpu, index, launch, true, launch->earliest);
     return sharing_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
 }
 
@@ -105,6 +116,8 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     corun_report(gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
                  (unsigned long long)gpu->now, message);
     application->status = status;
+    if (application->running)
+        observe_launch(gpu, index, application->running, false, gpu->now);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm *sm = gpu->sms[s];
         struct sm_use *use = &gpu->use[s];
@@ -197,6 +210,7 @@ static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
     }
     launch->kernel->launches++;
     launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
+    observe_launch(gpu, index, launch, false, launch->last_cycle);
     application->running = NULL;
     const struct corun_grid *grid =
         application->description.grid(application->description.user, ++application->grid_index);

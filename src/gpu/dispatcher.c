@@ -67,6 +67,13 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
         launch->started = true;
         launch->first_cycle = start;
     }
+    observe(gpu, &(struct corun_observation){.kind = CORUN_OBSERVED_TB_START,
+                                             .cycle = start,
+                                             .sm = sm,
+                                             .application = application,
+                                             .tb = launch->next_tb - 1,
+                                             .launch = launch->number,
+                                             .grid = launch->grid});
     return true;
 }
 

@@ -51,6 +51,7 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
         corun_gpu_destroy(gpu);
         return CORUN_MEMORY;
     }
+    gpu->next_sample = NEVER;
     gpu->quantum = memory_system_quantum(gpu->memory);
     if (gpu->quantum > config->dispatch_latency)
         gpu->quantum = config->dispatch_latency;
@@ -106,6 +107,23 @@ void corun_gpu_trace(struct corun_gpu *gpu, uint64_t first_cycle, uint64_t last_
     gpu->trace_last = last_cycle;
     gpu->trace = event;
     gpu->trace_user = user;
+}
+
+void corun_gpu_observe(struct corun_gpu *gpu, uint64_t sample_cycles,
+                       void (*see)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen),
+                       void *user)
+{
+    gpu->see = see;
+    gpu->see_user = user;
+    gpu->sample_cycles = sample_cycles;
+    gpu->next_sample = see && sample_cycles ? 0 : NEVER;
+}
+
+static void sample(struct corun_gpu *gpu)
+{
+    observe(gpu, &(struct corun_observation){.kind = CORUN_OBSERVED_SAMPLE, .cycle = gpu->now});
+    if (gpu->next_sample != NEVER)
+        gpu->next_sample = (gpu->now / gpu->sample_cycles + 1) * gpu->sample_cycles;
 }
 
 struct step {
@@ -194,6 +212,13 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
         news->launch->completed++;
         if (news->cycle > news->launch->last_cycle)
             news->launch->last_cycle = news->cycle;
+        observe(gpu, &(struct corun_observation){.kind = CORUN_OBSERVED_TB_END,
+                                                 .cycle = news->cycle,
+                                                 .sm = s,
+                                                 .application = news->application,
+                                                 .tb = news->tb_index,
+                                                 .launch = news->launch->number,
+                                                 .grid = news->launch->grid});
         return sharing_moment(gpu, CORUN_EVENT_TB_COMPLETE, s, news->application);
     case NEWS_FAULT:
     case NEWS_DEADLOCK:
@@ -373,6 +398,8 @@ static enum corun_status step(struct corun_gpu *gpu)
     }
     if (gpu->dispatch_due && status == CORUN_OK)
         dispatch(gpu);
+    if (gpu->now >= gpu->next_sample)
+        sample(gpu);
     return status;
 }
 
@@ -414,11 +441,15 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
         status = applications_advance(gpu); /* those that are there from the start */
     if (status == CORUN_OK)
         dispatch(gpu);
+    if (gpu->see)
+        sample(gpu);
     while (status == CORUN_OK && !limit_reached(gpu) && go_on(gpu))
         status = step(gpu);
     for (uint32_t s = 0; s < gpu->config.sms; s++) /* those that slept: account for it */
         if (status == CORUN_OK && gpu->sms[s]->now < gpu->now)
             sm_run(gpu->sms[s], gpu->now);
+    if (gpu->see)
+        sample(gpu);
     sharing_stop(gpu);
     gpu->list = NULL;
     return status;

@@ -90,7 +90,16 @@ struct corun_gpu {
     uint64_t trace_first, trace_last;
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
+    void (*see)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen); /* NULL: nobody looks */
+    void *see_user;
+    uint64_t sample_cycles, next_sample;
 };
+
+static inline void observe(const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    if (gpu->see)
+        gpu->see(gpu->see_user, gpu, seen);
+}
 
 /* application.c */
 void applications_arrive(struct corun_gpu *gpu);

@@ -213,13 +213,20 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
     if (event == CORUN_EVENT_TB_COMPLETE && !(gpu->policy && gpu->policy->wants_tb_complete)) {
         return gpu->use[sm].over_limit ? follow_limits(gpu) : CORUN_OK;
     }
-    if (!gpu->policy)
+    struct corun_observation seen = {
+        .kind = CORUN_OBSERVED_MOMENT, .cycle = gpu->now, .sm = sm, .application = application, .event = event};
+    if (!gpu->policy) {
+        observe(gpu, &seen);
         return CORUN_OK;
+    }
     view_update(gpu);
     struct corun_policy_moment moment = {event, sm, application};
     gpu->policy->decide(gpu->policy_state, &gpu->view, moment, &gpu->allowances);
     gpu->allowances_cycle = gpu->now;
     enum corun_status status = check_allowances(gpu);
+    seen.allowances = &gpu->allowances;
+    if (status == CORUN_OK)
+        observe(gpu, &seen);
     return status == CORUN_OK ? follow_limits(gpu) : status;
 }
 
