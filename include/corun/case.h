@@ -57,6 +57,10 @@ struct corun_case {
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
     uint64_t trace_first, trace_last;
+    /* Observes the shared run (corun_gpu_observe); may be NULL. */
+    void (*observe)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen);
+    void *observe_user;
+    uint64_t observe_sample_cycles;
     /* Text that the applications print in the shared run; may be NULL. */
     void (*print)(void *user, const char *text, size_t bytes);
     void *print_user;

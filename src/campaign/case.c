@@ -187,6 +187,8 @@ static enum corun_status prepare(struct run *run)
         corun_gpu_profile(run->gpu, true);
     if (status == CORUN_OK && job->trace)
         corun_gpu_trace(run->gpu, job->trace_first, job->trace_last, job->trace, job->trace_user);
+    if (status == CORUN_OK && job->observe)
+        corun_gpu_observe(run->gpu, job->observe_sample_cycles, job->observe, job->observe_user);
     return status;
 }
 

@@ -224,8 +224,8 @@ enum corun_status specify_dimensions(const char *text, const char *option, struc
                         option, INT32_MAX, text);
 }
 
-enum corun_status specify_trace(const char *text, struct arena *arena, struct corun_diagnostics *list,
-                                const char **file, uint64_t *first, uint64_t *last)
+enum corun_status specify_trace(const char *text, const char *option, struct arena *arena,
+                                struct corun_diagnostics *list, const char **file, uint64_t *first, uint64_t *last)
 {
     *first = 0;
     *last = UINT64_MAX;
@@ -239,10 +239,11 @@ enum corun_status specify_trace(const char *text, struct arena *arena, struct co
     if (is_range) {
         *range = *to = 0;
         if (!number_parse(range + 1, 1000, first) || !number_parse(to + 1, 1000, last) || *first > *last)
-            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--trace: expected FILE[:FIRST-LAST], found `%s`",
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected FILE[:FIRST-LAST], found `%s`", option,
                                 text);
     }
     if (!copy[0])
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--trace: the name of the file is missing in `%s`", text);
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: the name of the file is missing in `%s`", option,
+                            text);
     return CORUN_OK;
 }

@@ -27,7 +27,7 @@ enum corun_status specify_dimensions(const char *text, const char *option, struc
 enum corun_status specify_number(const char *text, const char *option, uint64_t kilo, uint64_t lowest, uint64_t highest,
                                  struct corun_diagnostics *list, uint64_t *number);
 /* FILE[:FIRST-LAST]; *file lives in the arena. USAGE, MEMORY. */
-enum corun_status specify_trace(const char *text, struct arena *arena, struct corun_diagnostics *list,
-                                const char **file, uint64_t *first, uint64_t *last);
+enum corun_status specify_trace(const char *text, const char *option, struct arena *arena,
+                                struct corun_diagnostics *list, const char **file, uint64_t *first, uint64_t *last);
 
 #endif

@@ -5,6 +5,7 @@
 #include "corun/workload.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "report/timeline.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -27,6 +28,9 @@ enum {
     KEY_JOBS,
     KEY_PROFILE,
     KEY_TRACE,
+    KEY_TIMELINE,
+    KEY_TIMELINE_INTERVAL,
+    KEY_TIMELINE_LIMIT,
     KEY_WATCHDOG,
     KEY_CACHE,
     KEY_NO_CACHE,
@@ -51,6 +55,11 @@ static const struct argp_option options[] = {
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
     {"profile", KEY_PROFILE, NULL, 0, "also warp instructions and stall cycles per PTX line of each kernel", 3},
     {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
+    {"timeline", KEY_TIMELINE, "FILE[:FIRST-LAST]", 0,
+     "write launches, thread blocks and counters over these cycles as a trace that ui.perfetto.dev opens", 3},
+    {"timeline-interval", KEY_TIMELINE_INTERVAL, "N", 0, "cycles between two values of a counter there [1K]", 3},
+    {"timeline-limit", KEY_TIMELINE_LIMIT, "N", 0,
+     "most events there: of what is more, thread blocks above all, a sample is shown [250K]", 3},
     {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 4},
     {"jobs", KEY_JOBS, "N", 0, "isolated baselines that are computed side by side [as many as there are processors]",
      4},
@@ -74,7 +83,8 @@ struct run_options {
     struct arena *arena;
     struct corun_diagnostics *list;
     enum corun_status status; /* of the first option that could not be used */
-    const char *gpu, *json, *trace, *cache;
+    const char *gpu, *json, *trace, *timeline, *cache;
+    struct timeline_settings timeline_settings;
     bool quiet, no_cache;
     struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
     struct corun_case job;
@@ -157,7 +167,18 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         job->profile = true;
         break;
     case KEY_TRACE:
-        keep_status(run, specify_trace(value, run->arena, run->list, &run->trace, &job->trace_first, &job->trace_last));
+        keep_status(run, specify_trace(value, "--trace", run->arena, run->list, &run->trace, &job->trace_first,
+                                       &job->trace_last));
+        break;
+    case KEY_TIMELINE:
+        keep_status(run, specify_trace(value, "--timeline", run->arena, run->list, &run->timeline,
+                                       &run->timeline_settings.first_cycle, &run->timeline_settings.last_cycle));
+        break;
+    case KEY_TIMELINE_INTERVAL:
+        set_number(run, value, "--timeline-interval", 1, INT64_MAX, &job->observe_sample_cycles);
+        break;
+    case KEY_TIMELINE_LIMIT:
+        set_number(run, value, "--timeline-limit", TIMELINE_LOWEST_LIMIT, UINT32_MAX, &run->timeline_settings.limit);
         break;
     case KEY_CACHE:
         if (!*value)
@@ -193,11 +214,16 @@ static void print_text(void *user, const char *text, size_t bytes)
     fwrite(text, 1, bytes, ((struct run_options *)user)->text);
 }
 
+static bool to_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 static enum corun_status report(const struct run_options *run, const struct corun_case_result *result, FILE *json)
 {
     enum corun_status status = CORUN_OK;
     struct report_style style = output_style(stdout);
-    if (!run->quiet && json != stdout) {
+    if (!run->quiet && json != stdout && !to_stdout(run->timeline)) {
         bool whole = table_case(result, &style, stdout);
         whole = (!run->job.profile || table_profile(result, &style, stdout)) && whole;
         status = whole ? CORUN_OK : CORUN_MEMORY;
@@ -217,43 +243,81 @@ static enum corun_status status_of(const struct corun_case_result *result)
     return CORUN_OK;
 }
 
+/* The files that a run writes; NULL where none was asked for. */
+struct outputs {
+    FILE *json, *trace, *timeline;
+};
+
+static enum corun_status close_output(const struct run_options *run, FILE *file, const char *path,
+                                      enum corun_status status)
+{
+    enum corun_status closed = file ? output_close(file, path, run->list) : CORUN_OK;
+    return status == CORUN_OK ? closed : status;
+}
+
+static enum corun_status close_outputs(const struct run_options *run, const struct outputs *outputs,
+                                       enum corun_status status)
+{
+    status = close_output(run, outputs->trace, run->trace, status);
+    status = close_output(run, outputs->timeline, run->timeline, status);
+    return close_output(run, outputs->json, run->json, status);
+}
+
 /* Files are opened before the simulation: that one cannot be written should not cost its time. */
+static enum corun_status open_outputs(const struct run_options *run, struct outputs *outputs)
+{
+    if (to_stdout(run->json) + to_stdout(run->trace) + to_stdout(run->timeline) > 1)
+        return corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE,
+                            "only one of --json, --trace and --timeline can go to standard output");
+    bool fine = true;
+    if (run->json)
+        fine = (outputs->json = output_open(run->json, run->list)) != NULL;
+    if (fine && run->trace)
+        fine = (outputs->trace = output_open(run->trace, run->list)) != NULL;
+    if (fine && run->timeline)
+        fine = (outputs->timeline = output_open(run->timeline, run->list)) != NULL;
+    return fine ? CORUN_OK : close_outputs(run, outputs, CORUN_FILE);
+}
+
+static struct timeline *observe(struct run_options *run)
+{
+    struct corun_case *job = &run->job;
+    run->timeline_settings.gpu = &run->config;
+    run->timeline_settings.application_count = job->application_count;
+    struct timeline *timeline = timeline_create(&run->timeline_settings);
+    job->observe = timeline_see;
+    job->observe_user = timeline;
+    return timeline;
+}
+
 static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
 {
     struct corun_case *job = &run->job;
-    if (run->json && run->trace && !strcmp(run->json, "-") && !strcmp(run->trace, "-"))
-        return corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE,
-                            "--json and --trace cannot both go to standard output");
-    FILE *json = run->json ? output_open(run->json, run->list) : NULL;
-    FILE *trace = run->trace ? output_open(run->trace, run->list) : NULL;
-    if ((run->json && !json) || (run->trace && !trace)) {
-        if (json)
-            output_close(json, run->json, NULL);
-        return CORUN_FILE;
-    }
-    if (trace) {
-        trace_heading(trace);
+    struct outputs outputs = {NULL, NULL, NULL};
+    enum corun_status status = open_outputs(run, &outputs);
+    if (status != CORUN_OK)
+        return status;
+    if (outputs.trace) {
+        trace_heading(outputs.trace);
         job->trace = trace_event;
-        job->trace_user = trace;
+        job->trace_user = outputs.trace;
     }
-    run->text = json == stdout ? stderr : stdout;
+    struct timeline *timeline = outputs.timeline ? observe(run) : NULL;
+    if (outputs.timeline && !timeline)
+        return close_outputs(run, &outputs, CORUN_MEMORY);
+    run->text = outputs.json == stdout || outputs.timeline == stdout ? stderr : stdout;
     job->print = print_text;
     job->progress = show_progress;
     job->print_user = job->progress_user = run;
     run->progress = progress_begin(run->quiet);
-    enum corun_status status = corun_case_run(job, run->list, result);
+    status = corun_case_run(job, run->list, result);
     progress_end(run->progress);
+    if (status == CORUN_OK && timeline)
+        status = timeline_write(timeline, *result, outputs.timeline);
     if (status == CORUN_OK)
-        status = report(run, *result, json);
-    if (trace) {
-        enum corun_status closed = output_close(trace, run->trace, run->list);
-        status = status == CORUN_OK ? closed : status;
-    }
-    if (json) {
-        enum corun_status closed = output_close(json, run->json, run->list);
-        status = status == CORUN_OK ? closed : status;
-    }
-    return status;
+        status = report(run, *result, outputs.json);
+    timeline_destroy(timeline);
+    return close_outputs(run, &outputs, status);
 }
 
 static enum corun_status run_case(struct run_options *run, struct corun_case_result **result)
@@ -284,7 +348,9 @@ int command_run(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct run_options run = {.gpu = DEFAULT_GPU, .job = {.seed = 1, .threads = 1}};
+    struct run_options run = {.gpu = DEFAULT_GPU,
+                              .job = {.seed = 1, .threads = 1, .observe_sample_cycles = TIMELINE_SAMPLE_CYCLES},
+                              .timeline_settings = {.limit = TIMELINE_LIMIT}};
     run.arena = arena_create();
     run.list = corun_diagnostics_create();
     struct corun_case_result *result = NULL;

@@ -178,15 +178,16 @@ static void traces(void **state)
     struct bench *bench = *state;
     const char *file;
     uint64_t first, last;
-    assert_int_equal(specify_trace("out.txt", bench->arena, bench->list, &file, &first, &last), CORUN_OK);
+    assert_int_equal(specify_trace("out.txt", "--trace", bench->arena, bench->list, &file, &first, &last), CORUN_OK);
     assert_string_equal(file, "out.txt");
     assert_true(first == 0 && last == UINT64_MAX);
-    assert_int_equal(specify_trace("a:b.txt:1K-2K", bench->arena, bench->list, &file, &first, &last), CORUN_OK);
+    assert_int_equal(specify_trace("a:b.txt:1K-2K", "--trace", bench->arena, bench->list, &file, &first, &last),
+                     CORUN_OK);
     assert_string_equal(file, "a:b.txt");
     assert_true(first == 1000 && last == 2000);
-    assert_int_equal(specify_trace("out:9-5", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
-    assert_int_equal(specify_trace(":1-5", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
-    assert_int_equal(specify_trace("", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+    assert_int_equal(specify_trace("out:9-5", "--trace", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+    assert_int_equal(specify_trace(":1-5", "--trace", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
+    assert_int_equal(specify_trace("", "--trace", bench->arena, bench->list, &file, &first, &last), CORUN_USAGE);
 }
 
 int main(void)

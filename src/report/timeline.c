@@ -1,0 +1,318 @@
+/* Collecting a timeline. Thread blocks get a lane of their SM for as long as they are there, so that slices never overlap. */
+#include "report/timeline_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the limit: a half for thread blocks, an eighth for launches (two slices each) and for moments, a quarter for samples. */
+static void set_limits(struct timeline *timeline)
+{
+    uint64_t limit = timeline->settings.limit;
+    uint32_t applications = timeline->settings.application_count;
+    size_t sample_bytes = sizeof(struct timeline_sample) + applications * sizeof(struct application_sample);
+    series_init(&timeline->tbs, sizeof(struct tb_slice), limit / 2);
+    series_init(&timeline->launches, sizeof(struct launch_slice), limit / 16);
+    series_init(&timeline->moments, sizeof(struct moment),
+                limit / 8 / (1 + applications / 2)); /* their lines are longer */
+    series_init(&timeline->samples, sample_bytes, limit / 4 / (2 + 3 * applications));
+    timeline->sample = arena_allocate(timeline->arena, sample_bytes);
+}
+
+struct timeline *timeline_create(const struct timeline_settings *settings)
+{
+    struct timeline *timeline = calloc(1, sizeof *timeline);
+    if (!timeline)
+        return NULL;
+    uint32_t sms = timeline->sms = settings->gpu->sms;
+    uint32_t entries = sms * settings->application_count;
+    timeline->settings = *settings;
+    timeline->lanes = settings->gpu->tbs_per_sm;
+    timeline->arena = arena_create();
+    if (timeline->arena) {
+        set_limits(timeline);
+        timeline->residents = ARENA_ARRAY(timeline->arena, struct resident_tb, (size_t)sms * timeline->lanes);
+        timeline->lanes_used = ARENA_ARRAY(timeline->arena, uint32_t, sms);
+        timeline->tb_limit = ARENA_ARRAY(timeline->arena, uint32_t, entries);
+        timeline->order = ARENA_ARRAY(timeline->arena, uint32_t, entries);
+        timeline->exclusive = ARENA_ARRAY(timeline->arena, bool, sms);
+    }
+    if (!timeline->arena || !timeline->sample || !timeline->residents || !timeline->lanes_used || !timeline->tb_limit ||
+        !timeline->order || !timeline->exclusive) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    memset(timeline->tb_limit, 0xff, entries * sizeof *timeline->tb_limit); /* CORUN_UNLIMITED: nobody limits yet */
+    return timeline;
+}
+
+void timeline_destroy(struct timeline *timeline)
+{
+    if (!timeline)
+        return;
+    series_free(&timeline->tbs);
+    series_free(&timeline->launches);
+    series_free(&timeline->moments);
+    series_free(&timeline->samples);
+    vector_free(&timeline->names);
+    arena_destroy(timeline->arena);
+    free(timeline);
+}
+
+static void add(struct timeline *timeline, struct series *series, const void *record)
+{
+    if (!series_add(series, record))
+        timeline->failed = true;
+}
+
+/* A kernel's name outlives its grid here. Kernels are few. */
+static uint32_t name_of(struct timeline *timeline, const struct corun_grid *grid)
+{
+    for (size_t i = 0; i < timeline->names.count; i++) {
+        if (!strcmp(timeline->names.data[i], grid->name))
+            return (uint32_t)i;
+    }
+    const char *name = arena_copy_text(timeline->arena, grid->name, strlen(grid->name));
+    if (!name || !vector_push(&timeline->names, name)) {
+        timeline->failed = true;
+        return 0;
+    }
+    return (uint32_t)timeline->names.count - 1;
+}
+
+static bool in_range(const struct timeline *timeline, uint64_t start, uint64_t end)
+{
+    return start < end && end > timeline->settings.first_cycle && start <= timeline->settings.last_cycle;
+}
+
+/* ---- thread blocks ---- */
+
+static void tb_start(struct timeline *timeline, const struct corun_observation *seen)
+{
+    struct launch_slice *launch = &timeline->running[seen->application];
+    if (launch->number == seen->launch && seen->cycle < launch->first_tb)
+        launch->first_tb = seen->cycle;
+    struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
+    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+        if (lanes[lane].launch)
+            continue;
+        lanes[lane] = (struct resident_tb){.launch = seen->launch,
+                                           .start = seen->cycle,
+                                           .tb = seen->tb,
+                                           .name = launch->name,
+                                           .application = (uint8_t)seen->application};
+        if (lane >= timeline->lanes_used[seen->sm])
+            timeline->lanes_used[seen->sm] = lane + 1;
+        return;
+    }
+}
+
+static void end_tb(struct timeline *timeline, uint32_t sm, uint32_t lane, uint64_t end, enum slice_end how)
+{
+    struct resident_tb *tb = &timeline->residents[sm * timeline->lanes + lane];
+    struct tb_slice slice = {.key = series_hash(tb->launch << 32 ^ tb->tb),
+                             .start = tb->start,
+                             .end = end,
+                             .launch = tb->launch,
+                             .tb = tb->tb,
+                             .name = tb->name,
+                             .sm = sm,
+                             .lane = (uint8_t)lane,
+                             .application = tb->application,
+                             .how = (uint8_t)how};
+    if (in_range(timeline, slice.start, slice.end))
+        add(timeline, &timeline->tbs, &slice);
+    if (slice.start < slice.end) /* else it was on its way when its application was stopped */
+        timeline->tb_cycles[slice.application] += slice.end - slice.start;
+    tb->launch = 0;
+}
+
+static void tb_end(struct timeline *timeline, const struct corun_observation *seen)
+{
+    const struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
+    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+        if (lanes[lane].launch == seen->launch && lanes[lane].tb == seen->tb) {
+            end_tb(timeline, seen->sm, lane, seen->cycle, SLICE_COMPLETE);
+            timeline->running[seen->application].tbs_completed++;
+            return;
+        }
+    }
+}
+
+/* ---- launches ---- */
+
+static void launch_start(struct timeline *timeline, const struct corun_observation *seen)
+{
+    timeline->running[seen->application] = (struct launch_slice){.key = series_hash(seen->launch),
+                                                                 .number = seen->launch,
+                                                                 .earliest = seen->cycle,
+                                                                 .first_tb = NO_CYCLE,
+                                                                 .end = NO_CYCLE,
+                                                                 .tbs = seen->grid->tb_count,
+                                                                 .tb_threads = seen->grid->tb_threads,
+                                                                 .name = name_of(timeline, seen->grid),
+                                                                 .application = (uint8_t)seen->application};
+}
+
+/* Thread blocks that are still there: their application was stopped, or the run is over. */
+static void end_residents(struct timeline *timeline, uint64_t launch, uint64_t cycle, enum slice_end how)
+{
+    for (uint32_t sm = 0; sm < timeline->sms; sm++) {
+        for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+            if (timeline->residents[sm * timeline->lanes + lane].launch == launch)
+                end_tb(timeline, sm, lane, cycle, how);
+        }
+    }
+}
+
+static void end_launch(struct timeline *timeline, uint32_t application, uint64_t cycle, enum slice_end how)
+{
+    struct launch_slice *launch = &timeline->running[application];
+    launch->end = cycle;
+    launch->how = (uint8_t)how;
+    if (launch->tbs_completed < launch->tbs)
+        end_residents(timeline, launch->number, cycle, how);
+    if (launch->first_tb > cycle) /* its first ones were on their way */
+        launch->first_tb = NO_CYCLE;
+    if (in_range(timeline, launch->earliest, launch->end))
+        add(timeline, &timeline->launches, launch);
+    launch->number = 0;
+}
+
+static void launch_end(struct timeline *timeline, const struct corun_observation *seen)
+{
+    const struct launch_slice *launch = &timeline->running[seen->application];
+    if (launch->number == seen->launch)
+        end_launch(timeline, seen->application, seen->cycle,
+                   launch->tbs_completed < launch->tbs ? SLICE_STOPPED : SLICE_COMPLETE);
+}
+
+void timeline_close(struct timeline *timeline)
+{
+    for (uint32_t a = 0; a < timeline->settings.application_count; a++) {
+        if (timeline->running[a].number)
+            end_launch(timeline, a, timeline->end_cycle, SLICE_UNFINISHED);
+    }
+}
+
+/* ---- moments ---- */
+
+static void look_at_allowances(struct timeline *timeline, const struct corun_allowances *allowances,
+                               struct moment *moment)
+{
+    uint32_t applications = timeline->settings.application_count;
+    size_t entries = (size_t)timeline->sms * applications;
+    moment->changed = memcmp(timeline->tb_limit, allowances->tb_limit, entries * sizeof *timeline->tb_limit) ||
+                      memcmp(timeline->order, allowances->order, entries * sizeof *timeline->order) ||
+                      memcmp(timeline->exclusive, allowances->exclusive, timeline->sms * sizeof *timeline->exclusive);
+    if (!moment->changed)
+        return;
+    memcpy(timeline->tb_limit, allowances->tb_limit, entries * sizeof *timeline->tb_limit);
+    memcpy(timeline->order, allowances->order, entries * sizeof *timeline->order);
+    memcpy(timeline->exclusive, allowances->exclusive, timeline->sms * sizeof *timeline->exclusive);
+    for (uint32_t a = 0; a < applications; a++)
+        moment->allowances[a].lowest = CORUN_UNLIMITED;
+    for (uint32_t s = 0; s < timeline->sms; s++) {
+        moment->exclusive_sms += allowances->exclusive[s];
+        for (uint32_t a = 0; a < applications; a++) {
+            struct allowance *allowance = &moment->allowances[a];
+            uint32_t limit = allowances->tb_limit[s * applications + a];
+            if (!limit)
+                continue;
+            allowance->sms++;
+            allowance->lowest = limit < allowance->lowest ? limit : allowance->lowest;
+            allowance->highest = limit > allowance->highest ? limit : allowance->highest;
+        }
+    }
+}
+
+/* Kept: what changed an allowance, and of the rest what does not show in the other tracks. */
+static void see_moment(struct timeline *timeline, const struct corun_observation *seen)
+{
+    struct moment moment = {.key = series_hash(timeline->moments.seen),
+                            .cycle = seen->cycle,
+                            .event = seen->event,
+                            .sm = seen->sm,
+                            .application = seen->application};
+    if (seen->allowances)
+        look_at_allowances(timeline, seen->allowances, &moment);
+    bool quiet = seen->event == CORUN_EVENT_KERNEL_START || seen->event == CORUN_EVENT_EPOCH ||
+                 seen->event == CORUN_EVENT_TB_COMPLETE;
+    if (in_range(timeline, seen->cycle, seen->cycle + 1) && (moment.changed || !quiet))
+        add(timeline, &timeline->moments, &moment);
+}
+
+/* ---- samples ---- */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void count_residents(const struct timeline *timeline, uint64_t cycle, struct application_sample *samples)
+{
+    for (uint32_t sm = 0; sm < timeline->sms; sm++) {
+        const struct resident_tb *lanes = &timeline->residents[sm * timeline->lanes];
+        bool here[CORUN_MAX_APPLICATIONS] = {false};
+        for (uint32_t lane = 0; lane < timeline->lanes_used[sm]; lane++) {
+            if (!lanes[lane].launch || lanes[lane].start > cycle)
+                continue;
+            samples[lanes[lane].application].tb_cycles += cycle - lanes[lane].start;
+            samples[lanes[lane].application].sms += !here[lanes[lane].application];
+            here[lanes[lane].application] = true;
+        }
+    }
+}
+
+/*
+ * Rates are differences between samples: the last one before the range and the first one after it are kept, too, and
+ * `sample` always holds the latest, which may have been left out.
+ */
+static void see_sample(struct timeline *timeline, const struct corun_gpu *gpu, uint64_t cycle)
+{
+    struct timeline_sample *sample = timeline->sample;
+    struct corun_memory_result before = sample->memory;
+    bool first = !timeline->samples.seen;
+    timeline->end_cycle = cycle;
+    if (!first && (cycle == sample->cycle || sample->cycle > timeline->settings.last_cycle))
+        return;
+    if (cycle <= timeline->settings.first_cycle)
+        timeline->samples.count = timeline->samples.seen = 0;
+    *sample = (struct timeline_sample){.key = timeline->samples.seen, .cycle = cycle};
+    corun_gpu_memory(gpu, &sample->memory);
+    /* What is under way at this cycle is counted with a reserve: never more than it is, but now and then less than before. */
+    sample->memory.dram_busy_cycles = later(sample->memory.dram_busy_cycles, before.dram_busy_cycles);
+    sample->memory.icnt_busy_cycles = later(sample->memory.icnt_busy_cycles, before.icnt_busy_cycles);
+    for (uint32_t a = 0; a < timeline->settings.application_count; a++) {
+        struct corun_application_result result;
+        corun_gpu_application(gpu, a, &result);
+        sample->applications[a] = (struct application_sample){.thread_instructions = result.thread_instructions,
+                                                              .tb_cycles = timeline->tb_cycles[a]};
+    }
+    count_residents(timeline, cycle, sample->applications);
+    add(timeline, &timeline->samples, sample);
+}
+
+void timeline_see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    struct timeline *timeline = user;
+    switch (seen->kind) {
+    case CORUN_OBSERVED_LAUNCH_START:
+        launch_start(timeline, seen);
+        break;
+    case CORUN_OBSERVED_LAUNCH_END:
+        launch_end(timeline, seen);
+        break;
+    case CORUN_OBSERVED_TB_START:
+        tb_start(timeline, seen);
+        break;
+    case CORUN_OBSERVED_TB_END:
+        tb_end(timeline, seen);
+        break;
+    case CORUN_OBSERVED_MOMENT:
+        see_moment(timeline, seen);
+        break;
+    case CORUN_OBSERVED_SAMPLE:
+        see_sample(timeline, gpu, seen->cycle);
+        break;
+    }
+}

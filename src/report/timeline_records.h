@@ -1,0 +1,89 @@
+/* What a timeline keeps: collected by timeline.c, written by timeline_json.c. */
+#ifndef CORUN_REPORT_TIMELINE_RECORDS_H
+#define CORUN_REPORT_TIMELINE_RECORDS_H
+
+#include "base/arena.h"
+#include "base/vector.h"
+#include "report/series.h"
+#include "report/timeline.h"
+
+#define NO_CYCLE UINT64_MAX
+
+enum slice_end { SLICE_COMPLETE, SLICE_STOPPED, SLICE_UNFINISHED };
+
+struct tb_slice {
+    uint64_t key;
+    uint64_t start, end, launch;
+    uint32_t tb, name, sm;
+    uint8_t lane, application, how;
+};
+
+struct launch_slice {
+    uint64_t key;
+    uint64_t number;
+    uint64_t earliest; /* its thread blocks may start */
+    uint64_t first_tb; /* NO_CYCLE: none did */
+    uint64_t end;      /* NO_CYCLE: it runs */
+    uint32_t tbs, tbs_completed, tb_threads;
+    uint32_t name;
+    uint8_t application, how;
+};
+
+/* What a policy allows an application, over all SMs. */
+struct allowance {
+    uint32_t sms;             /* that may hold thread blocks of it */
+    uint32_t lowest, highest; /* limits on these */
+};
+
+struct moment {
+    uint64_t key;
+    uint64_t cycle;
+    enum corun_policy_event event;
+    uint32_t sm, application;
+    uint32_t exclusive_sms;
+    bool changed; /* what the policy allows */
+    struct allowance allowances[CORUN_MAX_APPLICATIONS];
+};
+
+/* Counted from the start of the run, but SMs with a thread block of it as of the cycle. */
+struct application_sample {
+    uint64_t thread_instructions;
+    uint64_t tb_cycles; /* resident thread blocks, summed over cycles */
+    uint64_t sms;
+};
+struct timeline_sample {
+    uint64_t key;
+    uint64_t cycle;
+    struct corun_memory_result memory;
+    struct application_sample applications[]; /* [application_count] */
+};
+
+struct resident_tb {
+    uint64_t launch; /* 0: the lane is free */
+    uint64_t start;
+    uint32_t tb, name;
+    uint8_t application;
+};
+
+struct timeline {
+    struct timeline_settings settings;
+    uint32_t sms, lanes; /* of each SM: as many as it can hold thread blocks */
+    struct arena *arena;
+    VECTOR(const char *) names; /* of kernels */
+    struct series tbs, launches, moments, samples;
+    struct resident_tb *residents;                       /* [sm][lane] */
+    uint32_t *lanes_used;                                /* [sm] */
+    uint64_t tb_cycles[CORUN_MAX_APPLICATIONS];          /* of thread blocks that have ended */
+    struct launch_slice running[CORUN_MAX_APPLICATIONS]; /* number 0: none */
+    /* allowances as they were last seen */
+    uint32_t *tb_limit, *order;     /* [sm][application] */
+    bool *exclusive;                /* [sm] */
+    struct timeline_sample *sample; /* the latest */
+    uint64_t end_cycle;             /* up to which it was observed */
+    bool failed;                    /* out of memory */
+};
+
+/* Ends what is still open at the end of the run. */
+void timeline_close(struct timeline *timeline);
+
+#endif
