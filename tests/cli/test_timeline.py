@@ -57,6 +57,29 @@ AGAIN:
 }
 """
 
+HALF = """.version 6.3
+.target sm_52
+.address_size 64
+.visible .entry half(.param .u64 data)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %ctaid.x;
+    and.b32 %r2, %r1, 1;
+    setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra STRAY;
+    add.u32 %r3, %r1, 1;
+    add.u32 %r3, %r3, 1;
+    add.u32 %r3, %r3, 1;
+    ret;
+STRAY:
+    st.global.u32 [%rd1+1099511627776], %r1;
+    ret;
+}
+"""
+
 DESCRIPTION = """\
 name: {name}
 summary: a test
@@ -281,6 +304,18 @@ class Timeline(unittest.TestCase):
         self.assertEqual([(event["name"], event["args"]["ended"]) for event in self.of(trace, "X", "launch", process)],
                          [("work", "complete"), ("stray", "stopped")])
         self.assertTrue(any(event["name"] == "bad@small leaves" for event in self.of(trace, "i", "moment")))
+
+    def test_one_that_is_stopped_leaves_nothing_behind(self):
+        # half of its thread blocks complete in the very step in which the others are at fault
+        (self.folder / "half.ptx").write_text(HALF)
+        (self.folder / "half.yaml").write_text(
+            DESCRIPTION.replace("work.ptx", "half.ptx").split("launches:")[0].format(name="half") +
+            "launches:\n  - {kernel: half, grid: [64], block: [32], arguments: [{buffer: data}]}\n")
+        trace, _ = self.timeline("./half.yaml", "./one.yaml@small,n=16K:start=1K", status=FAULT)
+        for sm in range(SMS):
+            lanes = {event["tid"] for event in self.of(trace, "X", "thread block")
+                     if event["tid"] // 100 == sm + 1 and event["args"]["start_cycle"] > 1000}
+            self.assertEqual(len(lanes), 2048 // 128)
 
     def test_the_same_workload_twice(self):
         trace, _ = self.timeline("./one.yaml", "./one.yaml")
