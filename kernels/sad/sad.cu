@@ -13,10 +13,11 @@
  * texture. SADs are 16 bits wide; the place is the fastest index, a block has MAX_POSITIONS of them, some of which stay
  * unused.
  *
- * What limits it: memory. The first kernel does little but load pixels, and as a thread's places lie 18 from its
- * neighbour's, each load of a warp touches some twenty cache lines: where there is no first-level cache, all of that goes
- * to DRAM, else it fills the load pipeline. The others read four words and write five for six additions, as fast as
- * DRAM takes them.
+ * What limits it: loads. The first kernel, four fifths of the time and more, does little but load pixels, and as a
+ * thread's places lie 18 from its neighbour's, each load of a warp touches some twenty cache lines. Where there is no
+ * first-level cache (Quadro FX 5800), all of that goes to DRAM. The L1 of a GTX 980 has the pixels, but gives out a line
+ * a cycle: schedulers wait for the load/store unit nine cycles of ten, DRAM idles, and speed grows with the SMs. The
+ * other kernels read four words and write five for six additions, as fast as DRAM takes them.
  */
 #define SEARCH_WIDTH 33
 #define POSITIONS (SEARCH_WIDTH * SEARCH_WIDTH)
