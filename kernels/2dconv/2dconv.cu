@@ -5,8 +5,8 @@
  * weights are constants in the code. One of the programs whose cycles on a Quadro V100 are published, hence size v100,
  * its own 4096 x 4096.
  *
- * What limits it: the L1 of each SM on a GTX 980, DRAM bandwidth elsewhere. An element is 4 bytes in and 4 bytes out for
- * nine multiply-adds; the neighbours come from the caches. All loads are under way before the first is used, as
+ * What limits it: the L1 of each SM on a GTX 980, DRAM bandwidth elsewhere. An element is 4 bytes in and 4 bytes out
+ * for nine multiply-adds; the neighbours come from the caches. All loads are under way before the first is used, as
  * assemblers for the hardware arrange it anyway; then nine loads of a warp and those of its neighbours want the same
  * lines at once, more than an MSHR of that L1 merges (8). The load/store unit waits for three cycles of four, DRAM is
  * busy for two fifths of the time, and speed grows with the SMs.

@@ -9,8 +9,8 @@
  * rounding tie.
  *
  * What limits it: arithmetic on the Quadro FX 5800 of the paper. Three bytes a pixel move, for almost three hundred
- * instructions of a thread for its eight pixels. A GTX 980 has sixteen times the arithmetic and twice the bandwidth: its
- * schedulers issue in three cycles of five, DRAM is busy for half of the time, and a little more would come of either.
+ * instructions of a thread for its eight pixels. A GTX 980 has sixteen times the arithmetic and twice the bandwidth:
+ * its schedulers issue in three cycles of five, DRAM is busy for half of the time, and more of either would help.
  */
 #include "jpeg.cuh"
 

@@ -19,7 +19,7 @@
  * of five, and the rest goes to bank conflicts, as lanes probe anywhere. The passes are another matter:
  * merge_intervals moves every pair once, in short thread blocks that begin with one thread fetching their limits, and
  * the kernels of the ranks wait for one probe of global memory after the other, in very few thread blocks while the
- * array is small (a third of the time in medium, whose class over a whole run is therefore memory).
+ * array is small (two fifths of the time in medium, whose class over a whole run is therefore problem-size).
  */
 #define RUN 1024   /* pairs that a thread block sorts */
 #define SAMPLE 128 /* elements from one sample to the next */
