@@ -4,6 +4,7 @@
     simulated.py CORUN hardware [-g GPU] [WORKLOAD...]   cycles beside those published for a Quadro V100 (published/v100-cycles.csv);
                                                    GPU: quadro-v100 with overrides; the workloads of the file: all of them
     simulated.py CORUN peaks GPU...                      single precision throughput and DRAM bandwidth reached (peaks.cu; needs clang)
+    simulated.py CORUN suite GPU...                      cycles of every workload of the suite in size small, on each GPU
 
 Prints rows of Markdown tables. The published programs are those of the suite, in their size v100. All of it takes some
 fifteen minutes of one processor: 550 million warp instructions are simulated.
@@ -110,10 +111,24 @@ def peaks(corun, ptx, gpu):
     print(f"| {gpu} | {flops / 1e9:.0f} | {tbs * 256 * words * 4 / cycles * clock / 1e9:.1f} |", flush=True)
 
 
+def suite(corun, gpus):
+    """A row for each workload: cycles of one run, or why there are none."""
+    listed = subprocess.run([corun, "list", "workloads"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    print("| | " + " | ".join(gpus) + " |\n|---|" + "--:|" * len(gpus))
+    for name in [line.split()[0] for line in listed.splitlines()[2:]]:
+        cells = []
+        for gpu in gpus:
+            run = subprocess.run([corun, "run", "--quiet", "--json=-", "--no-cache", "--no-baselines", "--runs=1", "--gpu", gpu,
+                                  f"{name}@small"], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            cells.append(str(json.loads(run.stdout)["cycles"]) if run.returncode == 0 else
+                         {7: "LIMIT"}.get(run.returncode, f"status {run.returncode}"))
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corun")
-    parser.add_argument("what", choices=["hardware", "peaks"])
+    parser.add_argument("what", choices=["hardware", "peaks", "suite"])
     parser.add_argument("-g", "--gpu", default="quadro-v100")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_intermixed_args()
@@ -122,6 +137,9 @@ def main():
         if unknown:
             parser.error(f"not in published/v100-cycles.csv: {', '.join(sorted(unknown))}")
         hardware(arguments.corun, arguments.gpu, arguments.names)
+        return
+    if arguments.what == "suite":
+        suite(arguments.corun, arguments.names)
         return
     with tempfile.TemporaryDirectory() as folder:
         ptx = compile_peaks(folder)

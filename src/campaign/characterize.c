@@ -329,7 +329,12 @@ static enum corun_status run_all(struct characterization *owner)
     }
     run_points(owner);
     for (size_t i = 0; i < count; i++) {
-        struct baseline base = owner->points.data[i].baseline; /* a copy: the vector is about to grow */
+        struct baseline base = owner->points.data[i].baseline;         /* a copy: the vector is about to grow */
+        if (owner->points.data[i].done && !base.thread_instructions) { /* there is no work to repeat */
+            owner->points.data[i].done = false;
+            owner->points.data[i].status = CORUN_ARGUMENT;
+            owner->points.data[i].message = "no instruction was completed within the window";
+        }
         if (!owner->points.data[i].done) {
             owner->total -= each - 1;
             continue;

@@ -208,7 +208,7 @@ static const char *page_command(const struct characterize_options *characterize)
                             characterize->size ? characterize->size : DEFAULT_SIZE);
     for (size_t i = 0; !characterize->all && i < characterize->name_count && text; i++)
         text = arena_format(characterize->arena, "%s %s", text, characterize->names[i]);
-    return text;
+    return text ? arena_format(characterize->arena, "%s --markdown %s", text, characterize->markdown) : NULL;
 }
 
 static enum corun_status report(struct characterize_options *characterize,
@@ -216,7 +216,7 @@ static enum corun_status report(struct characterize_options *characterize,
 {
     enum corun_status status = CORUN_OK;
     struct report_style style = output_style(stdout);
-    const char *command = page_command(characterize);
+    const char *command = characterize->markdown ? page_command(characterize) : NULL;
     if (!characterize->quiet && json != stdout && markdown != stdout)
         status = characterization_print(result, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
     if (markdown && status == CORUN_OK)

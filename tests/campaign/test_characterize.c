@@ -192,6 +192,17 @@ static void what_does_not_fit_is_said(void **state)
     corun_workload_destroy(workloads[0]);
 }
 
+static void a_window_too_short_for_any_work_is_said(void **state)
+{
+    struct rig *rig = *state;
+    rig->request.cycles = 1;
+    struct corun_characterize_result *result = characterize(rig);
+    assert_int_equal(result->items[0].status, CORUN_ARGUMENT);
+    assert_false(result->items[0].complete);
+    assert_non_null(strstr(result->items[0].message, "no instruction"));
+    corun_characterize_result_destroy(result);
+}
+
 static void impossible_requests(void **state)
 {
     struct rig *rig = *state;
@@ -213,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_change_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(goes_on_after_an_interruption, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_window_too_short_for_any_work_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(impossible_requests, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -558,7 +558,7 @@ class Characterize(Command):
         self.assertEqual(workload["memory_clock"]["points"][0]["speed_up"], 1)
         self.assertIn(workload["class"], ("compute", "memory", "problem-size"))
         page = (self.folder / "c.md").read_text()
-        self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml", page)
+        self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml --markdown c.md", page)
         self.assertIn("| work@small |", page)
 
     def test_what_cannot_run_is_said_and_the_others_go_on(self):
