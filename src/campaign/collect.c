@@ -31,7 +31,8 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
         return CORUN_MEMORY;
     kernel->ipc = metrics_ratio(kernel->result.counters.thread_instructions, kernel->result.cycles);
     const struct corun_kernel_result *isolated = isolated_kernel(member, kernel->result.name);
-    kernel->ipc_isolated = isolated ? metrics_ratio(isolated->counters.thread_instructions, isolated->cycles) : (double)NAN;
+    kernel->ipc_isolated =
+        isolated ? metrics_ratio(isolated->counters.thread_instructions, isolated->cycles) : (double)NAN;
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
     if (run->job->thread_instructions) /* its counters go on after the limit: not the work of the isolated run */
         kernel->normalised_ipc = (double)NAN;

@@ -26,7 +26,7 @@ struct executor_sm {
     struct corun_program *program;
     struct corun_memory *memory;
     uint32_t index;
-    bool direct; /* functional run: stores and atomics act at once */
+    bool direct;           /* functional run: stores and atomics act at once */
     uint64_t global_bytes; /* functional run: moved by lanes so far */
     shape_function shape;
     uint64_t generation; /* of the memory, when the caches were cleared */

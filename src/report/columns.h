@@ -23,7 +23,7 @@ struct columns; /* made in an arena and gone with it */
 
 /* `titles` holds `count` texts; a column whose title starts with '<' is flush left (the sign is not shown). */
 struct columns *columns_create(struct arena *arena, const char *const *titles, uint32_t count);
-void columns_row(struct columns *columns); /* begins a new row: cells not set are empty */
+void columns_row(struct columns *columns);         /* begins a new row: cells not set are empty */
 bool columns_empty(const struct columns *columns); /* no row */
 void columns_set(struct columns *columns, uint32_t column, enum report_paint paint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
