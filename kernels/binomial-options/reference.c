@@ -60,7 +60,7 @@ static bool compute(const struct corun_problem *problem)
     int64_t steps = corun_problem_value(problem, "steps");
     const float *options = corun_problem_data(problem, "options", CORUN_ELEMENT_F32, count * OPTION_FIELDS);
     float *values = corun_problem_data(problem, "values", CORUN_ELEMENT_F32, count);
-    double *tree = malloc(((size_t)steps + 1) * sizeof *tree);
+    double *tree = calloc((size_t)steps + 1, sizeof *tree);
     bool complete = options && values && tree;
     for (uint64_t i = 0; complete && i < count; i++)
         values[i] = (float)value_of(options + i * OPTION_FIELDS, steps, tree);

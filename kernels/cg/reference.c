@@ -11,7 +11,7 @@ static bool generate(const struct corun_problem *problem)
 {
     size_t n = (size_t)corun_problem_value(problem, "n");
     float *a = corun_problem_data(problem, "a", CORUN_ELEMENT_F32, n * n);
-    float *places = malloc(2 * n * sizeof *places);
+    float *places = calloc(2 * n, sizeof *places);
     if (!a || !places) {
         free(places);
         return false;

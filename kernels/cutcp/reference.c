@@ -160,12 +160,12 @@ static bool generate(const struct corun_problem *problem)
     double oxygen[3], end[3];
     for (int axis = 0; axis < 3; axis++)
         end[axis] = (double)box.size[axis] * BIN_LENGTH;
-    for (double z = 0; z < end[2]; z += cell) {
-        for (double y = 0; y < end[1]; y += cell) {
-            for (double x = 0; x < end[0]; x += cell) {
-                oxygen[0] = x + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
-                oxygen[1] = y + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
-                oxygen[2] = z + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
+    for (int k = 0; k * cell < end[2]; k++) {
+        for (int j = 0; j * cell < end[1]; j++) {
+            for (int i = 0; i * cell < end[0]; i++) {
+                oxygen[0] = i * cell + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
+                oxygen[1] = j * cell + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
+                oxygen[2] = k * cell + cell * (0.2 + 0.6 * (double)corun_random_unit(&state));
                 put_molecule(&box, oxygen, &state);
             }
         }

@@ -74,8 +74,8 @@ static bool codec_create(struct dvc_codec *codec, const struct corun_problem *pr
     codec->upsampled[1] = malloc(4 * pixels);
     codec->spare = malloc(4 * pixels);
     codec->prediction = malloc(pixels);
-    codec->grid = malloc(largest * sizeof *codec->grid);
-    codec->scratch = malloc(largest * sizeof *codec->scratch);
+    codec->grid = calloc(largest, sizeof *codec->grid);
+    codec->scratch = calloc(largest, sizeof *codec->scratch);
     if (codec->upsampled[0] && codec->upsampled[1] && codec->spare && codec->prediction && codec->grid &&
         codec->scratch)
         return true;
@@ -178,7 +178,7 @@ static int32_t block_sample(const struct dvc_codec *codec, int index, const int1
     const struct dvc_plane *plane = &codec->planes[index];
     if (block[DVC_MODE] == 0)
         return block[DVC_SHADE + index];
-    int32_t values[2];
+    int32_t values[2] = {0, 0};
     int count = 0;
     for (int reference = 0; reference < 2; reference++) {
         if (!(block[DVC_MODE] >> reference & 1))

@@ -59,8 +59,8 @@ static bool compute(const struct corun_problem *problem)
     uint64_t cells = (uint64_t)(columns * rows);
     const float *power = corun_problem_data(problem, "power", CORUN_ELEMENT_F32, cells);
     float *temperature = corun_problem_data(problem, "temperature", CORUN_ELEMENT_F32, cells);
-    double *now = malloc(cells * sizeof *now);
-    double *next = malloc(cells * sizeof *next);
+    double *now = calloc(cells, sizeof *now);
+    double *next = calloc(cells, sizeof *next);
     if (!power || !temperature || !now || !next) {
         free(now);
         free(next);

@@ -19,8 +19,10 @@ static void make_levels(const uint8_t *rows, int64_t width, const struct jpeg_tr
                         uint64_t *state, int16_t levels[64])
 {
     double block[64];
-    for (int64_t i = 0; i < 64; i++)
-        block[i] = rows[i / 8 * width + i % 8] - 128.0;
+    for (int64_t y = 0; y < 8; y++) {
+        for (int64_t x = 0; x < 8; x++)
+            block[8 * y + x] = rows[y * width + x] - 128.0;
+    }
     jpeg_block_forward(transform, block);
     for (int i = 0; i < 64; i++)
         levels[i] = (int16_t)lrint(block[i] / steps[i]);

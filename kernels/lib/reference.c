@@ -165,8 +165,10 @@ static double portfolio(const struct market *market, const double *rate, double 
             continue;
         value -= NOTIONAL * discount * swap;
         /* every payment at or after period m falls by PERIOD / (1 + PERIOD * rate) of itself for a rise of that rate */
-        double bond = 1, payments[MOST_MATURITIES];
+        double bond = 1, payments[MOST_MATURITIES] = {0};
         int length = market->option_maturity[k];
+        if (length < 1 || length > MOST_MATURITIES) /* never: the generator sees to it */
+            continue;
         for (int m = 0; m < length; m++) {
             bond /= 1 + PERIOD * rate[last + m];
             payments[m] = PERIOD * market->swap_rate[k] * bond;

@@ -85,6 +85,22 @@ static enum corun_status read_figure(struct reader *reader, const struct yaml_no
     return CORUN_OK;
 }
 
+static enum corun_status read_figures(struct reader *reader, const struct yaml_node *node,
+                                      struct corun_paper_claim *claim)
+{
+    enum corun_status status = yaml_expect(&reader->yaml, node, YAML_MAP);
+    if (status)
+        return status;
+    struct corun_paper_figure *rows =
+        ARENA_ARRAY(reader->description->arena, struct corun_paper_figure, node->count + 1);
+    if (!rows)
+        return yaml_out_of_memory(&reader->yaml);
+    for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next)
+        status = read_figure(reader, entry, &rows[claim->figure_count++]);
+    claim->figures = rows;
+    return status;
+}
+
 static enum corun_status read_paper(struct reader *reader, const struct yaml_node *node)
 {
     struct description *description = reader->description;
@@ -109,16 +125,8 @@ static enum corun_status read_paper(struct reader *reader, const struct yaml_nod
     claim.name = name.text;
     claim.note = note.text;
     const struct yaml_node *figures = yaml_find(node, "figures");
-    if (figures) {
-        status = yaml_expect(&reader->yaml, figures, YAML_MAP);
-        struct corun_paper_figure *rows =
-            status ? NULL : ARENA_ARRAY(description->arena, struct corun_paper_figure, figures->count + 1);
-        if (!status && !rows)
-            status = yaml_out_of_memory(&reader->yaml);
-        for (const struct yaml_node *entry = figures->first; entry && !status; entry = entry->next)
-            status = read_figure(reader, entry, &rows[claim.figure_count++]);
-        claim.figures = rows;
-    }
+    if (figures)
+        status = read_figures(reader, figures, &claim);
     if (!status && !vector_push(&description->papers, claim))
         status = yaml_out_of_memory(&reader->yaml);
     return status;

@@ -66,7 +66,7 @@ static void hash(const char *text, const uint32_t *expected)
     uint8_t data[128] = {0};
     uint32_t digest[5] = {0};
     size_t bytes = strlen(text);
-    memcpy(data, text, bytes);
+    memcpy(data, text, bytes + 1);
     const struct corun_problem_buffer buffers[] = {
         {"data", CORUN_ELEMENT_U32, sizeof data / 4, data},
         {"digests", CORUN_ELEMENT_U32, 5, digest},
