@@ -167,8 +167,6 @@ static double portfolio(const struct market *market, const double *rate, double 
         /* every payment at or after period m falls by PERIOD / (1 + PERIOD * rate) of itself for a rise of that rate */
         double bond = 1, payments[MOST_MATURITIES] = {0};
         int length = market->option_maturity[k];
-        if (length < 1 || length > MOST_MATURITIES) /* never: the generator sees to it */
-            continue;
         for (int m = 0; m < length; m++) {
             bond /= 1 + PERIOD * rate[last + m];
             payments[m] = PERIOD * market->swap_rate[k] * bond;
@@ -202,7 +200,7 @@ static bool compute(const struct corun_problem *problem)
     float *sensitivities = corun_problem_data(problem, "sensitivities", CORUN_ELEMENT_F32, paths * rates);
     bool complete = normals && values && values_again && sensitivities;
     for (uint64_t p = 0; complete && p < paths; p++) {
-        double by_rate[MOST_RATES], by_initial[MOST_RATES] = {0};
+        double by_rate[MOST_RATES] = {0}, by_initial[MOST_RATES] = {0};
         follow_path(&market, normals + p, paths, path);
         values[p] = values_again[p] = (float)portfolio(&market, path->rate, by_rate);
         for (int i = 0; i < market.rates; i++) {
