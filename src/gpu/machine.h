@@ -15,7 +15,7 @@
 #include "gpu/sm.h"
 
 #define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
-#define SAMPLES_PER_EPOCH 100u /* of idle warps: seed 001 (ISCA 2017), section 3.6 */
+#define SAMPLES_PER_EPOCH 100u /* of idle warps: ISCA 2017, section 3.6 */
 
 struct application {
     struct corun_application_description description;
