@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Campaigns on a real Slurm of one node, brought up for the test. Usage: test_slurm.py CORUN [TEST...]
 
-Ends with 77 where that is not possible: without Debian's slurm-wlm and munge, or not as root.
+Ends with 77 where that is not possible: without Debian's slurm-wlm and munge, not as root, or without control groups.
 """
 
 import contextlib
@@ -68,6 +68,8 @@ def why_not():
         return f"no {', '.join(missing)} (Debian: slurm-wlm and munge)"
     if os.geteuid():
         return "only root can bring Slurm up"
+    if not os.path.ismount("/sys/fs/cgroup"):
+        return "slurmd needs control groups, and none are mounted in /sys/fs/cgroup"
     return None
 
 
