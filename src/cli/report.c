@@ -35,6 +35,7 @@ static const char doc[] =
     "(Debian: python3-numpy, python3-matplotlib). The results file is only read, also while a campaign is running.";
 
 struct report_options {
+    struct arena *arena;
     struct corun_diagnostics *list;
     const char *results, *campaign, *html, *csv, *json;
     uint64_t cases;
@@ -79,17 +80,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-/* One text for an option and its value, so that no value is taken for an option; NULL when out of memory. */
-static char *join(const char *option, const char *value)
-{
-    size_t bytes = strlen(option) + strlen(value) + 2;
-    char *text = malloc(bytes);
-    if (text)
-        snprintf(text, bytes, "%s=%s", option, value);
-    return text;
-}
-
-/* Becomes the Python program; comes back only if there is none. What is allocated here lives as long as the process. */
+/* Becomes the Python program; comes back only if there is none. */
 static enum corun_status become_python(const struct report_options *report, const char *folder)
 {
     const char *wanted = getenv("CORUN_PYTHON"), *python = wanted && *wanted ? wanted : "python3";
@@ -99,14 +90,15 @@ static enum corun_status become_python(const struct report_options *report, cons
         const char *option, *value;
     } values[] = {{"--results", report->results}, {"--campaign", report->campaign}, {"--html", report->html},
                   {"--csv", report->csv},         {"--json", report->json},         {"--cases", cases}};
-    char *arguments[ARGUMENTS_MAX] = {strdup(python), strdup(folder)};
+    char *arguments[ARGUMENTS_MAX] = {arena_format(report->arena, "%s", python),
+                                      arena_format(report->arena, "%s", folder)};
     uint32_t count = 2;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        if (values[i].value)
-            arguments[count++] = join(values[i].option, values[i].value);
+        if (values[i].value) /* in one text, so that no value is taken for an option */
+            arguments[count++] = arena_format(report->arena, "%s=%s", values[i].option, values[i].value);
     }
     if (report->quiet)
-        arguments[count++] = strdup("--quiet");
+        arguments[count++] = arena_format(report->arena, "--quiet");
     for (uint32_t i = 0; i < count; i++) {
         if (!arguments[i])
             return corun_report(report->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
@@ -140,13 +132,15 @@ int command_report(int argc, char **argv)
         .options = options, .parser = parse_option, .doc = doc, .help_filter = command_help_filter};
     struct report_options report = {.results = DEFAULT_RESULTS, .cases = 2000};
     enum corun_status status = CORUN_MEMORY;
+    report.arena = arena_create();
     report.list = corun_diagnostics_create();
-    if (report.list) {
+    if (report.arena && report.list) {
         command_parse(&argp, argc, argv, &report);
         status = make_report(&report);
     }
     int exit_status = output_diagnostics(report.list, status);
     if (report.list)
         corun_diagnostics_destroy(report.list);
+    arena_destroy(report.arena);
     return exit_status;
 }
