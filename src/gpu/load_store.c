@@ -192,21 +192,20 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     }
     bool bypass;
     enum client client = client_of(sm, space, op->flags, &bypass);
+    uint32_t constant_cycles = client == CLIENT_CONSTANT ? distinct_addresses(&sm->issue, lanes, c->access_lanes) : 0;
+    if (client == CLIENT_CONSTANT && !sm->caches[client].tags) { /* perfect: its lines do not matter */
+        counters->constant_accesses += constant_cycles;
+        entry->bank_cycles = (uint16_t)constant_cycles;
+        entry->bank_latency = (uint16_t)c->constant_latency;
+        return;
+    }
     uint32_t line_bytes = c->l2_line_bytes;
     if (!store && !atomic && !bypass)
         line_bytes = sm->caches[client].line_bytes;
     uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
                               entry->transactions + entry->count);
-    if (client == CLIENT_CONSTANT) {
-        uint32_t cycles = distinct_addresses(&sm->issue, lanes, c->access_lanes);
-        if (!sm->caches[client].tags) { /* perfect */
-            counters->constant_accesses += count;
-            entry->bank_cycles = (uint16_t)cycles;
-            entry->bank_latency = (uint16_t)c->constant_latency;
-            return;
-        }
-        entry->bank_cycles = (uint16_t)(cycles - count); /* beyond a lookup for each line */
-    }
+    if (client == CLIENT_CONSTANT)
+        entry->bank_cycles = (uint16_t)(constant_cycles - count); /* beyond a lookup for each line */
     if (atomic)
         for (uint32_t i = 0; i < count; i++)
             entry->transactions[entry->count + i].repeats =
