@@ -18,14 +18,14 @@ extern "C" {
 
 #define CORUN_SWEEP_MAX_POINTS 12u
 
-/* S(NAME, title, unit) */
+/* S(NAME, title) */
 #define CORUN_SWEEPS(S) \
-    S(SMS, "SMs", "SMs") \
-    S(MEMORY, "memory clock", "MHz") \
-    S(INTERCONNECT, "interconnect and L2 clock", "MHz")
+    S(SMS, "number of SMs") \
+    S(MEMORY, "memory clock") \
+    S(INTERCONNECT, "interconnect and L2 clock")
 
 enum corun_sweep {
-#define CORUN_SWEEP_ENUM(name, title, unit) CORUN_SWEEP_##name,
+#define CORUN_SWEEP_ENUM(name, title) CORUN_SWEEP_##name,
     CORUN_SWEEPS(CORUN_SWEEP_ENUM)
 #undef CORUN_SWEEP_ENUM
         CORUN_SWEEP_COUNT
@@ -60,20 +60,28 @@ struct corun_characterization {
     /* Resident warps over those that the SMs could hold of the kernel that was running, mean over the time of the kernels. */
     double fill;
     enum corun_character measured;
+    const char *clause; /* of the rule, that gave it */
 };
 
 /*
- * The rule, with the exponents of SMs, memory clock and interconnect clock, and how far the SMs were filled:
- *   compute       doubling the SMs gives 2^0.75 = 1.68 times the speed or more, and more than doubling either clock does
- *   memory        else, doubling one of the clocks gives 2^0.5 = 1.41 times the speed or more
- *   problem size  else, on average less than half of the places that the SMs have for its thread blocks were taken: there is
- *                 too little to do at a time (a clock may still help a little, as latency is all that counts then)
- *   memory        else, doubling one of the clocks gives 2^0.25 = 1.19 times the speed or more
- *   problem size  else: neither SMs nor bandwidth help
+ * The rule, a list of clauses: the first one that holds gives the class. `sms` is the exponent of the SMs, `clocks` the greater one
+ * of those of the two clocks, `fill` how far the SMs were filled. C(character, condition, the same in words)
+ *
  * The paper decides in words, by its figures ("scale well", "do not scale well") and by the thread blocks of its table 1
- * ("sufficiently parallel"); the numbers are ours.
+ * ("sufficiently parallel"); the numbers are ours. A clock helps a program with too little to do at a time as well, if
+ * less: latency is all that counts then.
  */
-enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill);
+#define CORUN_CLASS_RULE(C) \
+    C(COMPUTE, sms >= 0.75 && sms > clocks, \
+      "doubling the SMs gives 1.68 times the speed (2^0.75) or more, and more than a clock does") \
+    C(MEMORY, clocks >= 0.5, "doubling one of the clocks gives 1.41 times the speed (2^0.5) or more") \
+    C(PROBLEM_SIZE, fill < 0.5, \
+      "less than half of the places that the SMs have for its thread blocks were taken on average") \
+    C(MEMORY, clocks >= 0.25, "doubling one of the clocks gives 1.19 times the speed (2^0.25) or more") \
+    C(PROBLEM_SIZE, true, "neither SMs nor clocks help")
+
+/* *clause (may be NULL): the clause that holds, in words. */
+enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill, const char **clause);
 
 struct corun_characterize_progress {
     const char *workload;

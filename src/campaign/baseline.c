@@ -201,6 +201,20 @@ enum corun_status baseline_take(const struct corun_gpu *gpu, uint32_t applicatio
     return CORUN_OK;
 }
 
+enum corun_status baseline_copy(struct arena *arena, const struct baseline *from, struct baseline *to)
+{
+    struct corun_kernel_result *kernels = ARENA_ARRAY(arena, struct corun_kernel_result, from->kernel_count + 1);
+    *to = *from;
+    to->kernels = kernels;
+    for (uint32_t k = 0; kernels && k < from->kernel_count; k++) {
+        kernels[k] = from->kernels[k];
+        kernels[k].name = arena_copy_text(arena, from->kernels[k].name, strlen(from->kernels[k].name));
+        if (!kernels[k].name)
+            return CORUN_MEMORY;
+    }
+    return kernels ? CORUN_OK : CORUN_MEMORY;
+}
+
 struct corun_counters baseline_counters(const struct baseline *baseline)
 {
     struct corun_counters sum = {0};

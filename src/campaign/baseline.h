@@ -37,6 +37,8 @@ enum corun_status baseline_digest_workload(struct content_digest *digest, const 
 /* Adds every parameter of a GPU. */
 void baseline_digest_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu);
 
+/* A copy whose names and kernels live in the arena. MEMORY. */
+enum corun_status baseline_copy(struct arena *arena, const struct baseline *from, struct baseline *to);
 /* Everything counted, over all kernels. */
 struct corun_counters baseline_counters(const struct baseline *baseline);
 

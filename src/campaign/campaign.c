@@ -1,5 +1,6 @@
 /* Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. */
 #include "campaign/campaign_file.h"
+#include "campaign/parallel.h"
 #include "campaign/run.h"
 #include "campaign/selection.h"
 #include "campaign/store.h"
@@ -11,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TICK_MILLISECONDS 500
 
@@ -215,11 +215,7 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     struct selection_request what = {request->campaign, request->data_directory, request->only, request->shard,
                                      request->shards};
     *outcome = (struct corun_campaign_outcome){0};
-    run.jobs = request->jobs;
-    if (!run.jobs) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        run.jobs = processors > 0 ? (uint32_t)processors : 1;
-    }
+    run.jobs = parallel_jobs(request->jobs);
     run.jobs = run.jobs < CORUN_CAMPAIGN_MAX_JOBS ? run.jobs : CORUN_CAMPAIGN_MAX_JOBS;
     run.workers = calloc(run.jobs, sizeof *run.workers);
     run.waiting = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.waiting);

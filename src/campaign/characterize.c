@@ -2,13 +2,12 @@
 
 #include "base/vector.h"
 #include "campaign/baseline.h"
-#include "campaign/run.h"
+#include "campaign/parallel.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* One isolated run. */
 struct point {
@@ -45,26 +44,32 @@ struct point_watch {
 const char *corun_sweep_title(enum corun_sweep sweep)
 {
     static const char *const titles[] = {
-#define TITLE(name, title, unit) title,
+#define TITLE(name, title) title,
         CORUN_SWEEPS(TITLE)
 #undef TITLE
     };
     return titles[sweep];
 }
 
-#define LINEAR_EXPONENT 0.75
-#define STRONG_EXPONENT 0.5
-#define SENSITIVE_EXPONENT 0.25
-#define FILLED 0.5
-
-enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill)
+enum corun_character corun_classify(const double exponents[CORUN_SWEEP_COUNT], double fill, const char **clause)
 {
+    double sms = exponents[CORUN_SWEEP_SMS];
     double clocks = fmax(exponents[CORUN_SWEEP_MEMORY], exponents[CORUN_SWEEP_INTERCONNECT]);
-    if (exponents[CORUN_SWEEP_SMS] >= LINEAR_EXPONENT && exponents[CORUN_SWEEP_SMS] > clocks)
-        return CORUN_CHARACTER_COMPUTE;
-    if (clocks >= STRONG_EXPONENT)
-        return CORUN_CHARACTER_MEMORY;
-    return fill >= FILLED && clocks >= SENSITIVE_EXPONENT ? CORUN_CHARACTER_MEMORY : CORUN_CHARACTER_PROBLEM_SIZE;
+    const struct {
+        enum corun_character character;
+        bool holds;
+        const char *words;
+    } clauses[] = {
+#define CLAUSE(character, condition, words) {CORUN_CHARACTER_##character, condition, words},
+        CORUN_CLASS_RULE(CLAUSE)
+#undef CLAUSE
+    };
+    size_t i = 0;
+    while (!clauses[i].holds) /* the last one always does */
+        i++;
+    if (clause)
+        *clause = clauses[i].words;
+    return clauses[i].character;
 }
 
 /* What the GPU as configured has of a sweep's resource. */
@@ -136,21 +141,6 @@ static bool point_progress(void *user, uint64_t cycle)
     return go_on;
 }
 
-/* The values outlive the worker's arena. */
-static enum corun_status keep(struct characterization *owner, const struct baseline *from, struct baseline *to)
-{
-    struct corun_kernel_result *kernels = ARENA_ARRAY(owner->arena, struct corun_kernel_result, from->kernel_count + 1);
-    *to = *from;
-    to->kernels = kernels;
-    for (uint32_t k = 0; kernels && k < from->kernel_count; k++) {
-        kernels[k] = from->kernels[k];
-        kernels[k].name = arena_copy_text(owner->arena, from->kernels[k].name, strlen(from->kernels[k].name));
-        if (!kernels[k].name)
-            return CORUN_MEMORY;
-    }
-    return kernels ? CORUN_OK : CORUN_MEMORY;
-}
-
 /* From the cache or simulated; called without the lock. */
 static enum corun_status measure(struct characterization *owner, const struct point *point, struct arena *arena,
                                  struct corun_diagnostics *list, struct baseline *baseline)
@@ -187,7 +177,7 @@ static void finish_point(struct characterization *owner, struct point *point, co
     pthread_mutex_lock(&owner->lock);
     point->status = status;
     if (status == CORUN_OK && baseline->cycles && !baseline->interrupted) {
-        point->done = keep(owner, baseline, &point->baseline) == CORUN_OK;
+        point->done = baseline_copy(owner->arena, baseline, &point->baseline) == CORUN_OK;
         owner->out_of_memory |= !point->done;
     } else if (status != CORUN_OK && corun_diagnostics_count(list)) {
         const char *text = corun_diagnostics_get(list, 0)->message;
@@ -222,17 +212,9 @@ static void *worker(void *user)
 /* Runs all points that were added since the last time. */
 static void run_points(struct characterization *owner)
 {
-    pthread_t threads[64];
-    uint32_t jobs = owner->request->jobs, started = 0;
-    if (!jobs) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        jobs = processors > 0 ? (uint32_t)processors : 1;
-    }
-    while (started + 1 < jobs && started < 64 && !pthread_create(&threads[started], NULL, worker, owner))
-        started++;
-    worker(owner); /* the calling thread is one of them, so that it goes on if none could be started */
-    while (started)
-        pthread_join(threads[--started], NULL);
+    size_t left = owner->points.count - owner->next;
+    uint32_t jobs = parallel_jobs(owner->request->jobs);
+    parallel_run(left < jobs ? (uint32_t)left : jobs, worker, owner);
 }
 
 static bool add_base(struct characterization *owner, size_t item)
@@ -311,7 +293,7 @@ static void finish_item(struct characterization *owner, struct corun_characteriz
         item->exponents[sweep] = exponent(&owner->result.gpu, item, sweep);
     }
     item->fill = filled(&owner->result.gpu, item);
-    item->measured = corun_classify(item->exponents, item->fill);
+    item->measured = corun_classify(item->exponents, item->fill, &item->clause);
 }
 
 /* The base of every workload first: it says how much work the other points do. */

@@ -1,11 +1,11 @@
 /* The isolated baselines of a case: which are needed, which are in the cache, and the rest side by side. */
 #include "campaign/metrics.h"
+#include "campaign/parallel.h"
 #include "campaign/run.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 /* One isolated run that several members may wait for. */
 struct baseline_task {
@@ -64,20 +64,8 @@ static void run_workers(struct baseline_work *work)
     uint32_t to_do = 0;
     for (uint32_t t = 0; t < work->task_count; t++)
         to_do += !work->tasks[t].loaded;
-    uint32_t jobs = work->run->job->baseline_jobs;
-    if (!jobs) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        jobs = processors > 0 ? (uint32_t)processors : 1;
-    }
-    if (jobs > to_do)
-        jobs = to_do;
-    pthread_t threads[CORUN_MAX_APPLICATIONS];
-    uint32_t started = 0;
-    while (started + 1 < jobs && !pthread_create(&threads[started], NULL, baseline_worker, work))
-        started++;
-    baseline_worker(work); /* the calling thread is one of them, so that it goes on if none could be started */
-    while (started)
-        pthread_join(threads[--started], NULL);
+    uint32_t jobs = parallel_jobs(work->run->job->baseline_jobs);
+    parallel_run(jobs < to_do ? jobs : to_do, baseline_worker, work);
 }
 
 static struct baseline_window baseline_window(const struct corun_case *job,
@@ -139,21 +127,6 @@ static enum corun_status plan_baselines(struct baseline_work *work, uint32_t *ta
     return CORUN_OK;
 }
 
-/* The values outlive their task: into the arena of the run. */
-static enum corun_status keep_baseline(struct run *run, const struct baseline *from, struct baseline *to)
-{
-    struct corun_kernel_result *kernels = ARENA_ARRAY(run->arena, struct corun_kernel_result, from->kernel_count + 1);
-    *to = *from;
-    to->kernels = kernels;
-    for (uint32_t k = 0; kernels && k < from->kernel_count; k++) {
-        kernels[k] = from->kernels[k];
-        kernels[k].name = arena_copy_text(run->arena, from->kernels[k].name, strlen(from->kernels[k].name));
-        if (!kernels[k].name)
-            return CORUN_MEMORY;
-    }
-    return kernels ? CORUN_OK : CORUN_MEMORY;
-}
-
 void diagnostics_pass_on(const struct corun_diagnostics *from, struct corun_diagnostics *to)
 {
     for (size_t i = 0; i < corun_diagnostics_count(from); i++) {
@@ -189,7 +162,7 @@ enum corun_status run_find_baselines(struct run *run)
         const struct baseline_task *task = &work.tasks[task_of[a]];
         run->members[a].has_baseline = task->baseline.status == CORUN_OK && !task->baseline.interrupted;
         run->members[a].from_cache = task->loaded;
-        status = keep_baseline(run, &task->baseline, &run->members[a].baseline);
+        status = baseline_copy(run->arena, &task->baseline, &run->members[a].baseline);
     }
     for (uint32_t t = 0; t < work.task_count; t++) {
         corun_diagnostics_destroy(work.tasks[t].list);

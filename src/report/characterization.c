@@ -182,7 +182,7 @@ static void print_curve(struct page *page, int sweep)
             columns_set(columns, p + 1, PAINT_NONE, "%.2f", item->sweeps[sweep].points[p].speed_up);
     }
     char text[100];
-    snprintf(text, sizeof text, "Speed over the %s", sweep ? corun_sweep_title(sweep) : "number of SMs");
+    snprintf(text, sizeof text, "Speed over the %s", corun_sweep_title(sweep));
     print_columns(page, text, columns);
 }
 
@@ -332,6 +332,21 @@ static void print_notes(struct page *page)
     }
 }
 
+/* On a page, the rule stands above. */
+static void print_clauses(struct page *page)
+{
+    if (page->style->markdown)
+        return;
+    heading(page, "Classes, by the clause of the rule that holds first");
+    for (size_t i = 0; i < page->result->count; i++) {
+        const struct corun_characterization *item = &page->result->items[i];
+        char name[128];
+        if (item->complete)
+            fprintf(page->stream, "%s: %s, as %s\n", title(item, name, sizeof name),
+                    corun_character_word(item->measured), item->clause);
+    }
+}
+
 static void print_failures(struct page *page)
 {
     for (size_t i = 0; i < page->result->count; i++) {
@@ -351,6 +366,7 @@ static bool print_all(const struct corun_characterize_result *result, const stru
     if (!page.arena)
         return false;
     print_limits(&page);
+    print_clauses(&page);
     print_failures(&page);
     print_kernels(&page);
     for (int sweep = 0; sweep < CORUN_SWEEP_COUNT; sweep++)
@@ -386,13 +402,14 @@ bool characterization_page(const struct corun_characterize_result *result, const
         "The columns *SMs*, *memory clock* and *icnt clock* are exponents: speed grows as the resource to that power "
         "between half of\nit and all that the GPU has; 1 is linear, 0 indifferent. The interconnect clock takes that "
         "of the L2 slices with it. *filled* is how much of the places that the SMs\nhave for its thread blocks was "
-        "taken "
-        "on average. The class follows by a fixed rule: **compute** if doubling the SMs gives 1.68 times the speed "
-        "(2^0.75) or more,\nand more than a clock does; else **memory** if doubling one of the clocks gives 1.41 times "
-        "(2^0.5) or more; else **problem-size** if less than half was filled; else **memory**\nif doubling one of the "
-        "clocks gives 1.19 times (2^0.25) or more; else **problem-size**. *stated* is what the description says.\n"
+        "taken on average. *stated* is what the description says.\n"
         "*issued* to *barrier* are parts of the scheduler cycles with live warps; *data* waits for arithmetic, "
         "*memory data* for loads, *memory* for room in the\nload/store unit.\n",
         stream);
+    fputs("\nThe class follows by a fixed rule; the first clause that holds gives it:\n\n", stream);
+#define PRINT_CLAUSE(character, condition, words) \
+    fprintf(stream, "1. **%s**: %s\n", corun_character_word(CORUN_CHARACTER_##character), words);
+    CORUN_CLASS_RULE(PRINT_CLAUSE)
+#undef PRINT_CLAUSE
     return print_all(result, &style, stream);
 }

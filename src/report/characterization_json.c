@@ -51,6 +51,7 @@ static json_t *json_item(struct json_writer *writer, const struct corun_characte
     if (!item->complete)
         return object;
     json_put(writer, object, "class", json_text(corun_character_word(item->measured)));
+    json_put(writer, object, "clause", json_text(item->clause));
     json_put(writer, object, "cycles", json_count(item->cycles));
     json_put(writer, object, "runs", json_count(item->runs));
     json_put(writer, object, "thread_instructions", json_count(item->thread_instructions));

@@ -28,7 +28,7 @@ static void the_rule(void **state)
         {{-0.1, -0.2, 0}, 0, CORUN_CHARACTER_PROBLEM_SIZE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(corun_classify(rows[i].exponents, rows[i].fill), rows[i].expected);
+        assert_int_equal(corun_classify(rows[i].exponents, rows[i].fill, NULL), rows[i].expected);
 }
 
 struct rig {
@@ -113,7 +113,7 @@ static void the_points(void **state)
     const struct corun_sweep_point *points = item->sweeps[CORUN_SWEEP_SMS].points;
     assert_true(fabs(item->exponents[CORUN_SWEEP_SMS] - log2(points[3].ipc / points[1].ipc)) < 1e-9);
     assert_true(item->fill > 0 && item->fill <= 1);
-    assert_int_equal(item->measured, corun_classify(item->exponents, item->fill));
+    assert_int_equal(item->measured, corun_classify(item->exponents, item->fill, NULL));
     corun_characterize_result_destroy(result);
 }
 

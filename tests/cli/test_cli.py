@@ -545,7 +545,8 @@ class Characterize(Command):
 
     def test_tells_what_limits_a_workload(self):
         text = self.characterize("./work.yaml", "./more.yaml").stdout
-        for words in ("work@small", "more@small", "memory clock", "stated", "Speed over the number of SMs"):
+        for words in ("work@small", "more@small", "memory clock", "stated", "Speed over the number of SMs",
+                      "by the clause of the rule", ", as "):
             self.assertIn(words, text)
         self.assertNotIn("What the papers say", text)
 
