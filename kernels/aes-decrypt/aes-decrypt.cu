@@ -12,14 +12,7 @@
  * What limits it: the shared memory pipeline and arithmetic. 16 bytes are read and written for ten rounds of look-ups
  * at addresses that depend on the data, so that lanes meet in banks, and a barrier after each round.
  */
-#define THREADS 256
-#define ROUNDS 10
-
-__device__ __forceinline__ unsigned int mixed(const unsigned int (*table)[256], unsigned int s0, unsigned int s1,
-                                              unsigned int s2, unsigned int s3)
-{
-    return table[0][s0 & 0xff] ^ table[1][s1 >> 8 & 0xff] ^ table[2][s2 >> 16 & 0xff] ^ table[3][s3 >> 24];
-}
+#include "aes.cuh"
 
 __device__ __forceinline__ unsigned int unmixed(const unsigned char *box, unsigned int s0, unsigned int s1,
                                                 unsigned int s2, unsigned int s3)
@@ -28,22 +21,22 @@ __device__ __forceinline__ unsigned int unmixed(const unsigned char *box, unsign
            (unsigned int)box[s3 >> 24] << 24;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(AES_THREADS)
     aes_decrypt(const unsigned int *__restrict__ tables, const unsigned char *__restrict__ substitution,
                 const unsigned int *__restrict__ round_keys, const unsigned int *__restrict__ cipher,
                 unsigned int *__restrict__ text, int words)
 {
     __shared__ unsigned int table[4][256];
     __shared__ unsigned char box[256];
-    __shared__ unsigned int key[4 * (ROUNDS + 1)];
-    __shared__ unsigned int state[2][THREADS]; /* of alternate rounds, so that one barrier a round is enough */
+    __shared__ unsigned int key[4 * (AES_ROUNDS + 1)];
+    __shared__ unsigned int state[2][AES_THREADS]; /* of alternate rounds, so that one barrier a round is enough */
     int thread = threadIdx.x;
     for (int row = 0; row < 4; row++)
         table[row][thread] = tables[256 * row + thread];
     box[thread] = substitution[thread];
-    if (thread < 4 * (ROUNDS + 1))
+    if (thread < 4 * (AES_ROUNDS + 1))
         key[thread] = round_keys[thread];
-    int word = blockIdx.x * THREADS + thread;
+    int word = blockIdx.x * AES_THREADS + thread;
     unsigned int own = word < words ? cipher[word] : 0;
     __syncthreads();
 
@@ -54,15 +47,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int left3 = block | ((column + 1) & 3);
     own ^= key[column];
 #pragma unroll
-    for (int round = 1; round <= ROUNDS; round++) {
+    for (int round = 1; round <= AES_ROUNDS; round++) {
         unsigned int *columns = state[round & 1];
         columns[thread] = own;
         __syncthreads();
         unsigned int s1 = columns[left1];
         unsigned int s2 = columns[left2];
         unsigned int s3 = columns[left3];
-        own =
-            (round < ROUNDS ? mixed(table, own, s1, s2, s3) : unmixed(box, own, s1, s2, s3)) ^ key[4 * round + column];
+        own = (round < AES_ROUNDS ? aes_mixed(table, own, s1, s2, s3) : unmixed(box, own, s1, s2, s3)) ^
+              key[4 * round + column];
     }
     if (word < words)
         text[word] = own;

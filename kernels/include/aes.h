@@ -5,6 +5,9 @@
 #ifndef CORUN_KERNELS_AES_H
 #define CORUN_KERNELS_AES_H
 
+#include "corun/workload.h"
+#include "text.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -152,6 +155,41 @@ static inline void aes_make_column_tables(const struct aes_tables *tables, const
 static inline uint32_t aes_word(const uint8_t *bytes)
 {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+/* What both workloads have in common: a key, text padded to whole blocks, and the same encrypted. */
+struct aes_message {
+    uint64_t bytes, blocks;
+    uint8_t *key, *text, *cipher;
+};
+
+static inline bool aes_message_of(const struct corun_problem *problem, struct aes_message *message)
+{
+    int64_t bytes = corun_problem_value(problem, "bytes");
+    if (bytes < 0)
+        return false;
+    message->bytes = (uint64_t)bytes;
+    message->blocks = message->bytes / AES_BLOCK_BYTES + 1;
+    message->key = corun_problem_data(problem, "key", CORUN_ELEMENT_U8, 16);
+    message->text = corun_problem_data(problem, "text", CORUN_ELEMENT_U32, 4 * message->blocks);
+    message->cipher = corun_problem_data(problem, "cipher", CORUN_ELEMENT_U32, 4 * message->blocks);
+    return message->key && message->text && message->cipher;
+}
+
+/* The tables and the round keys of a message's key. */
+static inline void aes_prepare(const struct aes_message *message, struct aes_tables *tables, uint8_t *schedule)
+{
+    aes_make_tables(tables);
+    aes_expand_key(tables, message->key, schedule);
+}
+
+/* A random key, and text of the message's length with its padding in `plain`, which is one of the message's buffers. */
+static inline void aes_make_message(struct aes_message *message, uint8_t *plain, uint64_t state)
+{
+    for (int i = 0; i < 16; i++)
+        message->key[i] = (uint8_t)(corun_random(&state) >> 56);
+    text_fill(plain, message->bytes, &state);
+    aes_pad(plain, message->bytes, message->blocks * AES_BLOCK_BYTES);
 }
 
 #endif

@@ -80,6 +80,23 @@ extern "C" __global__ void __launch_bounds__(61)
         destination[word] = results[word];
 }
 
+/* Every place of four blocks two by two, of which `blocks_x` pairs lie in a row: their sums side by side, one below the other, all. */
+__device__ __forceinline__ void add_four(const unsigned int *top, const unsigned int *bottom, unsigned int *wide,
+                                         unsigned int *tall, unsigned int *whole, int blocks_x)
+{
+    for (int word = threadIdx.x; word < USED_WORDS; word += 32) {
+        unsigned int top_left = top[word];
+        unsigned int top_right = top[word + WORDS];
+        unsigned int bottom_left = bottom[word];
+        unsigned int bottom_right = bottom[word + WORDS];
+        wide[word] = top_left + top_right;
+        wide[word + blocks_x * WORDS] = bottom_left + bottom_right;
+        tall[word] = top_left + bottom_left;
+        tall[word + WORDS] = top_right + bottom_right;
+        whole[word] = top_left + top_right + bottom_left + bottom_right;
+    }
+}
+
 /*
  * Two SADs lie in a word and never carry from one into the other: 16 x 16 x 255 fits 16 bits.
  * blockIdx is the macroblock of 16 x 16, threadIdx.y its quarter. Blocks of every shape are in raster order.
@@ -96,17 +113,7 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned int *wide = sad_8x4 + (2 * y * blocks_x + x) * WORDS;
     unsigned int *tall = sad_4x8 + (y * (2 * blocks_x) + 2 * x) * WORDS;
     unsigned int *whole = sad_8x8 + (y * blocks_x + x) * WORDS;
-    for (int word = threadIdx.x; word < USED_WORDS; word += 32) {
-        unsigned int top_left = top[word];
-        unsigned int top_right = top[word + WORDS];
-        unsigned int bottom_left = bottom[word];
-        unsigned int bottom_right = bottom[word + WORDS];
-        wide[word] = top_left + top_right;
-        wide[word + blocks_x * WORDS] = bottom_left + bottom_right;
-        tall[word] = top_left + bottom_left;
-        tall[word + WORDS] = top_right + bottom_right;
-        whole[word] = top_left + top_right + bottom_left + bottom_right;
-    }
+    add_four(top, bottom, wide, tall, whole, blocks_x);
 }
 
 extern "C" __global__ void __launch_bounds__(32)
@@ -121,15 +128,5 @@ extern "C" __global__ void __launch_bounds__(32)
     unsigned int *wide = sad_16x8 + (2 * y * blocks_x + x) * WORDS;
     unsigned int *tall = sad_8x16 + (y * (2 * blocks_x) + 2 * x) * WORDS;
     unsigned int *whole = sad_16x16 + (y * blocks_x + x) * WORDS;
-    for (int word = threadIdx.x; word < USED_WORDS; word += 32) {
-        unsigned int top_left = top[word];
-        unsigned int top_right = top[word + WORDS];
-        unsigned int bottom_left = bottom[word];
-        unsigned int bottom_right = bottom[word + WORDS];
-        wide[word] = top_left + top_right;
-        wide[word + blocks_x * WORDS] = bottom_left + bottom_right;
-        tall[word] = top_left + bottom_left;
-        tall[word + WORDS] = top_right + bottom_right;
-        whole[word] = top_left + top_right + bottom_left + bottom_right;
-    }
+    add_four(top, bottom, wide, tall, whole, blocks_x);
 }
