@@ -330,12 +330,10 @@ static enum corun_status run_campaign(struct campaign_options *campaign, bool *i
         list_cases(campaign->campaign);
         return CORUN_OK;
     }
-    if (!campaign->no_cache && !campaign->cache &&
-        corun_cache_directory(campaign->default_cache, sizeof campaign->default_cache))
-        campaign->cache = campaign->default_cache;
     request->campaign = campaign->campaign;
     request->data_directory = campaign->data;
-    request->cache_directory = campaign->no_cache ? NULL : campaign->cache;
+    request->cache_directory =
+        command_cache(campaign->cache, campaign->no_cache, campaign->default_cache, sizeof campaign->default_cache);
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;

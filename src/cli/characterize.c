@@ -269,13 +269,11 @@ static enum corun_status run_characterize(struct characterize_options *character
         status = load_workloads(characterize);
     if (status != CORUN_OK)
         return status;
-    if (!characterize->no_cache && !characterize->cache &&
-        corun_cache_directory(characterize->default_cache, sizeof characterize->default_cache))
-        characterize->cache = characterize->default_cache;
     request->gpu = &characterize->config;
     request->workloads = characterize->workloads;
     request->workload_count = characterize->workload_count;
-    request->cache_directory = characterize->no_cache ? NULL : characterize->cache;
+    request->cache_directory = command_cache(characterize->cache, characterize->no_cache, characterize->default_cache,
+                                             sizeof characterize->default_cache);
     request->progress = show_progress;
     request->progress_user = characterize;
     return measure(characterize, result);

@@ -1,6 +1,8 @@
 /* Messages, streams and their ends. */
 #include "cli/command.h"
 
+#include "corun/case.h"
+
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -32,6 +34,13 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
     if (status != CORUN_OK && !explained)
         fprintf(stderr, "corun: %s\n", corun_status_meaning(status));
     return corun_status_exit(status);
+}
+
+const char *command_cache(const char *given, bool none, char *room, size_t bytes)
+{
+    if (none)
+        return NULL;
+    return given ? given : corun_cache_directory(room, bytes) ? room : NULL;
 }
 
 struct report_style output_style(FILE *stream)

@@ -333,9 +333,7 @@ static enum corun_status run_case(struct run_options *run, struct corun_case_res
     job->gpu = &run->config;
     job->data_directory = run->data;
     job->applications = run->applications;
-    if (!run->no_cache && !run->cache && corun_cache_directory(run->default_cache, sizeof run->default_cache))
-        run->cache = run->default_cache;
-    job->cache_directory = run->no_cache ? NULL : run->cache;
+    job->cache_directory = command_cache(run->cache, run->no_cache, run->default_cache, sizeof run->default_cache);
     if (!job->cycles && !job->thread_instructions && !job->runs)
         job->cycles = DEFAULT_CYCLES;
     return simulate(run, result);
