@@ -39,9 +39,11 @@ struct corun_gpu;
 struct corun_application_description {
     const char *name;
     enum corun_goal_kind goal;
-    double goal_value;    /* FRACTION: 0..1; IPC; MILLISECONDS */
-    double goal_ipc;      /* the same as thread instructions per cycle; 0 if none or not known */
-    double isolated_ipc;  /* 0 if not known */
+    double goal_value;     /* FRACTION: 0..1; IPC; MILLISECONDS */
+    double goal_ipc;       /* the same as thread instructions per cycle; 0 if none or not known */
+    double isolated_ipc;   /* 0 if not known */
+    const double *speedup; /* as in struct corun_application_view; must live as long as the GPU */
+    uint32_t speedup_count;
     uint64_t start_cycle; /* when it arrives */
     /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
@@ -194,8 +196,13 @@ enum corun_observed {
     CORUN_OBSERVED_LAUNCH_END,   /* complete, or its application was stopped: its thread blocks have gone with it */
     CORUN_OBSERVED_TB_START,     /* told when it is dispatched: `cycle` may lie ahead */
     CORUN_OBSERVED_TB_END,
-    CORUN_OBSERVED_MOMENT, /* `event` at `cycle`; `allowances` as they are after it, NULL without a policy */
-    CORUN_OBSERVED_SAMPLE  /* time to look at counters; `cycle` is now */
+    CORUN_OBSERVED_TB_PREEMPTED, /* it stops: its instructions in flight complete, then its context is saved (or it is dropped) */
+    CORUN_OBSERVED_TB_SAVED, /* its context is in memory and its place free; dropped: it will start anew */
+    CORUN_OBSERVED_TB_RESTORING, /* its context is being loaded on `sm`; told when it is dispatched: `cycle` may lie ahead */
+    CORUN_OBSERVED_TB_RESUMED, /* it goes on there */
+    CORUN_OBSERVED_POWER,      /* `sm` was switched off or on: `powered` */
+    CORUN_OBSERVED_MOMENT,     /* `event` at `cycle`; `allowances` as they are after it, NULL without a policy */
+    CORUN_OBSERVED_SAMPLE      /* time to look at counters; `cycle` is now */
 };
 struct corun_observation {
     enum corun_observed kind;
@@ -203,6 +210,7 @@ struct corun_observation {
     uint32_t sm, application, tb;  /* where they apply */
     uint64_t launch;               /* LAUNCH, TB */
     const struct corun_grid *grid; /* LAUNCH, TB */
+    bool powered;                  /* POWER */
     enum corun_policy_event event; /* MOMENT; of those that complete a thread block, only what the policy asked for */
     const struct corun_allowances *allowances;
 };

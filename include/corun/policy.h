@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define CORUN_POLICY_VERSION 1u
+#define CORUN_POLICY_VERSION 2u
 #define CORUN_UNLIMITED UINT32_MAX
 
 /* What a machine can do. C(name, meaning) */
@@ -65,7 +65,9 @@ struct corun_grid_view {
     uint32_t tb_warps;
     uint32_t tb_registers; /* 32-bit registers, as allocated */
     uint32_t tb_shared_bytes;
-    uint32_t tbs_per_sm; /* that fit an empty SM */
+    uint32_t tbs_per_sm;    /* that fit an empty SM */
+    uint32_t tbs_preempted; /* swapped out and waiting to go on; they go before new ones */
+    bool idempotent; /* thread blocks may be dropped and started again: never reads what it writes (conservative) */
 };
 
 struct corun_application_view {
@@ -96,12 +98,14 @@ struct corun_share_view {
     uint64_t thread_instructions;
     uint64_t issue_cycles; /* scheduler cycles in which it issued */
     double idle_warps;     /* mean ready warps that were not picked, sampled 100 times an epoch */
-    int64_t quota;         /* what remains, now */
+    int64_t quota;         /* what remains, now; of WARP_AT_ISSUE summed over the schedulers */
+    uint32_t leaving_tbs;  /* of the resident ones: being swapped out */
 };
 
 struct corun_sm_view {
-    bool powered;
+    bool powered; /* now: one that is to be switched off has power until it is empty, one that wakes has it already */
     bool handing_over; /* holds thread blocks above a lowered limit */
+    bool stalled;      /* a switch of the whole SM is under way */
     uint32_t resident_tbs;
     uint32_t resident_warps;
 };
@@ -115,6 +119,9 @@ struct corun_view {
     uint32_t application_count;
     uint32_t capabilities; /* bit mask of enum corun_capability */
     uint32_t core_clock_khz;
+    uint32_t schedulers_per_sm;
+    uint32_t registers_per_sm, shared_bytes_per_sm, threads_per_sm, tbs_per_sm; /* resources of an empty SM */
+    uint32_t preemptions_pending;                      /* thread blocks being swapped out or in, on all SMs */
     const struct corun_application_view *applications; /* [application_count] */
     const struct corun_sm_view *sms;                   /* [sm_count] */
     const struct corun_share_view *shares;             /* [sm_count * application_count] */
@@ -137,6 +144,11 @@ struct corun_partition {
 };
 
 /*
+ * Quotas. Every SM keeps a counter for each application, with WARP_AT_ISSUE one in each of its schedulers. What an application issues
+ * (WARP_AT_ISSUE: 1 for each warp instruction) or completes (THREAD_AT_COMPLETION: the active lanes of each) is taken off; warps whose
+ * counter is not above 0 do not issue. When no application with live warps there has anything left, the SM (with WARP_AT_ISSUE: the
+ * scheduler) adds quota_refill by itself, at once, and QUOTAS_SPENT follows at the next moment at which the policy can be called.
+ *
  * The allowance table. It persists between calls: a policy changes what it wants changed. It starts with no limits
  * (every tb_limit UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).
  */
@@ -147,11 +159,14 @@ struct corun_allowances {
     enum corun_reclaim *reclaim; /* [s][a]: how s gets back under a lowered limit */
     struct corun_partition *partition; /* [s][a] */
     bool *powered;                     /* [s]: off takes effect when s is empty */
-    int64_t *quota;                    /* [s][a]: see quota_add */
-    bool *quota_set;                   /* [s][a]: quota takes effect this time */
-    bool quota_add;                    /* quota is added to what remains (else it replaces it) */
-    bool quotas_on;                    /* warps without remaining quota do not issue */
+    int64_t *quota;        /* [s][a]: what the counter becomes, or is raised by; of WARP_AT_ISSUE: of each scheduler */
+    bool *quota_set;       /* [s][a]: quota takes effect this time; the machine clears it */
+    bool *quota_add;       /* [s][a]: quota is added to what remains (else it replaces it) */
+    int64_t *quota_refill; /* [s][a]: what the SM adds by itself when all have spent theirs; 0: nothing */
+    bool quotas_on;        /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
+    bool free_transfers; /* contexts are saved and restored in no time and without traffic: to measure what they cost */
+    double *variables;   /* [variable_count] as the policy declares them: shown in timelines, they change nothing */
     enum corun_fill_rule fill;
     /* In words, why `start` does not return OK: the machine quotes it in its message. Constant text; may stay NULL. */
     const char *refusal;
@@ -174,12 +189,21 @@ struct corun_policy_moment {
     uint32_t application; /* where it applies */
 };
 
-/* A parameter: every value is a double; integers and booleans are checked to be such. */
+/*
+ * A parameter: every value is a double; integers are checked to be such. A parameter with `choices` ("product|sum", "off|on") is written
+ * by name, its value is the place in the list. Parameters NAME_1, NAME_2, … can be written as a list: NAME=8/22.
+ */
 struct corun_policy_parameter {
     const char *name;
     double initial, lowest, highest;
     bool integer;
     const char *meaning;
+    const char *choices; /* NULL: a number */
+};
+
+/* A variable of its controller that a policy shows (allowances->variables); NAN: not known now. */
+struct corun_policy_variable {
+    const char *name, *meaning;
 };
 
 struct corun_policy {
@@ -189,8 +213,11 @@ struct corun_policy {
     const char *paper;   /* paper and section */
     const struct corun_policy_parameter *parameters;
     uint32_t parameter_count;
-    uint32_t needs;          /* bit mask of enum corun_capability that it cannot do without */
+    uint32_t needs; /* bit mask of enum corun_capability that it cannot do without */
+    const struct corun_policy_variable *variables;
+    uint32_t variable_count;
     bool needs_isolated_ipc; /* isolated baselines must be known before it starts */
+    bool needs_speedup;      /* speed-up curves over SMs must be known before it starts */
     bool wants_tb_complete;
     size_t state_bytes; /* zeroed, given to every call */
     /* Before the first event: checks its parameters against the machine; what it returns other than OK ends the run. */

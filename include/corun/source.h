@@ -115,6 +115,7 @@ struct corun_grid {
     uint32_t tb_shared_bytes; /* static and dynamic */
     uint32_t registers_per_thread;
     uint32_t barrier_count; /* barrier resources used, 1..16 */
+    bool idempotent;        /* a thread block may be abandoned and started again: conservative, false if not known */
     const char *file;       /* of the PTX, for messages */
     uint64_t code_address;  /* device address of instruction 0 for the instruction cache: unique per module */
 };

@@ -27,12 +27,17 @@ bool sharing_allocate(struct corun_gpu *gpu)
     w->powered = malloc(sms * sizeof *w->powered);
     w->quota = calloc(entries, sizeof *w->quota);
     w->quota_set = calloc(entries, sizeof *w->quota_set);
+    w->quota_add = calloc(entries, sizeof *w->quota_add);
+    w->quota_refill = calloc(entries, sizeof *w->quota_refill);
+    w->variables =
+        calloc(gpu->policy && gpu->policy->variable_count ? gpu->policy->variable_count : 1, sizeof *w->variables);
     gpu->application_views = calloc(CORUN_MAX_APPLICATIONS, sizeof *gpu->application_views);
     gpu->sm_views = calloc(sms, sizeof *gpu->sm_views);
     gpu->share_views = calloc(entries, sizeof *gpu->share_views);
     gpu->share_marks = calloc(entries, sizeof *gpu->share_marks);
     if (!w->tb_limit || !w->order || !w->exclusive || !w->reclaim || !w->partition || !w->powered || !w->quota ||
-        !w->quota_set || !gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks)
+        !w->quota_set || !w->quota_add || !w->quota_refill || !w->variables || !gpu->application_views ||
+        !gpu->sm_views || !gpu->share_views || !gpu->share_marks)
         return false;
     for (size_t i = 0; i < entries; i++)
         w->tb_limit[i] = CORUN_UNLIMITED;
@@ -45,6 +50,11 @@ bool sharing_allocate(struct corun_gpu *gpu)
                                     .application_count = gpu->application_count,
                                     .capabilities = CAPABILITIES,
                                     .core_clock_khz = gpu->config.core_clock_khz,
+                                    .schedulers_per_sm = gpu->config.schedulers_per_sm,
+                                    .registers_per_sm = gpu->config.registers_per_sm,
+                                    .shared_bytes_per_sm = gpu->config.shared_bytes_per_sm,
+                                    .threads_per_sm = gpu->config.threads_per_sm,
+                                    .tbs_per_sm = gpu->config.tbs_per_sm,
                                     .applications = gpu->application_views,
                                     .sms = gpu->sm_views,
                                     .shares = gpu->share_views};
@@ -55,9 +65,9 @@ void sharing_free(struct corun_gpu *gpu)
 {
     struct corun_allowances *w = &gpu->allowances;
     void *blocks[] = {
-        w->tb_limit,     w->order,         w->exclusive,           w->reclaim,    w->partition,     w->powered,
-        w->quota,        w->quota_set,     gpu->application_views, gpu->sm_views, gpu->share_views, gpu->share_marks,
-        gpu->parameters, gpu->policy_state};
+        w->tb_limit,   w->order,         w->exclusive,     w->reclaim,      w->partition,     w->powered,
+        w->quota,      w->quota_set,     w->quota_add,     w->quota_refill, w->variables,     gpu->application_views,
+        gpu->sm_views, gpu->share_views, gpu->share_marks, gpu->parameters, gpu->policy_state};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
@@ -93,6 +103,8 @@ static void view_application(struct corun_gpu *gpu, uint32_t index)
                                             .isolated_ipc = a->description.isolated_ipc,
                                             .epoch_ipc = a->epoch_ipc,
                                             .arrived_cycle = a->arrived_cycle,
+                                            .speedup = a->description.speedup,
+                                            .speedup_count = a->description.speedup_count,
                                             .runs = a->runs};
     view_grid(gpu, a, &view->running);
     if (a->state == CORUN_APPLICATION_ABSENT)

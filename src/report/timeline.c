@@ -314,5 +314,7 @@ void timeline_see(void *user, const struct corun_gpu *gpu, const struct corun_ob
     case CORUN_OBSERVED_SAMPLE:
         see_sample(timeline, gpu, seen->cycle);
         break;
+    default: /* preemption and power are not drawn yet */
+        break;
     }
 }

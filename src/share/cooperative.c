@@ -12,7 +12,7 @@
 enum { PARAMETER_RUNS };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RUNS] = {"runs", 1, 1, 1e6, true, "runs that an application completes before the turn goes on"},
+    [PARAMETER_RUNS] = {"runs", 1, 1, 1e6, true, "runs that an application completes before the turn goes on", NULL},
 };
 
 struct cooperative_state {

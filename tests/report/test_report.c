@@ -99,7 +99,7 @@ static void fill_applications(struct sample *sample)
 
 static void fill(struct sample *sample)
 {
-    static const struct corun_policy_parameter parameters[] = {{"exclusive", 1, 0, 1, true, "a meaning"}};
+    static const struct corun_policy_parameter parameters[] = {{"exclusive", 1, 0, 1, true, "a meaning", NULL}};
     static const char *const names[] = {"sgemm_tiled", "sgemm_edge", "oops"};
     memset(sample, 0, sizeof *sample);
     fill_applications(sample);
