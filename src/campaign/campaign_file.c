@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/text_table.h"
 #include "campaign/mixes.h"
+#include "campaign/sample.h"
 #include "campaign/specification.h"
 #include "workload/text_file.h"
 #include "workload/yaml_reader.h"
@@ -32,7 +33,11 @@ struct parser {
     VECTOR(struct text_list) goals; /* each: of the first applications of a mix */
     const char *size;
     uint64_t cycles, seed;
+    const struct campaign_changes *changes; /* NULL: none */
 };
+
+/* Of every sample: the same ones every time. */
+#define SAMPLE_SEED 1u
 
 static const char *format(struct parser *parser, const char *left, const char *middle, const char *right)
 {
@@ -315,6 +320,30 @@ static enum corun_status read_cases(struct parser *parser, const struct yaml_nod
     return status;
 }
 
+/* Keeps the cases of some combinations of a mix and goals: each stands there on every GPU with every policy, side by side. */
+static enum corun_status take_sample(struct parser *parser)
+{
+    struct corun_campaign *campaign = parser->campaign;
+    size_t goals = parser->goals.count, each = parser->gpus.items.count * parser->policies.items.count, kept = 0;
+    campaign->combinations = campaign->sampled = campaign->cases.count / each;
+    uint64_t sample = parser->changes ? parser->changes->sample : 0;
+    if (!sample || sample >= campaign->combinations)
+        return CORUN_OK;
+    bool *chosen = calloc(campaign->combinations, sizeof *chosen);
+    if (!chosen || !sample_choose(campaign->combinations / goals, goals, sample, SAMPLE_SEED, chosen)) {
+        free(chosen);
+        return yaml_out_of_memory(&parser->yaml);
+    }
+    for (size_t i = 0; i < campaign->cases.count; i++) {
+        if (chosen[i / each])
+            campaign->cases.data[kept++] = campaign->cases.data[i];
+    }
+    campaign->cases.count = kept;
+    campaign->sampled = kept / each;
+    free(chosen);
+    return CORUN_OK;
+}
+
 /* Every text must be what the command line would take; said now, not after hours. */
 static enum corun_status check_cases(struct parser *parser, const struct yaml_node *root)
 {
@@ -467,8 +496,10 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
         status = read_goals(parser, root);
     if (status)
         return status;
-    campaign->name = name.text;
+    campaign->name = parser->changes ? parser->changes->name : name.text;
     campaign->summary = summary.text;
+    if (parser->changes)
+        parser->cycles = parser->changes->cycles;
     if (!name.text[0])
         return corun_report(parser->yaml.list, CORUN_SYNTAX, name.place, "the name is empty");
     status = read_cases(parser, root);
@@ -476,6 +507,8 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
         status = YAML_WRONG(&parser->yaml, root, "there is no case: 'mixes' and 'cases' are empty");
     if (!status)
         status = check_cases(parser, root);
+    if (!status)
+        status = take_sample(parser);
     return status ? status : add_isolated(parser, root);
 }
 
@@ -491,10 +524,8 @@ static void parser_free(struct parser *parser)
     vector_free(&parser->goals);
 }
 
-enum corun_status campaign_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
-                                 struct corun_campaign **result)
+static struct corun_campaign *create_campaign(const char *path, const char *text, size_t bytes)
 {
-    *result = NULL;
     struct corun_campaign *campaign = calloc(1, sizeof *campaign);
     if (campaign)
         campaign->arena = arena_create();
@@ -502,22 +533,46 @@ enum corun_status campaign_parse(const char *path, const char *text, size_t byte
         campaign->path = arena_copy_text(campaign->arena, path, strlen(path));
         campaign->text = arena_copy_text(campaign->arena, text, bytes);
     }
-    struct parser parser = {{path, list}, campaign, .cycles = DEFAULT_CYCLES, .seed = 1};
-    enum corun_status status = CORUN_MEMORY;
-    if (campaign && campaign->path && campaign->text) {
-        struct yaml_node *root;
-        status = yaml_tree_parse(campaign->path, text, bytes, campaign->arena, list, &root);
-        if (!status)
-            status = read_root(&parser, root);
-    } else {
-        yaml_out_of_memory(&parser.yaml);
+    if (campaign && campaign->path && campaign->text)
+        return campaign;
+    corun_campaign_destroy(campaign);
+    return NULL;
+}
+
+/* Without `root`, the tree is that of the text. */
+static enum corun_status read_campaign(const char *path, const char *text, size_t bytes, const struct yaml_node *root,
+                                       const struct campaign_changes *changes, struct corun_diagnostics *list,
+                                       struct corun_campaign **result)
+{
+    struct corun_campaign *campaign = *result = create_campaign(path, text, bytes);
+    struct parser parser = {{path, list}, campaign, .cycles = DEFAULT_CYCLES, .seed = 1, .changes = changes};
+    struct yaml_node *own;
+    enum corun_status status = campaign ? CORUN_OK : yaml_out_of_memory(&parser.yaml);
+    if (!status && !root) {
+        status = yaml_tree_parse(campaign->path, text, bytes, campaign->arena, list, &own);
+        root = own;
     }
+    if (!status)
+        status = read_root(&parser, root);
     parser_free(&parser);
-    if (status)
+    if (status) {
         corun_campaign_destroy(campaign);
-    else
-        *result = campaign;
+        *result = NULL;
+    }
     return status;
+}
+
+enum corun_status campaign_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
+                                 struct corun_campaign **campaign)
+{
+    return read_campaign(path, text, bytes, NULL, NULL, list, campaign);
+}
+
+enum corun_status campaign_read(const char *path, const char *text, const struct yaml_node *root,
+                                const struct campaign_changes *changes, struct corun_diagnostics *list,
+                                struct corun_campaign **campaign)
+{
+    return read_campaign(path, text, strlen(text), root, changes, list, campaign);
 }
 
 enum corun_status corun_campaign_load(const char *path, struct corun_diagnostics *list,

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "corun/campaign.h"
+#include "workload/yaml_tree.h"
 
 #define CAMPAIGN_MAX_CASES 1000000u
 
@@ -14,10 +15,22 @@ struct corun_campaign {
     VECTOR(struct corun_campaign_case) cases;
     size_t isolated;        /* the first so many cases */
     const uint32_t **alone; /* of each case, one for each of its applications: the isolated case of it */
+    size_t combinations, sampled; /* of mixes and goals: all of them, and those that the cases are of */
+};
+
+/* What an experiment says other than the description. */
+struct campaign_changes {
+    const char *name;
+    uint64_t cycles;
+    uint64_t sample; /* combinations of mixes and goals; 0: all. A larger sample has all cases of a smaller one */
 };
 
 /* Of a description in memory; `path` is for messages. */
 enum corun_status campaign_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
                                  struct corun_campaign **campaign);
+/* The same of a tree, which must live as long as the campaign; `text` is what the results file keeps as its description. */
+enum corun_status campaign_read(const char *path, const char *text, const struct yaml_node *root,
+                                const struct campaign_changes *changes, struct corun_diagnostics *list,
+                                struct corun_campaign **campaign);
 
 #endif
