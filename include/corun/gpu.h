@@ -39,7 +39,7 @@ struct corun_gpu;
 struct corun_application_description {
     const char *name;
     enum corun_goal_kind goal;
-    double goal_value;     /* FRACTION: 0..1; IPC; MILLISECONDS */
+    double goal_value;     /* FRACTION: 0..1; IPC; MILLISECONDS; FRAMES_PER_SECOND */
     double goal_ipc;       /* the same as thread instructions per cycle; 0 if none or not known */
     double isolated_ipc;   /* 0 if not known */
     const double *speedup; /* as in struct corun_application_view; must live as long as the GPU */
@@ -63,6 +63,21 @@ void corun_gpu_destroy(struct corun_gpu *gpu);
 /* Copies the description; *index is the application's number. LIMIT if there are CORUN_MAX_APPLICATIONS already. */
 enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
                                 uint32_t *index);
+/*
+ * Gives an application another goal, or none: the counterpart of cudaSetQoS (Sun et al., SMQoS, section 4.1). May be called before the
+ * run and, from `progress` of the limits, during it; policies see it from their next moment on. goal_ipc is the goal as thread
+ * instructions per cycle; 0 for a FRACTION or an IPC: it follows from the value. ARGUMENT: there is no such application; the goal is of
+ * unknown kind, not above 0, or above 100 % of the isolated IPC; it is a time without goal_ipc, or a fraction of an isolated IPC that
+ * is not known.
+ */
+enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
+                                     double value, double goal_ipc, struct corun_diagnostics *list);
+/*
+ * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al., ISCA 2017, section
+ * 3.2): instructions / (frequency x (time - transfer time)). NAN if no time is left.
+ */
+double corun_goal_ipc_of_time(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds,
+                              double transfer_milliseconds);
 /* `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits. */
 enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
                                        const double *parameters, struct corun_diagnostics *list);
@@ -100,6 +115,9 @@ struct corun_application_result {
     uint64_t measured_thread_instructions;
     uint64_t warp_instructions;
     uint32_t kernel_count;
+    double best_epoch_ipc; /* of the epochs that it began and ended in; 0: none */
+    bool
+        out_of_reach; /* at the end, the policy could give it no more and it missed its goal (struct corun_allowances) */
 };
 void corun_gpu_application(const struct corun_gpu *gpu, uint32_t application, struct corun_application_result *result);
 

@@ -44,10 +44,11 @@ enum corun_capability {
 /* clang-format on */
 
 enum corun_goal_kind {
-    CORUN_GOAL_NONE,        /* best effort */
-    CORUN_GOAL_FRACTION,    /* of the isolated IPC, 0 < value <= 1 */
-    CORUN_GOAL_IPC,         /* thread instructions per cycle of the whole GPU */
-    CORUN_GOAL_MILLISECONDS /* one run of the application */
+    CORUN_GOAL_NONE,             /* best effort */
+    CORUN_GOAL_FRACTION,         /* of the isolated IPC, 0 < value <= 1 */
+    CORUN_GOAL_IPC,              /* thread instructions per cycle of the whole GPU */
+    CORUN_GOAL_MILLISECONDS,     /* one run of the application */
+    CORUN_GOAL_FRAMES_PER_SECOND /* runs of the application per second */
 };
 
 enum corun_application_state {
@@ -166,7 +167,9 @@ struct corun_allowances {
     bool quotas_on;        /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
     bool free_transfers; /* contexts are saved and restored in no time and without traffic: to measure what they cost */
-    double *variables;   /* [variable_count] as the policy declares them: shown in timelines, they change nothing */
+    /* [a]: it has all that the policy can give it, and still misses its goal. Is reported, changes nothing. */
+    bool *out_of_reach;
+    double *variables; /* [variable_count] as the policy declares them: shown in timelines, they change nothing */
     enum corun_fill_rule fill;
     /* In words, why `start` does not return OK: the machine quotes it in its message. Constant text; may stay NULL. */
     const char *refusal;

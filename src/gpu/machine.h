@@ -4,7 +4,9 @@
  *   gpu.c          create, the run loop, limits
  *   application.c  arriving, grids one after the other, runs, leaving, being stopped
  *   dispatcher.c   thread blocks to SMs under the allowances
- *   sharing.c      the policy's view, its moments, checking what it wrote
+ *   sharing.c      the policy's view, its moments
+ *   allowances.c   checking what the policy wrote, and handing it on to the SMs
+ *   goal.c         goals of applications
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs side by side
@@ -33,7 +35,7 @@ struct application {
     uint64_t reached_cycle; /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
     uint64_t epoch_thread_instructions; /* at the start of the epoch */
-    double epoch_ipc;
+    double epoch_ipc, best_epoch_ipc;
 };
 
 /* The dispatcher's account of an SM: what is there or on its way. */
@@ -70,6 +72,8 @@ struct corun_gpu {
     void *policy_state;
     struct corun_allowances allowances;
     uint64_t allowances_cycle; /* when they were last written */
+    bool quotas_given;         /* what the SMs have been told of quotas_on and quota_kind */
+    enum corun_quota_kind quota_kind_given;
     struct corun_view view;
     struct corun_application_view *application_views;
     struct corun_sm_view *sm_views;
@@ -123,6 +127,10 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
 enum corun_status sharing_epoch(struct corun_gpu *gpu);
 bool sharing_allocate(struct corun_gpu *gpu);
 void sharing_free(struct corun_gpu *gpu);
+
+/* allowances.c */
+enum corun_status allowances_check(struct corun_gpu *gpu);
+enum corun_status allowances_hand_over(struct corun_gpu *gpu);
 
 /* results.c */
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);

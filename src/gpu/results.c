@@ -75,6 +75,8 @@ void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct c
         .thread_instructions = application_thread_instructions(gpu, index),
         .warp_instructions = count_instructions(gpu, index, offsetof(struct corun_counters, warp_instructions)),
         .kernel_count = (uint32_t)a->kernels.count,
+        .best_epoch_ipc = a->best_epoch_ipc,
+        .out_of_reach = gpu->allowances.out_of_reach && gpu->allowances.out_of_reach[index],
     };
     result->measured_until_cycle = a->reached_cycle ? a->reached_cycle : result->ended_cycle;
     result->measured_thread_instructions =

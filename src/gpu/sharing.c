@@ -29,6 +29,7 @@ bool sharing_allocate(struct corun_gpu *gpu)
     w->quota_set = calloc(entries, sizeof *w->quota_set);
     w->quota_add = calloc(entries, sizeof *w->quota_add);
     w->quota_refill = calloc(entries, sizeof *w->quota_refill);
+    w->out_of_reach = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->out_of_reach);
     w->variables =
         calloc(gpu->policy && gpu->policy->variable_count ? gpu->policy->variable_count : 1, sizeof *w->variables);
     gpu->application_views = calloc(CORUN_MAX_APPLICATIONS, sizeof *gpu->application_views);
@@ -36,8 +37,8 @@ bool sharing_allocate(struct corun_gpu *gpu)
     gpu->share_views = calloc(entries, sizeof *gpu->share_views);
     gpu->share_marks = calloc(entries, sizeof *gpu->share_marks);
     if (!w->tb_limit || !w->order || !w->exclusive || !w->reclaim || !w->partition || !w->powered || !w->quota ||
-        !w->quota_set || !w->quota_add || !w->quota_refill || !w->variables || !gpu->application_views ||
-        !gpu->sm_views || !gpu->share_views || !gpu->share_marks)
+        !w->quota_set || !w->quota_add || !w->quota_refill || !w->out_of_reach || !w->variables ||
+        !gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks)
         return false;
     for (size_t i = 0; i < entries; i++)
         w->tb_limit[i] = CORUN_UNLIMITED;
@@ -64,10 +65,10 @@ bool sharing_allocate(struct corun_gpu *gpu)
 void sharing_free(struct corun_gpu *gpu)
 {
     struct corun_allowances *w = &gpu->allowances;
-    void *blocks[] = {
-        w->tb_limit,   w->order,         w->exclusive,     w->reclaim,      w->partition,     w->powered,
-        w->quota,      w->quota_set,     w->quota_add,     w->quota_refill, w->variables,     gpu->application_views,
-        gpu->sm_views, gpu->share_views, gpu->share_marks, gpu->parameters, gpu->policy_state};
+    void *blocks[] = {w->tb_limit,      w->order,        w->exclusive,           w->reclaim,    w->partition,
+                      w->powered,       w->quota,        w->quota_set,           w->quota_add,  w->quota_refill,
+                      w->out_of_reach,  w->variables,    gpu->application_views, gpu->sm_views, gpu->share_views,
+                      gpu->share_marks, gpu->parameters, gpu->policy_state};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
@@ -155,6 +156,10 @@ static void view_epoch(struct corun_gpu *gpu)
         application->epoch_ipc =
             (double)(instructions - application->epoch_thread_instructions) / (double)gpu->config.epoch_cycles;
         application->epoch_thread_instructions = instructions;
+        bool whole = application->state == CORUN_APPLICATION_RUNNING &&
+                     application->arrived_cycle + gpu->config.epoch_cycles <= gpu->now;
+        if (whole && application->epoch_ipc > application->best_epoch_ipc)
+            application->best_epoch_ipc = application->epoch_ipc;
         for (uint32_t s = 0; s < gpu->config.sms; s++) {
             uint32_t entry = s * gpu->application_count + a;
             struct corun_counters now, *mark = &gpu->share_marks[entry];
