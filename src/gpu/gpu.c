@@ -204,6 +204,8 @@ static void hand_on_traces(struct corun_gpu *gpu)
 static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct news *news)
 {
     struct application *application = &gpu->applications[news->application];
+    if (news->kind == NEWS_QUOTAS_SPENT)
+        return sharing_moment(gpu, CORUN_EVENT_QUOTAS_SPENT, s, 0);
     if (news->kind == NEWS_TB_COMPLETE)
         dispatcher_release(gpu, s, news); /* also when its application was stopped by other news of this step */
     if (application->state == CORUN_APPLICATION_LEFT)

@@ -63,6 +63,7 @@ static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_o
                                               .atomic = atomic,
                                               .reduction = reduction,
                                               .application = warp->application,
+                                              .lanes = (uint8_t)sm->issued_lanes,
                                               .grid = grid};
     if (reduction) {
         warp->writes++;
@@ -96,6 +97,8 @@ void record_settle(struct sm *sm, uint32_t index)
     sm->free_records[sm->free_record_count++] = index;
     if (!here || removed)
         return;
+    if (sm->quota.on)
+        quota_complete(sm, record->application, record->lanes, record->reduction ? sm->now : record->done);
     if (record->reduction) {
         after_write(sm, record->warp);
         return;
@@ -228,6 +231,7 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     entry->kernel = warp->kernel->slot;
     entry->bank_cycles = entry->bank_latency = 0;
     entry->application = warp->application;
+    entry->lanes = (uint8_t)sm->issued_lanes;
     entry->flags = (uint8_t)op->flags;
     entry->next = entry->count = 0;
     entry->counters = warp->counters;
@@ -315,7 +319,10 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
 static void pop(struct sm *sm)
 {
     struct load_store *unit = &sm->load_store;
-    uint32_t record = unit->entries[unit->head].record;
+    const struct memory_entry *entry = &unit->entries[unit->head];
+    uint32_t record = entry->record;
+    if (sm->quota.on && record == NOTHING) /* a store has been accepted */
+        quota_complete(sm, entry->application, entry->lanes, sm->now);
     unit->head = (unit->head + 1) & unit->mask;
     unit->count--;
     if (record != NOTHING) {

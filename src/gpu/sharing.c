@@ -1,5 +1,5 @@
 /*
- * Sharing: the view that a policy reads, the moments at which it is called, and the check of what it wrote.
+ * Sharing: the view that a policy reads, and the moments at which it is called.
  */
 #include "gpu/machine.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CAN(name) (1u << CORUN_CAN_##name)
-#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN))
+#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(QUOTA))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -125,6 +125,7 @@ static void view_share(struct corun_gpu *gpu, uint32_t s, uint32_t a)
     struct tb_needs needs;
     view->resident_tbs = sm->application_tbs[a];
     view->pending_tbs = gpu->use[s].application_tbs[a] - sm->application_tbs[a];
+    view->quota = quota_left(sm, a);
     view->one_more_fits = false;
     if (launch) {
         tb_needs_compute(&gpu->config, launch->grid, &needs);
@@ -178,35 +179,6 @@ static void view_epoch(struct corun_gpu *gpu)
         gpu->sms[s]->samples = 0;
 }
 
-static enum corun_status refuse(struct corun_gpu *gpu, const char *what)
-{
-    return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE, "policy %s at cycle %llu: %s", gpu->policy->name,
-                        (unsigned long long)gpu->now, what);
-}
-
-/* Is what the policy wrote possible on this machine? */
-static enum corun_status check_allowances(struct corun_gpu *gpu)
-{
-    static const struct corun_partition no_partition;
-    const struct corun_allowances *w = &gpu->allowances;
-    if (w->quotas_on)
-        return refuse(gpu, "it switches quotas on, which this machine does not have");
-    if (w->fill != CORUN_FILL_ROUND_ROBIN && w->fill != CORUN_FILL_EMPTIEST_FIRST)
-        return refuse(gpu, "the fill rule is none of those that exist");
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        if (!w->powered[s])
-            return refuse(gpu, "it switches an SM off, which this machine cannot");
-        for (uint32_t a = 0; a < gpu->application_count; a++) {
-            uint32_t entry = s * gpu->application_count + a;
-            if (w->reclaim[entry] != CORUN_RECLAIM_DRAIN)
-                return refuse(gpu, "it asks for another way to reclaim than drain, which this machine does not have");
-            if (memcmp(&w->partition[entry], &no_partition, sizeof no_partition))
-                return refuse(gpu, "it partitions an SM, which this machine cannot");
-        }
-    }
-    return CORUN_OK;
-}
-
 /* Which applications stand above a limit; those that came back under it are news for the policy. */
 static enum corun_status follow_limits(struct corun_gpu *gpu)
 {
@@ -240,10 +212,12 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
     struct corun_policy_moment moment = {event, sm, application};
     gpu->policy->decide(gpu->policy_state, &gpu->view, moment, &gpu->allowances);
     gpu->allowances_cycle = gpu->now;
-    enum corun_status status = check_allowances(gpu);
+    enum corun_status status = allowances_check(gpu);
     seen.allowances = &gpu->allowances;
     if (status == CORUN_OK)
         observe(gpu, &seen);
+    if (status == CORUN_OK)
+        status = allowances_hand_over(gpu);
     return status == CORUN_OK ? follow_limits(gpu) : status;
 }
 
@@ -277,7 +251,8 @@ enum corun_status sharing_start(struct corun_gpu *gpu)
                             gpu->policy->name, gpu->config.sms, gpu->application_count,
                             gpu->allowances.refusal ? ": " : "",
                             gpu->allowances.refusal ? gpu->allowances.refusal : "");
-    return check_allowances(gpu);
+    status = allowances_check(gpu);
+    return status == CORUN_OK ? allowances_hand_over(gpu) : status;
 }
 
 void sharing_stop(struct corun_gpu *gpu)

@@ -18,6 +18,7 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     sm->index = index;
     sm->replies = replies;
     sm->wake = NEVER;
+    sm->quota.attention = NEVER;
     sm->next_sample = NEVER;
     sm->scheduler_count = config->schedulers_per_sm;
     sm->pipe_units[PIPE_INT] = units_of(config->int_units);
@@ -62,6 +63,7 @@ void sm_destroy(struct sm *sm)
     free(sm->counters);
     miss_destroy(sm);
     load_store_destroy(sm);
+    quota_destroy(sm);
     vector_free(&sm->out);
     vector_free(&sm->arrivals);
     vector_free(&sm->news);
@@ -228,6 +230,7 @@ static bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct co
     launch->grid->operations->warp_place(source, slot, sm->config->sms, &sm->now);
     sm->application_warps[kernel->application] |= UINT64_C(1) << slot;
     sm->resident_warps++;
+    quota_warp_begin(sm, slot);
     return true;
 }
 
@@ -310,6 +313,7 @@ void warp_end(struct sm *sm, uint32_t slot)
     if (tb->warps & bit) { /* not when a drained warp comes by again */
         tb->warps &= ~bit;
         sm->application_warps[warp->application] &= ~bit;
+        quota_warps_changed(sm);
         sm->progress_cycle[warp->application] = sm->now;
         barrier_warp_ended(sm, warp->tb);
     }
@@ -354,6 +358,7 @@ void sm_remove_application(struct sm *sm, uint32_t application)
         sm->resident_tbs--;
     }
     sm->application_warps[application] = 0;
+    quota_warps_changed(sm);
     sm->application_tbs[application] = 0;
     application_present(sm, application, false);
     struct load_store *unit = &sm->load_store;
@@ -455,11 +460,12 @@ static uint64_t next_chance(const struct sm *sm)
     return next > sm->now ? next : sm->now + 1;
 }
 
+/* ISCA 2017, section 3.6: ready, but held up by what others have taken; not those that have spent their quota. */
 static void sample_idle_warps(struct sm *sm)
 {
+    uint64_t idle = sm->states[WARP_READY] & ~sm->quota_spent;
     for (uint32_t i = 0; i < sm->present_count; i++)
-        sm->idle_warp_samples[sm->present[i]] +=
-            count_bits(sm->states[WARP_READY] & sm->application_warps[sm->present[i]]);
+        sm->idle_warp_samples[sm->present[i]] += count_bits(idle & sm->application_warps[sm->present[i]]);
     sm->samples++;
     sm->next_sample += sm->sample_cycles;
 }
@@ -501,6 +507,8 @@ void sm_run(struct sm *sm, uint64_t until)
             warp_evaluate(sm, lowest_bit(woken));
         if (sm->load_store.count)
             load_store_tick(sm);
+        if (sm->quota.attention <= now)
+            quota_attend(sm);
 
         uint32_t issued[MAX_SCHEDULERS] = {0}, room = sm->config->fetch_width;
         bool any = false;
@@ -517,6 +525,10 @@ void sm_run(struct sm *sm, uint64_t until)
             next = NEVER;
             for (uint32_t i = 0; i < sizeof events / sizeof *events; i++)
                 next = events[i] < next ? events[i] : next;
+            if (sm->quota.in_use) {
+                quota_unblock(sm);
+                next = sm->quota.attention < next ? sm->quota.attention : next;
+            }
             sm->wake = next > now ? next : now + 1;
             next = sm_next(sm);
             next = next > now ? next : now + 1;

@@ -12,6 +12,7 @@
  *   coalescer.c       addresses → transactions;  shared_memory.c  addresses → bank conflicts
  *   miss.c            L1, texture, constant and instruction caches with their MSHRs
  *   stall.c           which cause a cycle without issue has
+ *   quota.c           what each application may still issue
  */
 #ifndef CORUN_GPU_SM_H
 #define CORUN_GPU_SM_H
@@ -21,6 +22,7 @@
 #include "gpu/cache.h"
 #include "gpu/launch.h"
 #include "gpu/memory_system.h"
+#include "gpu/quota.h"
 #include "gpu/wake_wheel.h"
 
 #define MAX_SMS 1024u
@@ -98,7 +100,7 @@ struct sm_tb {
 };
 
 /* What an SM reports at the next synchronisation point. */
-enum news_kind { NEWS_TB_COMPLETE, NEWS_FAULT, NEWS_DEADLOCK, NEWS_NO_MEMORY };
+enum news_kind { NEWS_TB_COMPLETE, NEWS_FAULT, NEWS_DEADLOCK, NEWS_NO_MEMORY, NEWS_QUOTAS_SPENT };
 struct news {
     uint64_t cycle;
     struct launch *launch;
@@ -129,6 +131,7 @@ struct load_record {
     bool atomic;    /* `ticket` is to be completed */
     bool reduction; /* no result: counts as a write of the warp */
     uint8_t application;
+    uint8_t lanes; /* active */
     const struct corun_grid *grid;
 };
 
@@ -186,6 +189,7 @@ struct memory_entry {
     uint8_t client; /* cache its transactions go to */
     uint8_t flags;  /* CORUN_LOAD, CORUN_STORE, CORUN_ATOMIC, CORUN_REDUCTION as they are */
     bool bypass;    /* not looked up in the L1 */
+    uint8_t lanes;  /* active */
     uint16_t next, count;
     struct corun_counters *counters;
     const struct corun_grid *grid;
@@ -215,7 +219,7 @@ struct sm {
     uint64_t wake;                                      /* when it has to look again by itself */
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
     uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
-    uint64_t quota_spent;                               /* warps whose application has no quota left on this SM */
+    uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
     uint64_t application_warps[CORUN_MAX_APPLICATIONS]; /* live: in any state but DRAIN */
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
@@ -234,7 +238,10 @@ struct sm {
     struct wake_wheel wheel;
     struct load_store load_store;
     struct corun_issue issue;
+    uint32_t issued_lanes; /* active in it */
     struct reply_ring *replies;
+
+    struct quotas quota;
 
     /* memory */
     struct sm_cache caches[CLIENT_CACHES];

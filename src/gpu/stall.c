@@ -38,7 +38,7 @@ static uint64_t *counter_for(struct sm *sm, uint32_t scheduler, uint32_t applica
         return &counters->issue_cycles;
     if (!warps)
         return &counters->stall_fetch;
-    if (issued != NOTHING && warps & sm->states[WARP_READY])
+    if (issued != NOTHING && warps & sm->states[WARP_READY] & ~sm->quota_spent)
         return &counters->stall_other;
     return cause_of(sm, counters, warps);
 }

@@ -1,0 +1,80 @@
+/* What a policy wrote: is it possible on this machine, and handing it on to the SMs. */
+#include "gpu/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum corun_status refuse(struct corun_gpu *gpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static enum corun_status refuse(struct corun_gpu *gpu, const char *format, ...)
+{
+    char what[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE, "policy %s at cycle %llu: %s", gpu->policy->name,
+                        (unsigned long long)gpu->now, what);
+}
+
+static enum corun_status check_quota(struct corun_gpu *gpu, uint32_t s, uint32_t a)
+{
+    const struct corun_allowances *w = &gpu->allowances;
+    uint32_t entry = s * gpu->application_count + a;
+    const char *name = gpu->applications[a].name;
+    if (w->quota_refill[entry] < 0 || w->quota_refill[entry] > QUOTA_LARGEST)
+        return refuse(gpu, "SM %u would refill the quota of %s with %lld; 0 to %lld is possible", s, name,
+                      (long long)w->quota_refill[entry], (long long)QUOTA_LARGEST);
+    if (w->quota_set[entry] && (w->quota[entry] < -QUOTA_LARGEST || w->quota[entry] > QUOTA_LARGEST))
+        return refuse(gpu, "it gives %s a quota of %lld on SM %u; no more than %lld either way is possible", name,
+                      (long long)w->quota[entry], s, (long long)QUOTA_LARGEST);
+    return CORUN_OK;
+}
+
+static enum corun_status check_entry(struct corun_gpu *gpu, uint32_t s, uint32_t a)
+{
+    static const struct corun_partition no_partition;
+    const struct corun_allowances *w = &gpu->allowances;
+    uint32_t entry = s * gpu->application_count + a;
+    if (w->reclaim[entry] != CORUN_RECLAIM_DRAIN)
+        return refuse(gpu, "it asks for another way to reclaim than drain, which this machine does not have");
+    if (memcmp(&w->partition[entry], &no_partition, sizeof no_partition))
+        return refuse(gpu, "it partitions an SM, which this machine cannot");
+    return check_quota(gpu, s, a);
+}
+
+enum corun_status allowances_check(struct corun_gpu *gpu)
+{
+    const struct corun_allowances *w = &gpu->allowances;
+    if (w->fill != CORUN_FILL_ROUND_ROBIN && w->fill != CORUN_FILL_EMPTIEST_FIRST)
+        return refuse(gpu, "the fill rule is none of those that exist");
+    if (w->quotas_on && w->quota_kind != CORUN_QUOTA_WARP_AT_ISSUE && w->quota_kind != CORUN_QUOTA_THREAD_AT_COMPLETION)
+        return refuse(gpu, "it switches quotas on whose kind, %d, is none of those that exist", (int)w->quota_kind);
+    if (w->quotas_on && gpu->quotas_given && w->quota_kind != gpu->quota_kind_given)
+        return refuse(gpu, "it changes the kind of quotas while they are on");
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        if (!w->powered[s])
+            return refuse(gpu, "it switches an SM off, which this machine cannot");
+        for (uint32_t a = 0; a < gpu->application_count; a++) {
+            enum corun_status status = check_entry(gpu, s, a);
+            if (status != CORUN_OK)
+                return status;
+        }
+    }
+    return CORUN_OK;
+}
+
+enum corun_status allowances_hand_over(struct corun_gpu *gpu)
+{
+    struct corun_allowances *w = &gpu->allowances;
+    size_t entries = (size_t)gpu->config.sms * gpu->application_count;
+    uint64_t cycle = gpu->now + gpu->config.dispatch_latency;
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        if (!quota_announce(gpu->sms[s], cycle, w, s * gpu->application_count, gpu->application_count))
+            return CORUN_MEMORY;
+    gpu->quotas_given = w->quotas_on;
+    gpu->quota_kind_given = w->quota_kind;
+    memset(w->quota_set, 0, entries * sizeof *w->quota_set);
+    return CORUN_OK;
+}

@@ -1,0 +1,83 @@
+/*
+ * Quotas of an SM: how much each application may still issue there, and the warps that may not because it is nothing.
+ *
+ * A row of counters belongs to what spends them: with CORUN_QUOTA_WARP_AT_ISSUE there is a row for each scheduler, with
+ * CORUN_QUOTA_THREAD_AT_COMPLETION row 0 is the SM's. The rules stand in docs/architecture.md, "Quotas".
+ */
+#ifndef CORUN_GPU_QUOTA_H
+#define CORUN_GPU_QUOTA_H
+
+#include "base/vector.h"
+#include "corun/policy.h"
+#include "corun/source.h"
+
+#define QUOTA_SLOTS 512u /* cycles that completions can lie ahead before they have to be sorted */
+#define QUOTA_ROWS 8u    /* MAX_SCHEDULERS */
+#define QUOTA_LARGEST INT64_C(1000000000000000)
+
+/* What a policy wrote for an SM, and from when on it holds. */
+struct quota_order {
+    uint64_t cycle;
+    bool on;
+    enum corun_quota_kind kind;
+    uint32_t set, add; /* masks of applications; add: of those that are set */
+    int64_t value[CORUN_MAX_APPLICATIONS];
+    int64_t refill[CORUN_MAX_APPLICATIONS];
+};
+
+/* Lanes that complete too late for the table of slots. */
+struct late_completion {
+    uint64_t cycle;
+    uint32_t application, lanes;
+};
+
+/* Instructions that will complete, by cycle. */
+struct completions {
+    uint32_t lanes[CORUN_MAX_APPLICATIONS][QUOTA_SLOTS];
+    uint16_t applications[QUOTA_SLOTS];  /* with lanes in the slot, as a mask */
+    uint64_t occupied[QUOTA_SLOTS / 64]; /* slots with any */
+    VECTOR(struct late_completion) late;
+};
+
+struct quotas {
+    uint64_t attention; /* when quota_attend has to be called; NEVER without quotas */
+    bool in_use;        /* a policy has ever switched them on */
+    bool on;
+    bool told; /* that everything is spent, and nothing has been added since */
+    enum corun_quota_kind kind;
+    int64_t left[QUOTA_ROWS][CORUN_MAX_APPLICATIONS];
+    int64_t refill[CORUN_MAX_APPLICATIONS];
+    VECTOR(struct quota_order) orders; /* by cycle, from orders_taken on */
+    size_t orders_taken;
+    struct quota_order announced;    /* the last one, for what has changed since */
+    struct completions *completions; /* NULL before they are in use */
+};
+
+struct sm;
+
+/*
+ * Tells the SM what the policy wrote for it: `allowances` has entries [first_entry + application]. Takes effect at `cycle`,
+ * which is not before that of an earlier order. false: out of memory.
+ */
+bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances *allowances, uint32_t first_entry,
+                    uint32_t application_count);
+/* Does what is due at sm->now: orders, completions, refills. Before warps are picked. */
+void quota_attend(struct sm *sm);
+/* An application's warp instruction was issued by the scheduler and needs the memory (`memory`) or completes at `cycle`. */
+void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t application, uint32_t lanes, bool memory, uint64_t cycle);
+/* An instruction with so many active lanes completes at `cycle`, which may be now. */
+void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_t cycle);
+/* Warps of the SM have come or gone: who is left may have nothing left. */
+void quota_warps_changed(struct sm *sm);
+/* A warp has come: may it issue? */
+void quota_warp_begin(struct sm *sm, uint32_t warp);
+/*
+ * Nothing can issue and nothing is under way on the SM, except that warps wait for barriers and others for quota: adds what
+ * the SM may add, although an application has something left where only its waiting warps could use it.
+ */
+void quota_unblock(struct sm *sm);
+/* What remains, summed over the rows in use. */
+int64_t quota_left(const struct sm *sm, uint32_t application);
+void quota_destroy(struct sm *sm);
+
+#endif
