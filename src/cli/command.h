@@ -17,6 +17,7 @@
     C(query, "ask the results of campaigns in SQL") \
     C(merge, "several results files of campaigns become one") \
     C(report, "the results of campaigns as tables, figures, CSV and JSON") \
+    C(reproduce, "a figure or a table of a paper again, beside its own numbers") \
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, workloads, policies, counters") \

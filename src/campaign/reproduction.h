@@ -1,0 +1,33 @@
+/* Running what an experiment needs, as much of it as is asked for or as a time allows. */
+#ifndef CORUN_CAMPAIGN_REPRODUCTION_H
+#define CORUN_CAMPAIGN_REPRODUCTION_H
+
+#include "campaign/experiment.h"
+
+struct reproduction_request {
+    const struct experiment *experiment;
+    struct corun_campaign_run_request run; /* without the campaign and the progress, which are set here */
+    struct experiment_extent extent;       /* with `seconds`, at most that sample */
+    double seconds; /* 0: no limit. Else samples grow, each with all cases of the one before, while the time lasts */
+    /* As in struct corun_campaign_run_request, with the name of the campaign and the sample that is being run. */
+    bool (*progress)(void *user, const char *campaign, uint64_t sample, const struct corun_campaign_progress *progress);
+    void *progress_user;
+};
+
+/* Combinations of mixes and goals of a part: all, and those in the sample. */
+struct reproduction_part {
+    size_t combinations, sampled;
+};
+
+struct reproduction_outcome {
+    uint32_t total, found, finished, failed; /* cases, of all parts; finished: now */
+    bool interrupted, out_of_time;           /* out_of_time: in the middle of a sample */
+    double seconds;
+    struct reproduction_part parts[EXPERIMENT_PARTS_MAX];
+};
+
+/* As corun_campaign_run, for each part. NOT_FOUND: policies are missing. */
+enum corun_status reproduction_run(const struct reproduction_request *request, struct corun_diagnostics *list,
+                                   struct reproduction_outcome *outcome);
+
+#endif

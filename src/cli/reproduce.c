@@ -1,0 +1,483 @@
+/* Figures and tables of papers again: runs the campaigns of an experiment (docs/experiments.md), then has its numbers compared. */
+#include "cli/command.h"
+#include "cli/python.h"
+
+#include "campaign/reproduction.h"
+#include "campaign/run.h"
+#include "campaign/specification.h"
+#include "corun/workload.h"
+#include "report/experiment_json.h"
+#include "report/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEFAULT_RESULTS "corun-results.db"
+#define PATH_BYTES 4096u
+#define NAME_BYTES 256u
+
+enum {
+    KEY_RESULTS = 'r',
+    KEY_QUIET = 'q',
+    KEY_LIST = 'l',
+    KEY_JOBS = 'j',
+    KEY_ALL = 'a',
+    KEY_SAMPLE = 0x100,
+    KEY_CYCLES,
+    KEY_FULL,
+    KEY_BUDGET,
+    KEY_HTML,
+    KEY_MARKDOWN,
+    KEY_RETRY,
+    KEY_NO_RUN,
+    KEY_CACHE,
+    KEY_NO_CACHE
+};
+
+static const struct argp_option options[] = {
+    {"list", KEY_LIST, NULL, 0, "lists the experiments and what each needs, and runs none", 1},
+    {"all", KEY_ALL, NULL, 0, "every experiment whose policies there are, instead of EXPERIMENT", 1},
+    {"sample", KEY_SAMPLE, "N", 0,
+     "so many combinations of mixes and goals in each part; a larger sample goes on from a smaller one [as the "
+     "experiment "
+     "says]",
+     2},
+    {"cycles", KEY_CYCLES, "N", 0, "the window [as the experiment says]", 2},
+    {"full", KEY_FULL, NULL, 0, "everything, in the window of the paper", 2},
+    {"budget", KEY_BUDGET, "TIME", 0, "samples that fit a time like 90s, 30m or 1h, for all experiments together", 2},
+    {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
+    {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own", 3},
+    {"no-run", KEY_NO_RUN, NULL, 0, "runs nothing: compares what is in the results file", 3},
+    {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_RESULTS "]", 4},
+    {"html", KEY_HTML, "FILE", 0, "writes a page with figures; with --all, FOLDER/EXPERIMENT.html", 4},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "writes the comparison as Markdown; with --all, FOLDER/EXPERIMENT.md", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
+    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 6},
+    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 6},
+    {0},
+};
+
+static const char doc[] = "Runs what a figure or a table of a paper needs and compares: the paper's number, ours, with "
+                          "which sample and window, "
+                          "whether the sign is the same, and how large the effect is beside the paper's. EXPERIMENT is "
+                          "one of --list or a YAML "
+                          "file (docs/experiments.md). Whatever ends the command, starting it again goes on with the "
+                          "cases that are missing.\v"
+                          "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with "
+                          "matplotlib for the page.";
+
+struct reproduce_options {
+    struct corun_diagnostics *list;
+    enum corun_status status; /* of the first option that could not be used */
+    const char *name, *html, *markdown, *cache;
+    bool quiet, only_list, all, full, no_run, no_cache;
+    uint64_t sample, cycles; /* 0: as the experiment says */
+    double budget;           /* seconds; 0: none */
+    struct corun_campaign_run_request run;
+    struct progress *progress;
+    int exit_status;   /* of the process, unless there is an error of ours */
+    uint32_t runnable; /* with --all: experiments that are still to be run */
+    double until;      /* with --all and --budget, on run_clock() */
+    char data[PATH_BYTES], default_cache[PATH_BYTES];
+};
+
+static void set_number(struct reproduce_options *reproduce, const char *text, const char *option, uint64_t highest,
+                       uint64_t lowest, uint64_t *number)
+{
+    enum corun_status status = specify_number(text, option, 1000, lowest, highest, reproduce->list, number);
+    if (reproduce->status == CORUN_OK)
+        reproduce->status = status;
+}
+
+/* "90s", "30m", "1.5h" */
+static bool parse_duration(const char *text, double *seconds)
+{
+    char *end;
+    double number = strtod(text, &end), factor = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : 0;
+    if (*text < '0' || *text > '9' || !factor || end[1])
+        return false;
+    *seconds = number * factor;
+    return *seconds >= 1 && *seconds <= 1e9;
+}
+
+static error_t check_options(struct reproduce_options *reproduce, struct argp_state *state)
+{
+    bool one = reproduce->name != NULL;
+    if (!one && !reproduce->only_list && !reproduce->all)
+        argp_error(state, "which experiment? see --list");
+    if (one && (reproduce->all || reproduce->only_list))
+        argp_error(state, "--%s is not together with an experiment", reproduce->all ? "all" : "list");
+    if (reproduce->full && (reproduce->sample || reproduce->cycles || reproduce->budget > 0))
+        argp_error(state, "--full is everything: not together with --sample, --cycles or --budget");
+    return 0;
+}
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct reproduce_options *reproduce = state->input;
+    uint64_t number = 0;
+    switch (key) {
+    case KEY_LIST:
+        reproduce->only_list = true;
+        break;
+    case KEY_ALL:
+        reproduce->all = true;
+        break;
+    case KEY_SAMPLE:
+        set_number(reproduce, value, "--sample", 1000000, 1, &reproduce->sample);
+        break;
+    case KEY_CYCLES:
+        set_number(reproduce, value, "--cycles", INT64_MAX, 1000, &reproduce->cycles);
+        break;
+    case KEY_FULL:
+        reproduce->full = true;
+        break;
+    case KEY_BUDGET:
+        if (!parse_duration(value, &reproduce->budget))
+            argp_error(state, "--budget is a time like 90s, 30m or 1h, not `%s`", value);
+        break;
+    case KEY_JOBS:
+        set_number(reproduce, value, "--jobs", CORUN_CAMPAIGN_MAX_JOBS, 1, &number);
+        reproduce->run.jobs = (uint32_t)number;
+        break;
+    case KEY_RETRY:
+        reproduce->run.retry = true;
+        break;
+    case KEY_NO_RUN:
+        reproduce->no_run = true;
+        break;
+    case KEY_RESULTS:
+        reproduce->run.results = value;
+        break;
+    case KEY_HTML:
+        reproduce->html = value;
+        break;
+    case KEY_MARKDOWN:
+        reproduce->markdown = value;
+        break;
+    case KEY_QUIET:
+        reproduce->quiet = true;
+        break;
+    case KEY_CACHE:
+        if (!*value)
+            argp_error(state, "--cache: the name of the folder is missing");
+        reproduce->cache = value;
+        break;
+    case KEY_NO_CACHE:
+        reproduce->no_cache = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (state->arg_num)
+            argp_error(state, "one experiment is expected, not also `%s`", value);
+        reproduce->name = value;
+        break;
+    case ARGP_KEY_END:
+        return check_options(reproduce, state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* The file of an experiment by its name, or the path that it is already. */
+static void find_file(const struct reproduce_options *reproduce, const char *name, char *path, size_t bytes)
+{
+    size_t length = strlen(name);
+    bool is_path = strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml"));
+    if (is_path)
+        snprintf(path, bytes, "%s", name);
+    else
+        snprintf(path, bytes, "%s/experiments/%s.yaml", reproduce->data, name);
+}
+
+static int is_experiment(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 5 && !strcmp(entry->d_name + length - 5, ".yaml");
+}
+
+/* Calls `take` with the path of each experiment there is; the first status that is not OK is the result, after all of them. */
+static enum corun_status each_experiment(struct reproduce_options *reproduce,
+                                         enum corun_status (*take)(struct reproduce_options *reproduce,
+                                                                   const char *path))
+{
+    char folder[PATH_BYTES + 16], path[PATH_BYTES + NAME_BYTES + 16];
+    struct dirent **entries;
+    snprintf(folder, sizeof folder, "%s/experiments", reproduce->data);
+    int count = scandir(folder, &entries, is_experiment, alphasort);
+    if (count < 0)
+        return corun_report(reproduce->list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
+                            "the experiments of corun are not there: %s", strerror(errno));
+    enum corun_status first = CORUN_OK;
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        enum corun_status status = take(reproduce, path);
+        first = first ? first : status;
+        free(entries[i]);
+    }
+    free(entries);
+    return first;
+}
+
+/* How large each part is with that sample; *cases, if wanted: of all parts. */
+static enum corun_status measure_parts(const struct experiment *experiment, const struct experiment_extent *extent,
+                                       struct corun_diagnostics *list, struct experiment_size *sizes, size_t *cases)
+{
+    enum corun_status status = CORUN_OK;
+    for (uint32_t part = 0; part < experiment->part_count && !status; part++) {
+        struct corun_campaign *campaign;
+        status = experiment_campaign(experiment, part, extent, list, &campaign);
+        if (status)
+            break;
+        sizes[part] = (struct experiment_size){experiment_combinations(campaign), experiment_sampled(campaign)};
+        if (cases)
+            *cases += corun_campaign_count(campaign);
+        corun_campaign_destroy(campaign);
+    }
+    return status;
+}
+
+static enum corun_status list_experiment(struct reproduce_options *reproduce, const char *path)
+{
+    struct experiment *experiment;
+    struct experiment_size sizes[EXPERIMENT_PARTS_MAX];
+    size_t cases = 0, all = 0;
+    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+    if (status)
+        return status;
+    if (experiment->missing) {
+        printf("%-16s  %s, %s: %s\n%16s  needs policy %s, which this corun does not have\n", experiment->name,
+               experiment->paper, experiment->section, experiment->title, "", experiment->missing);
+    } else {
+        struct experiment_extent sample = experiment_initial_extent(experiment, false),
+                                 full = experiment_initial_extent(experiment, true);
+        status = measure_parts(experiment, &sample, reproduce->list, sizes, &cases);
+        if (!status)
+            status = measure_parts(experiment, &full, reproduce->list, sizes, &all);
+        if (!status)
+            printf("%-16s  %s, %s: %s\n%16s  %zu cases of %" PRIu64 " cycles; in full %zu of %" PRIu64 "\n",
+                   experiment->name, experiment->paper, experiment->section, experiment->title, "", cases,
+                   sample.cycles, all, full.cycles);
+    }
+    experiment_destroy(experiment);
+    return status;
+}
+
+static bool show_progress(void *user, const char *campaign, uint64_t sample,
+                          const struct corun_campaign_progress *progress)
+{
+    struct reproduce_options *reproduce = user;
+    char message[1000], wanted[40] = "", left[40] = "?";
+    if (progress->failure && !reproduce->quiet) {
+        snprintf(message, sizeof message, "a case failed: %s", progress->failure);
+        progress_message(reproduce->progress, message);
+    }
+    if (sample)
+        snprintf(wanted, sizeof wanted, " (sample %" PRIu64 ")", sample);
+    if (!isnan(progress->seconds_left))
+        snprintf(left, sizeof left, "%.0f s", progress->seconds_left);
+    return progress_step(reproduce->progress, "%.60s%s: %u of %u cases, %u running, %u failed, %s left", campaign,
+                         wanted, progress->finished, progress->total, progress->running, progress->failed, left);
+}
+
+/* Hands the experiment over in memory, so that nothing is left behind, and runs the package. */
+static enum corun_status compare(struct reproduce_options *reproduce, const struct experiment *experiment,
+                                 uint64_t cycles, const struct experiment_size *sizes, bool only_check,
+                                 const char *html, const char *markdown, int *exit_status)
+{
+    char input[64], results[PATH_BYTES], page[PATH_BYTES], text[PATH_BYTES];
+    const char *arguments[12] = {"reproduce", input, results};
+    size_t count = 3;
+    int descriptor = memfd_create("experiment", 0);
+    int copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    FILE *stream = copy < 0 ? NULL : fdopen(copy, "w");
+    if (!stream) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
+    }
+    enum corun_status status = json_experiment(experiment, cycles, sizes, stream);
+    if (fclose(stream) && !status)
+        status = corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
+    snprintf(input, sizeof input, "--experiment=/proc/self/fd/%d", descriptor);
+    snprintf(results, sizeof results, "--results=%s", reproduce->run.results);
+    if (only_check)
+        arguments[count++] = "--check";
+    if (reproduce->quiet)
+        arguments[count++] = "--quiet";
+    snprintf(page, sizeof page, "--html=%s", html ? html : "");
+    snprintf(text, sizeof text, "--markdown=%s", markdown ? markdown : "");
+    if (html)
+        arguments[count++] = page;
+    if (markdown)
+        arguments[count++] = text;
+    if (!status)
+        status = python_run(arguments, reproduce->list, exit_status);
+    close(descriptor);
+    return status;
+}
+
+static enum corun_status run_parts(struct reproduce_options *reproduce, const struct experiment *experiment,
+                                   const struct experiment_extent *extent, double seconds,
+                                   struct experiment_size *sizes, bool *interrupted)
+{
+    struct reproduction_request request = {.experiment = experiment,
+                                           .run = reproduce->run,
+                                           .extent = *extent,
+                                           .seconds = seconds,
+                                           .progress = show_progress,
+                                           .progress_user = reproduce};
+    struct reproduction_outcome outcome;
+    reproduce->progress = progress_begin(reproduce->quiet);
+    enum corun_status status = reproduction_run(&request, reproduce->list, &outcome);
+    progress_end(reproduce->progress);
+    *interrupted = outcome.interrupted;
+    for (uint32_t part = 0; part < experiment->part_count; part++)
+        sizes[part] = (struct experiment_size){outcome.parts[part].combinations, outcome.parts[part].sampled};
+    if (!status && !reproduce->quiet) {
+        printf("%s: %u cases, %u found, %u run", experiment->name, outcome.total, outcome.found, outcome.finished);
+        if (outcome.failed)
+            printf(", %u failed", outcome.failed);
+        printf(", in %.0f s; results in %s\n", outcome.seconds, reproduce->run.results);
+        if (outcome.interrupted)
+            printf("%s: interrupted; the same command goes on\n", experiment->name);
+    }
+    return status;
+}
+
+/* One experiment from its file to its tables. `seconds`: 0: no limit. */
+static enum corun_status reproduce_file(struct reproduce_options *reproduce, const struct experiment *experiment,
+                                        double seconds, const char *html, const char *markdown, int *exit_status)
+{
+    struct experiment_extent extent = experiment_initial_extent(experiment, reproduce->full);
+    struct experiment_size sizes[EXPERIMENT_PARTS_MAX];
+    bool interrupted = false;
+    extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
+    extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
+    enum corun_status status = measure_parts(experiment, &extent, reproduce->list, sizes, NULL);
+    if (!status)
+        status = compare(reproduce, experiment, extent.cycles, sizes, true, html, markdown, exit_status);
+    if (!status && !*exit_status && !reproduce->no_run)
+        status = run_parts(reproduce, experiment, &extent, seconds, sizes, &interrupted);
+    if (interrupted)
+        *exit_status = EXIT_INTERRUPTED;
+    if (!status && !*exit_status)
+        status = compare(reproduce, experiment, extent.cycles, sizes, false, html, markdown, exit_status);
+    return status;
+}
+
+static enum corun_status reproduce_one(struct reproduce_options *reproduce)
+{
+    char path[PATH_BYTES + NAME_BYTES];
+    struct experiment *experiment;
+    find_file(reproduce, reproduce->name, path, sizeof path);
+    if (access(path, R_OK) && !strchr(reproduce->name, '/'))
+        return corun_report(reproduce->list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                            "there is no experiment '%s'; see corun reproduce --list", reproduce->name);
+    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+    if (status)
+        return status;
+    status = reproduce_file(reproduce, experiment, reproduce->budget, reproduce->html, reproduce->markdown,
+                            &reproduce->exit_status);
+    experiment_destroy(experiment);
+    return status;
+}
+
+/* "FOLDER/NAME.md"; NULL without a folder */
+static const char *output_path(const char *folder, const char *name, const char *ending, char *path, size_t bytes)
+{
+    if (!folder)
+        return NULL;
+    snprintf(path, bytes, "%s/%s%s", folder, name, ending);
+    return path;
+}
+
+static enum corun_status count_runnable(struct reproduce_options *reproduce, const char *path)
+{
+    struct experiment *experiment;
+    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+    if (status)
+        return status;
+    if (experiment->missing && !reproduce->quiet)
+        printf("%s: left out, needs policy %s\n", experiment->name, experiment->missing);
+    reproduce->runnable += !experiment->missing;
+    experiment_destroy(experiment);
+    return CORUN_OK;
+}
+
+/* One of all: what time is left is shared with those that are still to come. */
+static enum corun_status reproduce_next(struct reproduce_options *reproduce, const char *path)
+{
+    struct experiment *experiment;
+    char page[PATH_BYTES], text[PATH_BYTES];
+    if (reproduce->exit_status == EXIT_INTERRUPTED)
+        return CORUN_OK;
+    enum corun_status status = experiment_load(path, NULL, &experiment); /* what is wrong has been said */
+    if (status)
+        return CORUN_OK;
+    if (!experiment->missing) {
+        double share = 0;
+        int exit_status = 0;
+        if (reproduce->budget > 0)
+            share = fmax((reproduce->until - run_clock()) / reproduce->runnable, 1);
+        reproduce->runnable--;
+        status = reproduce_file(
+            reproduce, experiment, share, output_path(reproduce->html, experiment->name, ".html", page, sizeof page),
+            output_path(reproduce->markdown, experiment->name, ".md", text, sizeof text), &exit_status);
+        if (exit_status)
+            reproduce->exit_status = exit_status;
+    }
+    experiment_destroy(experiment);
+    return status;
+}
+
+static enum corun_status reproduce_all(struct reproduce_options *reproduce)
+{
+    enum corun_status found = each_experiment(reproduce, count_runnable);
+    reproduce->until = run_clock() + reproduce->budget;
+    enum corun_status status = each_experiment(reproduce, reproduce_next);
+    return found ? found : status;
+}
+
+static enum corun_status prepare(struct reproduce_options *reproduce)
+{
+    enum corun_status status = reproduce->status;
+    if (!status)
+        status = corun_data_directory(reproduce->data, sizeof reproduce->data, reproduce->list);
+    reproduce->run.data_directory = reproduce->data;
+    reproduce->run.cache_directory =
+        command_cache(reproduce->cache, reproduce->no_cache, reproduce->default_cache, sizeof reproduce->default_cache);
+    reproduce->run.write = json_case;
+    return status;
+}
+
+int command_reproduce(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = "[EXPERIMENT]",
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct reproduce_options reproduce = {.run = {.results = DEFAULT_RESULTS}};
+    enum corun_status status = CORUN_MEMORY;
+    reproduce.list = corun_diagnostics_create();
+    if (reproduce.list) {
+        command_parse(&argp, argc, argv, &reproduce);
+        status = prepare(&reproduce);
+        if (!status)
+            status = reproduce.only_list ? each_experiment(&reproduce, list_experiment)
+                     : reproduce.all     ? reproduce_all(&reproduce)
+                                         : reproduce_one(&reproduce);
+    }
+    int exit_status = output_diagnostics(reproduce.list, status);
+    if (reproduce.list)
+        corun_diagnostics_destroy(reproduce.list);
+    return status == CORUN_OK ? reproduce.exit_status : exit_status;
+}

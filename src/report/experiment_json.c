@@ -1,0 +1,50 @@
+#include "report/experiment_json.h"
+
+#include "report/json_writer.h"
+
+/* Nesting ends with that of the YAML tree. */
+static json_t *node(struct json_writer *writer, const struct yaml_node *from)
+{
+    json_t *array = json_array(), *value = NULL;
+    json_push(writer, array, json_count(from->place.line));
+    json_push(writer, array, json_count(from->place.column));
+    if (from->kind == YAML_TEXT) {
+        value = json_text(from->text);
+    } else if (from->kind == YAML_LIST) {
+        value = json_array();
+        for (const struct yaml_node *entry = from->first; entry; entry = entry->next)
+            json_push(writer, value, node(writer, entry));
+    } else {
+        json_t *keys = json_array();
+        value = json_object();
+        for (const struct yaml_node *entry = from->first; entry; entry = entry->next) {
+            json_t *pair = json_array();
+            json_push(writer, pair, json_text(entry->key));
+            json_push(writer, pair, node(writer, entry));
+            json_push(writer, keys, pair);
+        }
+        json_put(writer, value, "keys", keys);
+    }
+    json_push(writer, array, value);
+    return array;
+}
+
+enum corun_status json_experiment(const struct experiment *experiment, uint64_t cycles,
+                                  const struct experiment_size *sizes, FILE *stream)
+{
+    struct json_writer writer = {false};
+    json_t *object = json_object(), *parts = json_array();
+    json_put(&writer, object, "path", json_text(experiment->path));
+    json_put(&writer, object, "tree", node(&writer, experiment->root));
+    json_put(&writer, object, "cycles", json_count(cycles));
+    for (uint32_t i = 0; i < experiment->part_count; i++) {
+        json_t *part = json_object();
+        json_put(&writer, part, "name", json_text(experiment->parts[i].name));
+        json_put(&writer, part, "campaign", json_text(experiment->parts[i].campaign));
+        json_put(&writer, part, "combinations", json_count(sizes[i].combinations));
+        json_put(&writer, part, "sampled", json_count(sizes[i].sampled));
+        json_push(&writer, parts, part);
+    }
+    json_put(&writer, object, "parts", parts);
+    return json_write(&writer, object, stream);
+}
