@@ -6,5 +6,6 @@
 
 extern const struct corun_policy cooperative_policy;
 extern const struct corun_policy even_policy;
+extern const struct corun_policy smqos_policy;
 
 #endif

@@ -6,6 +6,7 @@
 static const struct corun_policy *const policies[] = {
     &cooperative_policy,
     &even_policy,
+    &smqos_policy,
 };
 
 const struct corun_policy *corun_policy_at(size_t index)

@@ -1,0 +1,101 @@
+#include "share/sm_owners.h"
+
+bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, const char **refusal)
+{
+    if (view->sm_count > SM_OWNERS_MAX) {
+        *refusal = "it keeps account of at most 1024 SMs";
+        return false;
+    }
+    owners->sm_count = view->sm_count;
+    owners->application_count = view->application_count;
+    for (uint32_t s = 0; s < owners->sm_count; s++)
+        owners->owner[s] = SM_NOBODY;
+    return true;
+}
+
+uint32_t sm_owners_count(const struct sm_owners *owners, uint32_t application)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < owners->sm_count; s++)
+        count += owners->owner[s] == application;
+    return count;
+}
+
+void sm_owners_split(struct sm_owners *owners, const uint32_t *counts)
+{
+    uint32_t s = 0;
+    for (uint32_t a = 0; a < owners->application_count; a++) {
+        for (uint32_t i = 0; i < counts[a] && s < owners->sm_count; i++)
+            owners->owner[s++] = (uint8_t)a;
+    }
+    while (s < owners->sm_count)
+        owners->owner[s++] = SM_NOBODY;
+}
+
+static uint32_t resident_tbs(const struct corun_view *view, uint32_t s, uint32_t application)
+{
+    if (application == SM_NOBODY)
+        return view->sms[s].resident_tbs;
+    const struct corun_share_view *share = &view->shares[s * view->application_count + application];
+    return share->resident_tbs + share->pending_tbs;
+}
+
+bool sm_owners_move(struct sm_owners *owners, const struct corun_view *view, uint32_t from, uint32_t to)
+{
+    uint32_t best = owners->sm_count, best_tbs = 0;
+    bool best_holds = false;
+    for (uint32_t i = 0; i < owners->sm_count; i++) {
+        /* the sets lie side by side in the order of applications: the border is at the upper end towards a later one */
+        uint32_t s = from < to ? owners->sm_count - 1 - i : i;
+        if (owners->owner[s] != from)
+            continue;
+        bool holds = to != SM_NOBODY && resident_tbs(view, s, to) != 0;
+        uint32_t tbs = resident_tbs(view, s, from);
+        if (best == owners->sm_count || holds > best_holds || (holds == best_holds && tbs < best_tbs)) {
+            best = s;
+            best_tbs = tbs;
+            best_holds = holds;
+        }
+    }
+    if (best == owners->sm_count)
+        return false;
+    owners->owner[best] = (uint8_t)to;
+    return true;
+}
+
+bool sm_owners_settled(const struct sm_owners *owners, const struct corun_view *view, uint32_t application)
+{
+    for (uint32_t s = 0; s < owners->sm_count; s++) {
+        for (uint32_t a = 0; a < owners->application_count; a++) {
+            bool concerns = (owners->owner[s] == application) != (a == application);
+            if (concerns && resident_tbs(view, s, a) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
+                     struct corun_allowances *allowances)
+{
+    for (uint32_t s = 0; s < owners->sm_count; s++) {
+        for (uint32_t a = 0; a < owners->application_count; a++) {
+            uint32_t entry = s * owners->application_count + a;
+            allowances->tb_limit[entry] = owners->owner[s] == a ? CORUN_UNLIMITED : 0;
+            allowances->reclaim[entry] = reclaim;
+        }
+        allowances->exclusive[s] = true;
+        allowances->powered[s] = !gate || owners->owner[s] != SM_NOBODY;
+    }
+}
+
+struct progress_mark progress_mark(const struct corun_view *view, uint32_t application)
+{
+    return (struct progress_mark){view->cycle, view->applications[application].thread_instructions};
+}
+
+double progress_since(struct progress_mark mark, const struct corun_view *view, uint32_t application)
+{
+    uint64_t instructions = view->applications[application].thread_instructions - mark.thread_instructions;
+    return view->cycle > mark.cycle ? (double)instructions / (double)(view->cycle - mark.cycle) : 0;
+}

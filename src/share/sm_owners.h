@@ -1,0 +1,40 @@
+/* Whose SM is which: what policies that hand over whole SMs share. An SM has one owner, or nobody has it. */
+#ifndef CORUN_SHARE_SM_OWNERS_H
+#define CORUN_SHARE_SM_OWNERS_H
+
+#include "corun/policy.h"
+
+#define SM_OWNERS_MAX 1024u
+#define SM_NOBODY UINT8_MAX
+
+struct sm_owners {
+    uint32_t sm_count, application_count;
+    uint8_t owner[SM_OWNERS_MAX]; /* application or SM_NOBODY */
+};
+
+/* Nobody has any. False if the machine has more SMs than fit; *refusal says so. */
+bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
+/* How many SMs an application has; with SM_NOBODY, how many are free. */
+uint32_t sm_owners_count(const struct sm_owners *owners, uint32_t application);
+/* counts[a] SMs for each application, one contiguous set after the other; what is left over belongs to nobody. */
+void sm_owners_split(struct sm_owners *owners, const uint32_t *counts);
+/*
+ * Gives one SM of `from` to `to` (either may be SM_NOBODY); false if `from` has none. Taken is the one that changes hands soonest: one
+ * where `to` still has thread blocks, else the one with the fewest of `from`; among equal ones that at the border of the two sets.
+ */
+bool sm_owners_move(struct sm_owners *owners, const struct corun_view *view, uint32_t from, uint32_t to);
+/* No SM that an application has or had is still being handed over: no foreign thread blocks on its own, none of its on others. */
+bool sm_owners_settled(const struct sm_owners *owners, const struct corun_view *view, uint32_t application);
+/* The allowances: an owner takes what fits, nobody else anything; exclusive; SMs of nobody lose their power if `gate`. */
+void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
+                     struct corun_allowances *allowances);
+
+/* Thread instructions and cycle at some moment: where a measurement begins. */
+struct progress_mark {
+    uint64_t cycle, thread_instructions;
+};
+struct progress_mark progress_mark(const struct corun_view *view, uint32_t application);
+/* IPC since then; 0 if no cycle has passed. */
+double progress_since(struct progress_mark mark, const struct corun_view *view, uint32_t application);
+
+#endif
