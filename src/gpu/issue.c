@@ -74,7 +74,7 @@ _Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct 
 static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machine_op *op)
 {
     struct corun_counters *counters = warp->counters;
-    uint32_t lanes = sm->issued_lanes = count_bits(sm->issue.active);
+    uint32_t lanes = count_bits(sm->issue.active);
     counters->warp_instructions++;
     counters->thread_instructions += lanes;
     count_unit(counters, op->unit, lanes);
@@ -213,9 +213,8 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     scheduler->last = slot;
     scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
 
-    bool memory = op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
-                  op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC);
-    if (memory) {
+    if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
+        op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
         load_store_accept(sm, slot, op, start);
     } else {
         uint64_t ready = ready_entry(start + op->latency, false);
@@ -223,7 +222,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
             warp->ready[op->written[i]] = ready;
     }
     if (sm->quota.on)
-        quota_issued(sm, index, warp->application, sm->issued_lanes, memory, start + op->latency);
+        quota_issued(sm, index, slot, op, start + op->latency);
 
     switch (sm->issue.outcome) {
     case CORUN_OUTCOME_EXIT:

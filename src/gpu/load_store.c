@@ -63,7 +63,7 @@ static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_o
                                               .atomic = atomic,
                                               .reduction = reduction,
                                               .application = warp->application,
-                                              .lanes = (uint8_t)sm->issued_lanes,
+                                              .lanes = (uint8_t)count_bits(sm->issue.active),
                                               .grid = grid};
     if (reduction) {
         warp->writes++;
@@ -231,7 +231,6 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     entry->kernel = warp->kernel->slot;
     entry->bank_cycles = entry->bank_latency = 0;
     entry->application = warp->application;
-    entry->lanes = (uint8_t)sm->issued_lanes;
     entry->flags = (uint8_t)op->flags;
     entry->next = entry->count = 0;
     entry->counters = warp->counters;
@@ -249,6 +248,7 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
         entry->record = open_record(sm, slot, op, grid);
     } else {
         entry->record = NOTHING;
+        entry->lanes = (uint8_t)count_bits(sm->issue.active);
         warp->writes += entry->count;
     }
     if (op->flags & CORUN_STORE)

@@ -16,6 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* quota_attend is called at `cycle`, or before. */
+static void call(struct sm *sm, uint64_t cycle)
+{
+    if (cycle < sm->quota.attention)
+        sm->quota.attention = cycle;
+    if (cycle < sm->due)
+        sm->due = cycle;
+}
+
 static uint32_t row_count(const struct sm *sm)
 {
     return sm->quota.kind == CORUN_QUOTA_WARP_AT_ISSUE ? sm->scheduler_count : 1;
@@ -133,8 +142,7 @@ void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_
         take_off(sm, 0, application, lanes);
         return;
     }
-    if (cycle < quota->attention)
-        quota->attention = cycle;
+    call(sm, cycle);
     struct completions *completions = quota->completions;
     if (cycle - sm->now >= QUOTA_SLOTS) {
         struct late_completion late = {cycle, application, lanes};
@@ -148,12 +156,13 @@ void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_
     bits_set(completions->occupied, slot);
 }
 
-void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t application, uint32_t lanes, bool memory, uint64_t cycle)
+/* The load/store unit tells when its instructions complete. */
+void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t slot, const struct machine_op *op, uint64_t cycle)
 {
     if (sm->quota.kind == CORUN_QUOTA_WARP_AT_ISSUE)
-        take_off(sm, scheduler, application, 1);
-    else if (!memory)
-        quota_complete(sm, application, lanes, cycle);
+        take_off(sm, scheduler, sm->warps[slot].application, 1);
+    else if (op->pipe != PIPE_MEMORY || !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
+        quota_complete(sm, sm->warps[slot].application, count_bits(sm->issue.active), cycle);
 }
 
 static void complete_slot(struct sm *sm, uint32_t slot)
@@ -255,8 +264,8 @@ void quota_attend(struct sm *sm)
 
 void quota_warps_changed(struct sm *sm)
 {
-    if (sm->quota.on && sm->now < sm->quota.attention)
-        sm->quota.attention = sm->now;
+    if (sm->quota.on)
+        call(sm, sm->now);
 }
 
 void quota_warp_begin(struct sm *sm, uint32_t slot)
@@ -291,7 +300,7 @@ void quota_unblock(struct sm *sm)
         tell(sm);
     sm->quota.told = !any;
     if (any)
-        sm->quota.attention = sm->now + 1;
+        call(sm, sm->now + 1);
 }
 
 bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances *allowances, uint32_t first_entry,
@@ -322,10 +331,7 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
     if (quota->orders_taken == quota->orders.count)
         quota->orders_taken = quota->orders.count = 0;
     quota->announced = order;
-    if (cycle < quota->attention)
-        quota->attention = cycle;
-    if (cycle < sm->wake)
-        sm->wake = cycle;
+    call(sm, cycle);
     return vector_push(&quota->orders, order);
 }
 

@@ -53,6 +53,7 @@ struct quotas {
     struct completions *completions; /* NULL before they are in use */
 };
 
+struct machine_op;
 struct sm;
 
 /*
@@ -63,8 +64,8 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
                     uint32_t application_count);
 /* Does what is due at sm->now: orders, completions, refills. Before warps are picked. */
 void quota_attend(struct sm *sm);
-/* An application's warp instruction was issued by the scheduler and needs the memory (`memory`) or completes at `cycle`. */
-void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t application, uint32_t lanes, bool memory, uint64_t cycle);
+/* The warp's instruction was issued by the scheduler (sm->issue); unless it goes to the memory, it completes at `cycle`. */
+void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t warp, const struct machine_op *op, uint64_t cycle);
 /* An instruction with so many active lanes completes at `cycle`, which may be now. */
 void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_t cycle);
 /* Warps of the SM have come or gone: who is left may have nothing left. */

@@ -18,7 +18,7 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     sm->index = index;
     sm->replies = replies;
     sm->wake = NEVER;
-    sm->quota.attention = NEVER;
+    sm->due = sm->quota.attention = NEVER;
     sm->next_sample = NEVER;
     sm->scheduler_count = config->schedulers_per_sm;
     sm->pipe_units[PIPE_INT] = units_of(config->int_units);
@@ -383,6 +383,8 @@ bool sm_announce(struct sm *sm, uint64_t cycle, struct launch *launch, uint32_t 
     if (sm->arrivals_taken == sm->arrivals.count)
         sm->arrivals_taken = sm->arrivals.count = 0;
     struct arrival arrival = {cycle, launch, tb_index};
+    if (cycle < sm->due)
+        sm->due = cycle;
     return vector_push(&sm->arrivals, arrival);
 }
 
@@ -392,8 +394,8 @@ uint64_t sm_next(const struct sm *sm)
     const struct reply_ring *ring = sm->replies;
     if (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle < next)
         next = ring->slots[ring->head & ring->mask].cycle;
-    if (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle < next)
-        next = sm->arrivals.data[sm->arrivals_taken].cycle;
+    if (sm->due < next)
+        next = sm->due;
     return next > sm->now ? next : sm->now;
 }
 
@@ -490,6 +492,20 @@ static void account_residency(struct sm *sm)
     }
 }
 
+/* Thread blocks that have arrived, and what is due with quotas. */
+static void take_due(struct sm *sm)
+{
+    while (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle <= sm->now) {
+        struct arrival arrival = sm->arrivals.data[sm->arrivals_taken++];
+        tb_begin(sm, &arrival);
+    }
+    if (sm->quota.attention <= sm->now)
+        quota_attend(sm);
+    sm->due = sm->quota.attention;
+    if (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle < sm->due)
+        sm->due = sm->arrivals.data[sm->arrivals_taken].cycle;
+}
+
 void sm_run(struct sm *sm, uint64_t until)
 {
     struct reply_ring *ring = sm->replies;
@@ -497,18 +513,14 @@ void sm_run(struct sm *sm, uint64_t until)
         uint64_t now = sm->now;
         while (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= now)
             load_store_reply(sm, &ring->slots[ring->head++ & ring->mask]);
-        while (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle <= now) {
-            struct arrival arrival = sm->arrivals.data[sm->arrivals_taken++];
-            tb_begin(sm, &arrival);
-        }
+        if (sm->due <= now)
+            take_due(sm);
         uint64_t waiting =
             sm->states[WARP_DATA] | sm->states[WARP_LOAD] | sm->states[WARP_CONTROL] | sm->states[WARP_FETCH];
         for (uint64_t woken = wheel_take(&sm->wheel, now) & waiting; woken; woken &= woken - 1)
             warp_evaluate(sm, lowest_bit(woken));
         if (sm->load_store.count)
             load_store_tick(sm);
-        if (sm->quota.attention <= now)
-            quota_attend(sm);
 
         uint32_t issued[MAX_SCHEDULERS] = {0}, room = sm->config->fetch_width;
         bool any = false;
@@ -525,10 +537,8 @@ void sm_run(struct sm *sm, uint64_t until)
             next = NEVER;
             for (uint32_t i = 0; i < sizeof events / sizeof *events; i++)
                 next = events[i] < next ? events[i] : next;
-            if (sm->quota.in_use) {
+            if (sm->quota.on)
                 quota_unblock(sm);
-                next = sm->quota.attention < next ? sm->quota.attention : next;
-            }
             sm->wake = next > now ? next : now + 1;
             next = sm_next(sm);
             next = next > now ? next : now + 1;

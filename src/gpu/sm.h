@@ -189,7 +189,7 @@ struct memory_entry {
     uint8_t client; /* cache its transactions go to */
     uint8_t flags;  /* CORUN_LOAD, CORUN_STORE, CORUN_ATOMIC, CORUN_REDUCTION as they are */
     bool bypass;    /* not looked up in the L1 */
-    uint8_t lanes;  /* active */
+    uint8_t lanes;  /* active, of a store */
     uint16_t next, count;
     struct corun_counters *counters;
     const struct corun_grid *grid;
@@ -217,6 +217,7 @@ struct sm {
     /* hot */
     uint64_t now;
     uint64_t wake;                                      /* when it has to look again by itself */
+    uint64_t due;                                       /* no later than the next arrival, and than quota.attention */
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
     uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
     uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
@@ -238,7 +239,6 @@ struct sm {
     struct wake_wheel wheel;
     struct load_store load_store;
     struct corun_issue issue;
-    uint32_t issued_lanes; /* active in it */
     struct reply_ring *replies;
 
     struct quotas quota;
