@@ -268,10 +268,26 @@ static enum corun_status take_news(struct corun_gpu *gpu)
     return news_count ? take_news_in_order(gpu, news_count, status) : status;
 }
 
-static void watch_application(struct corun_gpu *gpu, uint32_t index)
+/* Has it issued nothing since the last look, with warps that wait for quota? */
+static bool starves(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    uint64_t before = application->watched_instructions;
+    application->watched_instructions = application_thread_instructions(gpu, index);
+    bool blocked = false;
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        blocked |= (gpu->sms[s]->quota_spent & gpu->sms[s]->application_warps[index]) != 0;
+    return blocked && application->watched_instructions == before;
+}
+
+/* true: it has thread blocks on SMs, and they wait for something else than quota. */
+static bool watch_application(struct corun_gpu *gpu, uint32_t index)
 {
     struct application *application = &gpu->applications[index];
     bool resident = false;
+    bool starving = starves(gpu, index);
+    if (starving) /* that is the policy's doing */
+        application->progress_cycle = gpu->now;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         const struct sm *sm = gpu->sms[s];
         if (sm->progress_cycle[index] > application->progress_cycle)
@@ -293,14 +309,15 @@ static void watch_application(struct corun_gpu *gpu, uint32_t index)
             grid->name, (unsigned long long)gpu->watchdog);
         application_stop(gpu, index, CORUN_WATCHDOG, (struct corun_place){grid->file, line, 0}, text);
     }
+    return resident && !starving;
 }
 
 static enum corun_status watch(struct corun_gpu *gpu)
 {
-    bool running = false, resident = false;
+    bool running = false, resident = false, moves = false;
     for (uint32_t a = 0; a < gpu->application_count; a++)
         if (gpu->applications[a].state == CORUN_APPLICATION_RUNNING) {
-            watch_application(gpu, a);
+            moves |= watch_application(gpu, a);
             running |= gpu->applications[a].state == CORUN_APPLICATION_RUNNING;
         }
     for (uint32_t s = 0; s < gpu->config.sms; s++)
@@ -314,6 +331,12 @@ static enum corun_status watch(struct corun_gpu *gpu)
     else if (gpu->policy && gpu->now - gpu->no_tb_since > patience)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
                             "policy %s has let no application run for %llu cycles", gpu->policy->name,
+                            (unsigned long long)patience);
+    if (!running || !resident || moves)
+        gpu->no_quota_since = gpu->now;
+    else if (gpu->policy && gpu->now - gpu->no_quota_since > patience)
+        return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
+                            "policy %s has left every application without quota for %llu cycles", gpu->policy->name,
                             (unsigned long long)patience);
     return CORUN_OK;
 }
@@ -456,4 +479,54 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
     sharing_stop(gpu);
     gpu->list = NULL;
     return status;
+}
+
+enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
+                                 struct corun_diagnostics *list)
+{
+    if (gpu->started)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a GPU is opened once: create another one");
+    gpu->started = true;
+    gpu->limits = *limits;
+    gpu->limits.cycles = gpu->limits.thread_instructions = gpu->limits.runs = 0;
+    gpu->list = list;
+    enum corun_status status = prepare(gpu);
+    return status == CORUN_OK ? applications_advance(gpu) : status;
+}
+
+enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
+                                   uint64_t cycle)
+{
+    if (application >= gpu->application_count)
+        return CORUN_ARGUMENT;
+    return application_launch(gpu, application, grid, cycle);
+}
+
+enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until)
+{
+    enum corun_status status = CORUN_OK;
+    gpu->limits.cycles = until; /* no step goes beyond */
+    if (gpu->dispatch_due)
+        dispatch(gpu);
+    while (status == CORUN_OK && gpu->now < until && !gpu->launch_ended && go_on(gpu))
+        status = step(gpu);
+    gpu->launch_ended = false;
+    return status;
+}
+
+void corun_gpu_launched(struct corun_gpu *gpu, uint32_t index, struct corun_launched *launched)
+{
+    const struct application *application = &gpu->applications[index];
+    *launched = (struct corun_launched){.status = application->status};
+    launched->ended = !application->running;
+    if (application->launches.count == 0)
+        return;
+    const struct launch *launch = application->launches.data[application->launches.count - 1];
+    launched->first_cycle = launch->first_cycle;
+    launched->last_cycle = launch->last_cycle;
+    while (application->kernels.data[launched->kernel] != launch->kernel)
+        launched->kernel++;
+    for (uint32_t s = 0; launched->ended && s < gpu->config.sms; s++) /* those that sleep: account for it */
+        if (gpu->sms[s]->now < gpu->now)
+            sm_run(gpu->sms[s], gpu->now);
 }

@@ -32,6 +32,7 @@ struct application {
     uint64_t arrived_cycle, ended_cycle, run_started_cycle, first_run_cycles;
     uint64_t arrival_order;
     uint64_t progress_cycle;
+    uint64_t watched_instructions; /* when the watchdog last looked */
     uint64_t reached_cycle; /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
     uint64_t epoch_thread_instructions; /* at the start of the epoch */
@@ -80,7 +81,7 @@ struct corun_gpu {
     struct corun_share_view *share_views;
     struct corun_counters *share_marks; /* [s][a] at the start of the epoch */
     uint64_t next_epoch;
-    uint64_t no_tb_since;
+    uint64_t no_tb_since, no_quota_since;
 
     /* the run */
     struct corun_limits limits;
@@ -91,6 +92,7 @@ struct corun_gpu {
     uint64_t watchdog;
     uint64_t next_progress;
     bool started, stop, tracing, profiling;
+    bool launch_ended; /* one from outside: corun_gpu_advance returns */
     uint64_t trace_first, trace_last;
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
@@ -113,6 +115,9 @@ void application_stop(struct corun_gpu *gpu, uint32_t application, enum corun_st
 void application_leave(struct corun_gpu *gpu, uint32_t application);
 uint64_t application_next_arrival(const struct corun_gpu *gpu);
 void application_destroy(struct application *application);
+/* A launch from outside. ARGUMENT unless the application waits for one. */
+enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
+                                     uint64_t cycle);
 
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
