@@ -7,5 +7,7 @@
 extern const struct corun_policy cooperative_policy;
 extern const struct corun_policy even_policy;
 extern const struct corun_policy smqos_policy;
+extern const struct corun_policy static_smqos_policy;
+extern const struct corun_policy spart_qos_policy;
 
 #endif

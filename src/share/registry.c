@@ -7,6 +7,8 @@ static const struct corun_policy *const policies[] = {
     &cooperative_policy,
     &even_policy,
     &smqos_policy,
+    &static_smqos_policy,
+    &spart_qos_policy,
 };
 
 const struct corun_policy *corun_policy_at(size_t index)
