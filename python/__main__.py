@@ -1,4 +1,5 @@
-"""Where `corun report` comes in: python3 FOLDER OPTION... Finds a python that has what is needed, and says so if there is none."""
+"""Where `corun report` and `corun reproduce` come in: python3 FOLDER [reproduce] OPTION... Finds a python that has what is
+needed, and says so if there is none."""
 
 import importlib.util
 import os
@@ -39,6 +40,9 @@ def run():
         what = "the page" if missing == ["matplotlib"] else "corun report"
         sys.exit(say(f"{what} needs {' and '.join(missing)}, which {sys.executable} does not have; Debian: apt-get install "
                      f"{packages}; or name another python in CORUN_PYTHON"))
+    if sys.argv[1:2] == ["reproduce"]:
+        from corun.experiment_main import main
+        sys.exit(main(sys.argv[2:]))
     from corun.report import main
     sys.exit(main())
 

@@ -1,0 +1,473 @@
+"""An experiment: a figure or a table of a paper, what of it is computed from our results, and how both compare
+(docs/experiments.md). `corun reproduce` reads the YAML file and hands it over as JSON in which every text knows its place."""
+
+import fnmatch
+import json
+import math
+import re
+
+from . import experiment_metrics as em
+
+
+class ExperimentError(Exception):
+    """Something in the file is wrong; the text begins with FILE:LINE:COLUMN."""
+
+
+class Node:
+    """A text, a list or a map of the file, with its place."""
+
+    def __init__(self, path, data):
+        self.path = path
+        self.line, self.column, value = data
+        if isinstance(value, str):
+            self.value = value
+        elif isinstance(value, list):
+            self.value = [Node(path, one) for one in value]
+        else:
+            self.value = {key: Node(path, one) for key, one in value["keys"]}
+
+    def wrong(self, text):
+        return ExperimentError(f"{self.path}:{self.line}:{self.column}: {text}")
+
+    def text(self):
+        if not isinstance(self.value, str):
+            raise self.wrong("expected a text")
+        return self.value
+
+    def list(self):
+        if not isinstance(self.value, list):
+            raise self.wrong("expected a list")
+        return self.value
+
+    def map(self):
+        if not isinstance(self.value, dict):
+            raise self.wrong("expected a map")
+        return self.value
+
+    def get(self, key):
+        """None if the map has no such key."""
+        return self.map().get(key)
+
+    def text_of(self, key, initial=None):
+        node = self.get(key)
+        return node.text() if node is not None else initial
+
+
+# What says which number is meant; a figure, a point and a series each may say some of it, the series last.
+WHICH = {
+    "metric": "what is computed of each case",
+    "over": "how the cases become one number",
+    "part": "of which campaign",
+    "policy": "a policy as in the campaign; a pattern like fixed:* together with choose",
+    "choose": "of several policies, for each mix: best, worst or meets",
+    "gpu": "a GPU as in the campaign",
+    "class": "classes of the mix in any order, as in C+M",
+    "roles": "classes of the mix in its order",
+    "goal": "the goal, as in 50% or 25% + 25%",
+    "application": "a workload of the mix",
+    "mix": "the workloads of the mix, as in lbm+spmv",
+    "alone": "true: isolated runs",
+    "against": "a map of these keys: what it is compared with",
+    "compare": "with against: ratio, change or difference",
+    "pairwise": "with against: true: mix by mix, and then over them",
+    "neutral": "the value that means no effect",
+}
+COMPARISONS = {"ratio": (lambda ours, other: ours / other if other else math.nan, 1.0),
+               "change": (lambda ours, other: ours / other - 1 if other else math.nan, 0.0),
+               "difference": (lambda ours, other: ours - other, 0.0)}
+FIGURE_KEYS = {"name", "title", "source", "unit", "kind", "value", "points", "series"}
+KINDS = ("bars", "lines", "distribution")
+CHOICES = ("best", "worst", "meets")
+
+
+class Paper:
+    """What the paper says: a number, or only the direction of the effect, or nothing."""
+
+    def __init__(self, node):
+        self.value, self.sign = None, None
+        text = node.text() if node is not None else "?"
+        if text in ("+", "-"):
+            self.sign = 1 if text == "+" else -1
+        elif text != "?":
+            self.value = number_of(text)
+            if self.value is None:
+                raise node.wrong(f"'{text}' is no number of a paper: a number, a percentage, + or - (only the direction), or ?")
+
+    def effect_sign(self, neutral):
+        if self.sign is not None:
+            return self.sign
+        if self.value is None or neutral is None:
+            return None
+        return sign_of(self.value - neutral)
+
+
+def number_of(text):
+    """1.14 and 0.884 of "1.14" and "88.4%"; None if it is no number."""
+    found = re.fullmatch(r"([+-]?\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    return float(found[1]) / (100 if found[2] else 1) if found else None
+
+
+def sign_of(value):
+    return (value > 0) - (value < 0)
+
+
+class Which:
+    """Which number: keys of WHICH."""
+
+    def __init__(self, nodes, place):
+        self.nodes, self.place = nodes, place
+
+    @staticmethod
+    def check(node, others=()):
+        for key, entry in node.map().items():
+            if key not in WHICH and key not in others:
+                known = ", ".join([*sorted(others), *WHICH])
+                raise entry.wrong(f"unknown key '{key}' (known here: {known})")
+
+    @staticmethod
+    def keys_of(node):
+        return {key: entry for key, entry in node.map().items() if key in WHICH}
+
+    def text(self, key, initial=None):
+        return self.nodes[key].text() if key in self.nodes else initial
+
+    def flag(self, key):
+        text = self.text(key, "false")
+        if text not in ("true", "false"):
+            raise self.nodes[key].wrong("expected true or false")
+        return text == "true"
+
+    def with_nodes(self, nodes, without=()):
+        return Which({**{key: node for key, node in self.nodes.items() if key not in without}, **nodes}, self.place)
+
+    def neutral(self):
+        if "neutral" in self.nodes:
+            value = number_of(self.text("neutral"))
+            if value is None:
+                raise self.nodes["neutral"].wrong("expected a number")
+            return value
+        return COMPARISONS[self.text("compare", "change")][1] if "against" in self.nodes else None
+
+
+class Cell:
+    """One number of a figure: the paper's, and which of ours."""
+
+    def __init__(self, figure, series, point, which, paper):
+        self.figure, self.series, self.point, self.which, self.paper = figure, series, point, which, paper
+
+
+class Figure:
+    def __init__(self, experiment, node):
+        if not set(node.map()) <= FIGURE_KEYS:
+            odd = next(entry for key, entry in node.map().items() if key not in FIGURE_KEYS)
+            raise odd.wrong(f"unknown key here (known: {', '.join(sorted(FIGURE_KEYS))})")
+        self.name = node.text_of("name", "")
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
+            raise (node.get("name") or node).wrong("a figure needs a 'name' of small letters, digits and '-'")
+        self.title, self.source = node.text_of("title", self.name), node.text_of("source", "")
+        self.unit, self.kind = node.text_of("unit", ""), node.text_of("kind", "bars")
+        if self.kind not in KINDS:
+            raise node.get("kind").wrong(f"there is no kind '{self.kind}'; there are: {', '.join(KINDS)}")
+        base = {}
+        if node.get("value") is not None:
+            Which.check(node.get("value"))
+            base = Which.keys_of(node.get("value"))
+        self.points = self._points(node)
+        self.series, self.cells = [], []
+        if node.get("series") is None or not node.get("series").list():
+            raise node.wrong("a figure needs 'series'")
+        for series in node.get("series").list():
+            self._add_series(experiment, base, series)
+
+    @staticmethod
+    def _points(node):
+        """[(label, nodes)]"""
+        points = node.get("points")
+        if points is None:
+            return [("", {})]
+        if isinstance(points.value, dict):
+            if len(points.value) != 1 or not set(points.value) <= set(WHICH):
+                raise points.wrong("expected a list of points, or one key with its values, as in {goal: [50%, 60%]}")
+            (key, values), = points.value.items()
+            return [(one.text(), {key: one}) for one in values.list()]
+        found = []
+        for point in points.list():
+            Which.check(point, {"label"})
+            if point.get("label") is None:
+                raise point.wrong("a point needs a 'label'")
+            found.append((point.text_of("label"), Which.keys_of(point)))
+        return found
+
+    def _add_series(self, experiment, base, node):
+        Which.check(node, {"name", "paper"})
+        name = node.text_of("name", "")
+        self.series.append(name)
+        paper = node.get("paper")
+        if paper is None:
+            papers = [None] * len(self.points)
+        elif isinstance(paper.value, str):
+            papers = [paper]
+        else:
+            papers = paper.list()
+        if len(papers) != len(self.points):
+            raise paper.wrong(f"{len(papers)} numbers of the paper for {len(self.points)} points")
+        own = Which.keys_of(node)
+        for (label, nodes), said in zip(self.points, papers):
+            which = Which({**base, **nodes, **own}, node)
+            experiment.check(which)
+            self.cells.append(Cell(self, name, label, which, Paper(said)))
+
+    def of(self, series, point):
+        return next(cell for cell in self.cells if cell.series == series and cell.point == point)
+
+
+class Part:
+    """A campaign of the experiment."""
+
+    def __init__(self, experiment, data, description):
+        self.name, self.campaign = data["name"], data["campaign"]
+        self.combinations, self.sampled = data["combinations"], data["sampled"]
+        self.policies = experiment.names(description, "policies", "left-over")
+        self.gpus = experiment.names(description, "gpus", "gtx980")
+
+
+class Experiment:
+    """As `corun reproduce` hands it over."""
+
+    def __init__(self, text):
+        data = json.loads(text)
+        self.tree = Node(data["path"], data["tree"])
+        self.path, self.cycles = data["path"], data["cycles"]
+        for key in ("name", "title", "paper", "section", "shows", "remarks", "paper_cases"):
+            setattr(self, key, (self.tree.text_of(key) or "").strip())
+        paper_cycles = self.tree.text_of("paper_cycles")
+        self.paper_cycles = cycles_of(paper_cycles) if paper_cycles else None
+        self.classes = {}  # workload: class
+        if self.tree.get("classes") is not None:
+            for name, members in self.tree.get("classes").map().items():
+                self.classes.update({member.text(): name for member in members.list()})
+        parts = self.tree.get("parts")
+        descriptions = parts.list() if parts is not None else [None]
+        self.parts = {one["name"]: Part(self, one, description) for one, description in zip(data["parts"], descriptions)}
+        self.figures = [Figure(self, node) for node in self.tree.get("figures").list()]
+        names = [figure.name for figure in self.figures]
+        for figure in self.figures:
+            if names.count(figure.name) > 1:
+                raise self.tree.get("figures").wrong(f"there are two figures '{figure.name}'")
+
+    def names(self, description, key, initial):
+        for node in (description, self.tree.get("campaign")):
+            if node is not None and node.get(key) is not None:
+                return [one.text() for one in node.get(key).list()]
+        return [initial]
+
+    def class_of(self, workload):
+        return self.classes.get(workload)
+
+    def part_of(self, which):
+        name = which.text("part")
+        if name is None and len(self.parts) == 1:
+            return next(iter(self.parts.values()))
+        if name is None:
+            raise which.place.wrong(f"of which part? There are: {', '.join(self.parts)}")
+        if name not in self.parts:
+            raise which.nodes["part"].wrong(f"there is no part '{name}'; there are: {', '.join(self.parts)}")
+        return self.parts[name]
+
+    def check(self, which):
+        """Everything that can be said before anything has run."""
+        part = self.part_of(which)
+        for key, function in (("metric", em.metric), ("over", em.statistic)):
+            if key not in which.nodes:
+                raise which.place.wrong(f"'{key}' is said nowhere: {WHICH[key]}")
+            try:
+                function(which.text(key))
+            except em.Unknown as error:
+                raise which.nodes[key].wrong(str(error)) from None
+        choose = which.text("choose")
+        if choose is not None and choose not in CHOICES:
+            raise which.nodes["choose"].wrong(f"expected one of {', '.join(CHOICES)}")
+        self._check_place(which, part)
+        for key in ("alone", "pairwise"):
+            which.flag(key)
+        known = set(self.classes.values())
+        for key in ("class", "roles"):
+            for name in (which.text(key) or "").split("+") if key in which.nodes else []:
+                if name not in known:
+                    raise which.nodes[key].wrong(f"there is no class '{name}'; there are: {', '.join(sorted(known)) or 'none'}")
+        if which.text("compare", "change") not in COMPARISONS:
+            raise which.nodes["compare"].wrong(f"expected one of {', '.join(COMPARISONS)}")
+        which.neutral()
+        if "against" in which.nodes:
+            Which.check(which.nodes["against"])
+            self.check(self.other(which))
+
+    def _check_place(self, which, part):
+        policy, gpu = which.text("policy"), which.text("gpu")
+        if policy is not None and not fnmatch.filter(part.policies, policy) and policy not in part.policies:
+            raise which.nodes["policy"].wrong(f"the campaign has no policy '{policy}'; it has: {', '.join(part.policies)}")
+        if policy is None and len(part.policies) > 1 and not which.flag("alone"):
+            raise which.place.wrong(f"which policy? There are: {', '.join(part.policies)}")
+        if gpu is not None and gpu not in part.gpus:
+            raise which.nodes["gpu"].wrong(f"the campaign has no GPU '{gpu}'; it has: {', '.join(part.gpus)}")
+        if gpu is None and len(part.gpus) > 1:
+            raise which.place.wrong(f"which GPU? There are: {', '.join(part.gpus)}")
+
+    @staticmethod
+    def other(which):
+        """What `against` says it is compared with."""
+        return which.with_nodes(Which.keys_of(which.nodes["against"]), ("against", "compare", "pairwise", "neutral"))
+
+
+def cycles_of(text):
+    factor = {"K": 10 ** 3, "M": 10 ** 6, "G": 10 ** 9}.get(text[-1:], 1)
+    return int(text.rstrip("KMG")) * factor
+
+
+class Number:
+    """A cell with what we found."""
+
+    def __init__(self, cell, value, cases, part, reasons, values):
+        self.cell, self.value, self.cases, self.part, self.reasons = cell, value, cases, part, reasons
+        self.values = values  # of the single cases
+        self.neutral = cell.which.neutral()
+
+    @property
+    def known(self):
+        return self.value is not None and math.isfinite(self.value)
+
+    @property
+    def same_sign(self):
+        """True, False, or None where no sign is defined."""
+        said = self.cell.paper.effect_sign(self.neutral)
+        if not self.known or said in (None, 0) or (self.neutral is None and self.cell.paper.sign is None):
+            return None
+        return sign_of(self.value - (self.neutral or 0)) == said
+
+    @property
+    def effect_ratio(self):
+        """Our effect / the paper's; without a neutral value, our number / the paper's. None where that is not defined."""
+        said, zero = self.cell.paper.value, self.neutral or 0
+        if not self.known or said is None or said == zero:
+            return None
+        return (self.value - zero) / (said - zero)
+
+
+class Evaluation:
+    """The numbers of an experiment from a results file."""
+
+    def __init__(self, experiment, results):
+        self.experiment, self.results = experiment, results
+        self.cases, self.failures, self.complete = {}, {}, {}
+        self.windows = set()
+        for part in experiment.parts.values():
+            self._load(part)
+        self.numbers = {cell: self._number(cell) for figure in experiment.figures for cell in figure.cells}
+
+    def _load(self, part):
+        rows = self.results.cases(campaign=part.campaign, isolated=None, status=None)
+        cases, failures = [], []
+        for row in rows:
+            if row["status"] != "finished":
+                failures.append((row["applications"], row["policy"], row["status"], row["message"]))
+                continue
+            self.windows.add(int(row["cycles"]))
+            cases.append(em.Case(row, lambda key=row["key"]: self.results.result(key)))
+        shared = [case for case in cases if not case.isolated]
+        expected = {(gpu, policy) for gpu in part.gpus for policy in part.policies}
+        self.cases[part.name], self.failures[part.name] = cases, failures
+        self.complete[part.name] = {
+            False: complete(shared, lambda case: (case.gpu, case.policy), expected),
+            True: complete([case for case in cases if case.isolated], lambda case: case.gpu, set(part.gpus))}
+
+    def finished(self, part):
+        """Combinations of mix and goals that have finished everywhere."""
+        shared = self.complete[part.name][False]
+        return len(shared) if shared or not self.complete[part.name][True] else len(self.complete[part.name][True])
+
+    def _members(self, which):
+        """The cases that are meant, one for each combination of mix and goals, or several with `choose`."""
+        part, alone = self.experiment.part_of(which), which.flag("alone")
+        policy, gpu = which.text("policy"), which.text("gpu")
+        found = {}
+        for case in self.cases[part.name]:
+            if case.isolated != alone or case.combination not in self.complete[part.name][alone]:
+                continue
+            if gpu is not None and case.gpu != gpu:
+                continue
+            if policy is not None and not alone and case.policy != policy and not fnmatch.fnmatchcase(case.policy, policy):
+                continue
+            if self._is_meant(which, case):
+                found.setdefault(case.combination, []).append(case)
+        return found
+
+    def _is_meant(self, which, case):
+        classes = [self.experiment.class_of(name) for name in case.applications]
+        application, mix = which.text("application"), which.text("mix")
+        goal = which.text("goal")
+        if "class" in which.nodes and sorted(map(str, classes)) != sorted(which.text("class").split("+")):
+            return False
+        if "roles" in which.nodes and list(map(str, classes)) != which.text("roles").split("+"):
+            return False
+        if application is not None and application not in case.applications:
+            return False
+        if mix is not None and sorted(mix.split("+")) != sorted(case.applications):
+            return False
+        return goal is None or case.goal == goal
+
+    def _values(self, which):
+        """{combination: number}, and why others have none."""
+        metric, choose = em.metric(which.text("metric")), which.text("choose")
+        values, reasons = {}, {}
+        for combination, cases in self._members(which).items():
+            found = []
+            for case in cases:
+                try:
+                    found.append((case, metric(case)))
+                except em.Undefined as error:
+                    reasons[str(error)] = reasons.get(str(error), 0) + 1
+            if choose == "meets":
+                found = least_that_meets(found)
+            if found:
+                pick = max if choose == "best" else min if choose == "worst" else None
+                values[combination] = pick(value for _, value in found) if pick else found[0][1]
+        return values, reasons
+
+    def _number(self, cell):
+        which = cell.which
+        part, over = self.experiment.part_of(which), em.statistic(which.text("over"))
+        values, reasons = self._values(which)
+        if "against" not in which.nodes:
+            return Number(cell, over(list(values.values())) if values else None, len(values), part, reasons, list(values.values()))
+        other, more = self._values(self.experiment.other(which))
+        compare, _ = COMPARISONS[which.text("compare", "change")]
+        reasons = {**reasons, **more}
+        other_over = em.statistic(self.experiment.other(which).text("over"))
+        both = [key for key in values if key in other]
+        pairs = [compare(values[key], other[key]) for key in both]
+        if which.flag("pairwise"):
+            if which.text("compare", "change") == "change":  # the mean of ratios, less 1: a geometric mean needs ratios
+                ratios = [pair + 1 for pair in pairs]
+                return Number(cell, over(ratios) - 1 if ratios else None, len(pairs), part, reasons, pairs)
+            return Number(cell, over(pairs) if pairs else None, len(pairs), part, reasons, pairs)
+        if not values or not other:
+            return Number(cell, None, 0, part, reasons, [])
+        value = compare(over(list(values.values())), other_over(list(other.values())))
+        return Number(cell, value, min(len(values), len(other)), part, reasons, pairs)
+
+
+def complete(cases, place, expected):
+    """Combinations of which there is a case at every expected place."""
+    found = {}
+    for case in cases:
+        found.setdefault(case.combination, set()).add(place(case))
+    return {combination for combination, places in found.items() if expected <= places}
+
+
+def least_that_meets(found):
+    """Of cases under several policies, the one that meets its goals with the most for the others; if none does, the one that
+    comes closest to its goals."""
+    met = [(case, value) for case, value in found if all(app["goal_met"] is True for app in case.apps if app["goal"])]
+    if met:
+        return [max(met, key=lambda pair: em.metric("best-effort-of-all")(pair[0]))]
+    return [max(found, key=lambda pair: em.metric("goal-distance")(pair[0]))] if found else []

@@ -1,0 +1,190 @@
+"""The comparison of an experiment as a table on the terminal and as Markdown."""
+
+from .tables import print_table
+
+
+def value_text(value, unit):
+    """"88.4 %", "+12.7 %" for changes, "1.140", "164.5 cycles"; "-" where there is none."""
+    if value is None or value != value:
+        return "-"
+    if value in (float("inf"), float("-inf")):
+        return "inf"
+    if unit in ("percent", "change"):
+        return f"{value * 100:{'+' if unit == 'change' else ''}.1f} %"
+    if unit in ("", "ratio"):
+        return f"{value:.3f}"
+    digits = 4 if abs(value) >= 0.001 or not value else 3
+    return f"{value:.{digits}g} {unit}"
+
+
+def unit_of(number):
+    """Changes are percentages, whatever the figure's other numbers are."""
+    if "against" in number.cell.which.nodes and number.cell.which.text("compare", "change") == "change":
+        return "change"
+    unit = number.cell.figure.unit
+    if "against" in number.cell.which.nodes and number.cell.which.text("compare") == "difference" and unit == "percent":
+        return "change"
+    return unit
+
+
+def paper_text(number):
+    paper = number.cell.paper
+    if paper.sign is not None:
+        return "more" if paper.sign > 0 else "less"
+    return value_text(paper.value, unit_of(number))
+
+
+def our_text(number):
+    return value_text(number.value if number.known else None, unit_of(number))
+
+
+def sign_text(number):
+    return {True: "yes", False: "NO", None: "-"}[number.same_sign]
+
+
+def effect_text(number):
+    ratio = number.effect_ratio
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def sample_text(number):
+    return str(number.cases)
+
+
+def cycles_text(cycles):
+    if cycles is None:
+        return "-"
+    for factor, letter in ((10 ** 6, "M"), (10 ** 3, "K")):
+        if cycles % factor == 0:
+            return f"{cycles // factor}{letter}"
+    return str(cycles)
+
+
+def label(cell):
+    return ", ".join(one for one in (cell.series, cell.point) if one) or cell.figure.title
+
+
+def sample_lines(evaluation):
+    """One for each part: how much of it has finished."""
+    lines = []
+    for part in evaluation.experiment.parts.values():
+        done, failed = evaluation.finished(part), len(evaluation.failures[part.name])
+        name = f"{part.name}: " if part.name else ""
+        text = f"{name}{done} of {part.combinations} combinations of workloads and goals"
+        lines.append(text + (f"; {failed} cases failed" if failed else ""))
+    return lines
+
+
+def window_text(evaluation):
+    experiment = evaluation.experiment
+    ours = ", ".join(cycles_text(one) for one in sorted(evaluation.windows)) or cycles_text(experiment.cycles)
+    return f"{ours} cycles" + (f"; the paper's: {cycles_text(experiment.paper_cycles)}" if experiment.paper_cycles else "")
+
+
+def counts(evaluation):
+    """(how many numbers have a sign to compare, how many agree)"""
+    signs = [number.same_sign for number in evaluation.numbers.values() if number.same_sign is not None]
+    return len(signs), sum(signs)
+
+
+def verdict(evaluation):
+    compared, same = counts(evaluation)
+    if not compared:
+        return "No number of the paper has a direction that ours could share."
+    return f"Same sign: {same} of {compared}."
+
+
+def failure_lines(evaluation, most):
+    """What failed, by message: the same one counts once."""
+    found = {}
+    for failures in evaluation.failures.values():
+        for applications, policy, status, message in failures:
+            found.setdefault((policy, message or status), []).append(applications)
+    lines = [f"{len(mixes)} cases failed under {policy}: {message} ({mixes[0]}{' and others' if len(mixes) > 1 else ''})"
+             for (policy, message), mixes in found.items()]
+    return lines[:most] + ([f"and {len(lines) - most} other failures"] if len(lines) > most else [])
+
+
+def reason_lines(figure, evaluation):
+    """Why cases have no such number."""
+    lines = {}
+    for cell in figure.cells:
+        for reason, count in evaluation.numbers[cell].reasons.items():
+            lines.setdefault((cell.which.text("metric"), reason), set()).add(count)
+    return [f"{metric}: not defined for {'to '.join(str(one) for one in spread(counts_))} cases: {reason}"
+            for (metric, reason), counts_ in lines.items()]
+
+
+def spread(numbers):
+    return [min(numbers)] if len(numbers) == 1 else [f"{min(numbers)} ", max(numbers)]
+
+
+def rows_of(figure, evaluation):
+    titles = [figure.name, "paper", "ours", "cases", "same sign", "effect"]
+    rows = []
+    for cell in figure.cells:
+        number = evaluation.numbers[cell]
+        rows.append([label(cell), paper_text(number), our_text(number), sample_text(number), sign_text(number),
+                     effect_text(number)])
+    return titles, rows
+
+
+def print_comparison(evaluation, stream):
+    experiment = evaluation.experiment
+    print(f"\n{experiment.name}: {experiment.title}\n{experiment.paper}, {experiment.section}", file=stream)
+    print(f"window: {window_text(evaluation)}", file=stream)
+    for line in sample_lines(evaluation):
+        print(f"sample: {line}", file=stream)
+    for figure in experiment.figures:
+        print(f"\n{figure.title}", file=stream)
+        print_table(*rows_of(figure, evaluation), stream)
+        for line in reason_lines(figure, evaluation):
+            print(line, file=stream)
+    print(f"\n{verdict(evaluation)}", file=stream)
+    for line in failure_lines(evaluation, 5):
+        print(line, file=stream)
+
+
+def markdown_table(titles, rows):
+    def line(cells):
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return [line(titles), "|---" + "|--:" * (len(titles) - 1) + "|", *(line(row) for row in rows)]
+
+
+def markdown(evaluation):
+    """The page of docs/results: paper, ours, sample and window, same sign or not, ratio of effects, and the remarks of the
+    file, of which none is made here."""
+    experiment = evaluation.experiment
+    sampled = max((part.sampled for part in experiment.parts.values()), default=0)
+    whole = all(part.sampled == part.combinations for part in experiment.parts.values())
+    size = "" if whole else f" --sample {sampled}"
+    lines = [f"# {experiment.name}: {experiment.title}", "",
+             f"Made by `corun reproduce {experiment.name}{size} --cycles {cycles_text(experiment.cycles)} --markdown FILE`: do "
+             "not edit. What the columns say is in [experiments](../experiments.md).", "",
+             f"{experiment.paper}, {experiment.section}.", ""]
+    if experiment.shows:
+        lines += [experiment.shows, ""]
+    lines += [f"* window: {window_text(evaluation)}"]
+    lines += [f"* sample: {line}" for line in sample_lines(evaluation)]
+    if experiment.paper_cases:
+        lines += [f"* the paper's sample: {experiment.paper_cases}"]
+    window = cycles_text(experiment.cycles)
+    for figure in experiment.figures:
+        lines += ["", f"## {figure.title}", ""]
+        if figure.source:
+            lines += [f"The paper's numbers: {figure.source}", ""]
+        rows = []
+        for cell in figure.cells:
+            number = evaluation.numbers[cell]
+            rows.append([label(cell), paper_text(number), our_text(number), sample_text(number), window, sign_text(number),
+                         effect_text(number)])
+        lines += markdown_table(["", "paper", "ours", "cases", "window", "same sign", "ratio of effects"], rows)
+        reasons = reason_lines(figure, evaluation)
+        lines += [""] + [f"* {line}" for line in reasons] if reasons else []
+    lines += ["", verdict(evaluation)]
+    failures = failure_lines(evaluation, 10)
+    if failures:
+        lines += ["", "## Cases that failed", ""] + [f"* {line}" for line in failures]
+    if experiment.remarks:
+        lines += ["", "## Remarks", "", experiment.remarks]
+    return "\n".join(lines) + "\n"
