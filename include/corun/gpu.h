@@ -48,7 +48,7 @@ struct corun_application_description {
     /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
      * in order, once per index and run, when grid index - 1 has completed and its stores are visible: copies between
-     * launches happen in it.
+     * launches happen in it. NULL: see corun_gpu_open.
      */
     const struct corun_grid *(*grid)(void *user, uint32_t index);
     /* Called between two runs (data is set back); may be NULL. Anything but OK stops the application with that status. */
@@ -100,6 +100,30 @@ struct corun_limits {
  */
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
                                 struct corun_diagnostics *list);
+
+/*
+ * Launches from outside, for those who do not know beforehand what they will run: an application whose description has no `grid` waits
+ * until it is given a launch, one at a time.
+ *
+ *     corun_gpu_create → corun_gpu_add (no `grid`) … → corun_gpu_open → { corun_gpu_launch …, corun_gpu_advance, corun_gpu_launched … }
+ *
+ * `limits` as for corun_gpu_run; those that end a run do not apply. The list stays in use until the GPU is destroyed.
+ */
+enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
+                                 struct corun_diagnostics *list);
+/* Thread blocks start one dispatch latency after `cycle` or after now, whichever is later. ARGUMENT unless the application waits. */
+enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
+                                   uint64_t cycle);
+/* Goes on until a launch has ended, its application was stopped, or the cycle `until`. */
+enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until);
+struct corun_launched {
+    bool ended;               /* or the application was stopped: then `status` says why, and it takes no more launches */
+    enum corun_status status; /* of the application */
+    uint64_t first_cycle, last_cycle;
+    uint32_t kernel; /* of the application: see corun_gpu_kernel */
+};
+/* The last launch of such an application. Counters of its kernel are up to date. */
+void corun_gpu_launched(struct corun_gpu *gpu, uint32_t application, struct corun_launched *launched);
 
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu);
 

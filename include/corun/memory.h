@@ -22,6 +22,17 @@ void corun_memory_destroy(struct corun_memory *memory);
 
 /* Allocates `bytes` (> 0) zeroed bytes; *address is the device address. Returns OK or MEMORY. */
 enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t bytes, uint64_t *address);
+/*
+ * The same in whole pages that the host has at *host, at the device's own address where the host has room there: a pointer then means
+ * the same on both sides.
+ */
+enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint64_t bytes, uint64_t *address,
+                                               void **host);
+/*
+ * Makes memory of the host, which stays the caller's, accessible at `address`; that must lie outside of the range that is allocated
+ * from, in no application's range. ARGUMENT if it overlaps with what is there. corun_memory_free ends it.
+ */
+enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t address, void *host, uint64_t bytes);
 /* Frees an allocation by its first address; ARGUMENT if there is none. */
 enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t address);
 /* Host to device and device to host; the whole range must lie in one allocation, else FAULT and nothing is copied. */

@@ -67,6 +67,11 @@ struct corun_launch_description {
     uint32_t dynamic_shared_bytes;
     const void *parameters; /* parameter_bytes of the kernel */
     size_t parameter_bytes;
+    /*
+     * Not 0: a cooperative launch, whose thread blocks may wait for each other. Its kernel is told this device address of two words,
+     * set to zero, at which they meet (%envreg1, %envreg2). The machine must be able to hold all of them at once.
+     */
+    uint64_t meeting_address;
 };
 
 /*

@@ -105,6 +105,7 @@ void application_leave(struct corun_gpu *gpu, uint32_t index)
     application->ended_cycle = gpu->now;
     application->running = NULL;
     gpu->dispatch_due = true;
+    gpu->launch_ended = true;
 }
 
 void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status status, struct corun_place place,
@@ -158,7 +159,16 @@ static enum corun_status arrive(struct corun_gpu *gpu, uint32_t index)
     application->arrived_cycle = gpu->now;
     application->arrival_order = gpu->arrivals++;
     enum corun_status status = sharing_moment(gpu, CORUN_EVENT_ARRIVE, 0, index);
-    return status == CORUN_OK ? start_run(gpu, index, gpu->now) : status;
+    return status == CORUN_OK && application->description.grid ? start_run(gpu, index, gpu->now) : status;
+}
+
+enum corun_status application_launch(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
+                                     uint64_t cycle)
+{
+    struct application *application = &gpu->applications[index];
+    if (application->state != CORUN_APPLICATION_RUNNING || application->running || application->description.grid)
+        return CORUN_ARGUMENT;
+    return launch_grid(gpu, index, grid, cycle > gpu->now ? cycle : gpu->now);
 }
 
 static uint32_t writes_under_way(const struct corun_gpu *gpu, uint32_t application)
@@ -212,6 +222,10 @@ static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
     launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
     observe_launch(gpu, index, launch, false, launch->last_cycle);
     application->running = NULL;
+    if (!application->description.grid) {
+        gpu->launch_ended = true;
+        return CORUN_OK;
+    }
     const struct corun_grid *grid =
         application->description.grid(application->description.user, ++application->grid_index);
     if (grid)

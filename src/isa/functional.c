@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define BARRIERS 16u
 #define TURN 20000u /* warp instructions before the next warp has its turn: one may wait for another in a loop */
 
 struct barrier_state {
@@ -20,6 +20,8 @@ struct barrier_state {
 struct functional_tb {
     struct corun_tb *tb;
     uint32_t live, ready; /* warps */
+    uint32_t warp;        /* that has its turn */
+    uint64_t left;        /* warp instructions until the watchdog */
     struct barrier_state barriers[BARRIERS];
 };
 
@@ -88,21 +90,20 @@ static enum corun_status report_watchdog(const struct functional_tb *state, uint
                         describe_tb(tb, name, sizeof name), watchdog, warp);
 }
 
-static enum corun_status run_tb(struct functional_tb *state, uint64_t watchdog, struct corun_diagnostics *list,
-                                struct corun_functional_result *result)
+/* Runs until every warp has ended or, with `turns`, until so many warps have had their turn. */
+static enum corun_status run_tb(struct functional_tb *state, uint64_t turns, uint64_t watchdog,
+                                struct corun_diagnostics *list, struct corun_functional_result *result)
 {
     struct corun_tb *tb = state->tb;
-    uint64_t left = watchdog ? watchdog : UINT64_MAX;
     struct corun_issue issue;
-    uint32_t warp = 0;
-    while (state->live) {
+    for (uint64_t turn = 0; state->live && (!turns || turn < turns); turn++) {
         if (!state->ready)
             return report_deadlock(state, list);
-        uint32_t after = state->ready & ~((1u << warp) - 1);
-        warp = lowest_bit(after ? after : state->ready);
-        uint64_t budget = left < TURN ? left : TURN, rest = budget;
+        uint32_t after = state->ready & ~((1u << state->warp) - 1), warp = lowest_bit(after ? after : state->ready);
+        uint64_t budget = state->left < TURN ? state->left : TURN, rest = budget;
         enum corun_outcome outcome = executor_run(&tb->warps[warp], &rest, result, &issue);
-        left -= budget - rest;
+        state->left -= budget - rest;
+        state->warp = warp;
         if (outcome == CORUN_OUTCOME_FAULT)
             return corun_report(list, CORUN_FAULT, (struct corun_place){tb->launch->grid.file, tb->fault_line, 0}, "%s",
                                 tb->fault);
@@ -114,10 +115,10 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t watchdog, 
             for (uint32_t b = 0; b < BARRIERS; b++)
                 open_if_met(state, &state->barriers[b]);
         }
-        if (left == 0 && state->live)
+        if (state->left == 0 && state->live)
             return report_watchdog(state, warp, watchdog, list);
         if (outcome == CORUN_OUTCOME_NEXT)
-            warp = (warp + 1) % CORUN_WARP_LANES;
+            state->warp = (warp + 1) % CORUN_WARP_LANES;
     }
     return CORUN_OK;
 }
@@ -127,6 +128,46 @@ static void flush_text(struct executor_sm *sm, void (*print)(void *user, const c
     if (sm->printed_bytes && !sm->printed_taken && print)
         print(user, sm->printed, sm->printed_bytes);
     sm->printed_taken = true;
+}
+
+static bool begin_tb(struct functional_tb *state, struct launch *launch, uint32_t index, uint64_t watchdog,
+                     const uint64_t *clock)
+{
+    uint32_t warps = launch->grid.tb_warps;
+    *state = (struct functional_tb){.left = watchdog ? watchdog : UINT64_MAX};
+    state->tb = executor_tb_begin(launch, launch->program->functional, &launch->functional, index);
+    if (!state->tb)
+        return false;
+    state->live = state->ready = warps == 32 ? CORUN_FULL_MASK : (1u << warps) - 1;
+    for (uint32_t i = 0; i < warps; i++)
+        state->tb->warps[i].cycle = clock;
+    return true;
+}
+
+/* Thread blocks that wait for each other: all are there from the start and take turns. */
+static enum corun_status run_together(struct launch *launch, uint64_t watchdog, struct corun_diagnostics *list,
+                                      struct corun_functional_result *count)
+{
+    uint32_t tbs = launch->grid.tb_count, left = tbs;
+    struct functional_tb *states = calloc(tbs, sizeof *states);
+    enum corun_status status = states ? CORUN_OK : CORUN_MEMORY;
+    for (uint32_t i = 0; status == CORUN_OK && i < tbs; i++)
+        if (!begin_tb(&states[i], launch, i, watchdog, &count->warp_instructions))
+            status = CORUN_MEMORY;
+    if (status == CORUN_MEMORY)
+        corun_report(list, status, CORUN_NOWHERE, "out of memory for the thread blocks of kernel %s",
+                     launch->grid.name);
+    while (left && status == CORUN_OK)
+        for (uint32_t i = 0; i < tbs && status == CORUN_OK; i++)
+            if (states[i].live) {
+                status = run_tb(&states[i], 2 * launch->grid.tb_warps, watchdog, list, count);
+                left -= !states[i].live;
+            }
+    for (uint32_t i = 0; states && i < tbs; i++)
+        if (states[i].tb)
+            executor_tb_end(states[i].tb, &launch->functional);
+    free(states);
+    return status;
 }
 
 enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
@@ -142,18 +183,18 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
     if (!program->functional)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     program->functional->global_bytes = 0;
-    for (uint32_t index = 0; index < grid->tb_count && status == CORUN_OK; index++) {
-        struct functional_tb state = {0};
-        state.tb = executor_tb_begin(launch, program->functional, &launch->functional, index);
-        if (!state.tb) {
+    if (launch->meeting_address) {
+        status = run_together(launch, watchdog, list, &count);
+        flush_text(program->functional, print, user);
+    }
+    for (uint32_t index = 0; !launch->meeting_address && index < grid->tb_count && status == CORUN_OK; index++) {
+        struct functional_tb state;
+        if (!begin_tb(&state, launch, index, watchdog, &count.warp_instructions)) {
             status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s",
                                   grid->name);
             break;
         }
-        state.live = state.ready = grid->tb_warps == 32 ? CORUN_FULL_MASK : (1u << grid->tb_warps) - 1;
-        for (uint32_t i = 0; i < grid->tb_warps; i++)
-            state.tb->warps[i].cycle = &count.warp_instructions;
-        status = run_tb(&state, watchdog, list, &count);
+        status = run_tb(&state, 0, watchdog, list, &count);
         flush_text(program->functional, print, user);
         executor_tb_end(state.tb, &launch->functional);
     }

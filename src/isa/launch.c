@@ -125,6 +125,7 @@ enum corun_status corun_launch_create(struct corun_program *program, const struc
     launch->block = description->block;
     launch->dynamic_shared_bytes = description->dynamic_shared_bytes;
     launch->parameter_bytes = (uint32_t)description->parameter_bytes;
+    launch->meeting_address = description->meeting_address;
     launch->id = program->launches++;
     launch->warp_register_bytes = (size_t)(kernel->register_slots + 1) * SLOT_BYTES;
     launch->warp_register_bytes = (launch->warp_register_bytes + 63) & ~(size_t)63;

@@ -10,11 +10,16 @@
 
 #define ALIGN_BYTES UINT64_C(256)
 #define GAP_BYTES UINT64_C(256)
+#define PAGE_BYTES UINT64_C(4096)
 #define MAP_FROM_BYTES (UINT64_C(1) << 17) /* larger blocks are mapped: pages that nobody touches cost nothing */
+
+/* How the storage of an allocation is given back. */
+enum storage { STORAGE_OWN, STORAGE_PAGES, STORAGE_ADOPTED };
 
 struct allocation {
     uint64_t address, bytes;
     uint8_t *host;
+    enum storage storage;
 };
 
 struct corun_memory {
@@ -23,7 +28,7 @@ struct corun_memory {
     uint64_t reserved_next, reserved_end;
     uint64_t allocated_bytes;
     uint64_t generation;
-    VECTOR(struct allocation) allocations; /* in ascending address */
+    VECTOR(struct allocation) allocations; /* in ascending address; adopted ones lie below `first` or behind `end` */
 };
 
 static uint64_t round_up(uint64_t value)
@@ -45,13 +50,15 @@ static uint8_t *host_allocate(uint64_t bytes)
     return block;
 }
 
-static void host_free(uint8_t *host, uint64_t bytes)
+static void host_free(const struct allocation *allocation)
 {
-    uint64_t padded = round_up(bytes);
-    if (padded >= MAP_FROM_BYTES)
-        munmap(host, padded);
+    uint64_t padded = round_up(allocation->bytes);
+    if (allocation->storage == STORAGE_ADOPTED)
+        return;
+    if (padded >= MAP_FROM_BYTES || allocation->storage == STORAGE_PAGES)
+        munmap(allocation->host, padded);
     else
-        free(host);
+        free(allocation->host);
 }
 
 struct corun_memory *corun_memory_create(uint32_t application)
@@ -74,57 +81,30 @@ void corun_memory_destroy(struct corun_memory *memory)
     if (!memory)
         return;
     for (size_t i = 0; i < memory->allocations.count; i++)
-        host_free(memory->allocations.data[i].host, memory->allocations.data[i].bytes);
+        host_free(&memory->allocations.data[i]);
     vector_free(&memory->allocations);
     free(memory);
 }
 
-/* Where a block of `span` bytes (gap included) goes, and its place in the ascending order; false if there is no room. */
-static bool find_room(const struct corun_memory *memory, uint64_t span, uint64_t *address, size_t *position)
+/* Where a block of `span` bytes (gap included) goes, a multiple of `align`; false if there is no room. */
+static bool find_room(const struct corun_memory *memory, uint64_t span, uint64_t align, uint64_t *address)
 {
-    if (span <= memory->end - memory->next) {
-        *address = memory->next;
-        *position = memory->allocations.count;
+    *address = (memory->next + align - 1) & ~(align - 1);
+    if (*address <= memory->end && span <= memory->end - *address)
         return true;
-    }
     uint64_t from = memory->first;
     for (size_t i = 0; i < memory->allocations.count; i++) {
         const struct allocation *allocation = &memory->allocations.data[i];
-        if (allocation->address - from >= span) {
+        if (allocation->address < memory->first || allocation->address >= memory->end)
+            continue;
+        from = (from + align - 1) & ~(align - 1);
+        if (allocation->address >= from && allocation->address - from >= span) {
             *address = from;
-            *position = i;
             return true;
         }
         from = allocation->address + round_up(allocation->bytes) + GAP_BYTES;
     }
     return false;
-}
-
-enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t bytes, uint64_t *address)
-{
-    *address = 0;
-    if (bytes == 0 || bytes > ALLOCATIONS_END)
-        return CORUN_MEMORY;
-    uint64_t span = round_up(bytes) + GAP_BYTES;
-    size_t position;
-    uint64_t place;
-    if (!find_room(memory, span, &place, &position))
-        return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, host_allocate(bytes)};
-    if (!allocation.host)
-        return CORUN_MEMORY;
-    if (!vector_push(&memory->allocations, allocation)) {
-        host_free(allocation.host, bytes);
-        return CORUN_MEMORY;
-    }
-    struct allocation *all = memory->allocations.data;
-    memmove(all + position + 1, all + position, (memory->allocations.count - 1 - position) * sizeof *all);
-    all[position] = allocation;
-    if (place + span > memory->next)
-        memory->next = place + span;
-    memory->allocated_bytes += bytes;
-    *address = place;
-    return CORUN_OK;
 }
 
 /* Index of the last allocation that starts at or below `address`, SIZE_MAX if there is none. */
@@ -141,14 +121,94 @@ static size_t find_below(const struct corun_memory *memory, uint64_t address)
     return low - 1;
 }
 
+/* Puts it in its place. */
+static bool insert(struct corun_memory *memory, struct allocation allocation)
+{
+    size_t position = find_below(memory, allocation.address) + 1;
+    if (!vector_push(&memory->allocations, allocation))
+        return false;
+    struct allocation *all = memory->allocations.data;
+    memmove(all + position + 1, all + position, (memory->allocations.count - 1 - position) * sizeof *all);
+    all[position] = allocation;
+    return true;
+}
+
+static enum corun_status keep(struct corun_memory *memory, const struct allocation *allocation)
+{
+    if (!insert(memory, *allocation)) {
+        host_free(allocation);
+        return CORUN_MEMORY;
+    }
+    uint64_t behind = allocation->address + round_up(allocation->bytes) + GAP_BYTES;
+    if (behind > memory->next)
+        memory->next = behind;
+    memory->allocated_bytes += allocation->bytes;
+    return CORUN_OK;
+}
+
+enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t bytes, uint64_t *address)
+{
+    *address = 0;
+    if (bytes == 0 || bytes > ALLOCATIONS_END)
+        return CORUN_MEMORY;
+    uint64_t place;
+    if (!find_room(memory, round_up(bytes) + GAP_BYTES, ALIGN_BYTES, &place))
+        return CORUN_MEMORY;
+    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN};
+    if (!allocation.host)
+        return CORUN_MEMORY;
+    enum corun_status status = keep(memory, &allocation);
+    if (status == CORUN_OK)
+        *address = place;
+    return status;
+}
+
+enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint64_t bytes, uint64_t *address,
+                                               void **host)
+{
+    *address = 0;
+    if (bytes == 0 || bytes > ALLOCATIONS_END)
+        return CORUN_MEMORY;
+    uint64_t whole = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1), place;
+    if (!find_room(memory, whole + GAP_BYTES, PAGE_BYTES, &place))
+        return CORUN_MEMORY;
+    /* The address is a wish: where the host has something there already, it gives another one. */
+    void *block = mmap((void *)(uintptr_t)place, whole, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED)
+        return CORUN_MEMORY;
+    struct allocation allocation = {place, bytes, block, STORAGE_PAGES};
+    enum corun_status status = keep(memory, &allocation);
+    if (status == CORUN_OK) {
+        *address = place;
+        *host = block;
+    }
+    return status;
+}
+
+enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t address, void *host, uint64_t bytes)
+{
+    uint64_t behind = address + bytes;
+    if (bytes == 0 || behind < address || behind > UINT64_C(1) << WINDOW_SHIFT ||
+        (behind > memory->first && address < memory->reserved_end))
+        return CORUN_ARGUMENT;
+    size_t below = find_below(memory, behind - 1);
+    if (below != SIZE_MAX &&
+        memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
+        return CORUN_ARGUMENT;
+    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED};
+    return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
+}
+
 enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t address)
 {
     size_t i = find_below(memory, address);
     if (i == SIZE_MAX || memory->allocations.data[i].address != address)
         return CORUN_ARGUMENT;
     struct allocation *all = memory->allocations.data;
-    memory->allocated_bytes -= all[i].bytes;
-    host_free(all[i].host, all[i].bytes);
+    if (all[i].storage != STORAGE_ADOPTED)
+        memory->allocated_bytes -= all[i].bytes;
+    host_free(&all[i]);
     memory->allocations.count--;
     memmove(all + i, all + i + 1, (memory->allocations.count - i) * sizeof *all);
     memory->generation++;

@@ -53,6 +53,10 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
         return launch->grid.tb_shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
+    case PTX_SPECIAL_ENVREG1:
+        return launch->meeting_address >> 32;
+    case PTX_SPECIAL_ENVREG2:
+        return (uint32_t)launch->meeting_address;
     case SPECIAL_LOCAL_ADDRESS:
         return warp->frame + (uint64_t)op->offset;
     default: /* %tid.w and the like */
