@@ -53,6 +53,7 @@ struct corun_case {
     const char *data_directory;  /* where workloads are looked up by name */
     const char *cache_directory; /* of baselines; created when needed; NULL: no cache */
     bool profile;
+    bool no_history; /* the result tells nothing of how the run went over time */
     /* Called for every warp instruction issued in the shared run from trace_first to trace_last; may be NULL. */
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
@@ -109,6 +110,24 @@ struct corun_case_application_result {
     const struct corun_counters *sms; /* [sm_count]: its counters on each SM */
 };
 
+/* An application over one interval: means. */
+struct corun_case_history_share {
+    double sms; /* that held thread blocks of it */
+    double tbs; /* resident thread blocks of it, on all SMs */
+    double ipc; /* thread instructions per cycle */
+};
+
+/* The shared run over time, in at most a hundred intervals that follow one another from cycle 0 to the end. */
+struct corun_case_history {
+    uint32_t count;
+    const uint64_t *end_cycles;                    /* [count] */
+    const struct corun_case_history_share *shares; /* [count][application_count] */
+    const double *powered_sms;                     /* [count]: mean */
+    uint32_t variable_count;
+    const struct corun_policy_variable *variables; /* of the policy; [variable_count] */
+    const double *values;                          /* [count][variable_count]: of these, at the end of the interval */
+};
+
 struct corun_case_result {
     struct corun_gpu_config gpu;
     const char *policy; /* CORUN_NO_POLICY without one */
@@ -127,6 +146,7 @@ struct corun_case_result {
     struct corun_counters counters;    /* everything */
     struct corun_memory_result memory;
     struct corun_energy_result energy;
+    struct corun_case_history history; /* empty if the case wanted none */
     /* NAN unless every application's normalised IPC is known */
     double stp;      /* system throughput: sum of normalised IPC */
     double antt;     /* average normalised turnaround time: mean of 1 / normalised IPC; infinite if one did nothing */
@@ -144,6 +164,17 @@ struct corun_case_result {
 enum corun_status corun_case_run(const struct corun_case *job, struct corun_diagnostics *list,
                                  struct corun_case_result **result);
 void corun_case_result_destroy(struct corun_case_result *result);
+
+/* Everything, as `corun run --json` writes it: UTF-8, one JSON object. The caller's to free(). MEMORY; *text is NULL then. */
+enum corun_status corun_case_result_json(const struct corun_case_result *result, char **text);
+
+#define CORUN_ALL UINT32_MAX
+/*
+ * Counters of one application on one SM, or of all of them with CORUN_ALL. What the memory system counts belongs to applications
+ * and to no SM. ARGUMENT if there is no such SM or application.
+ */
+enum corun_status corun_case_result_counters(const struct corun_case_result *result, uint32_t sm, uint32_t application,
+                                             struct corun_counters *counters);
 
 /* $XDG_CACHE_HOME/corun or ~/.cache/corun; false if neither variable is set or it does not fit. */
 bool corun_cache_directory(char *path, size_t bytes);

@@ -187,9 +187,15 @@ static enum corun_status prepare(struct run *run)
         corun_gpu_profile(run->gpu, true);
     if (status == CORUN_OK && job->trace)
         corun_gpu_trace(run->gpu, job->trace_first, job->trace_last, job->trace, job->trace_user);
-    if (status == CORUN_OK && job->observe)
+    if (status == CORUN_OK && job->no_history && job->observe)
         corun_gpu_observe(run->gpu, job->observe_sample_cycles, job->observe, job->observe_user);
-    return status;
+    if (status != CORUN_OK || job->no_history)
+        return status;
+    run->history = history_create(job, run->arena);
+    if (!run->history)
+        return CORUN_MEMORY;
+    history_observe(run->history, run->gpu);
+    return CORUN_OK;
 }
 
 static bool shared_progress(void *user, uint64_t cycle)
@@ -211,6 +217,8 @@ static enum corun_status run_shared(struct run *run)
     double start = run_clock();
     enum corun_status status = corun_gpu_run(run->gpu, &limits, run->list);
     run->shared_seconds = run_clock() - start;
+    if (run->history)
+        history_end(run->history);
     return status;
 }
 
@@ -306,4 +314,18 @@ void corun_case_result_destroy(struct corun_case_result *result)
     struct owner *owner = (struct owner *)result;
     arena_destroy(owner->arena);
     free(owner);
+}
+
+enum corun_status corun_case_result_counters(const struct corun_case_result *result, uint32_t sm, uint32_t application,
+                                             struct corun_counters *counters)
+{
+    *counters = (struct corun_counters){0};
+    if ((sm != CORUN_ALL && sm >= result->gpu.sms) ||
+        (application != CORUN_ALL && application >= result->application_count))
+        return CORUN_ARGUMENT;
+    if (sm == CORUN_ALL)
+        *counters = application == CORUN_ALL ? result->counters : result->applications[application].counters;
+    else
+        *counters = application == CORUN_ALL ? result->sms[sm].counters : result->applications[application].sms[sm];
+    return CORUN_OK;
 }

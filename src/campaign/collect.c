@@ -165,5 +165,7 @@ enum corun_status run_collect(struct run *run, struct arena *arena, struct corun
     result->warp_instructions_per_second =
         run->shared_seconds > 0 ? (double)result->counters.warp_instructions / run->shared_seconds : (double)NAN;
     result->baseline_wall_seconds = run->baseline_seconds;
+    if (status == CORUN_OK && run->history)
+        status = history_collect(run->history, arena, &result->history);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "campaign/baseline.h"
+#include "campaign/history.h"
 #include "corun/case.h"
 #include "corun/workload.h"
 
@@ -28,6 +29,7 @@ struct run {
     struct arena *arena;
     struct member members[CORUN_MAX_APPLICATIONS];
     struct corun_gpu *gpu;
+    struct history *history; /* NULL: none is wanted */
     bool interrupted;
     double baseline_seconds, shared_seconds;
 };

@@ -209,6 +209,53 @@ static json_t *energy(struct json_writer *writer, const struct corun_case_result
     return object;
 }
 
+/* Two decimals: enough to draw it, and short. */
+static json_t *rounded(double value)
+{
+    return json_number(round(value * 100) / 100);
+}
+
+/* Series of one value for each interval. */
+static json_t *history(struct json_writer *writer, const struct corun_case_result *result)
+{
+    const struct corun_case_history *row = &result->history;
+    json_t *object = json_object(), *cycles = json_array(), *powered = json_array(), *applications = json_array();
+    json_t *variables = json_object();
+    bool any_off = false;
+    for (uint32_t i = 0; i < row->count; i++) {
+        json_push(writer, cycles, json_count(row->end_cycles[i]));
+        json_push(writer, powered, rounded(row->powered_sms[i]));
+        any_off = any_off || row->powered_sms[i] < result->gpu.sms;
+    }
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        json_t *application = json_object(), *sms = json_array(), *tbs = json_array(), *ipc = json_array();
+        for (uint32_t i = 0; i < row->count; i++) {
+            const struct corun_case_history_share *share = &row->shares[(size_t)i * result->application_count + a];
+            json_push(writer, sms, rounded(share->sms));
+            json_push(writer, tbs, rounded(share->tbs));
+            json_push(writer, ipc, rounded(share->ipc));
+        }
+        json_put(writer, application, "sms", sms);
+        json_put(writer, application, "tbs", tbs);
+        json_put(writer, application, "ipc", ipc);
+        json_push(writer, applications, application);
+    }
+    for (uint32_t v = 0; v < row->variable_count; v++) {
+        json_t *values = json_array();
+        for (uint32_t i = 0; i < row->count; i++)
+            json_push(writer, values, json_number(row->values[(size_t)i * row->variable_count + v]));
+        json_put(writer, variables, row->variables[v].name, values);
+    }
+    json_put(writer, object, "end_cycles", cycles);
+    json_put(writer, object, "apps", applications);
+    if (any_off)
+        json_put(writer, object, "powered_sms", powered);
+    else
+        json_decref(powered);
+    json_put(writer, object, "variables", variables);
+    return object;
+}
+
 enum corun_status json_case(const struct corun_case_result *result, FILE *stream)
 {
     struct json_writer writer = {false};
@@ -228,6 +275,8 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
     json_put(&writer, object, "sms", sms);
     set_memory(&writer, object, &result->counters, &result->memory);
     json_put(&writer, object, "energy", energy(&writer, result));
+    if (result->history.count)
+        json_put(&writer, object, "history", history(&writer, result));
     json_put(&writer, object, "stp", json_number(result->stp));
     json_put(&writer, object, "antt", json_number(result->antt));
     json_put(&writer, object, "fairness", json_number(result->fairness));
@@ -236,6 +285,23 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
     json_put(&writer, object, "wall_seconds", json_number(result->wall_seconds));
     json_put(&writer, object, "warp_instructions_per_second", json_number(result->warp_instructions_per_second));
     return json_write(&writer, object, stream);
+}
+
+enum corun_status corun_case_result_json(const struct corun_case_result *result, char **text)
+{
+    size_t bytes;
+    *text = NULL;
+    FILE *stream = open_memstream(text, &bytes);
+    if (!stream)
+        return CORUN_MEMORY;
+    enum corun_status status = json_case(result, stream);
+    if (fclose(stream) != 0)
+        status = CORUN_MEMORY;
+    if (status != CORUN_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
 }
 
 enum corun_status json_launch(const struct launch_result *result, FILE *stream)
