@@ -1,8 +1,7 @@
 #include "cli/command.h"
 
 #include "campaign/specification.h"
-#include "corun/case.h"
-#include "corun/workload.h"
+#include "corun/request.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "report/timeline.h"
@@ -11,61 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_GPU "gtx980"
-#define DEFAULT_CYCLES 200000u
-#define PATH_BYTES 4096u
-
-enum {
-    KEY_GPU = 'g',
-    KEY_POLICY = 'p',
-    KEY_CYCLES = 'c',
-    KEY_QUIET = 'q',
-    KEY_JSON = 'j',
-    KEY_INSTRUCTIONS = 0x100,
-    KEY_RUNS,
-    KEY_SEED,
-    KEY_THREADS,
-    KEY_JOBS,
-    KEY_PROFILE,
-    KEY_TRACE,
-    KEY_TIMELINE,
-    KEY_TIMELINE_INTERVAL,
-    KEY_TIMELINE_LIMIT,
-    KEY_WATCHDOG,
-    KEY_CACHE,
-    KEY_NO_CACHE,
-    KEY_NO_BASELINES
-};
+/* What is no option of a request: files. */
+enum { KEY_QUIET = 'q', KEY_JSON = 'j', KEY_TRACE = 0x100, KEY_TIMELINE, KEY_TIMELINE_INTERVAL, KEY_TIMELINE_LIMIT };
 
 static const struct argp_option options[] = {
-    {"gpu", KEY_GPU, "GPU", 0,
-     "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]", 1},
-    {"policy", KEY_POLICY, "POLICY", 0,
-     "how the applications share it, NAME[:parameter=value,...] (see `corun list policies`) [left-over]", 1},
-    {"cycles", KEY_CYCLES, "N", 0,
-     "the window ends after N core cycles; applications that end earlier start over [200K, unless another end is "
-     "given]",
-     2},
-    {"instructions", KEY_INSTRUCTIONS, "N", 0,
-     "the window ends when every application has completed N thread instructions", 2},
-    {"runs", KEY_RUNS, "N", 0, "the window ends when every application has completed N runs; one that has leaves", 2},
-    {"seed", KEY_SEED, "N", 0, "of the workloads' data [1]", 2},
-    {"watchdog", KEY_WATCHDOG, "N", 0, "an application is stopped after N cycles without progress [5M]", 2},
-    {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
+#define REQUEST_OPTION(name, word, key, value, group, meaning) {word, key, value, 0, meaning, group},
+    CORUN_REQUEST_OPTIONS(REQUEST_OPTION)
+#undef REQUEST_OPTION
+        {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
-    {"profile", KEY_PROFILE, NULL, 0, "also warp instructions and stall cycles per PTX line of each kernel", 3},
     {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
     {"timeline", KEY_TIMELINE, "FILE[:FIRST-LAST]", 0,
      "write launches, thread blocks and counters over these cycles as a trace that ui.perfetto.dev opens", 3},
     {"timeline-interval", KEY_TIMELINE_INTERVAL, "N", 0, "cycles between two values of a counter there [1K]", 3},
     {"timeline-limit", KEY_TIMELINE_LIMIT, "N", 0,
      "most events there: of what is more, thread blocks above all, a sample is shown [250K]", 3},
-    {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 4},
-    {"jobs", KEY_JOBS, "N", 0, "isolated baselines that are computed side by side [as many as there are processors]",
-     4},
-    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 4},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "compute isolated baselines anew and keep none", 4},
-    {"no-baselines", KEY_NO_BASELINES, NULL, 0, "only the isolated baselines that a goal or the policy needs", 4},
     {0},
 };
 
@@ -83,13 +42,12 @@ struct run_options {
     struct arena *arena;
     struct corun_diagnostics *list;
     enum corun_status status; /* of the first option that could not be used */
-    const char *gpu, *json, *trace, *timeline, *cache;
+    struct corun_request *request;
+    struct corun_case *job;
+    const char *json, *trace, *timeline;
+    uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
-    bool quiet, no_cache;
-    struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
-    struct corun_case job;
-    struct corun_gpu_config config;
-    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    bool quiet;
     FILE *text; /* where the applications' own text goes */
     struct progress *progress;
 };
@@ -106,99 +64,58 @@ static void set_number(struct run_options *run, const char *text, const char *op
     keep_status(run, specify_number(text, option, 1000, lowest, highest, run->list, number));
 }
 
-static void set_small(struct run_options *run, const char *text, const char *option, uint32_t *number)
+/* Any that is not about files goes to the request. */
+static error_t set_option(struct run_options *run, int key, const char *value)
 {
-    uint64_t value = 1;
-    set_number(run, text, option, 1, 1000000, &value);
-    *number = (uint32_t)value;
-}
-
-static void add_application(struct run_options *run, const char *text)
-{
-    uint32_t index = run->job.application_count;
-    if (index == CORUN_MAX_APPLICATIONS) {
-        keep_status(run, corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE, "at most %u applications can share a GPU",
-                                      CORUN_MAX_APPLICATIONS));
-        return;
+    static const struct {
+        int key;
+        const char *word;
+    } words[] = {
+#define REQUEST_WORD(name, word, key, value, group, meaning) {key, "--" word},
+        CORUN_REQUEST_OPTIONS(REQUEST_WORD)
+#undef REQUEST_WORD
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (words[i].key == key) {
+            keep_status(run, corun_request_set(run->request, words[i].word, value, run->list));
+            return 0;
+        }
     }
-    keep_status(run, specify_application(text, run->arena, run->list, &run->applications[index]));
-    run->job.application_count++;
+    return ARGP_ERR_UNKNOWN;
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct run_options *run = state->input;
-    struct corun_case *job = &run->job;
     switch (key) {
-    case KEY_GPU:
-        run->gpu = value;
-        break;
-    case KEY_POLICY:
-        keep_status(run, specify_policy(value, run->arena, run->list, &job->policy, &job->parameters));
-        break;
-    case KEY_CYCLES:
-        set_number(run, value, "--cycles", 1, INT64_MAX, &job->cycles);
-        break;
-    case KEY_INSTRUCTIONS:
-        set_number(run, value, "--instructions", 1, INT64_MAX, &job->thread_instructions);
-        break;
-    case KEY_RUNS:
-        set_small(run, value, "--runs", &job->runs);
-        break;
-    case KEY_SEED:
-        set_number(run, value, "--seed", 0, INT64_MAX, &job->seed);
-        break;
-    case KEY_WATCHDOG:
-        set_number(run, value, "--watchdog", 1, INT64_MAX, &job->watchdog_cycles);
-        break;
-    case KEY_THREADS:
-        set_small(run, value, "--threads", &job->threads);
-        break;
-    case KEY_JOBS:
-        set_small(run, value, "--jobs", &job->baseline_jobs);
-        break;
     case KEY_JSON:
         run->json = value;
         break;
     case KEY_QUIET:
         run->quiet = true;
         break;
-    case KEY_PROFILE:
-        job->profile = true;
-        break;
     case KEY_TRACE:
-        keep_status(run, specify_trace(value, "--trace", run->arena, run->list, &run->trace, &job->trace_first,
-                                       &job->trace_last));
+        keep_status(run, specify_trace(value, "--trace", run->arena, run->list, &run->trace, &run->trace_first,
+                                       &run->trace_last));
         break;
     case KEY_TIMELINE:
         keep_status(run, specify_trace(value, "--timeline", run->arena, run->list, &run->timeline,
                                        &run->timeline_settings.first_cycle, &run->timeline_settings.last_cycle));
         break;
     case KEY_TIMELINE_INTERVAL:
-        set_number(run, value, "--timeline-interval", 1, INT64_MAX, &job->observe_sample_cycles);
+        set_number(run, value, "--timeline-interval", 1, INT64_MAX, &run->sample_cycles);
         break;
     case KEY_TIMELINE_LIMIT:
         set_number(run, value, "--timeline-limit", TIMELINE_LOWEST_LIMIT, UINT32_MAX, &run->timeline_settings.limit);
         break;
-    case KEY_CACHE:
-        if (!*value)
-            argp_error(state, "--cache: the name of the folder is missing");
-        run->cache = value;
-        break;
-    case KEY_NO_CACHE:
-        run->no_cache = true;
-        break;
-    case KEY_NO_BASELINES:
-        job->no_baselines = true;
-        break;
     case ARGP_KEY_ARG:
-        add_application(run, value);
+        keep_status(run, corun_request_add(run->request, value, run->list));
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "an application is missing");
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return set_option(run, key, value);
     }
     return 0;
 }
@@ -225,7 +142,7 @@ static enum corun_status report(const struct run_options *run, const struct coru
     struct report_style style = output_style(stdout);
     if (!run->quiet && json != stdout && !to_stdout(run->timeline)) {
         bool whole = table_case(result, &style, stdout);
-        whole = (!run->job.profile || table_profile(result, &style, stdout)) && whole;
+        whole = (!run->job->profile || table_profile(result, &style, stdout)) && whole;
         status = whole ? CORUN_OK : CORUN_MEMORY;
     }
     if (json && status == CORUN_OK)
@@ -281,18 +198,19 @@ static enum corun_status open_outputs(const struct run_options *run, struct outp
 
 static struct timeline *observe(struct run_options *run)
 {
-    struct corun_case *job = &run->job;
-    run->timeline_settings.gpu = &run->config;
+    struct corun_case *job = run->job;
+    run->timeline_settings.gpu = job->gpu;
     run->timeline_settings.application_count = job->application_count;
     struct timeline *timeline = timeline_create(&run->timeline_settings);
     job->observe = timeline_see;
     job->observe_user = timeline;
+    job->observe_sample_cycles = run->sample_cycles;
     return timeline;
 }
 
 static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
 {
-    struct corun_case *job = &run->job;
+    struct corun_case *job = run->job;
     struct outputs outputs = {NULL, NULL, NULL};
     enum corun_status status = open_outputs(run, &outputs);
     if (status != CORUN_OK)
@@ -301,6 +219,8 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
         trace_heading(outputs.trace);
         job->trace = trace_event;
         job->trace_user = outputs.trace;
+        job->trace_first = run->trace_first;
+        job->trace_last = run->trace_last;
     }
     struct timeline *timeline = outputs.timeline ? observe(run) : NULL;
     if (outputs.timeline && !timeline)
@@ -322,21 +242,10 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
 
 static enum corun_status run_case(struct run_options *run, struct corun_case_result **result)
 {
-    struct corun_case *job = &run->job;
     enum corun_status status = run->status;
     if (status == CORUN_OK)
-        status = corun_data_directory(run->data, sizeof run->data, run->list);
-    if (status == CORUN_OK)
-        status = corun_gpu_config_load(run->gpu, run->data, run->list, &run->config);
-    if (status != CORUN_OK)
-        return status;
-    job->gpu = &run->config;
-    job->data_directory = run->data;
-    job->applications = run->applications;
-    job->cache_directory = command_cache(run->cache, run->no_cache, run->default_cache, sizeof run->default_cache);
-    if (!job->cycles && !job->thread_instructions && !job->runs)
-        job->cycles = DEFAULT_CYCLES;
-    return simulate(run, result);
+        status = corun_request_case(run->request, run->list, &run->job);
+    return status == CORUN_OK ? simulate(run, result) : status;
 }
 
 int command_run(int argc, char **argv)
@@ -346,14 +255,13 @@ int command_run(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct run_options run = {.gpu = DEFAULT_GPU,
-                              .job = {.seed = 1, .threads = 1, .observe_sample_cycles = TIMELINE_SAMPLE_CYCLES},
-                              .timeline_settings = {.limit = TIMELINE_LIMIT}};
+    struct run_options run = {.sample_cycles = TIMELINE_SAMPLE_CYCLES, .timeline_settings = {.limit = TIMELINE_LIMIT}};
     run.arena = arena_create();
     run.list = corun_diagnostics_create();
+    run.request = corun_request_create();
     struct corun_case_result *result = NULL;
     enum corun_status status = CORUN_MEMORY;
-    if (run.arena && run.list) {
+    if (run.arena && run.list && run.request) {
         command_parse(&argp, argc, argv, &run);
         status = run_case(&run, &result);
     }
@@ -364,6 +272,7 @@ int command_run(int argc, char **argv)
     int exit_status = output_diagnostics(run.list, status);
     if (run.list)
         corun_diagnostics_destroy(run.list);
+    corun_request_destroy(run.request);
     arena_destroy(run.arena);
     return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
 }

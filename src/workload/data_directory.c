@@ -1,15 +1,45 @@
 #include "corun/workload.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* From the folder of the program or of the library. Each is what it is only with kernels/ in it: data is a common name. */
+static const char *const places[] = {"data", "../data", "../share/corun"};
 
 /* true if `path` is a directory and is not longer than `bytes` allow */
 static bool is_directory(const char *path, int length, size_t bytes)
 {
     struct stat information;
     return length >= 0 && (size_t)length < bytes && stat(path, &information) == 0 && S_ISDIR(information.st_mode);
+}
+
+/* The folder of a file; false if there is none in its path. */
+static bool to_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return slash != NULL;
+}
+
+/* Where the program lies that this is part of, or the shared library. */
+static bool find_folder(bool library, char *folder, size_t bytes)
+{
+    Dl_info found;
+    if (library) {
+        char *real = dladdr(&places, &found) && found.dli_fname ? realpath(found.dli_fname, NULL) : NULL;
+        bool fits = real && strlen(real) < bytes;
+        if (fits)
+            memcpy(folder, real, strlen(real) + 1);
+        free(real);
+        return fits && to_folder(folder);
+    }
+    ssize_t length = readlink("/proc/self/exe", folder, bytes - 1);
+    folder[length > 0 ? length : 0] = 0;
+    return to_folder(folder);
 }
 
 enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_diagnostics *list)
@@ -22,26 +52,20 @@ enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_di
         return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "CORUN_DATA names '%s', which is no directory",
                             wanted);
     }
-    char executable[4096];
-    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-    if (length <= 0)
-        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
-                            "the data directory cannot be found without /proc; set CORUN_DATA");
-    executable[length] = 0;
-    char *slash = strrchr(executable, '/');
-    if (slash)
-        *slash = 0;
-    /* each is what it is only with kernels/ in it: data is a common name */
-    static const char *const places[] = {"data", "../data", "../share/corun"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char probe[4200];
-        int size = snprintf(probe, sizeof probe, "%s/%s/kernels", executable, places[i]);
-        if (!is_directory(probe, size, sizeof probe))
+    char folder[4096] = "the program";
+    for (int library = 0; library < 2; library++) {
+        if (!find_folder(library, folder, sizeof folder))
             continue;
-        if (snprintf(path, bytes, "%s/%s", executable, places[i]) < (int)bytes)
-            return CORUN_OK;
-        return corun_report(list, CORUN_LIMIT, CORUN_NOWHERE, "the path of the data directory is too long");
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            char probe[4200];
+            int size = snprintf(probe, sizeof probe, "%s/%s/kernels", folder, places[i]);
+            if (!is_directory(probe, size, sizeof probe))
+                continue;
+            if (snprintf(path, bytes, "%s/%s", folder, places[i]) < (int)bytes)
+                return CORUN_OK;
+            return corun_report(list, CORUN_LIMIT, CORUN_NOWHERE, "the path of the data directory is too long");
+        }
     }
     return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
-                        "no data directory next to %s (data, ../data or ../share/corun); set CORUN_DATA", executable);
+                        "no data directory next to %s (data, ../data or ../share/corun); set CORUN_DATA", folder);
 }
