@@ -51,7 +51,7 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
     struct sm_use *use = &gpu->use[sm];
     uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
-    if (!sm_announce(gpu->sms[sm], start, launch, launch->next_tb)) {
+    if (!sm_announce(gpu->sms[sm], &(struct arrival){.cycle = start, .launch = launch, .tb_index = launch->next_tb})) {
         gpu->sms[sm]->failed = true;
         return false;
     }

@@ -208,6 +208,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         warp_profile(sm, slot);
     source->issue(warp->source, &sm->issue);
     count_issue(sm, warp, op);
+    sm->warp_thread_instructions[slot] += count_bits(sm->issue.active);
     if (sm->tracing)
         trace_issue(sm, index, slot);
     scheduler->last = slot;

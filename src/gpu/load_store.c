@@ -391,6 +391,8 @@ void load_store_reply(struct sm *sm, const struct packet *packet)
         if (record->done < sm->now)
             record->done = sm->now;
         record_settle(sm, packet->token);
+    } else if (packet->client == CLIENT_CONTEXT) {
+        context_reply(sm, packet);
     } else {
         miss_reply(sm, packet);
     }

@@ -18,7 +18,7 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     sm->index = index;
     sm->replies = replies;
     sm->wake = NEVER;
-    sm->due = sm->quota.attention = NEVER;
+    sm->due = sm->quota.attention = sm->context.wake = NEVER;
     sm->next_sample = NEVER;
     sm->scheduler_count = config->schedulers_per_sm;
     sm->pipe_units[PIPE_INT] = units_of(config->int_units);
@@ -64,6 +64,7 @@ void sm_destroy(struct sm *sm)
     miss_destroy(sm);
     load_store_destroy(sm);
     quota_destroy(sm);
+    context_destroy(sm);
     vector_free(&sm->out);
     vector_free(&sm->arrivals);
     vector_free(&sm->news);
@@ -184,6 +185,14 @@ void warp_evaluate(struct sm *sm, uint32_t slot)
 
 static void account_residency(struct sm *sm);
 
+void sm_account(struct sm *sm)
+{
+    account_residency(sm);
+    stall_flush(sm);
+    sm->cause_count = 0; /* they name the counters of the kernel before */
+    sm->states_changed = true;
+}
+
 static void application_present(struct sm *sm, uint32_t application, bool present)
 {
     if (present) {
@@ -224,6 +233,7 @@ static bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct co
     warp->fetched_line = NEVER;
     warp->since = sm->now;
     warp->pending = warp->writes = 0;
+    sm->warp_thread_instructions[slot] = 0;
     warp->generation++;
     warp->tb = (uint8_t)tb_slot;
     warp->application = kernel->application;
@@ -234,28 +244,24 @@ static bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct co
     return true;
 }
 
-static void tb_begin(struct sm *sm, const struct arrival *arrival)
+struct sm_tb *sm_tb_slot(struct sm *sm)
 {
-    struct launch *launch = arrival->launch;
-    const struct corun_grid *grid = launch->grid;
+    struct sm_tb *tb = sm->tbs;
+    while (tb->source) /* the dispatcher only sends what has a place */
+        tb++;
+    return tb;
+}
+
+bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps, uint32_t count, uint32_t *slots)
+{
+    struct launch *launch = tb->launch;
     uint32_t application = launch->kernel->application;
-    uint32_t tb_slot = 0;
-    while (sm->tbs[tb_slot].resident) /* the dispatcher only sends what has a place */
-        tb_slot++;
-    struct sm_tb *tb = &sm->tbs[tb_slot];
-    struct corun_warp *warps[MAX_WARPS];
-    account_residency(sm);
-    stall_flush(sm);
-    sm->cause_count = 0; /* they name the counters of the kernel before */
-    sm->states_changed = true;
-    *tb = (struct sm_tb){.launch = launch, .index = arrival->tb_index};
-    tb_needs_compute(sm->config, grid, &tb->needs);
-    tb->source = grid->operations->tb_begin(grid, arrival->tb_index, sm->index, warps);
     struct corun_counters *counters = sm_counters(sm, launch->kernel->slot);
-    if (!tb->source || !counters) {
+    if (!counters) {
         sm->failed = true;
-        return;
+        return false;
     }
+    sm_account(sm);
     if (launch->number > sm->newest_launch) {
         sm->newest_launch = launch->number;
         if (sm->config->l1_flush_at_kernel)
@@ -265,14 +271,15 @@ static void tb_begin(struct sm *sm, const struct arrival *arrival)
     for (uint32_t i = 0; i < MAX_TBS; i++)
         taken |= sm->tbs[i].resident;
     uint32_t slot = 0;
-    for (uint32_t i = 0; i < grid->tb_warps; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         while (taken >> slot & 1u)
             slot++;
         taken |= UINT64_C(1) << slot;
         tb->resident |= UINT64_C(1) << slot;
-        if (!warp_begin(sm, slot, tb_slot, warps[i])) {
+        slots[i] = slot;
+        if (!warp_begin(sm, slot, (uint32_t)(tb - sm->tbs), warps[i])) {
             sm->failed = true;
-            return;
+            return false;
         }
     }
     tb->warps = tb->resident;
@@ -280,8 +287,53 @@ static void tb_begin(struct sm *sm, const struct arrival *arrival)
     sm->application_tbs[application]++;
     sm->application_counters[application] = counters;
     application_present(sm, application, true);
+    return true;
+}
+
+void sm_tb_remove(struct sm *sm, struct sm_tb *tb)
+{
+    uint32_t application = tb->launch->kernel->application;
+    sm_account(sm);
+    for (uint64_t rest = tb->resident; rest; rest &= rest - 1) {
+        struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
+        uint64_t bit = rest & -rest;
+        for (uint32_t state = 0; state < WARP_STATES; state++)
+            sm->states[state] &= ~bit;
+        for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
+            sm->wants[pipe] &= ~bit;
+        warp->pipe = PIPE_COUNT;
+        warp->generation++; /* whatever is under way for it is nobody's now */
+        sm->resident_warps--;
+    }
+    sm->application_warps[application] &= ~tb->resident;
+    sm->still_warps[application] &= ~tb->resident;
+    quota_warps_changed(sm);
+    if (tb->phase != TB_LOADING) {
+        sm->resident_tbs--;
+        if (--sm->application_tbs[application] == 0)
+            application_present(sm, application, false);
+    }
+    *tb = (struct sm_tb){0};
+}
+
+static void tb_begin(struct sm *sm, const struct arrival *arrival)
+{
+    const struct corun_grid *grid = arrival->launch->grid;
+    struct sm_tb *tb = sm_tb_slot(sm);
+    struct corun_warp *warps[MAX_WARPS];
+    uint32_t slots[MAX_WARPS];
+    *tb = (struct sm_tb){.launch = arrival->launch, .index = arrival->tb_index, .age = sm->next_age++};
+    tb_needs_compute(sm->config, grid, &tb->needs);
+    tb->source = grid->operations->tb_begin(grid, arrival->tb_index, sm->index, warps);
+    if (!tb->source) {
+        sm->failed = true;
+        return;
+    }
+    if (!sm_tb_seat(sm, tb, warps, grid->tb_warps, slots))
+        return;
     for (uint64_t rest = tb->warps; rest; rest &= rest - 1)
         warp_evaluate(sm, lowest_bit(rest));
+    context_hold(sm, (uint32_t)(tb - sm->tbs));
 }
 
 /* The last warp has gone: the thread block's resources are free. */
@@ -312,6 +364,7 @@ void warp_end(struct sm *sm, uint32_t slot)
     sm->states_changed = true;
     if (tb->warps & bit) { /* not when a drained warp comes by again */
         tb->warps &= ~bit;
+        tb->thread_instructions += sm->warp_thread_instructions[slot];
         sm->application_warps[warp->application] &= ~bit;
         quota_warps_changed(sm);
         sm->progress_cycle[warp->application] = sm->now;
@@ -333,34 +386,17 @@ void warp_end(struct sm *sm, uint32_t slot)
 
 void sm_remove_application(struct sm *sm, uint32_t application)
 {
-    account_residency(sm);
-    stall_flush(sm);
-    sm->cause_count = 0;
-    sm->states_changed = true;
+    sm_account(sm);
     sm->removed |= UINT64_C(1) << application;
+    context_remove_application(sm, application);
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         struct sm_tb *tb = &sm->tbs[i];
         if (!tb->source || tb->launch->kernel->application != application)
             continue;
-        for (uint64_t rest = tb->resident; rest; rest &= rest - 1) {
-            struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
-            uint64_t bit = rest & -rest;
-            for (uint32_t state = 0; state < WARP_STATES; state++)
-                sm->states[state] &= ~bit;
-            for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
-                sm->wants[pipe] &= ~bit;
-            warp->pipe = PIPE_COUNT;
-            warp->generation++; /* whatever is under way for it is nobody's now */
-            sm->resident_warps--;
-        }
         tb->launch->grid->operations->tb_end(tb->source);
-        *tb = (struct sm_tb){0};
-        sm->resident_tbs--;
+        sm_tb_remove(sm, tb);
     }
-    sm->application_warps[application] = 0;
-    quota_warps_changed(sm);
-    sm->application_tbs[application] = 0;
-    application_present(sm, application, false);
+    context_settle(sm);
     struct load_store *unit = &sm->load_store;
     for (uint32_t i = 0; i < unit->count; i++) {
         struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
@@ -378,14 +414,13 @@ void sm_remove_application(struct sm *sm, uint32_t application)
     sm->wake = sm->now;
 }
 
-bool sm_announce(struct sm *sm, uint64_t cycle, struct launch *launch, uint32_t tb_index)
+bool sm_announce(struct sm *sm, const struct arrival *arrival)
 {
     if (sm->arrivals_taken == sm->arrivals.count)
         sm->arrivals_taken = sm->arrivals.count = 0;
-    struct arrival arrival = {cycle, launch, tb_index};
-    if (cycle < sm->due)
-        sm->due = cycle;
-    return vector_push(&sm->arrivals, arrival);
+    if (arrival->cycle < sm->due)
+        sm->due = arrival->cycle;
+    return vector_push(&sm->arrivals, *arrival);
 }
 
 uint64_t sm_next(const struct sm *sm)
@@ -487,21 +522,27 @@ static void account_residency(struct sm *sm)
     for (uint32_t i = 0; i < sm->present_count; i++) {
         uint32_t application = sm->present[i];
         struct corun_counters *counters = sm->application_counters[application];
-        counters->warp_cycles += cycles * count_bits(sm->application_warps[application]);
+        counters->warp_cycles +=
+            cycles * count_bits(sm->application_warps[application] | sm->still_warps[application]);
         counters->tb_cycles += cycles * sm->application_tbs[application];
     }
 }
 
-/* Thread blocks that have arrived, and what is due with quotas. */
+/* Thread blocks that have arrived or have to leave, and what is due with quotas. */
 static void take_due(struct sm *sm)
 {
     while (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle <= sm->now) {
         struct arrival arrival = sm->arrivals.data[sm->arrivals_taken++];
-        tb_begin(sm, &arrival);
+        if (arrival.context)
+            context_load(sm, &arrival);
+        else
+            tb_begin(sm, &arrival);
     }
+    if (sm->context.wake <= sm->now)
+        context_attend(sm);
     if (sm->quota.attention <= sm->now)
         quota_attend(sm);
-    sm->due = sm->quota.attention;
+    sm->due = sm->quota.attention < sm->context.wake ? sm->quota.attention : sm->context.wake;
     if (sm->arrivals_taken < sm->arrivals.count && sm->arrivals.data[sm->arrivals_taken].cycle < sm->due)
         sm->due = sm->arrivals.data[sm->arrivals_taken].cycle;
 }

@@ -13,6 +13,7 @@
  *   miss.c            L1, texture, constant and instruction caches with their MSHRs
  *   stall.c           which cause a cycle without issue has
  *   quota.c           what each application may still issue
+ *   context.c         thread blocks that leave before they are done, and come back
  */
 #ifndef CORUN_GPU_SM_H
 #define CORUN_GPU_SM_H
@@ -20,6 +21,7 @@
 #include "base/bits.h"
 #include "base/vector.h"
 #include "gpu/cache.h"
+#include "gpu/context.h"
 #include "gpu/launch.h"
 #include "gpu/memory_system.h"
 #include "gpu/quota.h"
@@ -47,6 +49,7 @@ enum warp_state {
     WARP_CONTROL, /* a branch is being resolved, or a barrier released */
     WARP_FETCH,   /* its instruction is not in the instruction cache */
     WARP_DRAIN,   /* has ended, but loads or atomics of it are under way */
+    WARP_STILL,   /* its thread block is being swapped out, or the whole SM is */
     WARP_STATES
 };
 
@@ -82,10 +85,11 @@ struct sm_warp {
     uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
 };
 
-struct barrier {
-    uint64_t waiting; /* warps */
-    uint32_t arrived; /* warps, those that do not wait included */
-    uint32_t threads; /* expected; 0: the whole thread block */
+enum tb_phase {
+    TB_RUNNING,
+    TB_STOPPING, /* stands still: its instructions in flight complete */
+    TB_SAVING,
+    TB_LOADING /* has no warps yet */
 };
 
 struct sm_tb {
@@ -97,13 +101,39 @@ struct sm_tb {
     uint64_t waiting;  /* of these, at a barrier */
     uint32_t index;
     struct barrier barriers[MAX_BARRIERS];
+    uint64_t age;                 /* order of arrival on the SM */
+    uint64_t thread_instructions; /* of warps that have ended, and from before it came here */
+
+    /* on its way out or in (context.c) */
+    uint8_t phase;     /* enum tb_phase */
+    uint8_t departure; /* enum departure */
+    bool still;        /* its warps are WARP_STILL */
+    bool free_transfer;
+    bool ordered; /* loading, and to leave at once */
+    struct context_order order;
+    struct context *context;
+    uint32_t context_moved, context_packets; /* bytes sent or asked for, packets that were not answered */
+    uint32_t token;
+    uint64_t stopped_cycle, quiet_cycle;
 };
 
 /* What an SM reports at the next synchronisation point. */
-enum news_kind { NEWS_TB_COMPLETE, NEWS_FAULT, NEWS_DEADLOCK, NEWS_NO_MEMORY, NEWS_QUOTAS_SPENT };
+enum news_kind {
+    NEWS_TB_COMPLETE,
+    NEWS_TB_STOPPED,
+    NEWS_TB_SAVED,
+    NEWS_TB_DROPPED,
+    NEWS_TB_RESUMED,
+    NEWS_FAULT,
+    NEWS_DEADLOCK,
+    NEWS_NO_MEMORY,
+    NEWS_QUOTAS_SPENT
+};
 struct news {
     uint64_t cycle;
+    uint64_t since; /* SAVED, DROPPED: when it was stopped */
     struct launch *launch;
+    struct context *context; /* SAVED, RESUMED */
     struct tb_needs needs;
     uint32_t tb_index;
     uint8_t kind;
@@ -117,6 +147,8 @@ struct arrival {
     uint64_t cycle;
     struct launch *launch;
     uint32_t tb_index;
+    bool free_transfer;
+    struct context *context; /* NULL: a new one */
 };
 
 /* One load or atomic under way. */
@@ -151,7 +183,8 @@ enum client {
     CLIENT_INSTRUCTION,
     CLIENT_CACHES,
     CLIENT_STORE = CLIENT_CACHES,
-    CLIENT_ATOMIC
+    CLIENT_ATOMIC,
+    CLIENT_CONTEXT
 };
 
 struct sm_cache {
@@ -217,11 +250,11 @@ struct sm {
     /* hot */
     uint64_t now;
     uint64_t wake;                                      /* when it has to look again by itself */
-    uint64_t due;                                       /* no later than the next arrival, and than quota.attention */
+    uint64_t due;                                       /* no later than the next arrival, quota.attention and context.wake */
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
     uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
     uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
-    uint64_t application_warps[CORUN_MAX_APPLICATIONS]; /* live: in any state but DRAIN */
+    uint64_t application_warps[CORUN_MAX_APPLICATIONS]; /* live: in any state but DRAIN and STILL */
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
     uint32_t scheduler_count;
@@ -242,6 +275,9 @@ struct sm {
     struct reply_ring *replies;
 
     struct quotas quota;
+    struct context_engine context;
+    uint64_t still_warps[CORUN_MAX_APPLICATIONS];
+    uint64_t warp_thread_instructions[MAX_WARPS]; /* issued here by the warp in the slot */
 
     /* memory */
     struct sm_cache caches[CLIENT_CACHES];
@@ -294,11 +330,19 @@ void sm_run(struct sm *sm, uint64_t until);
 /* Earliest cycle at which the SM has something to do; NEVER if nothing. */
 uint64_t sm_next(const struct sm *sm);
 /* Announces a thread block; arrivals must be announced in order of cycle. false: out of memory. */
-bool sm_announce(struct sm *sm, uint64_t cycle, struct launch *launch, uint32_t tb_index);
+bool sm_announce(struct sm *sm, const struct arrival *arrival);
 /* Takes everything of an application off the SM (it was stopped). Its statistics stay. */
 void sm_remove_application(struct sm *sm, uint32_t application);
 struct corun_counters *sm_counters(struct sm *sm, uint32_t kernel_slot);
 void sm_post(struct sm *sm, struct news news);
+/* Before warps or thread blocks come, go or change what they are counted under: brings the counters up to date. */
+void sm_account(struct sm *sm);
+/* A free slot for a thread block, whose `source` is NULL. */
+struct sm_tb *sm_tb_slot(struct sm *sm);
+/* Gives warp slots to the `count` warps of a thread block and notes them; the warps are in no state yet. false: the SM has failed. */
+bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps, uint32_t count, uint32_t *slots);
+/* Frees the slot and the warps of a thread block; what is under way for them finds nobody. */
+void sm_tb_remove(struct sm *sm, struct sm_tb *tb);
 
 /* warp states (sm.c) */
 void warp_set_state(struct sm *sm, uint32_t warp, enum warp_state state);

@@ -37,7 +37,8 @@ static uint64_t *counter_for(struct sm *sm, uint32_t scheduler, uint32_t applica
     if (application == issued)
         return &counters->issue_cycles;
     if (!warps)
-        return &counters->stall_fetch;
+        return sm->still_warps[application] & sm->schedulers[scheduler].warps ? &counters->stall_preempted
+                                                                              : &counters->stall_fetch;
     if (issued != NOTHING && warps & sm->states[WARP_READY] & ~sm->quota_spent)
         return &counters->stall_other;
     return cause_of(sm, counters, warps);

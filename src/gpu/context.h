@@ -1,0 +1,89 @@
+/*
+ * The part of an SM that takes thread blocks away before they are done and brings them back: stopping them, saving their contexts
+ * through the interconnect, loading them again, dropping them. Rules and costs: docs/architecture.md, "Handing over SMs
+ * and thread blocks".
+ */
+#ifndef CORUN_GPU_CONTEXT_H
+#define CORUN_GPU_CONTEXT_H
+
+#include "base/vector.h"
+#include "gpu/launch.h"
+#include "gpu/memory_system.h"
+
+#define CONTEXT_WARPS 64u    /* MAX_WARPS */
+#define CONTEXT_BARRIERS 16u /* MAX_BARRIERS */
+
+/* Where contexts lie: beyond the ranges of all applications. */
+#define CONTEXT_AREA ((uint64_t)(CORUN_MAX_APPLICATIONS + 1) << CORUN_APPLICATION_SHIFT)
+
+struct barrier {
+    uint64_t waiting; /* warps */
+    uint32_t arrived; /* warps, those that do not wait included */
+    uint32_t threads; /* expected; 0: the whole thread block */
+};
+
+/* A thread block away from its SM. Warps are counted over those that have not ended; masks are over them. */
+struct context {
+    struct context *next; /* in the queue of its application */
+    struct launch *launch;
+    struct corun_tb *source; /* NULL while it is on an SM */
+    struct tb_needs needs;
+    uint64_t address; /* of what is saved */
+    uint32_t place;   /* in the area of contexts */
+    uint32_t bytes;
+    uint32_t tb_index;
+    uint32_t warp_count;
+    uint64_t waiting; /* at a barrier */
+    uint64_t thread_instructions;
+    struct barrier barriers[CONTEXT_BARRIERS];
+    struct corun_warp *warps[CONTEXT_WARPS];
+};
+
+enum departure { DEPARTURE_SWAP, DEPARTURE_SWITCH, DEPARTURE_DROP };
+
+/* A thread block has to leave, from `cycle` on. Void if it has completed by then. */
+struct context_order {
+    uint64_t cycle;
+    struct launch *launch;
+    struct context *context; /* what it is saved to; NULL: dropped */
+    uint32_t tb_index;
+    uint8_t departure; /* enum departure */
+    bool free;         /* without traffic */
+};
+
+struct context_engine {
+    uint64_t wake;                       /* when context_attend has to be called; NEVER: nothing to do */
+    VECTOR(struct context_order) orders; /* by cycle, from orders_taken on */
+    size_t orders_taken;
+    uint8_t queue[CONTEXT_WARPS]; /* thread block slots whose contexts are sent or fetched, one after the other */
+    uint32_t queued;
+    uint64_t next_send;
+    uint32_t under_way; /* packets */
+    uint32_t tokens;    /* given so far */
+    uint32_t stopping;  /* thread blocks whose instructions in flight have not completed */
+    uint32_t switching; /* thread blocks that leave in a switch of the whole SM */
+    bool stalled;       /* nothing issues until these have left */
+};
+
+struct sm;
+struct arrival;
+
+/* An order for the SM; not before an earlier one. false: out of memory. */
+bool context_order(struct sm *sm, const struct context_order *order);
+/* Takes back an order that has not been followed yet; false if it has been. */
+bool context_cancel(struct sm *sm, const struct launch *launch, uint32_t tb_index);
+/* A thread block comes back: its context is loaded, then it goes on. */
+void context_load(struct sm *sm, const struct arrival *arrival);
+/* Does what is due at sm->now. */
+void context_attend(struct sm *sm);
+/* Takes a reply to a packet of a context. */
+void context_reply(struct sm *sm, const struct packet *packet);
+/* A thread block has started on an SM on which nothing may issue. */
+void context_hold(struct sm *sm, uint32_t tb);
+/* Forgets what was to be done for an application, whose thread blocks are still there. */
+void context_remove_application(struct sm *sm, uint32_t application);
+/* Lets the SM go on if it stood still for thread blocks that are gone. */
+void context_settle(struct sm *sm);
+void context_destroy(struct sm *sm);
+
+#endif
