@@ -173,6 +173,8 @@ struct corun_source_operations {
     void (*complete)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket);
     /* Makes the global stores of one SM since the last commit visible to all. */
     void (*commit)(const struct corun_grid *grid, uint32_t sm);
+    /* Barrier `barrier` of a thread block is met: called before its warps go on. NULL: nobody needs to know. */
+    void (*barrier_met)(struct corun_tb *tb, uint32_t barrier);
     /* true if `sm` has stores that were not committed (so that idle SMs cost nothing). */
     bool (*dirty)(const struct corun_grid *grid, uint32_t sm);
     /* After FAULT: one line that names kernel, thread block, thread, PTX line and address; valid until the tb ends. */

@@ -130,6 +130,9 @@ static void post_deadlock(struct sm *sm, uint32_t index)
 static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
 {
     uint64_t warps = barrier->waiting;
+    const struct corun_source_operations *source = tb->launch->grid->operations;
+    if (source->barrier_met)
+        source->barrier_met(tb->source, (uint32_t)(barrier - tb->barriers));
     tb->waiting &= ~warps;
     *barrier = (struct barrier){0, 0, 0};
     for (; warps; warps &= warps - 1) {

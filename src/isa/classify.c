@@ -69,6 +69,10 @@ static uint8_t unit_of(const struct ptx_instruction *instruction)
     case PTX_OP_SHFL:
     case PTX_OP_VOTE:
     case PTX_OP_ACTIVEMASK:
+    case PTX_OP_MATCH_ANY_SYNC:
+    case PTX_OP_MATCH_ALL_SYNC:
+    case PTX_OP_REDUX_SYNC:
+    case PTX_OP_ELECT_SYNC:
     case PTX_OP_BAR_WARP_SYNC:
     case PTX_OP_NANOSLEEP:
     case PTX_OP_PMEVENT:

@@ -469,9 +469,14 @@ static void resolve_branches(struct decoder *decoder, const struct decoded_funct
 {
     for (uint32_t i = function->first_operation; i < decoder->code.count; i++) {
         struct operation *op = &decoder->code.data[i];
-        if (op->kind != OPERATION_BRANCH)
+        if (op->kind == OPERATION_BRANCH)
+            op->target = operation_at(function, op->target);
+        else if (op->kind == OPERATION_BRANCH_TABLE)
+            for (uint32_t k = 0; k < (uint64_t)op->offset; k++)
+                decoder->branch_targets.data[op->target + k] =
+                    operation_at(function, decoder->branch_targets.data[op->target + k]);
+        else
             continue;
-        op->target = operation_at(function, op->target);
         if (op->reconverge != UINT32_MAX)
             op->reconverge = operation_at(function, op->reconverge);
     }
@@ -487,7 +492,7 @@ static bool needs_return(const struct ptx_function *function)
         return true;
     const struct ptx_instruction *last = &function->instructions[function->instruction_count - 1];
     bool leaves = last->opcode == PTX_OP_RET || last->opcode == PTX_OP_EXIT || last->opcode == PTX_OP_BRA ||
-                  last->opcode == PTX_OP_TRAP;
+                  last->opcode == PTX_OP_BRX_IDX || last->opcode == PTX_OP_TRAP;
     return !leaves || last->guard != PTX_NONE;
 }
 
@@ -677,6 +682,9 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->instructions =
         keep(decoder, decoder->instructions.data, decoder->instructions.count * sizeof *decoder->instructions.data);
     kernel->calls = keep(decoder, decoder->calls.data, decoder->calls.count * sizeof *decoder->calls.data);
+    kernel->branch_target_count = (uint32_t)decoder->branch_targets.count;
+    kernel->branch_targets = keep(decoder, decoder->branch_targets.data,
+                                  decoder->branch_targets.count * sizeof *decoder->branch_targets.data);
     finish_functions(decoder);
     finish_constants(decoder);
     describe_kernel(decoder, function);
@@ -704,6 +712,7 @@ enum corun_status decode_kernel(struct corun_module *module, const struct ptx_fu
     vector_free(&decoder.code);
     vector_free(&decoder.instructions);
     vector_free(&decoder.calls);
+    vector_free(&decoder.branch_targets);
     vector_free(&decoder.constants);
     vector_free(&decoder.functions);
     return decoder.status;

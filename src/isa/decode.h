@@ -42,6 +42,7 @@ struct decoder {
     VECTOR(struct operation) code;
     VECTOR(struct corun_instruction) instructions;
     VECTOR(struct call_site) calls;
+    VECTOR(uint32_t) branch_targets;
     VECTOR(struct constant) constants;
     uint32_t constant_slots;
     VECTOR(struct decoded_function) functions;

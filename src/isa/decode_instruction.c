@@ -176,14 +176,14 @@ static void take_source(struct decoder *decoder, const struct ptx_operand *opera
 /* Operands by the letters of opcodes.def. */
 static void take_operands(struct decoder *decoder, const struct ptx_instruction *instruction, struct operands *result)
 {
-    uint32_t wide = instruction->half == PTX_HALF_WIDE ? 2 : 1, index = 0;
+    uint32_t wide = instruction->half == PTX_HALF_WIDE ? 2 : 1;
     enum ptx_type first = instruction->types[0], second = instruction->types[1];
-    for (const char *letter = ptx_opcodes[instruction->opcode].operands; *letter && index < instruction->operand_count;
-         letter++) {
-        if (*letter == '|' || *letter == '?')
-            continue;
-        const struct ptx_operand *operand = &instruction->operands[index++];
-        switch (*letter) {
+    char letters[PTX_MAX_LETTERS];
+    uint32_t count = ptx_operand_letters(instruction->opcode, instruction->operand_count, letters);
+    for (uint32_t index = 0; index < count; index++) {
+        const struct ptx_operand *operand = &instruction->operands[index];
+        const char letter = letters[index];
+        switch (letter) {
         case 'q':
             take_destination(decoder, operand, PTX_TYPE_PRED, 1, result);
             break;
@@ -191,7 +191,7 @@ static void take_operands(struct decoder *decoder, const struct ptx_instruction 
         case 'D':
         case 'o':
         case 'c':
-            take_destination(decoder, operand, first, type_bits(first) * (*letter == 'D' ? wide : 1), result);
+            take_destination(decoder, operand, first, type_bits(first) * (letter == 'D' ? wide : 1), result);
             break;
         case 'w':
             take_destination(decoder, operand, PTX_TYPE_U32, 32, result);
@@ -199,7 +199,7 @@ static void take_operands(struct decoder *decoder, const struct ptx_instruction 
         case 'a':
         case 'A':
         case 'O':
-            take_source(decoder, operand, first, type_bits(first) * (*letter == 'A' ? wide : 1), result);
+            take_source(decoder, operand, first, type_bits(first) * (letter == 'A' ? wide : 1), result);
             break;
         case 'b':
         case 'C':
@@ -317,19 +317,51 @@ static void decode_branch(struct decoder *decoder, const struct ptx_instruction 
     machine->flags = CORUN_BRANCH;
 }
 
+/* One operation for all the targets: lanes that want another one than the first lane run it again. */
+static void decode_branch_table(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index)
+{
+    const struct ptx_function *function = decoder->function->ptx;
+    const struct ptx_operand *targets = &instruction->operands[1];
+    uint16_t source = decode_source(decoder, &instruction->operands[0], 32);
+    uint32_t first = (uint32_t)decoder->branch_targets.count;
+    for (uint32_t i = 0; i < targets->index; i++)
+        if (!vector_push(&decoder->branch_targets, function->labels[targets->elements[i].index].instruction))
+            decode_no_memory(decoder);
+    struct operation *op = decode_emit(decoder, OPERATION_BRANCH_TABLE);
+    op->source[0] = source;
+    op->target = first;
+    op->offset = targets->index;
+    op->reconverge = ptx_control_flow_reconverge(&decoder->function->registers->flow, index);
+    decode_registers(decoder);
+    decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
+    decode_last(decoder)->flags = CORUN_BRANCH;
+}
+
 static void decode_barrier(struct decoder *decoder, const struct ptx_instruction *instruction, bool waits)
 {
-    uint16_t number = decode_source(decoder, &instruction->operands[0], 32);
-    uint16_t threads = instruction->operand_count > 1 ? decode_source(decoder, &instruction->operands[1], 32)
-                                                      : decode_constant(decoder, 0, false, NULL);
-    uint32_t count =
-        instruction->operands[0].kind == PTX_OPERAND_INTEGER ? (uint32_t)instruction->operands[0].bits + 1 : 16;
+    struct operands result = {.predicate_out = {NO_PREDICATE, NO_PREDICATE}, .predicate_in = NO_PREDICATE};
+    bool reduces = instruction->reduction != 0;
+    if (reduces)
+        take_operands(decoder, instruction, &result);
+    const struct ptx_operand *operands = &instruction->operands[reduces];
+    uint32_t numbers = instruction->operand_count - 2u * reduces;
+    uint16_t number = decode_source(decoder, &operands[0], 32);
+    uint16_t threads =
+        numbers > 1 ? decode_source(decoder, &operands[1], 32) : decode_constant(decoder, 0, false, NULL);
+    uint32_t count = operands[0].kind == PTX_OPERAND_INTEGER ? (uint32_t)operands[0].bits + 1 : 16;
     if (count > decoder->kernel->barrier_count)
         decoder->kernel->barrier_count = count > 16 ? 16 : count;
     struct operation *op = decode_emit(decoder, OPERATION_BARRIER);
     op->source[0] = number;
     op->source[1] = threads;
     op->variant = waits ? BARRIER_WAIT : BARRIER_ARRIVE;
+    if (reduces) {
+        op->variant = (uint8_t)(BARRIER_COUNT + (instruction->reduction - PTX_REDUCTION_POPC));
+        op->destination = result.destination;
+        op->predicate_out[0] = result.predicate_out[0];
+        op->predicate_in = result.predicate_in;
+        op->predicate_in_negated = result.predicate_in_negated;
+    }
     decode_registers(decoder);
     decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
     decode_last(decoder)->flags = CORUN_BARRIER;
@@ -380,8 +412,13 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_TRAP:
         decode_simple(decoder, OPERATION_TRAP, 0);
         break;
+    case PTX_OP_BRX_IDX:
+        decode_branch_table(decoder, instruction, index);
+        break;
     case PTX_OP_BAR_SYNC:
     case PTX_OP_BARRIER_SYNC:
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_RED:
         decode_barrier(decoder, instruction, true);
         break;
     case PTX_OP_BAR_ARRIVE:

@@ -5,6 +5,7 @@
 #include "isa/executor.h"
 
 #include "base/bits.h"
+#include "isa/lanes.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -25,6 +26,41 @@ static void branch(struct corun_warp *warp, const struct operation *op, uint32_t
     simt_settle(stack);
 }
 
+/*
+ * The lanes that want the first lane's target go there; the others, and those that the guard holds back, are at this operation again and
+ * come next. False: a fault.
+ */
+static bool branch_table(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
+{
+    struct simt_stack *stack = &warp->stack;
+    result->diverged = false;
+    if (!mask) {
+        stack->pc++;
+        simt_settle(stack);
+        return true;
+    }
+    const uint32_t *index = lanes_source(&warp->lanes, op->source[0]);
+    const uint32_t *targets = warp->tb->launch->kernel->branch_targets + op->target;
+    uint32_t first = lowest_bit(mask), taken = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        if (index[lane] >= (uint64_t)op->offset) {
+            fault_raise(warp, lane, "brx.idx: index %u of a table of %u", index[lane], (uint32_t)op->offset);
+            return false;
+        }
+        if (targets[index[lane]] == targets[index[first]])
+            taken |= 1u << lane;
+    }
+    if (taken == stack->mask) {
+        stack->pc = targets[index[first]];
+    } else {
+        result->diverged = true;
+        simt_diverge(stack, taken, targets[index[first]], stack->pc, op->reconverge);
+    }
+    simt_settle(stack);
+    return true;
+}
+
 static void leave(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
 {
     result->diverged = mask && mask != warp->stack.mask;
@@ -41,6 +77,51 @@ static void leave(struct corun_warp *warp, const struct operation *op, uint32_t 
         }
     }
     simt_settle(&warp->stack);
+}
+
+static void join_reduction(struct corun_warp *warp, const struct operation *op, uint32_t mask, uint32_t number)
+{
+    uint32_t predicate = op->predicate_in == PREDICATE_TRUE    ? CORUN_FULL_MASK
+                         : op->predicate_in == PREDICATE_FALSE ? 0
+                                                               : warp->lanes.predicates[op->predicate_in];
+    struct barrier_reduction *reduction = &warp->tb->reductions[number];
+    reduction->threads += count_bits(mask);
+    reduction->in_favour += count_bits((op->predicate_in_negated ? ~predicate : predicate) & mask);
+    warp->reduction = op;
+    warp->reduction_lanes = mask;
+    warp->reduction_barrier = (uint8_t)number;
+}
+
+static void take_reduction(struct corun_warp *warp, const struct barrier_reduction *reduction)
+{
+    const struct operation *op = warp->reduction;
+    uint32_t lanes = warp->reduction_lanes;
+    if (op->variant == BARRIER_COUNT) {
+        uint32_t *destination = lanes_destination(&warp->lanes, op->destination);
+        for (uint32_t rest = lanes; rest; rest &= rest - 1)
+            destination[lowest_bit(rest)] = reduction->in_favour;
+        return;
+    }
+    bool yes = op->variant == BARRIER_AND ? reduction->in_favour == reduction->threads : reduction->in_favour != 0;
+    if (op->predicate_out[0] != NO_PREDICATE) {
+        uint32_t *predicate = &warp->lanes.predicates[op->predicate_out[0]];
+        *predicate = yes ? *predicate | lanes : *predicate & ~lanes;
+    }
+}
+
+void executor_barrier_met(struct corun_tb *tb, uint32_t barrier)
+{
+    struct barrier_reduction *reduction = &tb->reductions[barrier];
+    if (!reduction->threads)
+        return;
+    for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++) {
+        struct corun_warp *warp = &tb->warps[i];
+        if (!warp->reduction || warp->reduction_barrier != barrier)
+            continue;
+        take_reduction(warp, reduction);
+        warp->reduction = NULL;
+    }
+    *reduction = (struct barrier_reduction){0};
 }
 
 /* The number and the count of threads are those of the first active lane: PTX wants all lanes to agree. */
@@ -61,7 +142,9 @@ static bool barrier(struct corun_warp *warp, const struct operation *op, uint32_
     result->barrier = (uint8_t)number;
     result->barrier_threads = threads;
     warp->barrier_line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
-    result->barrier_waits = op->variant == BARRIER_WAIT;
+    result->barrier_waits = op->variant != BARRIER_ARRIVE;
+    if (op->variant >= BARRIER_COUNT)
+        join_reduction(warp, op, mask, number);
     return true;
 }
 
@@ -73,6 +156,10 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     switch ((enum operation_kind)op->kind) {
     case OPERATION_BRANCH:
         branch(warp, op, mask, result);
+        return;
+    case OPERATION_BRANCH_TABLE:
+        if (!branch_table(warp, op, mask, result))
+            result->outcome = CORUN_OUTCOME_FAULT;
         return;
     case OPERATION_RETURN:
     case OPERATION_EXIT:
@@ -303,6 +390,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     tb->position.y = index / launch->dim.x % launch->dim.y;
     tb->position.z = index / launch->dim.x / launch->dim.y;
     tb->fault[0] = 0;
+    memset(tb->reductions, 0, sizeof tb->reductions);
     uint32_t threads = launch->grid.tb_threads;
     for (uint32_t i = 0; i < warps; i++) {
         struct corun_warp *warp = &tb->warps[i];
@@ -312,6 +400,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
         warp->function = 0;
         warp->local_used = kernel->functions[0].frame_bytes;
         warp->saved_bytes = 0;
+        warp->reduction = NULL;
         warp->slot = i;
         warp->sm_count = 1;
         warp->cycle = NULL;
@@ -439,6 +528,7 @@ const struct corun_source_operations executor_operations = {
     .perform = perform,
     .complete = complete,
     .commit = commit,
+    .barrier_met = executor_barrier_met,
     .dirty = dirty,
     .fault = fault,
     .printed = printed,

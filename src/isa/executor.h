@@ -52,6 +52,8 @@ struct corun_program {
     struct executor_sm *functional;
 };
 
+#define BARRIERS 16u /* of a thread block */
+
 struct launch_sm {
     struct corun_tb *free; /* thread blocks to be used again */
     struct corun_tb *all;  /* every thread block made here */
@@ -90,7 +92,15 @@ struct corun_warp {
     uint32_t sm_count;     /* %nsmid */
     const uint64_t *cycle; /* NULL: no clock */
     uint8_t *saved;        /* registers of recursive functions */
+    const struct operation *reduction; /* bar.red that it waits in, NULL: none */
+    uint32_t reduction_lanes;
+    uint8_t reduction_barrier;
     uint32_t saved_bytes, saved_capacity;
+};
+
+/* What the threads that have come to a bar.red say. */
+struct barrier_reduction {
+    uint32_t threads, in_favour;
 };
 
 struct corun_tb {
@@ -103,6 +113,7 @@ struct corun_tb {
     uint8_t *shared;
     uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
     size_t storage_bytes;
+    struct barrier_reduction reductions[BARRIERS];
     uint32_t fault_line;
     char fault[FAULT_BYTES];
     struct corun_warp warps[];
@@ -153,6 +164,8 @@ void executor_sm_destroy(struct executor_sm *sm);
 struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
                                    uint32_t index);
 void executor_tb_end(struct corun_tb *tb, struct launch_sm *list);
+/* A barrier is met: what bar.red computed goes to the warps that wait in it. */
+void executor_barrier_met(struct corun_tb *tb, uint32_t barrier);
 /* Also those that were not ended. */
 void executor_tb_free_all(struct launch_sm *list);
 

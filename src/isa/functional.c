@@ -32,6 +32,7 @@ static void open_if_met(struct functional_tb *state, struct barrier_state *barri
     bool met = barrier->wanted ? barrier->threads >= barrier->wanted : (state->live & ~barrier->arrived) == 0;
     if (!met)
         return;
+    executor_barrier_met(state->tb, (uint32_t)(barrier - state->barriers));
     state->ready |= barrier->waiting & state->live;
     *barrier = (struct barrier_state){0};
 }

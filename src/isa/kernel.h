@@ -32,7 +32,13 @@ enum memory_extend {
 
 /* operation.variant of TRAP and of BARRIER. */
 enum trap_variant { TRAP_PLAIN, TRAP_ASSERT };
-enum barrier_variant { BARRIER_WAIT, BARRIER_ARRIVE };
+enum barrier_variant {
+    BARRIER_WAIT,
+    BARRIER_ARRIVE,
+    BARRIER_COUNT,
+    BARRIER_AND,
+    BARRIER_OR
+}; /* the last three: bar.red */
 
 #define NO_FUNCTION UINT32_MAX
 #define OPERAND_DISCARD 0xffffu /* a vector element or result that nobody wants; the same as of lane functions */
@@ -87,6 +93,9 @@ struct corun_kernel {
     uint32_t function_count;
     const uint32_t *function_of_index; /* ptx function index → functions[], NO_FUNCTION if not decoded */
     const struct call_site *calls;
+    const uint32_t
+        *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
+    uint32_t branch_target_count;
     const uint8_t *constants; /* pool, before relocation */
     uint32_t constant_slots;
     const struct constant_relocation *relocations;

@@ -192,3 +192,107 @@ LANES_FUNCTION(activemask)
 {
     fill(op, lanes, mask, mask);
 }
+
+/* Those that run and that the first of them names; the mask of members is the last operand. */
+static uint32_t members(const struct operation *op, const struct lanes *lanes, uint32_t mask, uint32_t operand)
+{
+    const lane32 *named = lanes_source(lanes, op->source[operand]);
+    return mask & named[__builtin_ctz(mask)];
+}
+
+#define MATCH(T) \
+    static uint32_t equal_##T(const lane_##T *values, uint32_t lane, uint32_t among) \
+    { \
+        uint32_t equal = 0; \
+        EACH_LANE \
+        { \
+            equal |= values[i] == values[lane] ? lane_bit32[i] : 0; \
+        } \
+        return equal & among; \
+    }
+MATCH(u32)
+MATCH(u64)
+
+#define MATCH_ANY(name, T) \
+    LANES_FUNCTION(name) \
+    { \
+        LANES_SOURCE(T, values, 0); \
+        const uint32_t among = members(op, lanes, mask, 1); \
+        uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64))) = {0}; \
+        for (uint32_t rest = among; rest;) { \
+            const uint32_t equal = equal_##T(values, (uint32_t)__builtin_ctz(rest), among); \
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) \
+                results[lane] = equal >> lane & 1u ? equal : results[lane]; \
+            rest &= ~equal; \
+        } \
+        lanes_write32(lanes_destination(lanes, op->destination), results, mask); \
+    }
+MATCH_ANY(match_any_32, u32)
+MATCH_ANY(match_any_64, u64)
+
+#define MATCH_ALL(name, T) \
+    LANES_FUNCTION(name) \
+    { \
+        LANES_SOURCE(T, values, 0); \
+        const uint32_t among = members(op, lanes, mask, 1); \
+        const bool all = among && equal_##T(values, (uint32_t)__builtin_ctz(among), among) == among; \
+        fill(op, lanes, all ? among : 0, mask); \
+        predicate_write(lanes, op->predicate_out[0], all ? 0xffffffffu : 0, mask); \
+    }
+MATCH_ALL(match_all_32, u32)
+MATCH_ALL(match_all_64, u64)
+
+#define REDUX(name, T, start, ...) \
+    LANES_FUNCTION(name) \
+    { \
+        LANES_SOURCE(T, values, 0); \
+        const uint32_t among = members(op, lanes, mask, 1); \
+        unsigned_##T result = (unsigned_##T)(start); \
+        for (uint32_t rest = among; rest; rest &= rest - 1) { \
+            const value_##T a = load_##T(result), b = load_##T(values[__builtin_ctz(rest)]); \
+            result = (unsigned_##T)(__VA_ARGS__); \
+        } \
+        fill(op, lanes, result, mask); \
+    }
+REDUX(redux_and, u32, UINT32_MAX, a &b)
+REDUX(redux_or, u32, 0, a | b)
+REDUX(redux_xor, u32, 0, a ^ b)
+REDUX(redux_add, u32, 0, a + b)
+REDUX(redux_min_u32, u32, UINT32_MAX, a < b ? a : b)
+REDUX(redux_min_s32, s32, INT32_MAX, a < b ? a : b)
+REDUX(redux_max_u32, u32, 0, a > b ? a : b)
+REDUX(redux_max_s32, s32, INT32_MIN, a > b ? a : b)
+
+LANES_FUNCTION(elect)
+{
+    const uint32_t among = members(op, lanes, mask, 0), lane = (uint32_t)__builtin_ctz(among ? among : mask);
+    fill(op, lanes, lane, mask);
+    predicate_write(lanes, op->predicate_out[0], 1u << lane, mask);
+}
+
+/* The |c|-th set bit of a, counted upwards (downwards if c is negative) from bit b, which counts itself; c = 0: bit b alone. */
+static uint32_t find_set(uint32_t bits, uint32_t base, int32_t count)
+{
+    if (base > 31)
+        return UINT32_MAX;
+    if (count == 0)
+        return bits >> base & 1u ? base : UINT32_MAX;
+    int32_t step = count > 0 ? 1 : -1;
+    for (int32_t at = (int32_t)base; at >= 0 && at < 32; at += step) {
+        count -= bits >> at & 1u ? step : 0;
+        if (count == 0)
+            return (uint32_t)at;
+    }
+    return UINT32_MAX;
+}
+
+LANES_FUNCTION(fns)
+{
+    LANES_SOURCE(u32, bits, 0);
+    LANES_SOURCE(u32, base, 1);
+    LANES_SOURCE(s32, count, 2);
+    uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64)));
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        results[i] = find_set(bits[i], base[i], (int32_t)count[i]);
+    lanes_write32(lanes_destination(lanes, op->destination), results, mask);
+}

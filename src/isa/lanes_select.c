@@ -470,6 +470,27 @@ static uint32_t select_comparison(const struct ptx_instruction *i, uint32_t type
     return first + (comparison - PTX_COMPARISON_EQ);
 }
 
+static uint32_t select_reduction(const struct ptx_instruction *i)
+{
+    bool is_signed_type = is_signed(i->types[0]);
+    switch (i->atomic) {
+    case PTX_ATOMIC_AND:
+        return LANE_redux_and;
+    case PTX_ATOMIC_OR:
+        return LANE_redux_or;
+    case PTX_ATOMIC_XOR:
+        return LANE_redux_xor;
+    case PTX_ATOMIC_ADD:
+        return LANE_redux_add;
+    case PTX_ATOMIC_MIN:
+        return LANE_redux_min_u32 + is_signed_type;
+    case PTX_ATOMIC_MAX:
+        return LANE_redux_max_u32 + is_signed_type;
+    default:
+        return LANE_NONE;
+    }
+}
+
 static uint32_t select_choice(const struct ptx_instruction *i, struct operation *op)
 {
     uint32_t type = i->types[0], comparison;
@@ -504,6 +525,16 @@ static uint32_t select_choice(const struct ptx_instruction *i, struct operation 
         return LANE_vote_all + (i->vote - PTX_VOTE_ALL);
     case PTX_OP_ACTIVEMASK:
         return LANE_activemask;
+    case PTX_OP_MATCH_ANY_SYNC:
+        return by_word(LANE_match_any_32, type);
+    case PTX_OP_MATCH_ALL_SYNC:
+        return by_word(LANE_match_all_32, type);
+    case PTX_OP_REDUX_SYNC:
+        return select_reduction(i);
+    case PTX_OP_ELECT_SYNC:
+        return LANE_elect;
+    case PTX_OP_FNS:
+        return LANE_fns;
     default:
         return LANE_NONE;
     }

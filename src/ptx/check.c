@@ -53,8 +53,12 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
         return instruction->shuffle ? NULL : "needs .up, .down, .bfly or .idx";
     case PTX_OP_VOTE:
         return instruction->vote ? NULL : "needs .all, .any, .uni or .ballot";
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_RED:
+        return instruction->reduction ? NULL : "needs .popc, .and or .or";
     case PTX_OP_ATOM:
     case PTX_OP_RED:
+    case PTX_OP_REDUX_SYNC:
         return instruction->atomic ? NULL : "needs an operation such as .add";
     case PTX_OP_CVTA:
     case PTX_OP_ISSPACEP:
@@ -90,6 +94,13 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
 {
     enum ptx_type type = instruction->types[0];
     bool is_float = ptx_type_is_float(type);
+    if (instruction->opcode == PTX_OP_REDUX_SYNC) {
+        bool orders = instruction->atomic >= PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_ADD;
+        bool combines = instruction->atomic <= PTX_ATOMIC_XOR;
+        if (!orders && !combines)
+            return "adds, orders or combines only";
+        return combines == (type == PTX_TYPE_B32) ? NULL : "needs type .b32 with a logic operation, else .u32 or .s32";
+    }
     switch (instruction->atomic) {
     case PTX_ATOMIC_ADD:
         return ptx_types[type].kind == PTX_KIND_BITS || type == PTX_TYPE_S64 ? "does not add this type" : NULL;
@@ -196,6 +207,11 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
     case PTX_OP_VOTE:
         return (instruction->vote == PTX_VOTE_BALLOT) != (instruction->types[0] == PTX_TYPE_B32)
                    ? "needs type .b32 with .ballot, else .pred"
+                   : NULL;
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_RED:
+        return (instruction->reduction == PTX_REDUCTION_POPC) != (instruction->types[0] == PTX_TYPE_U32)
+                   ? "needs type .u32 with .popc, else .pred"
                    : NULL;
     case PTX_OP_PREFETCH:
         return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_LOCAL ? "works on .global and .local only"
@@ -522,6 +538,8 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         return check_converted(parser, first, operand, true);
     case 'C':
         return check_converted(parser, instruction->types[1], operand, false);
+    case 'T':
+        return operand->operand.kind == PTX_OPERAND_TARGETS || mismatch(parser, operand, "a list of .branchtargets");
     default: /* 'L' */
         return operand->operand.kind == PTX_OPERAND_LABEL || mismatch(parser, operand, "a label");
     }
@@ -536,8 +554,10 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
     for (const char *letter = ptx_opcodes[instruction->opcode].operands; *letter; letter++) {
         if (*letter == '?')
             optional = true;
-        else if (*letter != '|')
+        else if (*letter != '|') {
             *most += 1, *fewest += !optional;
+            optional = false;
+        }
     }
     bool all = true;
     switch (instruction->opcode) {
@@ -566,10 +586,12 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
 {
     if (instruction->opcode == PTX_OP_LOP3 && operands[4].operand.bits > 255)
         return mismatch(parser, &operands[4], "a truth table from 0 to 255");
-    bool barrier = instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
+    bool reduces = instruction->opcode == PTX_OP_BAR_RED || instruction->opcode == PTX_OP_BARRIER_RED;
+    bool barrier = reduces || instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
                    instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE;
-    if (barrier && operands[0].operand.kind == PTX_OPERAND_INTEGER && operands[0].operand.bits > 15)
-        return mismatch(parser, &operands[0], "a barrier from 0 to 15");
+    const struct parsed_operand *number = &operands[reduces];
+    if (barrier && number->operand.kind == PTX_OPERAND_INTEGER && number->operand.bits > 15)
+        return mismatch(parser, number, "a barrier from 0 to 15");
     if (instruction->opcode == PTX_OP_MOV && operands[0].operand.kind == PTX_OPERAND_VECTOR &&
         operands[1].operand.kind == PTX_OPERAND_VECTOR)
         return mismatch(parser, &operands[1], "one register for a vector");
@@ -593,14 +615,11 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
                      most == 1 ? "" : "s", count);
         return false;
     }
-    const char *letter = ptx_opcodes[instruction->opcode].operands;
-    for (uint32_t i = 0; i < count; letter++) {
-        if (*letter == '|' || *letter == '?')
-            continue;
-        if (!check_operand(parser, instruction, *letter, &operands[i]))
+    char letters[PTX_MAX_LETTERS];
+    ptx_operand_letters(instruction->opcode, count, letters);
+    for (uint32_t i = 0; i < count; i++)
+        if (!check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
-        i++;
-    }
     return check_last(parser, instruction, operands, count);
 }
 

@@ -9,6 +9,7 @@ static bool ends_block(const struct ptx_instruction *instruction)
 {
     switch (instruction->opcode) {
     case PTX_OP_BRA:
+    case PTX_OP_BRX_IDX:
     case PTX_OP_RET:
     case PTX_OP_EXIT:
     case PTX_OP_TRAP:
@@ -29,26 +30,34 @@ static bool mark_leaders(const struct ptx_function *function, uint64_t *leaders)
     return true;
 }
 
-static void add_successor(struct ptx_block *block, uint32_t successor)
+static void add_successor(uint32_t *successors, struct ptx_block *block, uint32_t successor)
 {
     for (uint32_t i = 0; i < block->successor_count; i++)
-        if (block->successors[i] == successor)
+        if (successors[i] == successor)
             return;
-    block->successors[block->successor_count++] = successor;
+    successors[block->successor_count++] = successor;
 }
 
-static void connect(const struct ptx_function *function, const struct ptx_control_flow *flow, struct ptx_block *block,
-                    uint32_t next)
+static bool connect(const struct ptx_function *function, const struct ptx_control_flow *flow, struct ptx_block *block,
+                    uint32_t next, struct arena *arena)
 {
     const struct ptx_instruction *last = &function->instructions[block->end - 1];
-    if (last->opcode == PTX_OP_BRA) {
-        uint32_t target = function->labels[last->operands[0].index].instruction;
-        add_successor(block, target < function->instruction_count ? flow->block_of[target] : PTX_EXIT);
-    } else if (ends_block(last)) {
-        add_successor(block, PTX_EXIT);
+    bool table = last->opcode == PTX_OP_BRX_IDX;
+    uint32_t labels = table ? last->operands[1].index : last->opcode == PTX_OP_BRA;
+    uint32_t *successors = ARENA_ARRAY(arena, uint32_t, labels + 2);
+    if (!successors)
+        return false;
+    block->successors = successors;
+    for (uint32_t i = 0; i < labels; i++) {
+        const struct ptx_operand *label = table ? &last->operands[1].elements[i] : &last->operands[0];
+        uint32_t target = function->labels[label->index].instruction;
+        add_successor(successors, block, target < function->instruction_count ? flow->block_of[target] : PTX_EXIT);
     }
+    if (!labels && ends_block(last))
+        add_successor(successors, block, PTX_EXIT);
     if (!ends_block(last) || last->guard != PTX_NONE)
-        add_successor(block, next < flow->block_count ? next : PTX_EXIT);
+        add_successor(successors, block, next < flow->block_count ? next : PTX_EXIT);
+    return true;
 }
 
 static bool add_predecessors(struct arena *arena, struct ptx_block *blocks, uint32_t count)
@@ -221,7 +230,8 @@ enum corun_status ptx_control_flow_create(const struct ptx_function *function, s
     }
     *flow = (struct ptx_control_flow){blocks, count, block_of};
     for (uint32_t i = 0; i < count; i++)
-        connect(function, flow, &blocks[i], i + 1);
+        if (!connect(function, flow, &blocks[i], i + 1, arena))
+            return CORUN_MEMORY;
     return add_predecessors(arena, blocks, count) && find_post_dominators(blocks, count) ? CORUN_OK : CORUN_MEMORY;
 }
 

@@ -73,9 +73,10 @@ static bool equal_operands(const struct ptx_operand *left, const struct ptx_oper
         if (a->kind != b->kind || a->negated != b->negated || a->element_count != b->element_count ||
             a->index != b->index || a->bits != b->bits)
             return false;
+        uint32_t elements = a->kind == PTX_OPERAND_TARGETS ? a->index : a->element_count;
         bool same = true;
         if (a->kind == PTX_OPERAND_VECTOR || a->kind == PTX_OPERAND_TARGETS)
-            same = equal_operands(a->elements, b->elements, a->element_count);
+            same = equal_operands(a->elements, b->elements, elements);
         else if (a->kind == PTX_OPERAND_VARIABLE || a->kind == PTX_OPERAND_ADDRESS_VARIABLE)
             same = equal_variable_index(a->variable, b->variable);
         else if (a->kind == PTX_OPERAND_FUNCTION)

@@ -202,14 +202,34 @@ static bool parse_call_targets(struct parser *parser, struct name *name, struct 
     return parser_expect(parser, ';', "',' or ';'");
 }
 
-/* `targets : .branchtargets a, b;`: only brx.idx uses them, which is not supported */
+/* `targets : .branchtargets a, b;` behind the colon; the labels may follow later. */
 static bool parse_branch_targets(struct parser *parser, struct name *name, struct ptx_place place)
 {
-    parser_bind(parser, name, SYMBOL_BRANCH_TARGETS, place);
+    struct label_use *last = NULL;
+    uint32_t count = 0;
     do {
+        struct token label = parser->token;
         if (!parser_expect(parser, TOKEN_WORD, "a label"))
             return false;
+        struct label_use *use = parser_allocate(parser, parser->scratch, sizeof *use);
+        *use = (struct label_use){last, label.name, NULL, label.place};
+        last = use;
+        count++;
     } while (parser_accept(parser, ','));
+    struct ptx_operand *labels = parser_allocate(parser, parser->arena, count * sizeof *labels);
+    struct branch_targets *targets = parser_allocate(parser, parser->scratch, sizeof *targets);
+    struct scope *scope = &parser->scopes[parser->depth];
+    *targets = (struct branch_targets){labels, count};
+    for (struct label_use *use = last, *next; use; use = next) {
+        next = use->next;
+        use->operand = &labels[--count];
+        use->operand->kind = PTX_OPERAND_LABEL;
+        use->next = scope->uses;
+        scope->uses = use;
+    }
+    struct symbol *symbol = parser_bind(parser, name, SYMBOL_BRANCH_TARGETS, place);
+    if (symbol)
+        symbol->branch_targets = targets;
     return parser_expect(parser, ';', "',' or ';'");
 }
 

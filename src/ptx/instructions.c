@@ -212,6 +212,13 @@ static bool parse_symbol(struct parser *parser, struct symbol *symbol, bool labe
         operand->kind = PTX_OPERAND_FUNCTION;
         operand->function = symbol->function;
         break;
+    case SYMBOL_BRANCH_TARGETS:
+        if (!label)
+            return parser_expected(parser, "a register, variable, function or constant");
+        operand->kind = PTX_OPERAND_TARGETS;
+        operand->elements = symbol->branch_targets->labels;
+        operand->index = symbol->branch_targets->count;
+        break;
     default:
         if (!label)
             return parser_expected(parser, "a register, variable, function or constant");
@@ -327,7 +334,8 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
     while (parser->token.kind != ';') {
         if (!*pattern || count >= MAX_OPERANDS)
             return parser_expected(parser, "';'");
-        if (!parse_operand(parser, *pattern == 'L', &operands[count++]))
+        bool label = pattern[0] == 'L' || (pattern[1] == 'T' && count == 1);
+        if (!parse_operand(parser, label, &operands[count++]))
             return false;
         if (count == 1 && *pattern && pattern[1] == '|' && parser_accept(parser, '|') &&
             !parse_pair(parser, instruction))

@@ -90,6 +90,7 @@ enum ptx_suffix {
     F(test, TEST) \
     F(shiftamt, SHIFTAMT) \
     F(uniform, UNIFORM) \
+    F(reduction, REDUCTION) \
     F(permute, PERMUTE)
 
 enum ptx_field {
@@ -214,7 +215,7 @@ enum ptx_operand_kind {
     PTX_OPERAND_VARIABLE,         /* address of variable + offset as a value; in a call: a .param variable */
     PTX_OPERAND_FUNCTION,         /* address of a function as a value */
     PTX_OPERAND_LABEL,            /* index: label of the function */
-    PTX_OPERAND_TARGETS,          /* brx.idx: elements are LABEL operands */
+    PTX_OPERAND_TARGETS,          /* brx.idx: elements are LABEL operands, of which `index` is the number */
     PTX_OPERAND_VECTOR            /* elements: REGISTER, DISCARD or immediates */
 };
 
@@ -225,7 +226,7 @@ enum ptx_operand_kind {
 struct ptx_operand {
     uint8_t kind; /* enum ptx_operand_kind */
     bool negated;
-    uint8_t element_count;
+    uint16_t element_count;
     uint32_t index;
     union {
         uint64_t bits;
@@ -342,6 +343,13 @@ const struct ptx_variable *ptx_module_variable(const struct ptx_module *module, 
 
 /* True if both say the same; names of registers, labels and variables of bodies and all places are not compared. */
 bool ptx_module_equal(const struct ptx_module *left, const struct ptx_module *right);
+
+/*
+ * The letters of opcodes.def for `count` operands that are there, one each: fewer than the operation has means that the optional
+ * ones are not. `letters` has PTX_MAX_LETTERS places; returns how many it filled.
+ */
+#define PTX_MAX_LETTERS 8u
+uint32_t ptx_operand_letters(uint16_t opcode, uint32_t count, char *letters);
 
 /* Registers that an instruction reads and writes, each occurrence once; the guard is read. */
 enum ptx_access { PTX_READ, PTX_WRITE };

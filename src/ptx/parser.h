@@ -29,6 +29,11 @@ enum symbol_kind {
     SYMBOL_BRANCH_TARGETS
 };
 
+struct branch_targets {
+    const struct ptx_operand *labels;
+    uint32_t count;
+};
+
 struct call_targets {
     const struct ptx_function **functions;
     uint32_t count;
@@ -45,6 +50,7 @@ struct symbol {
         struct ptx_function *function;
         struct ptx_signature *signature;
         struct call_targets *targets;
+        struct branch_targets *branch_targets;
     };
     const struct ptx_function *noted; /* VARIABLE: the last function that was noted to name it */
     struct name *name;

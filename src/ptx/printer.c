@@ -335,9 +335,24 @@ static void put_mnemonic(struct printer *printer, const struct ptx_instruction *
         put(printer, ".%s", ptx_suffixes[instruction->permute].word);
 }
 
+/* The table of a brx.idx, in front of it; returns its name. */
+static const char *put_branch_targets(struct printer *printer, const struct ptx_operand *targets)
+{
+    const char *wanted = arena_format(printer->arena, "targets_%u", printer->prototypes++);
+    const char *name = wanted ? take_name(printer, wanted) : "";
+    printer->out_of_memory |= !wanted;
+    put(printer, "%s: .branchtargets ", name);
+    for (uint32_t i = 0; i < targets->index; i++)
+        put(printer, "%s%s", i ? ", " : "", printer->labels[targets->elements[i].index]);
+    put(printer, ";\n");
+    return name;
+}
+
 static void put_instruction(struct printer *printer, const struct ptx_instruction *instruction)
 {
     const char *callee = instruction->call ? put_callee(printer, instruction->call) : NULL;
+    const char *table =
+        instruction->opcode == PTX_OP_BRX_IDX ? put_branch_targets(printer, &instruction->operands[1]) : NULL;
     put(printer, "    ");
     if (instruction->guard != PTX_NONE)
         put(printer, "@%s%s ", instruction->guard_negated ? "!" : "", printer->registers[instruction->guard]);
@@ -346,7 +361,10 @@ static void put_instruction(struct printer *printer, const struct ptx_instructio
         put_call(printer, instruction->call, callee);
     for (uint32_t i = 0; i < instruction->operand_count; i++) {
         put(printer, i ? ", " : " ");
-        put_operand(printer, &instruction->operands[i]);
+        if (instruction->operands[i].kind == PTX_OPERAND_TARGETS)
+            put(printer, "%s", table);
+        else
+            put_operand(printer, &instruction->operands[i]);
         if (!i && instruction->pair.kind != PTX_OPERAND_NONE) {
             put(printer, "|");
             put_operand(printer, &instruction->pair);

@@ -19,6 +19,22 @@ const struct ptx_variable *ptx_module_variable(const struct ptx_module *module, 
     return NULL;
 }
 
+uint32_t ptx_operand_letters(uint16_t opcode, uint32_t count, char *letters)
+{
+    const char *all = ptx_opcodes[opcode].operands;
+    uint32_t total = 0, filled = 0;
+    for (const char *letter = all; *letter; letter++)
+        total += *letter != '|' && *letter != '?';
+    for (const char *letter = all; *letter && filled < count && filled < PTX_MAX_LETTERS; letter++) {
+        if (*letter == '|' || *letter == '?')
+            continue;
+        if (letter > all && letter[-1] == '?' && count < total)
+            continue;
+        letters[filled++] = *letter;
+    }
+    return filled;
+}
+
 typedef void visitor(void *user, uint32_t register_index, enum ptx_access access);
 
 static void visit_operand(const struct ptx_operand *operand, enum ptx_access access, visitor *visit, void *user)

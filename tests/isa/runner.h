@@ -90,8 +90,12 @@ static inline struct corun_grid *runner_launch(struct runner *runner, const char
                                                struct corun_dim3 block, uint32_t dynamic_shared, const void *parameters,
                                                size_t bytes)
 {
-    struct corun_launch_description description = {
-        corun_module_kernel(runner->module, name), grid, block, dynamic_shared, parameters, bytes};
+    struct corun_launch_description description = {.kernel = corun_module_kernel(runner->module, name),
+                                                   .grid = grid,
+                                                   .block = block,
+                                                   .dynamic_shared_bytes = dynamic_shared,
+                                                   .parameters = parameters,
+                                                   .parameter_bytes = bytes};
     struct corun_grid *launch = NULL;
     assert_non_null(description.kernel);
     enum corun_status status = corun_launch_create(runner->program, &description, runner->list, &launch);

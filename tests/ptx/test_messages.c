@@ -63,14 +63,15 @@ static const struct {
     {ENTRY("bar.sync 16;"), CORUN_SYNTAX, "9:10: expected a barrier from 0 to 15, found '16'\n"},
     {ENTRY("mov.u32 %r1, 1/0;"), CORUN_SYNTAX, "9:15: division by zero in a constant\n"},
     /* what we recognise and refuse */
-    {ENTRY("brx.idx %r1, targets;"), CORUN_UNSUPPORTED, "9:1: not supported: brx.idx\n"},
+    {ENTRY("brx.idx %r1, targets;"), CORUN_SYNTAX, "9:14: expected a list of .branchtargets, found 'targets'\n"},
     {ENTRY("add.f16 %h1, %h2, %h3;"), CORUN_UNSUPPORTED, "9:1: not supported: add.f16\n"},
     {ENTRY("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];"), CORUN_UNSUPPORTED,
      "9:1: not supported: tex.2d.v4.f32.s32\n"},
     {ENTRY("cp.async.ca.shared.global [%r1], [%rd1], 16;"), CORUN_UNSUPPORTED,
      "9:1: not supported: cp.async.ca.shared.global\n"},
-    {ENTRY("match.any.sync.b32 %r1, %r2, -1;"), CORUN_UNSUPPORTED, "9:1: not supported: match.any.sync.b32\n"},
-    {ENTRY("bar.red.popc.u32 %r1, 0, %p1;"), CORUN_UNSUPPORTED, "9:1: not supported: bar.red.popc.u32\n"},
+    {ENTRY("ldmatrix.sync.aligned.m8n8.x1.b16 %r1, [%rd1];"), CORUN_UNSUPPORTED,
+     "9:1: not supported: ldmatrix.sync.aligned.m8n8.x1.b16\n"},
+    {ENTRY("bar.red.u32 %r1, 0, %p1;"), CORUN_SYNTAX, "9:1: 'bar.red.u32' needs .popc, .and or .or\n"},
     {HEAD ".global .texref t;\n", CORUN_UNSUPPORTED, "4:9: not supported: .texref\n"},
     /* several at once, each statement on its own */
     {ENTRY("add.u32 %r1;\nmov.u32 %r1, 1;\nsub.u32 %r1, %r2, %q;\nmul.lo.u32 %r1, {1, %r2}, %r3;\nret"), CORUN_SYNTAX,
