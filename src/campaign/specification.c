@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "share/parameter_words.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,6 +130,53 @@ static enum corun_status find_policy(const char *name, struct arena *arena, stru
                         name);
 }
 
+static enum corun_status set_value(const struct corun_policy *policy, uint32_t index, const char *text,
+                                   struct corun_diagnostics *list, double *values)
+{
+    const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    if (parameter->choices) {
+        int place = parameter_choice(parameter->choices, text, strlen(text));
+        if (place < 0)
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is one of %s, not `%s`",
+                                policy->name, parameter->name, parameter->choices, text);
+        values[index] = place;
+        return CORUN_OK;
+    }
+    bool is_number = parse_quantity(text, &values[index]);
+    if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
+        values[index] < parameter->lowest || values[index] > parameter->highest)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is %s from %g to %g, not `%s`",
+                            policy->name, parameter->name, parameter->integer ? "a whole number" : "a number",
+                            parameter->lowest, parameter->highest, text);
+    return CORUN_OK;
+}
+
+/* What `setting` names: a parameter, also if it belongs to a list, or a whole list. */
+static enum corun_status find_parameter(const struct corun_policy *policy, const char *setting, struct arena *arena,
+                                        struct corun_diagnostics *list, struct parameter_group *found)
+{
+    const char **names = ARENA_ARRAY(arena, const char *, policy->parameter_count + 1);
+    uint32_t count = 0;
+    if (!names)
+        return CORUN_MEMORY;
+    for (uint32_t p = 0; p < policy->parameter_count; p += found->count) {
+        *found = parameter_group_at(policy->parameters, policy->parameter_count, p);
+        names[count] = arena_copy_text(arena, policy->parameters[p].name, found->name_length);
+        if (!names[count])
+            return CORUN_MEMORY;
+        if (!strcmp(names[count++], setting))
+            return CORUN_OK;
+    }
+    *found = (struct parameter_group){.count = 1};
+    for (; found->first < policy->parameter_count; found->first++) {
+        if (!strcmp(policy->parameters[found->first].name, setting))
+            return CORUN_OK;
+    }
+    const char *nearest = nearest_name(setting, names, count);
+    return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s has no parameter `%s`%s%s%s", policy->name,
+                        setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
+}
+
 static enum corun_status set_parameter(const struct corun_policy *policy, char *setting, struct arena *arena,
                                        struct corun_diagnostics *list, double *values, bool *given)
 {
@@ -137,29 +185,21 @@ static enum corun_status set_parameter(const struct corun_policy *policy, char *
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: `%s` is not parameter=value", policy->name,
                             setting);
     *value++ = 0;
-    const char **names = ARENA_ARRAY(arena, const char *, policy->parameter_count + 1);
-    if (!names)
-        return CORUN_MEMORY;
-    uint32_t index = 0;
-    for (; index < policy->parameter_count && strcmp(policy->parameters[index].name, setting); index++)
-        names[index] = policy->parameters[index].name;
-    if (index == policy->parameter_count) {
-        const char *nearest = nearest_name(setting, names, policy->parameter_count);
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s has no parameter `%s`%s%s%s", policy->name,
-                            setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
+    struct parameter_group group;
+    enum corun_status status = find_parameter(policy, setting, arena, list, &group);
+    for (uint32_t i = 0; value && status == CORUN_OK; i++) {
+        if (i == group.count)
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s takes at most %u values",
+                                policy->name, setting, group.count);
+        if (given[group.first + i])
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is given twice", policy->name,
+                                policy->parameters[group.first + i].name);
+        given[group.first + i] = true;
+        char *part = group.is_list ? strsep(&value, "/") : value;
+        status = set_value(policy, group.first + i, part, list, values);
+        value = group.is_list ? value : NULL;
     }
-    const struct corun_policy_parameter *parameter = &policy->parameters[index];
-    if (given[index])
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is given twice", policy->name,
-                            parameter->name);
-    given[index] = true;
-    bool is_number = parse_quantity(value, &values[index]);
-    if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
-        values[index] < parameter->lowest || values[index] > parameter->highest)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is %s from %g to %g, not `%s`",
-                            policy->name, parameter->name, parameter->integer ? "a whole number" : "a number",
-                            parameter->lowest, parameter->highest, value);
-    return CORUN_OK;
+    return status;
 }
 
 enum corun_status specify_policy(const char *text, struct arena *arena, struct corun_diagnostics *list,

@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 #include "corun/case.h"
 #include "corun/workload.h"
+#include "share/parameter_words.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -157,6 +158,24 @@ static enum corun_status list_workloads(struct lister *lister)
                                                                        : status;
 }
 
+/* One parameter, or one list of them; how many that were. */
+static uint32_t list_policy_parameter(const struct corun_policy *policy, uint32_t index)
+{
+    struct parameter_group group = parameter_group_at(policy->parameters, policy->parameter_count, index);
+    const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    char text[PARAMETER_TEXT_BYTES];
+    parameter_group_text(policy->parameters, &group, NULL, text, sizeof text);
+    printf("    %.*s=%s (", (int)group.name_length, parameter->name, text);
+    if (parameter->choices)
+        printf("%s", parameter->choices);
+    else
+        printf("%g to %g", parameter->lowest, parameter->highest);
+    if (group.is_list)
+        printf(", up to %u as A/B/...", group.count);
+    printf("): %s\n", parameter->meaning);
+    return group.count;
+}
+
 static enum corun_status list_policies(struct lister *lister)
 {
     (void)lister;
@@ -164,11 +183,8 @@ static enum corun_status list_policies(struct lister *lister)
     for (size_t i = 0; corun_policy_at(i); i++) {
         const struct corun_policy *policy = corun_policy_at(i);
         printf("%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);
-        for (uint32_t p = 0; p < policy->parameter_count; p++) {
-            const struct corun_policy_parameter *parameter = &policy->parameters[p];
-            printf("    %s=%g (%g to %g): %s\n", parameter->name, parameter->initial, parameter->lowest,
-                   parameter->highest, parameter->meaning);
-        }
+        for (uint32_t p = 0; p < policy->parameter_count;)
+            p += list_policy_parameter(policy, p);
     }
     return CORUN_OK;
 }

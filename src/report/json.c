@@ -2,6 +2,7 @@
 
 #include "report/figures.h"
 #include "report/json_writer.h"
+#include "share/parameter_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -160,10 +161,18 @@ static json_t *sm(struct json_writer *writer, const struct corun_case_result *re
 static json_t *policy(struct json_writer *writer, const struct corun_case_result *result)
 {
     json_t *object = json_object(), *parameters = json_object();
-    for (uint32_t p = 0; p < result->parameter_count; p++) {
+    for (uint32_t p = 0; p < result->parameter_count;) {
+        struct parameter_group group = parameter_group_at(result->parameters, result->parameter_count, p);
+        const struct corun_policy_parameter *parameter = &result->parameters[p];
         double value = result->parameter_values[p];
-        json_put(writer, parameters, result->parameters[p].name,
-                 result->parameters[p].integer ? json_integer((json_int_t)value) : json_number(value));
+        char name[PARAMETER_TEXT_BYTES], text[PARAMETER_TEXT_BYTES];
+        snprintf(name, sizeof name, "%.*s", (int)group.name_length, parameter->name);
+        parameter_group_text(result->parameters, &group, result->parameter_values, text, sizeof text);
+        json_put(writer, parameters, name,
+                 group.is_list || parameter->choices ? json_text(text)
+                 : parameter->integer                ? json_integer((json_int_t)value)
+                                                     : json_number(value));
+        p += group.count;
     }
     json_put(writer, object, "name", json_text(result->policy));
     json_put(writer, object, "params", parameters);

@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "report/figures.h"
+#include "share/parameter_words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,8 +48,13 @@ static void print_heading(const struct corun_case_result *result, FILE *stream)
     char cycles[32];
     fprintf(stream, "%s: %u SMs at %u MHz, policy %s", result->gpu.name, result->gpu.sms,
             result->gpu.core_clock_khz / 1000, result->policy);
-    for (uint32_t p = 0; p < result->parameter_count; p++)
-        fprintf(stream, "%s%s=%g", p ? "," : ":", result->parameters[p].name, result->parameter_values[p]);
+    for (uint32_t p = 0; p < result->parameter_count;) {
+        struct parameter_group group = parameter_group_at(result->parameters, result->parameter_count, p);
+        char text[PARAMETER_TEXT_BYTES];
+        parameter_group_text(result->parameters, &group, result->parameter_values, text, sizeof text);
+        fprintf(stream, "%s%.*s=%s", p ? "," : ":", (int)group.name_length, result->parameters[p].name, text);
+        p += group.count;
+    }
     fprintf(stream, ", %s cycles, seed %" PRIu64 "%s\n\n", grouped(result->cycles, cycles), result->seed,
             result->interrupted ? " (ended early)" : "");
 }

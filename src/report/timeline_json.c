@@ -12,6 +12,7 @@
  */
 #include "report/json_writer.h"
 #include "report/timeline_records.h"
+#include "share/parameter_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -294,8 +295,13 @@ static void put_head(const struct timeline_writer *writer, const char *gpu, cons
     fprintf(stream,
             "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"producer\":\"corun\",\"gpu\":\"%s\",\"policy\":\"%s", gpu,
             policy);
-    for (uint32_t p = 0; p < result->parameter_count; p++)
-        fprintf(stream, "%c%s=%g", p ? ',' : ':', result->parameters[p].name, result->parameter_values[p]);
+    for (uint32_t p = 0; p < result->parameter_count;) {
+        struct parameter_group group = parameter_group_at(result->parameters, result->parameter_count, p);
+        char text[PARAMETER_TEXT_BYTES];
+        parameter_group_text(result->parameters, &group, result->parameter_values, text, sizeof text);
+        fprintf(stream, "%c%.*s=%s", p ? ',' : ':', (int)group.name_length, result->parameters[p].name, text);
+        p += group.count;
+    }
     fprintf(stream,
             "\",\"seed\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"interrupted\":%s,\"core_clock_khz\":%" PRIu32
             ",\"first_cycle\":%" PRIu64 ",\"last_cycle\":%" PRIu64,

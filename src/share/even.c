@@ -13,7 +13,8 @@ enum { PARAMETER_EXCLUSIVE };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_EXCLUSIVE] = {"exclusive", 1, 0, 1, true,
-                             "an SM that changes hands is emptied before its new owner's first thread block enters", NULL},
+                             "an SM that changes hands is emptied before its new owner's first thread block enters",
+                             "off|on"},
 };
 
 struct even_state {

@@ -157,6 +157,24 @@ static void wrong_policies(void **state)
     }
 }
 
+static void choices_by_name(void **state)
+{
+    struct bench *bench = *state;
+    const struct corun_policy *policy;
+    const double *values;
+    assert_int_equal(specify_policy("even:exclusive=off", bench->arena, bench->list, &policy, &values), CORUN_OK);
+    assert_true(values[0] == 0);
+    assert_int_equal(specify_policy("even:exclusive=on", bench->arena, bench->list, &policy, &values), CORUN_OK);
+    assert_true(values[0] == 1);
+    static const char *const texts[] = {"even:exclusive=0", "even:exclusive=", "even:exclusive=off|on",
+                                        "even:exclusive=of", "even:exclusive=onn"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (specify_policy(texts[i], bench->arena, bench->list, &policy, &values) != CORUN_ARGUMENT)
+            fail_msg("%s was taken", texts[i]);
+        assert_non_null(strstr(message(bench), "is one of off|on, not `"));
+    }
+}
+
 static void dimensions(void **state)
 {
     struct bench *bench = *state;
@@ -199,6 +217,7 @@ int main(void)
         WITH_LISTS(wrong_applications),
         WITH_LISTS(policies),
         WITH_LISTS(wrong_policies),
+        WITH_LISTS(choices_by_name),
         WITH_LISTS(dimensions),
         WITH_LISTS(traces),
     };
