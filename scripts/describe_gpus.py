@@ -12,9 +12,10 @@ import sys
 ROW_P = re.compile(r'P\((\w+), ([^,]+), ([^,]+), ([^,]+), (\w+), "(.*)"\)')
 ROW_E = re.compile(r'E\((\w+), (\w+), (\w+), "(.*)"\)')
 # The files that come with corun keep to one line a parameter, so that a difference is a line.
-VALUE = re.compile(r'  (\w+): \{value: ([^,]+), unit: (\w+), source: ("[^"]*"|[^"},]+)\}')
+VALUE = re.compile(r'  (\w+): \{value: ([^,]+), unit: ([\w/]+), source: ("[^"]*"|[^"},]+)\}')
 SOURCE = re.compile(r'  (\w+): "(.*)"')
-UNITS = {"BYTES": "bytes", "CYCLES": "cycles", "KHZ": "kHz", "COUNT": "count", "BOOL": "bool", "FJ": "fJ", "MW": "mW", "WORD": "word"}
+UNITS = {"BYTES": "bytes", "CYCLES": "cycles", "KHZ": "kHz", "COUNT": "count", "BOOL": "bool", "FJ": "fJ", "MW": "mW", "MBPS": "MB/s", "NS": "ns",
+         "WORD": "word"}
 WRITTEN = {"kHz": {"kHz", "MHz"}, "fJ": {"fJ", "pJ"}, "mW": {"mW", "W"}}
 
 
