@@ -21,8 +21,8 @@ help: ## this list
 demo: build ## two kernels on a simulated GTX 980, one with a goal
 	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 500K sgemm:goal=90% lbm
 
-build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels
-	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
+build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the library for Python
+	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_shared
 
 check: ## everything is built with both compilers and passes its tests
 	@scripts/install-dependencies.sh build check

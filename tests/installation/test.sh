@@ -30,6 +30,15 @@ status=0
 grep -q "none.db: there is no such file\|numpy" "$folder/report.txt"
 [ "$status" -eq 13 ] || [ "$status" -eq 5 ]
 
+# The Python package finds the library and the data from where they lie now; the library as well, without a program of ours.
+if /usr/bin/python3 -c "import numpy" 2>/dev/null; then
+    env -u CORUN_DATA -u CORUN_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/share/corun/python" /usr/bin/python3 -c "
+import corun
+assert corun.gpu('gtx980', sms=3).sms == 3
+assert corun.data_directory().startswith('$root'), corun.data_directory()
+assert 'sgemm' in corun.workloads()"
+fi
+
 # Each public header is readable on its own, in C and, where there is a compiler, in C++.
 export PKG_CONFIG_PATH=$root/lib/pkgconfig
 flags=$(pkg-config --cflags corun)
