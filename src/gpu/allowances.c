@@ -37,8 +37,9 @@ static enum corun_status check_entry(struct corun_gpu *gpu, uint32_t s, uint32_t
     static const struct corun_partition no_partition;
     const struct corun_allowances *w = &gpu->allowances;
     uint32_t entry = s * gpu->application_count + a;
-    if (w->reclaim[entry] != CORUN_RECLAIM_DRAIN)
-        return refuse(gpu, "it asks for another way to reclaim than drain, which this machine does not have");
+    if ((unsigned)w->reclaim[entry] > CORUN_RECLAIM_DROP)
+        return refuse(gpu, "its way to reclaim SM %u from %s, %d, is none of those that exist", s,
+                      gpu->applications[a].name, (int)w->reclaim[entry]);
     if (memcmp(&w->partition[entry], &no_partition, sizeof no_partition))
         return refuse(gpu, "it partitions an SM, which this machine cannot");
     return check_quota(gpu, s, a);

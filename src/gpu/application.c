@@ -122,6 +122,8 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm *sm = gpu->sms[s];
         struct sm_use *use = &gpu->use[s];
+        if (sm->now < gpu->now) /* it slept; what it is free to do from now on must not happen before */
+            sm_run(sm, gpu->now);
         /* what is resident or announced is taken back from the account with the needs it was entered with */
         for (uint32_t i = 0; i < MAX_TBS; i++)
             if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
@@ -137,6 +139,7 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
         use->over_limit &= ~(1u << index);
         sm_remove_application(sm, index);
     }
+    preemption_remove_application(gpu, index);
     application_leave(gpu, index);
     (void)sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
 }
@@ -253,8 +256,10 @@ void application_destroy(struct application *application)
         free(application->kernels.data[i]->profile);
         free(application->kernels.data[i]);
     }
-    for (size_t i = 0; i < application->launches.count; i++)
+    for (size_t i = 0; i < application->launches.count; i++) {
+        vector_free(&application->launches.data[i]->returned);
         free(application->launches.data[i]);
+    }
     vector_free(&application->kernels);
     vector_free(&application->launches);
     free(application->name);

@@ -33,13 +33,19 @@ struct context {
     uint32_t bytes;
     uint32_t tb_index;
     uint32_t warp_count;
+    bool restoring; /* on its way to an SM, or being loaded there */
     uint64_t waiting; /* at a barrier */
     uint64_t thread_instructions;
     struct barrier barriers[CONTEXT_BARRIERS];
     struct corun_warp *warps[CONTEXT_WARPS];
 };
 
-enum departure { DEPARTURE_SWAP, DEPARTURE_SWITCH, DEPARTURE_DROP };
+enum departure {
+    DEPARTURE_SWAP,
+    DEPARTURE_SWITCH,
+    DEPARTURE_DROP,
+    DEPARTURE_RELOCATE /* swapped out whatever the limits say */
+};
 
 /* A thread block has to leave, from `cycle` on. Void if it has completed by then. */
 struct context_order {

@@ -39,19 +39,55 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Those that were swapped out go first, then those that have to start anew, then new ones. */
+static bool has_tb(const struct application *application)
+{
+    const struct launch *launch = application->running;
+    return launch &&
+           (application->preempted || launch->returned.count || launch->next_tb < launch->grid->tb_count);
+}
+
+static uint32_t lowest_returned(struct launch *launch)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < launch->returned.count; i++)
+        if (launch->returned.data[i] < launch->returned.data[best])
+            best = i;
+    uint32_t index = launch->returned.data[best];
+    launch->returned.data[best] = launch->returned.data[--launch->returned.count];
+    return index;
+}
+
+static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, uint64_t start)
+{
+    struct launch *launch = application->running;
+    struct arrival arrival = {
+        .cycle = start, .launch = launch, .free_transfer = gpu->allowances.free_transfers};
+    if (application->preempted) {
+        arrival.context = preemption_take(application);
+        arrival.context->restoring = true;
+        arrival.tb_index = arrival.context->tb_index;
+        gpu->restoring++;
+    } else {
+        arrival.tb_index = launch->returned.count ? lowest_returned(launch) : launch->next_tb++;
+    }
+    return arrival;
+}
+
 static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
 {
     struct launch *launch = gpu->applications[application].running;
-    if (!launch || launch->next_tb >= launch->grid->tb_count || !allowed(gpu, sm, application))
+    struct sm_use *use = &gpu->use[sm];
+    if (!has_tb(&gpu->applications[application]) || use->switching || !allowed(gpu, sm, application))
         return false;
     struct tb_needs needs;
     tb_needs_compute(&gpu->config, launch->grid, &needs);
     if (!tb_fits(gpu, sm, &needs))
         return false;
-    struct sm_use *use = &gpu->use[sm];
     uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
-    if (!sm_announce(gpu->sms[sm], &(struct arrival){.cycle = start, .launch = launch, .tb_index = launch->next_tb})) {
+    struct arrival arrival = next_arrival(gpu, &gpu->applications[application], start);
+    if (!sm_announce(gpu->sms[sm], &arrival)) {
         gpu->sms[sm]->failed = true;
         return false;
     }
@@ -62,18 +98,19 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
     use->barriers += needs.barriers;
     use->tbs++;
     use->application_tbs[application]++;
-    launch->next_tb++;
+    preemption_place_taken(gpu, sm, start);
     if (!launch->started) {
         launch->started = true;
         launch->first_cycle = start;
     }
-    observe(gpu, &(struct corun_observation){.kind = CORUN_OBSERVED_TB_START,
-                                             .cycle = start,
-                                             .sm = sm,
-                                             .application = application,
-                                             .tb = launch->next_tb - 1,
-                                             .launch = launch->number,
-                                             .grid = launch->grid});
+    observe(gpu, &(struct corun_observation){
+                     .kind = arrival.context ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
+                     .cycle = start,
+                     .sm = sm,
+                     .application = application,
+                     .tb = arrival.tb_index,
+                     .launch = launch->number,
+                     .grid = launch->grid});
     return true;
 }
 
@@ -128,10 +165,8 @@ void dispatch(struct corun_gpu *gpu)
 {
     gpu->dispatch_due = false;
     bool waiting = false;
-    for (uint32_t a = 0; a < gpu->application_count; a++) {
-        const struct launch *launch = gpu->applications[a].running;
-        waiting |= launch && launch->next_tb < launch->grid->tb_count;
-    }
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        waiting |= has_tb(&gpu->applications[a]);
     if (!waiting)
         return;
     while (gpu->allowances.fill == CORUN_FILL_EMPTIEST_FIRST ? fill_emptiest(gpu) : fill_round_robin(gpu))

@@ -67,6 +67,7 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
         return;
     for (uint32_t s = 0; gpu->sms && s < gpu->config.sms; s++)
         sm_destroy(gpu->sms[s]);
+    preemption_destroy(gpu);
     memory_system_destroy(gpu->memory);
     for (uint32_t a = 0; a < gpu->application_count; a++)
         application_destroy(&gpu->applications[a]);
@@ -206,12 +207,15 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
     struct application *application = &gpu->applications[news->application];
     if (news->kind == NEWS_QUOTAS_SPENT)
         return sharing_moment(gpu, CORUN_EVENT_QUOTAS_SPENT, s, 0);
-    if (news->kind == NEWS_TB_COMPLETE)
+    bool place_free = news->kind == NEWS_TB_COMPLETE || news->kind == NEWS_TB_SAVED || news->kind == NEWS_TB_DROPPED;
+    if (place_free)
         dispatcher_release(gpu, s, news); /* also when its application was stopped by other news of this step */
     if (application->state == CORUN_APPLICATION_LEFT)
         return CORUN_OK;
     switch (news->kind) {
     case NEWS_TB_COMPLETE:
+        if (gpu->leaving.count)
+            preemption_completed(gpu, s, news);
         news->launch->completed++;
         if (news->cycle > news->launch->last_cycle)
             news->launch->last_cycle = news->cycle;
@@ -222,7 +226,12 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
                                                  .tb = news->tb_index,
                                                  .launch = news->launch->number,
                                                  .grid = news->launch->grid});
-        return sharing_moment(gpu, CORUN_EVENT_TB_COMPLETE, s, news->application);
+        return sharing_tb_left(gpu, s, news->application, true);
+    case NEWS_TB_STOPPED:
+    case NEWS_TB_SAVED:
+    case NEWS_TB_DROPPED:
+    case NEWS_TB_RESUMED:
+        return preemption_news(gpu, s, news);
     case NEWS_FAULT:
     case NEWS_DEADLOCK:
         application_stop(gpu, news->application, news->kind == NEWS_FAULT ? CORUN_FAULT : CORUN_DEADLOCK, news->place,

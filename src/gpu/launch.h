@@ -2,6 +2,7 @@
 #ifndef CORUN_GPU_LAUNCH_H
 #define CORUN_GPU_LAUNCH_H
 
+#include "base/vector.h"
 #include "corun/gpu.h"
 
 /* Pipelines that an instruction can be issued to. Control instructions go through the integer pipelines. */
@@ -50,6 +51,7 @@ struct launch {
     uint32_t next_tb;     /* first that was not dispatched */
     uint32_t completed;
     bool started;
+    VECTOR(uint32_t) returned; /* thread blocks that were dispatched and are to start anew */
 };
 
 /* Resources that one thread block takes on an SM, rounded up to allocation units. */

@@ -4,6 +4,7 @@
  *   gpu.c          create, the run loop, limits
  *   application.c  arriving, grids one after the other, runs, leaving, being stopped
  *   dispatcher.c   thread blocks to SMs under the allowances
+ *   preemption.c   thread blocks that have to leave their SM, and those that have left
  *   sharing.c      the policy's view, its moments
  *   allowances.c   checking what the policy wrote, and handing it on to the SMs
  *   goal.c         goals of applications
@@ -27,6 +28,8 @@ struct application {
     VECTOR(struct machine_kernel *) kernels; /* in order of first launch */
     VECTOR(struct launch *) launches;        /* every one, freed with the GPU: late replies may still name them */
     struct launch *running;
+    struct context *preempted; /* thread blocks swapped out, the first that left first */
+    uint32_t preempted_count;
     uint32_t grid_index; /* of the running grid within the run */
     uint32_t runs;
     uint64_t arrived_cycle, ended_cycle, run_started_cycle, first_run_cycles;
@@ -46,6 +49,23 @@ struct sm_use {
     uint64_t freed_cycle; /* of the last completion */
     uint64_t next_start;  /* one thread block per cycle and SM */
     uint32_t over_limit;  /* applications above their limit, as a mask */
+    uint32_t leaving_tbs[CORUN_MAX_APPLICATIONS]; /* with the order to leave, or doing so */
+    uint32_t switching;                           /* of these, in a switch of the whole SM */
+};
+
+/* A thread block that has the order to leave its SM, until it has. */
+struct leaving {
+    struct launch *launch;
+    struct context *context; /* NULL: it is dropped */
+    uint32_t sm, tb_index;
+    uint8_t departure; /* enum departure */
+};
+
+/* A place that a preempted thread block has left and nobody has taken yet. */
+struct vacated {
+    uint64_t stopped; /* cycle */
+    uint32_t sm;
+    uint16_t kernel; /* slot */
 };
 
 struct team;
@@ -66,6 +86,12 @@ struct corun_gpu {
     /* dispatch */
     bool dispatch_due; /* something changed since the last dispatch */
     uint32_t round_robin;
+
+    /* preemption */
+    VECTOR(struct context *) contexts; /* by place; NULL: free */
+    VECTOR(struct leaving) leaving;    /* in the order in which they were told */
+    VECTOR(struct vacated) vacated;
+    uint32_t restoring; /* thread blocks that are being swapped in */
 
     /* sharing */
     const struct corun_policy *policy;
@@ -124,7 +150,27 @@ void dispatch(struct corun_gpu *gpu);
 void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
 bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs);
 
+/* preemption.c */
+/* Thread blocks above the limit of (sm, application) are told to leave as the policy wants it, orders no longer needed are taken back. */
+enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t sm, uint32_t application);
+/* Tells one thread block that is on the SM, or will be before the order arrives, to leave. */
+enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t sm, struct launch *launch, uint32_t tb_index,
+                                   enum departure departure);
+/* TB_STOPPED, SAVED, DROPPED, RESUMED of an application that is still there. */
+enum corun_status preemption_news(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
+/* A thread block has completed: an order for it is void. */
+void preemption_completed(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
+/* The first of those that are swapped out; there is one. */
+struct context *preemption_take(struct application *application);
+/* The next thread block starts on the SM. */
+void preemption_place_taken(struct corun_gpu *gpu, uint32_t sm, uint64_t cycle);
+/* After its thread blocks were taken off all SMs. */
+void preemption_remove_application(struct corun_gpu *gpu, uint32_t application);
+void preemption_destroy(struct corun_gpu *gpu); /* after the SMs */
+
 /* sharing.c */
+/* An application has one thread block less on an SM: `completed`, or taken away. */
+enum corun_status sharing_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t application, bool completed);
 enum corun_status sharing_start(struct corun_gpu *gpu);
 void sharing_stop(struct corun_gpu *gpu);
 enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event event, uint32_t sm,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CAN(name) (1u << CORUN_CAN_##name)
-#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(QUOTA))
+#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -83,13 +83,16 @@ static void view_grid(const struct corun_gpu *gpu, const struct application *app
     tb_needs_compute(&gpu->config, launch->grid, &needs);
     *view = (struct corun_grid_view){.kernel = launch->grid->name,
                                      .tbs = launch->grid->tb_count,
-                                     .tbs_waiting = launch->grid->tb_count - launch->next_tb,
+                                     .tbs_waiting =
+                                         launch->grid->tb_count - launch->next_tb + (uint32_t)launch->returned.count,
                                      .tbs_completed = launch->completed,
                                      .tb_threads = launch->grid->tb_threads,
                                      .tb_warps = launch->grid->tb_warps,
                                      .tb_registers = needs.registers,
                                      .tb_shared_bytes = needs.shared_bytes,
-                                     .tbs_per_sm = launch->kernel->tbs_per_sm};
+                                     .tbs_per_sm = launch->kernel->tbs_per_sm,
+                                     .tbs_preempted = application->preempted_count,
+                                     .idempotent = launch->grid->idempotent};
 }
 
 static void view_application(struct corun_gpu *gpu, uint32_t index)
@@ -126,6 +129,7 @@ static void view_share(struct corun_gpu *gpu, uint32_t s, uint32_t a)
     view->resident_tbs = sm->application_tbs[a];
     view->pending_tbs = gpu->use[s].application_tbs[a] - sm->application_tbs[a];
     view->quota = quota_left(sm, a);
+    view->leaving_tbs = gpu->use[s].leaving_tbs[a];
     view->one_more_fits = false;
     if (launch) {
         tb_needs_compute(&gpu->config, launch->grid, &needs);
@@ -136,11 +140,13 @@ static void view_share(struct corun_gpu *gpu, uint32_t s, uint32_t a)
 static void view_update(struct corun_gpu *gpu)
 {
     gpu->view.cycle = gpu->now;
+    gpu->view.preemptions_pending = (uint32_t)gpu->leaving.count + gpu->restoring;
     for (uint32_t a = 0; a < gpu->application_count; a++)
         view_application(gpu, a);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         gpu->sm_views[s] = (struct corun_sm_view){.powered = true,
                                                   .handing_over = gpu->use[s].over_limit != 0,
+                                                  .stalled = gpu->use[s].switching != 0,
                                                   .resident_tbs = gpu->sms[s]->resident_tbs,
                                                   .resident_warps = gpu->sms[s]->resident_warps};
         for (uint32_t a = 0; a < gpu->application_count; a++)
@@ -179,19 +185,48 @@ static void view_epoch(struct corun_gpu *gpu)
         gpu->sms[s]->samples = 0;
 }
 
-/* Which applications stand above a limit; those that came back under it are news for the policy. */
+/*
+ * After a decision: which applications stand above a limit now, and what leaves because of it. The policy hears when an application
+ * is back under a limit, unless that is because it has raised it.
+ */
 static enum corun_status follow_limits(struct corun_gpu *gpu)
 {
     enum corun_status status = CORUN_OK;
     for (uint32_t s = 0; s < gpu->config.sms && status == CORUN_OK; s++)
         for (uint32_t a = 0; a < gpu->application_count && status == CORUN_OK; a++) {
+            struct sm_use *use = &gpu->use[s];
+            const uint32_t *limit = &gpu->allowances.tb_limit[s * gpu->application_count + a];
             uint32_t bit = 1u << a;
-            bool over = gpu->use[s].application_tbs[a] > gpu->allowances.tb_limit[s * gpu->application_count + a];
-            bool was = gpu->use[s].over_limit & bit;
-            gpu->use[s].over_limit = over ? gpu->use[s].over_limit | bit : gpu->use[s].over_limit & ~bit;
-            if (was && !over)
+            bool over = use->application_tbs[a] > *limit;
+            use->over_limit = over ? use->over_limit | bit : use->over_limit & ~bit;
+            if (!over && !use->leaving_tbs[a])
+                continue;
+            status = preemption_follow(gpu, s, a);
+            if (status == CORUN_OK && over && use->application_tbs[a] <= *limit) { /* those under way were enough */
+                use->over_limit &= ~bit;
                 status = sharing_moment(gpu, CORUN_EVENT_LIMIT_REACHED, s, a);
+            }
         }
+    return status;
+}
+
+enum corun_status sharing_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t application, bool completed)
+{
+    struct sm_use *use = &gpu->use[sm];
+    uint32_t bit = 1u << application;
+    bool reached = use->over_limit & bit &&
+                   use->application_tbs[application] <=
+                       gpu->allowances.tb_limit[sm * gpu->application_count + application];
+    enum corun_status status = CORUN_OK;
+    gpu->dispatch_due = true;
+    if (reached)
+        use->over_limit &= ~bit;
+    if (completed && gpu->policy && gpu->policy->wants_tb_complete)
+        status = sharing_moment(gpu, CORUN_EVENT_TB_COMPLETE, sm, application);
+    if (status == CORUN_OK && reached)
+        status = sharing_moment(gpu, CORUN_EVENT_LIMIT_REACHED, sm, application);
+    if (status == CORUN_OK && use->leaving_tbs[application])
+        status = preemption_follow(gpu, sm, application);
     return status;
 }
 
@@ -199,9 +234,6 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
                                  uint32_t application)
 {
     gpu->dispatch_due = true;
-    if (event == CORUN_EVENT_TB_COMPLETE && !(gpu->policy && gpu->policy->wants_tb_complete)) {
-        return gpu->use[sm].over_limit ? follow_limits(gpu) : CORUN_OK;
-    }
     struct corun_observation seen = {
         .kind = CORUN_OBSERVED_MOMENT, .cycle = gpu->now, .sm = sm, .application = application, .event = event};
     if (!gpu->policy) {

@@ -359,6 +359,16 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
     return tb;
 }
 
+/* What the SM remembers of the memory may be older than this launch. */
+static void tb_settle(struct corun_tb *tb, struct executor_sm *sm)
+{
+    if (sm->generation != memory_generation(sm->memory)) {
+        memset(sm->caches, 0, sizeof sm->caches);
+        sm->generation = memory_generation(sm->memory);
+    }
+    tb->sm = sm;
+}
+
 struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
                                    uint32_t index)
 {
@@ -380,11 +390,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
         if (!tb)
             return NULL;
     }
-    if (sm->generation != memory_generation(sm->memory)) {
-        memset(sm->caches, 0, sizeof sm->caches);
-        sm->generation = memory_generation(sm->memory);
-    }
-    tb->sm = sm;
+    tb_settle(tb, sm);
     tb->index = index;
     tb->position.x = index % launch->dim.x;
     tb->position.y = index / launch->dim.x % launch->dim.y;
@@ -445,7 +451,7 @@ static void tb_end(struct corun_tb *tb)
 static void tb_move(struct corun_tb *tb, uint32_t sm)
 {
     assert(sm < tb->launch->sm_count);
-    tb->sm = tb->launch->program->sms[sm];
+    tb_settle(tb, tb->launch->program->sms[sm]);
 }
 
 static void warp_place(struct corun_warp *warp, uint32_t warp_slot, uint32_t sm_count, const uint64_t *cycle)
