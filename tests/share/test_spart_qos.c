@@ -1,0 +1,284 @@
+/* Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies.md for the algorithm. */
+#include "sm_stage.h"
+
+static void create(struct stage *stage, uint32_t sms, uint32_t applications, const double *goals)
+{
+    stage_create(stage, "spart-qos", sms, applications);
+    for (uint32_t a = 0; a < applications; a++)
+        stage->applications[a].goal_ipc = goals[a];
+}
+
+static void start(struct stage *stage)
+{
+    assert_int_equal(stage_start(stage), CORUN_OK);
+    for (uint32_t a = 0; a < stage->view.application_count; a++)
+        stage_moment(stage, CORUN_EVENT_ARRIVE, 0, a);
+}
+
+static void expect(struct stage *stage, const double *ipc, const char *owners)
+{
+    stage_epoch(stage, ipc);
+    if (strcmp(stage_owners(stage), owners))
+        fail_msg("epoch %u: %s, not %s", (unsigned)(stage->view.cycle / STAGE_EPOCH), stage_owners(stage), owners);
+}
+
+/* A reaches about 100 with every SM and wants 550. */
+static void one_goal(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){550, 0});
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    expect(&stage, (double[]){400, 200}, "AAAAAABB"); /* 100 per SM: 5.5, so two more at once */
+    assert_true(stage_variable(&stage, "needed_1") == 6 && stage_variable(&stage, "move") == 2);
+    assert_true(isnan(stage_variable(&stage, "needed_2")) && stage_variable(&stage, "sms_2") == 2);
+    expect(&stage, (double[]){600, 100}, "AAAAAAAB"); /* it helped; the average of 500 is below: one more */
+    expect(&stage, (double[]){700, 50}, "AAAAAABB");  /* 567, and 6 * 100 keep the goal: one back */
+    expect(&stage, (double[]){600, 100}, "AAAAAABB"); /* 575; the goal is kept, 5 * 100 would not keep it */
+    assert_true(stage_variable(&stage, "move") == 0 && stage_variable(&stage, "undone") == 0);
+    expect(&stage, (double[]){500, 100}, "AAAAAAAB"); /* 83 per SM: 6.6 */
+    expect(&stage, (double[]){500, 100}, "AAAAAABB"); /* that did not help: undone, not again before epoch 16 */
+    assert_true(stage_variable(&stage, "undone") == 1);
+    expect(&stage, (double[]){500, 100}, "AAAAAABB"); /* nothing can be done: from here on it counts */
+    assert_false(stage.out_of_reach[0]);
+    for (uint32_t epoch = 8; epoch < 16; epoch++) {
+        expect(&stage, (double[]){500, 100}, "AAAAAABB");
+        assert_true(stage.out_of_reach[0]);
+    }
+    expect(&stage, (double[]){500, 100}, "AAAAAAAB");
+    assert_false(stage.out_of_reach[0]);
+    stage_end(&stage);
+}
+
+/* The prediction said that three SMs keep the goal of 250, but they do not. */
+static void giving_is_undone_when_the_goal_is_lost(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){250, 0});
+    stage_set(&stage, "retry", 3);
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAABBBBB");
+    expect(&stage, (double[]){240, 200}, "AAAABBBB");
+    assert_true(stage_variable(&stage, "undone") == 1);
+    expect(&stage, (double[]){400, 200}, "AAAABBBB");
+    expect(&stage, (double[]){400, 200}, "AAAABBBB");
+    expect(&stage, (double[]){400, 200}, "AAABBBBB"); /* epoch 5 = 2 + 3 */
+    stage_end(&stage);
+}
+
+/* 100 with every SM: A wants 450, B 200; C, best effort, gives first, then has its share of what is too much. */
+static void two_goals_and_best_effort(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 9, 3, (double[]){450, 200, 0});
+    start(&stage);
+    expect(&stage, (double[]){300, 300, 150}, "AAABBBAAC"); /* five needed */
+    expect(&stage, (double[]){500, 300, 50}, "AAABBBAAA");  /* 400 on average: C's last one */
+    expect(&stage, (double[]){600, 300, 0},
+           "AAABBCAAA"); /* 467: B is farther above its goal than A and keeps it with 2 */
+    expect(&stage, (double[]){600, 200, 50}, "AAABBCAAC");  /* B's goal is kept; A keeps its own with 5 */
+    expect(&stage, (double[]){500, 200, 100}, "AAABBCAAC"); /* neither can spare one */
+    stage_end(&stage);
+}
+
+/* 100 with every SM: A wants 550, B 200. */
+static void those_above_their_goal_give(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){550, 200});
+    start(&stage);
+    expect(&stage, (double[]){400, 400}, "AAAAAABB"); /* B keeps 200 with 3, and with 2 */
+    expect(&stage, (double[]){600, 200}, "AAAAAABB"); /* A's average of 500 would need one more; B has none to spare */
+    expect(&stage, (double[]){600, 200}, "AAAAAABB");
+    assert_false(stage.out_of_reach[0]); /* 600 with what it has */
+    stage_end(&stage);
+}
+
+static void goals_in_conflict_are_out_of_reach(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){600, 500});
+    start(&stage);
+    expect(&stage, (double[]){400, 400}, "AAAABBBB");
+    assert_false(stage.out_of_reach[0] || stage.out_of_reach[1]);
+    expect(&stage, (double[]){400, 400}, "AAAABBBB");
+    assert_true(stage.out_of_reach[0] && stage.out_of_reach[1]);
+    expect(&stage, (double[]){400, 700},
+           "AAAAABBB"); /* B is above now, on average at its goal: 525 with 3 SMs; A takes one */
+    assert_false(stage.out_of_reach[0] || stage.out_of_reach[1]);
+    stage_end(&stage);
+}
+
+static void the_worst_off_is_helped_first(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 9, 3, (double[]){400, 800, 0});
+    start(&stage);
+    expect(&stage, (double[]){300, 300, 100}, "AAABBBBBB"); /* B has 38 % of its goal, A 75 %; B takes all that C has */
+    stage_end(&stage);
+}
+
+static void best_effort_keeps_what_is_left_to_it(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){790, 0});
+    stage_set(&stage, "best-effort-least", 1);
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAAAAAB");
+    stage_end(&stage);
+    create(&stage, 8, 2, (double[]){790, 0});
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAAAAAA");
+    stage_end(&stage);
+}
+
+static void gain_is_what_a_taking_must_bring(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){450, 0});
+    stage_set(&stage, "gain", 0.05);
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    expect(&stage, (double[]){420, 150}, "AAAABBBB"); /* 5 %, not above */
+    stage_end(&stage);
+}
+
+/* An SM that is being switched: the move is judged when A has really had it for half an epoch, and nobody moves meanwhile. */
+static void unfinished_switch_is_not_judged(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){450, 0});
+    start(&stage);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, s == 6 ? 1 : 2);
+    expect(&stage, (double[]){400, 200}, "AAAABBAB"); /* the one with least to save */
+    for (uint32_t s = 0; s < 8; s++)
+        for (uint32_t a = 0; a < 2; a++)
+            assert_int_equal(stage.reclaim[s * 2 + a], CORUN_RECLAIM_SWITCH_SM);
+    expect(&stage, (double[]){400, 199}, "AAAABBAB");
+    assert_true(stage_variable(&stage, "move") == 1);
+    stage_run(&stage, 6000, (double[]){400, 150});
+    stage_resident(&stage, 6, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 6, 1);
+    stage_run(&stage, 4000, (double[]){500, 150});
+    stage_epoch_ends(&stage, (double[]){440, 150});
+    assert_true(stage_variable(&stage, "move") == 1);
+    expect(&stage, (double[]){500, 150}, "AAAAABAB"); /* it helped; the average of 435 wants another one */
+    stage_end(&stage);
+}
+
+static void kernel_ends_in_mid_switch(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 9, 3, (double[]){450, 0, 0});
+    start(&stage);
+    for (uint32_t s = 3; s < 9; s++)
+        stage_resident(&stage, s, s < 6 ? 1 : 2, 2);
+    expect(&stage, (double[]){300, 150, 150}, "AAAABBACC"); /* B, then C gives one */
+    for (uint32_t s = 3; s < 6; s++)
+        stage_resident(&stage, s, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
+    assert_string_equal(stage_owners(&stage), "AAAACCACC");
+    assert_true(stage_variable(&stage, "move") == 0);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 2); /* nobody without a goal is left: to the one with a goal */
+    assert_string_equal(stage_owners(&stage), "AAAAAAAAA");
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 0);
+    stage_end(&stage);
+}
+
+static void late_ones_get_an_even_share_of_best_effort(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 3, (double[]){350, 0, 300});
+    assert_int_equal(stage_start(&stage), CORUN_OK);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
+    assert_string_equal(stage_owners(&stage), "BBBBBBBB");
+    expect(&stage, (double[]){0, 400, 0}, "BBBBBBBB");
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 0);
+    assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    expect(&stage, (double[]){380, 200, 0}, "AAAABBBB");
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2); /* 8 / 3 of B's 4 */
+    assert_string_equal(stage_owners(&stage), "AAAABBCC");
+    stage_end(&stage);
+    create(&stage, 8, 3, (double[]){350, 350, 300}); /* without best effort: one, to be measured */
+    assert_int_equal(stage_start(&stage), CORUN_OK);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
+    expect(&stage, (double[]){380, 380, 0}, "AAAABBBB");
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);
+    assert_string_equal(stage_owners(&stage), "AAACBBBB");
+    stage_end(&stage);
+}
+
+static void goals_change_during_the_run(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){0, 0});
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAABBBB");
+    stage.applications[0].goal_ipc = 500;
+    expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    stage.applications[0].goal_ipc = 0; /* the move is forgotten, and not undone */
+    expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    stage_end(&stage);
+}
+
+static void switches_or_drains(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 4, 2, (double[]){100, 0});
+    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "ideal", 1);
+    stage.view.capabilities &= ~(1u << CORUN_CAN_SWITCH_SM);
+    start(&stage);
+    assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_DRAIN);
+    assert_true(stage.allowances.free_transfers);
+    stage_end(&stage);
+    create(&stage, 4, 2, (double[]){100, 0});
+    start(&stage);
+    assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_SWITCH_SM);
+    assert_false(stage.allowances.free_transfers);
+    stage_end(&stage);
+    create(&stage, 4, 2, (double[]){100, 0});
+    stage.view.capabilities &= ~(1u << CORUN_CAN_SWITCH_SM);
+    assert_int_equal(stage_start(&stage), CORUN_POLICY);
+    assert_non_null(strstr(stage.allowances.refusal, "reclaim=drain"));
+    stage_end(&stage);
+    create(&stage, 2, 3, (double[]){100, 0, 0});
+    assert_int_equal(stage_start(&stage), CORUN_POLICY);
+    assert_non_null(strstr(stage.allowances.refusal, "more applications than SMs"));
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_goal),
+        cmocka_unit_test(giving_is_undone_when_the_goal_is_lost),
+        cmocka_unit_test(two_goals_and_best_effort),
+        cmocka_unit_test(those_above_their_goal_give),
+        cmocka_unit_test(goals_in_conflict_are_out_of_reach),
+        cmocka_unit_test(the_worst_off_is_helped_first),
+        cmocka_unit_test(best_effort_keeps_what_is_left_to_it),
+        cmocka_unit_test(gain_is_what_a_taking_must_bring),
+        cmocka_unit_test(unfinished_switch_is_not_judged),
+        cmocka_unit_test(kernel_ends_in_mid_switch),
+        cmocka_unit_test(late_ones_get_an_even_share_of_best_effort),
+        cmocka_unit_test(goals_change_during_the_run),
+        cmocka_unit_test(switches_or_drains),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
