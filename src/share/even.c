@@ -1,13 +1,13 @@
 /*
  * Even: the SMs are split as evenly as possible over the running applications (Adriaens et al., "The case for GPGPU
- * spatial multitasking", HPCA 2012, section 3.5).
+ * spatial multitasking", HPCA 2012, section 3.5), and anew whenever one arrives or leaves (section 4).
  *
- * Each application gets a contiguous set of SMs, in order of its number; where the division leaves a remainder, the
- * first ones get one SM more. The split is made anew whenever an application arrives or leaves. The paper starts all of
- * its applications together and so needs no hand-over: here an SM that changes hands drains, and stays closed to its new
- * owner until the old thread blocks are gone.
+ * Where the division leaves a remainder, the first ones get one SM more: the paper says "arbitrarily". Its applications start together
+ * and never hand an SM over: here an SM that changes hands drains, and stays closed to its new owner until the old thread
+ * blocks are gone.
  */
 #include "share/policies.h"
+#include "share/split.h"
 
 enum { PARAMETER_EXCLUSIVE };
 
@@ -19,50 +19,38 @@ static const struct corun_policy_parameter parameters[] = {
 
 struct even_state {
     bool exclusive;
+    struct sm_owners owners;
 };
 
-static void split(const struct corun_view *view, struct corun_allowances *allowances)
+static void split(struct even_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
-    uint32_t running = 0;
-    for (uint32_t a = 0; a < view->application_count; a++)
-        running += view->applications[a].state == CORUN_APPLICATION_RUNNING;
-    uint32_t first = 0, turn = 0;
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        uint32_t count = 0;
-        if (view->applications[a].state == CORUN_APPLICATION_RUNNING) {
-            count = view->sm_count / running + (turn < view->sm_count % running);
-            turn++;
-        }
-        for (uint32_t s = 0; s < view->sm_count; s++) {
-            bool owned = s >= first && s < first + count;
-            allowances->tb_limit[s * view->application_count + a] = owned ? CORUN_UNLIMITED : 0;
-            allowances->reclaim[s * view->application_count + a] = CORUN_RECLAIM_DRAIN;
-        }
-        first += count;
-    }
+    bool present[CORUN_MAX_APPLICATIONS];
+    uint32_t counts[CORUN_MAX_APPLICATIONS];
+    split_present(view, present);
+    split_evenly(view->sm_count, view->application_count, present, NULL, counts);
+    split_hand_over(&state->owners, view, counts);
+    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    for (uint32_t s = 0; s < view->sm_count; s++)
+        allowances->exclusive[s] = state->exclusive;
 }
 
-static enum corun_status even_start(void *state, const struct corun_view *view, const double *values,
+static enum corun_status even_start(void *memory, const struct corun_view *view, const double *values,
                                     struct corun_allowances *allowances)
 {
-    struct even_state *even = state;
-    even->exclusive = values[PARAMETER_EXCLUSIVE] != 0;
-    if (view->application_count > view->sm_count) {
-        allowances->refusal = "there are more applications than SMs, so some would never get one";
+    struct even_state *state = memory;
+    state->exclusive = values[PARAMETER_EXCLUSIVE] != 0;
+    allowances->refusal = split_refuse(view);
+    if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
-    }
-    for (uint32_t s = 0; s < view->sm_count; s++)
-        allowances->exclusive[s] = even->exclusive;
-    split(view, allowances);
+    split(state, view, allowances);
     return CORUN_OK;
 }
 
 static void even_decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
                         struct corun_allowances *allowances)
 {
-    (void)state;
     if (moment.event == CORUN_EVENT_ARRIVE || moment.event == CORUN_EVENT_LEAVE)
-        split(view, allowances);
+        split(state, view, allowances);
 }
 
 const struct corun_policy even_policy = {

@@ -6,6 +6,12 @@
 
 extern const struct corun_policy cooperative_policy;
 extern const struct corun_policy even_policy;
+extern const struct corun_policy smart_even_policy;
+extern const struct corun_policy rounds_policy;
+extern const struct corun_policy profile_policy;
+extern const struct corun_policy fixed_policy;
+extern const struct corun_policy time_slice_policy;
+extern const struct corun_policy spart_policy;
 extern const struct corun_policy smqos_policy;
 extern const struct corun_policy static_smqos_policy;
 extern const struct corun_policy spart_qos_policy;

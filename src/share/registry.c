@@ -6,6 +6,12 @@
 static const struct corun_policy *const policies[] = {
     &cooperative_policy,
     &even_policy,
+    &smart_even_policy,
+    &rounds_policy,
+    &profile_policy,
+    &fixed_policy,
+    &time_slice_policy,
+    &spart_policy,
     &smqos_policy,
     &static_smqos_policy,
     &spart_qos_policy,

@@ -1,0 +1,33 @@
+/* What applications launch, as far as it has been seen: how many thread blocks, and how many of them an SM holds. */
+#ifndef CORUN_SHARE_LAUNCHES_H
+#define CORUN_SHARE_LAUNCHES_H
+
+#include "corun/policy.h"
+
+#define LAUNCH_SHAPES 64u
+
+/* A program is known by the launches of its first run: from the second one on nothing new is counted. */
+enum launch_scope { LAUNCH_SCOPE_PROGRAM, LAUNCH_SCOPE_KERNEL };
+#define LAUNCH_SCOPE_CHOICES "program|kernel"
+
+struct launch_shape {
+    uint32_t tbs, tbs_per_sm;
+    uint64_t launches;
+};
+
+struct launches {
+    enum launch_scope scope;
+    struct {
+        uint32_t count;
+        struct launch_shape shapes[LAUNCH_SHAPES]; /* what comes after so many different ones is left out */
+    } applications[CORUN_MAX_APPLICATIONS];
+};
+
+/* Takes note of an arrival or of the start of a kernel; true if something is known now that was not. */
+bool launches_note(struct launches *launches, const struct corun_view *view, struct corun_policy_moment moment);
+/* The SMs that an application can use: thread blocks of the largest grid; UNLIMITED while nothing is known. */
+uint32_t launches_most_sms(const struct launches *launches, uint32_t application);
+/* Rounds of thread blocks, of all launches one after the other, on so many SMs (at least 1); 0 while nothing is known. */
+uint64_t launches_rounds(const struct launches *launches, uint32_t application, uint32_t sms);
+
+#endif

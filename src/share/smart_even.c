@@ -1,0 +1,70 @@
+/*
+ * Smart even: as even, but no application gets more SMs than it can use, by the number of its thread blocks (Adriaens et al.,
+ * "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
+ *
+ * Thread blocks are dealt out to SMs in turn, so an application can use as many SMs as its largest grid has thread blocks. What it cannot
+ * use is shared evenly by the others; if nobody can, it stays idle. The paper knows the program beforehand: here it is known by what
+ * has been launched in its first run, and the split follows.
+ */
+#include "share/launches.h"
+#include "share/policies.h"
+#include "share/split.h"
+
+enum { PARAMETER_BY };
+
+static const struct corun_policy_parameter parameters[] = {
+    [PARAMETER_BY] = {"by", 0, 0, 1, true,
+                      "the thread blocks of what the program has launched so far, or those of the running kernel alone",
+                      LAUNCH_SCOPE_CHOICES},
+};
+
+struct smart_even_state {
+    struct launches launches;
+    struct sm_owners owners;
+};
+
+static void split(struct smart_even_state *state, const struct corun_view *view, struct corun_allowances *allowances)
+{
+    bool present[CORUN_MAX_APPLICATIONS];
+    uint32_t counts[CORUN_MAX_APPLICATIONS], most[CORUN_MAX_APPLICATIONS];
+    split_present(view, present);
+    for (uint32_t a = 0; a < view->application_count; a++)
+        most[a] = launches_most_sms(&state->launches, a);
+    split_evenly(view->sm_count, view->application_count, present, most, counts);
+    split_hand_over(&state->owners, view, counts);
+    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+}
+
+static enum corun_status smart_even_start(void *memory, const struct corun_view *view, const double *values,
+                                          struct corun_allowances *allowances)
+{
+    struct smart_even_state *state = memory;
+    state->launches.scope = (enum launch_scope)values[PARAMETER_BY];
+    allowances->refusal = split_refuse(view);
+    if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
+        return CORUN_POLICY;
+    split(state, view, allowances);
+    return CORUN_OK;
+}
+
+static void smart_even_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
+                              struct corun_allowances *allowances)
+{
+    struct smart_even_state *state = memory;
+    bool news = launches_note(&state->launches, view, moment);
+    if (news || moment.event == CORUN_EVENT_ARRIVE || moment.event == CORUN_EVENT_LEAVE)
+        split(state, view, allowances);
+}
+
+const struct corun_policy smart_even_policy = {
+    .version = CORUN_POLICY_VERSION,
+    .name = "smart-even",
+    .summary = "evenly, but nobody gets more SMs than it has thread blocks for",
+    .paper = "Adriaens et al., The case for GPGPU spatial multitasking, HPCA 2012, section 3.5",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof parameters[0],
+    .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .state_bytes = sizeof(struct smart_even_state),
+    .start = smart_even_start,
+    .decide = smart_even_decide,
+};
