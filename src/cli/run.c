@@ -34,7 +34,9 @@ static const char doc[] =
     "An APPLICATION is WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see "
     "`corun list workloads`) or the path of a launch description; SIZE is small, medium, large or another that it "
     "has, and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of "
-    "its speed alone, ipc=X thread instructions per cycle, or ms=Y milliseconds for one run; it arrives at cycle "
+    "its speed alone, ipc=X thread instructions per cycle, ms=Y milliseconds for one run or fps=Z runs a second, of "
+    "which "
+    "copies of data take MS with ,transfer=MS; it arrives at cycle "
     "CYCLES. Numbers take K, M and G.\v"
     "The results depend on the options above --json only, apart from the wall time.";
 
@@ -201,6 +203,7 @@ static struct timeline *observe(struct run_options *run)
     struct corun_case *job = run->job;
     run->timeline_settings.gpu = job->gpu;
     run->timeline_settings.application_count = job->application_count;
+    run->timeline_settings.policy = job->policy;
     struct timeline *timeline = timeline_create(&run->timeline_settings);
     job->observe = timeline_see;
     job->observe_user = timeline;

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the limit: a half for thread blocks, an eighth for launches (two slices each) and for moments, a quarter for samples. */
-static void set_limits(struct timeline *timeline)
+/*
+ * Of the limit: a half for thread blocks, a quarter for samples, an eighth for launches (two slices each), a sixteenth each for moments
+ * and for states of SMs and variables.
+ */
+static bool set_limits(struct timeline *timeline)
 {
     uint64_t limit = timeline->settings.limit;
     uint32_t applications = timeline->settings.application_count;
@@ -13,9 +16,10 @@ static void set_limits(struct timeline *timeline)
     series_init(&timeline->tbs, sizeof(struct tb_slice), limit / 2);
     series_init(&timeline->launches, sizeof(struct launch_slice), limit / 16);
     series_init(&timeline->moments, sizeof(struct moment),
-                limit / 8 / (1 + applications / 2)); /* their lines are longer */
-    series_init(&timeline->samples, sample_bytes, limit / 4 / (2 + 3 * applications));
+                limit / 16 / (1 + applications / 2)); /* their lines are longer */
+    series_init(&timeline->samples, sample_bytes, limit / 4 / (3 + 3 * applications));
     timeline->sample = arena_allocate(timeline->arena, sample_bytes);
+    return timeline->sample && timeline_states_create(timeline, limit / 16);
 }
 
 struct timeline *timeline_create(const struct timeline_settings *settings)
@@ -28,16 +32,15 @@ struct timeline *timeline_create(const struct timeline_settings *settings)
     timeline->settings = *settings;
     timeline->lanes = settings->gpu->tbs_per_sm;
     timeline->arena = arena_create();
-    if (timeline->arena) {
-        set_limits(timeline);
+    if (timeline->arena && set_limits(timeline)) {
         timeline->residents = ARENA_ARRAY(timeline->arena, struct resident_tb, (size_t)sms * timeline->lanes);
         timeline->lanes_used = ARENA_ARRAY(timeline->arena, uint32_t, sms);
         timeline->tb_limit = ARENA_ARRAY(timeline->arena, uint32_t, entries);
         timeline->order = ARENA_ARRAY(timeline->arena, uint32_t, entries);
         timeline->exclusive = ARENA_ARRAY(timeline->arena, bool, sms);
     }
-    if (!timeline->arena || !timeline->sample || !timeline->residents || !timeline->lanes_used || !timeline->tb_limit ||
-        !timeline->order || !timeline->exclusive) {
+    if (!timeline->residents || !timeline->lanes_used || !timeline->tb_limit || !timeline->order ||
+        !timeline->exclusive) {
         timeline_destroy(timeline);
         return NULL;
     }
@@ -53,12 +56,14 @@ void timeline_destroy(struct timeline *timeline)
     series_free(&timeline->launches);
     series_free(&timeline->moments);
     series_free(&timeline->samples);
+    series_free(&timeline->states);
+    series_free(&timeline->variables);
     vector_free(&timeline->names);
     arena_destroy(timeline->arena);
     free(timeline);
 }
 
-static void add(struct timeline *timeline, struct series *series, const void *record)
+void timeline_add(struct timeline *timeline, struct series *series, const void *record)
 {
     if (!series_add(series, record))
         timeline->failed = true;
@@ -79,14 +84,14 @@ static uint32_t name_of(struct timeline *timeline, const struct corun_grid *grid
     return (uint32_t)timeline->names.count - 1;
 }
 
-static bool in_range(const struct timeline *timeline, uint64_t start, uint64_t end)
+bool timeline_in_range(const struct timeline *timeline, uint64_t start, uint64_t end)
 {
     return start < end && end > timeline->settings.first_cycle && start <= timeline->settings.last_cycle;
 }
 
 /* ---- thread blocks ---- */
 
-static void tb_start(struct timeline *timeline, const struct corun_observation *seen)
+static void enter(struct timeline *timeline, const struct corun_observation *seen, enum tb_phase phase)
 {
     struct launch_slice *launch = &timeline->running[seen->application];
     if (launch->number == seen->launch && seen->cycle < launch->first_tb)
@@ -99,43 +104,68 @@ static void tb_start(struct timeline *timeline, const struct corun_observation *
                                            .start = seen->cycle,
                                            .tb = seen->tb,
                                            .name = launch->name,
-                                           .application = (uint8_t)seen->application};
+                                           .application = (uint8_t)seen->application,
+                                           .phase = (uint8_t)phase};
         if (lane >= timeline->lanes_used[seen->sm])
             timeline->lanes_used[seen->sm] = lane + 1;
         return;
     }
 }
 
-static void end_tb(struct timeline *timeline, uint32_t sm, uint32_t lane, uint64_t end, enum slice_end how)
+/* NULL if we were never told that it is there. */
+static struct resident_tb *find_tb(const struct timeline *timeline, const struct corun_observation *seen)
 {
-    struct resident_tb *tb = &timeline->residents[sm * timeline->lanes + lane];
+    struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
+    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
+        if (lanes[lane].launch == seen->launch && lanes[lane].tb == seen->tb)
+            return &lanes[lane];
+    }
+    return NULL;
+}
+
+/* One that ends with its phase leaves its lane, unless another phase begins. */
+static void end_phase(struct timeline *timeline, struct resident_tb *tb, uint64_t end, enum slice_end how)
+{
+    uint32_t place = (uint32_t)(tb - timeline->residents);
     struct tb_slice slice = {.key = series_hash(tb->launch << 32 ^ tb->tb),
                              .start = tb->start,
                              .end = end,
                              .launch = tb->launch,
                              .tb = tb->tb,
                              .name = tb->name,
-                             .sm = sm,
-                             .lane = (uint8_t)lane,
+                             .sm = place / timeline->lanes,
+                             .lane = (uint8_t)(place % timeline->lanes),
                              .application = tb->application,
-                             .how = (uint8_t)how};
-    if (in_range(timeline, slice.start, slice.end))
-        add(timeline, &timeline->tbs, &slice);
+                             .how = (uint8_t)how,
+                             .phase = tb->phase};
+    if (timeline_in_range(timeline, slice.start, slice.end))
+        timeline_add(timeline, &timeline->tbs, &slice);
     if (slice.start < slice.end) /* else it was on its way when its application was stopped */
         timeline->tb_cycles[slice.application] += slice.end - slice.start;
     tb->launch = 0;
 }
 
-static void tb_end(struct timeline *timeline, const struct corun_observation *seen)
+static void tb_leaves(struct timeline *timeline, const struct corun_observation *seen)
 {
-    const struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
-    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
-        if (lanes[lane].launch == seen->launch && lanes[lane].tb == seen->tb) {
-            end_tb(timeline, seen->sm, lane, seen->cycle, SLICE_COMPLETE);
-            timeline->running[seen->application].tbs_completed++;
-            return;
-        }
-    }
+    struct resident_tb *tb = find_tb(timeline, seen);
+    if (!tb)
+        return;
+    end_phase(timeline, tb, seen->cycle, SLICE_COMPLETE);
+    if (seen->kind == CORUN_OBSERVED_TB_END)
+        timeline->running[seen->application].tbs_completed++;
+}
+
+/* It stops, or goes on. */
+static void next_phase(struct timeline *timeline, const struct corun_observation *seen, enum tb_phase phase)
+{
+    struct resident_tb *tb = find_tb(timeline, seen);
+    if (!tb)
+        return;
+    struct resident_tb next = *tb;
+    end_phase(timeline, tb, seen->cycle, phase == TB_IS_SAVED ? SLICE_PREEMPTED : SLICE_COMPLETE);
+    next.start = seen->cycle;
+    next.phase = (uint8_t)phase;
+    *tb = next;
 }
 
 /* ---- launches ---- */
@@ -156,11 +186,9 @@ static void launch_start(struct timeline *timeline, const struct corun_observati
 /* Thread blocks that are still there: their application was stopped, or the run is over. */
 static void end_residents(struct timeline *timeline, uint64_t launch, uint64_t cycle, enum slice_end how)
 {
-    for (uint32_t sm = 0; sm < timeline->sms; sm++) {
-        for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
-            if (timeline->residents[sm * timeline->lanes + lane].launch == launch)
-                end_tb(timeline, sm, lane, cycle, how);
-        }
+    for (uint32_t i = 0; i < timeline->sms * timeline->lanes; i++) {
+        if (timeline->residents[i].launch == launch)
+            end_phase(timeline, &timeline->residents[i], cycle, how);
     }
 }
 
@@ -173,8 +201,8 @@ static void end_launch(struct timeline *timeline, uint32_t application, uint64_t
         end_residents(timeline, launch->number, cycle, how);
     if (launch->first_tb > cycle) /* its first ones were on their way */
         launch->first_tb = NO_CYCLE;
-    if (in_range(timeline, launch->earliest, launch->end))
-        add(timeline, &timeline->launches, launch);
+    if (timeline_in_range(timeline, launch->earliest, launch->end))
+        timeline_add(timeline, &timeline->launches, launch);
     launch->number = 0;
 }
 
@@ -192,6 +220,7 @@ void timeline_close(struct timeline *timeline)
         if (timeline->running[a].number)
             end_launch(timeline, a, timeline->end_cycle, SLICE_UNFINISHED);
     }
+    timeline_close_states(timeline);
 }
 
 /* ---- moments ---- */
@@ -233,12 +262,15 @@ static void see_moment(struct timeline *timeline, const struct corun_observation
                             .event = seen->event,
                             .sm = seen->sm,
                             .application = seen->application};
-    if (seen->allowances)
+    if (seen->allowances) {
         look_at_allowances(timeline, seen->allowances, &moment);
+        timeline_see_states(timeline, seen->allowances, seen->cycle);
+        timeline_see_variables(timeline, seen->allowances->variables, seen->cycle);
+    }
     bool quiet = seen->event == CORUN_EVENT_KERNEL_START || seen->event == CORUN_EVENT_EPOCH ||
                  seen->event == CORUN_EVENT_TB_COMPLETE;
-    if (in_range(timeline, seen->cycle, seen->cycle + 1) && (moment.changed || !quiet))
-        add(timeline, &timeline->moments, &moment);
+    if (timeline_in_range(timeline, seen->cycle, seen->cycle + 1) && (moment.changed || !quiet))
+        timeline_add(timeline, &timeline->moments, &moment);
 }
 
 /* ---- samples ---- */
@@ -277,7 +309,8 @@ static void see_sample(struct timeline *timeline, const struct corun_gpu *gpu, u
         return;
     if (cycle <= timeline->settings.first_cycle)
         timeline->samples.count = timeline->samples.seen = 0;
-    *sample = (struct timeline_sample){.key = timeline->samples.seen, .cycle = cycle};
+    *sample = (struct timeline_sample){
+        .key = timeline->samples.seen, .cycle = cycle, .powered_sms = timeline_powered_sms(timeline)};
     corun_gpu_memory(gpu, &sample->memory);
     /* What is under way at this cycle is counted with a reserve: never more than it is, but now and then less than before. */
     sample->memory.dram_busy_cycles = later(sample->memory.dram_busy_cycles, before.dram_busy_cycles);
@@ -289,7 +322,7 @@ static void see_sample(struct timeline *timeline, const struct corun_gpu *gpu, u
                                                               .tb_cycles = timeline->tb_cycles[a]};
     }
     count_residents(timeline, cycle, sample->applications);
-    add(timeline, &timeline->samples, sample);
+    timeline_add(timeline, &timeline->samples, sample);
 }
 
 void timeline_see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
@@ -303,18 +336,29 @@ void timeline_see(void *user, const struct corun_gpu *gpu, const struct corun_ob
         launch_end(timeline, seen);
         break;
     case CORUN_OBSERVED_TB_START:
-        tb_start(timeline, seen);
+        enter(timeline, seen, TB_RUNS);
         break;
+    case CORUN_OBSERVED_TB_RESTORING:
+        enter(timeline, seen, TB_IS_RESTORED);
+        break;
+    case CORUN_OBSERVED_TB_PREEMPTED:
+        next_phase(timeline, seen, TB_IS_SAVED);
+        break;
+    case CORUN_OBSERVED_TB_RESUMED:
+        next_phase(timeline, seen, TB_RUNS);
+        break;
+    case CORUN_OBSERVED_TB_SAVED:
     case CORUN_OBSERVED_TB_END:
-        tb_end(timeline, seen);
+        tb_leaves(timeline, seen);
+        break;
+    case CORUN_OBSERVED_POWER:
+        timeline_see_power(timeline, seen->sm, seen->powered, seen->cycle);
         break;
     case CORUN_OBSERVED_MOMENT:
         see_moment(timeline, seen);
         break;
     case CORUN_OBSERVED_SAMPLE:
         see_sample(timeline, gpu, seen->cycle);
-        break;
-    default: /* preemption and power are not drawn yet */
         break;
     }
 }

@@ -23,8 +23,9 @@ struct timeline;
 struct timeline_settings {
     const struct corun_gpu_config *gpu;
     uint32_t application_count;
-    uint64_t first_cycle, last_cycle; /* only what lies in these, the last one included */
-    uint64_t limit;                   /* events: half for thread blocks, the rest for samples, launches and moments */
+    const struct corun_policy *policy; /* whose variables are shown; may be NULL */
+    uint64_t first_cycle, last_cycle;  /* only what lies in these, the last one included */
+    uint64_t limit; /* events: half for thread blocks, the rest for counters, launches, moments and states of SMs */
 };
 
 /* NULL when out of memory. */

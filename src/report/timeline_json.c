@@ -3,7 +3,7 @@
  * event a line.
  *
  * Process 1 is the GPU: its thread 1 has the policy's moments, thread 100 * (SM + 1) + lane the thread blocks of that
- * lane. Process 2 + a is application a; its one thread has the launches. Every thread has slices that follow one
+ * lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a; its one thread has the launches. Every thread has slices that follow one
  * another ("X", never overlapping) or instants ("i"); counters ("C") belong to the process.
  *
  * Times are microseconds with three digits. Viewers make nanoseconds of them, some by cutting off: slices are therefore written
@@ -15,6 +15,7 @@
 #include "share/parameter_words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,11 @@ static uint32_t lane_thread(uint32_t sm, uint32_t lane)
     return 100 * (sm + 1) + lane;
 }
 
+static uint32_t state_thread(uint32_t sm)
+{
+    return lane_thread(sm, 99); /* an SM has 64 lanes at most */
+}
+
 static uint64_t nanoseconds(const struct timeline_writer *writer, uint64_t cycle)
 {
     return (uint64_t)((unsigned __int128)cycle * 1000000 / writer->timeline->settings.gpu->core_clock_khz);
@@ -91,8 +97,10 @@ static bool begin_slice(struct timeline_writer *writer, uint32_t process, uint32
 
 static const char *how_it_ended(uint32_t how)
 {
-    static const char *const words[] = {
-        [SLICE_COMPLETE] = "complete", [SLICE_STOPPED] = "stopped", [SLICE_UNFINISHED] = "unfinished"};
+    static const char *const words[] = {[SLICE_COMPLETE] = "complete",
+                                        [SLICE_STOPPED] = "stopped",
+                                        [SLICE_UNFINISHED] = "unfinished",
+                                        [SLICE_PREEMPTED] = "preempted"};
     return words[how];
 }
 
@@ -127,6 +135,10 @@ static bool put_tracks(struct timeline_writer *writer)
         put_metadata(writer, process, process, "thread", "kernel launches", 0);
     }
     for (uint32_t sm = 0; sm < timeline->sms; sm++) {
+        if (timeline->state[sm].start != NO_CYCLE) { /* before its lanes */
+            snprintf(name, sizeof name, "SM %" PRIu32 " is for", sm);
+            put_metadata(writer, GPU_PROCESS, state_thread(sm), "thread", name, lane_thread(sm, 0) - 1);
+        }
         uint32_t lanes = timeline->lanes_used[sm] ? timeline->lanes_used[sm] : 1;
         for (uint32_t lane = 0; lane < lanes; lane++) {
             if (lane)
@@ -163,13 +175,33 @@ static void put_launch(struct timeline_writer *writer, const struct launch_slice
 
 static void put_tb(struct timeline_writer *writer, const struct tb_slice *tb)
 {
+    static const char *const before[] = {[TB_RUNS] = "", [TB_IS_SAVED] = "saving ", [TB_IS_RESTORED] = "restoring "};
     if (begin_slice(writer, GPU_PROCESS, lane_thread(tb->sm, tb->lane), tb->start, tb->end))
         fprintf(writer->stream,
-                ",\"name\":\"%s\",\"cat\":\"thread block\",\"args\":{\"application\":\"%s\",\"launch\":%" PRIu64
+                ",\"name\":\"%s%s\",\"cat\":\"%s\",\"args\":{\"application\":\"%s\",\"launch\":%" PRIu64
                 ",\"thread_block\":%" PRIu32 ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64
                 ",\"ended\":\"%s\"}}",
-                writer->kernels[tb->name], writer->applications[tb->application], tb->launch, tb->tb, tb->start,
-                tb->end, how_it_ended(tb->how));
+                before[tb->phase], writer->kernels[tb->name], tb->phase == TB_RUNS ? "thread block" : "preemption",
+                writer->applications[tb->application], tb->launch, tb->tb, tb->start, tb->end, how_it_ended(tb->how));
+}
+
+static void put_state(struct timeline_writer *writer, const struct sm_slice *state)
+{
+    FILE *stream = writer->stream;
+    if (!begin_slice(writer, GPU_PROCESS, state_thread(state->sm), state->start, state->end))
+        return;
+    fputs(",\"name\":\"", stream);
+    if (state->off)
+        fputs("switched off", stream);
+    else if (!state->applications)
+        fputs("nobody", stream);
+    for (uint32_t a = 0, any = 0; a < writer->result->application_count && !state->off; a++) {
+        if (state->applications >> a & 1u)
+            fprintf(stream, "%s%s", any++ ? " + " : "", writer->applications[a]);
+    }
+    fprintf(stream,
+            "\",\"cat\":\"%s\",\"args\":{\"sm\":%" PRIu32 ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64 "}}",
+            state->off ? "power" : "owner", state->sm, state->start, state->end);
 }
 
 /* ---- moments ---- */
@@ -208,7 +240,8 @@ static void put_moment(struct timeline_writer *writer, const struct moment *mome
     };
     bool of_application = words[moment->event].of_application, of_sm = words[moment->event].of_sm;
     FILE *stream = begin(writer, 'i', GPU_PROCESS);
-    fprintf(stream, ",\"tid\":%u,\"s\":\"t\"", POLICY_THREAD);
+    bool on_sm = moment->event == CORUN_EVENT_QUOTAS_SPENT && writer->timeline->state[moment->sm].start != NO_CYCLE;
+    fprintf(stream, ",\"tid\":%" PRIu32 ",\"s\":\"t\"", on_sm ? state_thread(moment->sm) : POLICY_THREAD);
     put_time(writer, "ts", nanoseconds(writer, moment->cycle));
     fprintf(stream, ",\"name\":\"%s%s%s%s\",\"cat\":\"%s\",\"args\":{\"cycle\":%" PRIu64,
             moment->changed ? "new allowances: " : "", of_application ? writer->applications[moment->application] : "",
@@ -243,6 +276,20 @@ static double percent(uint64_t part, uint64_t whole)
     return part < whole ? 100 * (double)part / (double)whole : whole ? 100 : 0;
 }
 
+/* A value that is not known leaves the one before standing. */
+static void put_variables(struct timeline_writer *writer)
+{
+    const struct timeline *timeline = writer->timeline;
+    const struct corun_policy *policy = timeline->settings.policy;
+    for (size_t i = 0; i < timeline->variables.count; i++) {
+        const struct variables_sample *sample = series_at(&timeline->variables, i);
+        for (uint32_t v = 0; v < policy->variable_count; v++) {
+            if (isfinite(sample->values[v]))
+                put_counter(writer, GPU_PROCESS, sample->cycle, policy->variables[v].name, "value", sample->values[v]);
+        }
+    }
+}
+
 /* From this sample to the next one; the last one has none. */
 static void put_sample(struct timeline_writer *writer, const struct timeline_sample *sample,
                        const struct timeline_sample *next)
@@ -254,6 +301,8 @@ static void put_sample(struct timeline_writer *writer, const struct timeline_sam
                 percent(then->dram_busy_cycles - now->dram_busy_cycles, then->dram_cycles - now->dram_cycles));
     put_counter(writer, GPU_PROCESS, sample->cycle, "interconnect utilisation", "%",
                 percent(then->icnt_busy_cycles - now->icnt_busy_cycles, then->icnt_cycles - now->icnt_cycles));
+    if (writer->timeline->any_off)
+        put_counter(writer, GPU_PROCESS, sample->cycle, "SMs with power", "SMs", sample->powered_sms);
     for (uint32_t a = 0; a < writer->result->application_count; a++) {
         const struct application_sample *application = &sample->applications[a];
         uint32_t process = application_process(a);
@@ -311,6 +360,8 @@ static void put_head(const struct timeline_writer *writer, const char *gpu, cons
     put_left_out(stream, "launches", &timeline->launches);
     put_left_out(stream, "moments", &timeline->moments);
     put_left_out(stream, "samples", &timeline->samples);
+    put_left_out(stream, "states", &timeline->states);
+    put_left_out(stream, "variables", &timeline->variables);
     fputs("},\n\"traceEvents\":[\n", stream);
 }
 
@@ -359,6 +410,9 @@ enum corun_status timeline_write(struct timeline *timeline, const struct corun_c
         put_moment(&writer, series_at(&timeline->moments, i));
     for (size_t i = 0; i < timeline->tbs.count; i++)
         put_tb(&writer, series_at(&timeline->tbs, i));
+    for (size_t i = 0; i < timeline->states.count; i++)
+        put_state(&writer, series_at(&timeline->states, i));
+    put_variables(&writer);
     put_samples(&writer);
     fputs("\n]}\n", stream);
     return CORUN_OK;

@@ -9,13 +9,16 @@
 
 #define NO_CYCLE UINT64_MAX
 
-enum slice_end { SLICE_COMPLETE, SLICE_STOPPED, SLICE_UNFINISHED };
+enum slice_end { SLICE_COMPLETE, SLICE_STOPPED, SLICE_UNFINISHED, SLICE_PREEMPTED };
+
+/* What a thread block does on its SM. */
+enum tb_phase { TB_RUNS, TB_IS_SAVED, TB_IS_RESTORED };
 
 struct tb_slice {
     uint64_t key;
     uint64_t start, end, launch;
     uint32_t tb, name, sm;
-    uint8_t lane, application, how;
+    uint8_t lane, application, how, phase;
 };
 
 struct launch_slice {
@@ -45,6 +48,22 @@ struct moment {
     struct allowance allowances[CORUN_MAX_APPLICATIONS];
 };
 
+/* Who may use an SM, by what the policy allows, or that it has no power. */
+struct sm_slice {
+    uint64_t key;
+    uint64_t start, end;
+    uint32_t sm;
+    uint32_t applications; /* bit mask */
+    bool off;
+};
+
+/* Of the controller of a policy, as of the cycle. */
+struct variables_sample {
+    uint64_t key;
+    uint64_t cycle;
+    double values[]; /* [variable_count] */
+};
+
 /* Counted from the start of the run, but SMs with a thread block of it as of the cycle. */
 struct application_sample {
     uint64_t thread_instructions;
@@ -54,6 +73,7 @@ struct application_sample {
 struct timeline_sample {
     uint64_t key;
     uint64_t cycle;
+    uint32_t powered_sms;
     struct corun_memory_result memory;
     struct application_sample applications[]; /* [application_count] */
 };
@@ -62,7 +82,7 @@ struct resident_tb {
     uint64_t launch; /* 0: the lane is free */
     uint64_t start;
     uint32_t tb, name;
-    uint8_t application;
+    uint8_t application, phase;
 };
 
 struct timeline {
@@ -70,11 +90,14 @@ struct timeline {
     uint32_t sms, lanes; /* of each SM: as many as it can hold thread blocks */
     struct arena *arena;
     VECTOR(const char *) names; /* of kernels */
-    struct series tbs, launches, moments, samples;
+    struct series tbs, launches, moments, samples, states, variables;
     struct resident_tb *residents;                       /* [sm][lane] */
     uint32_t *lanes_used;                                /* [sm] */
     uint64_t tb_cycles[CORUN_MAX_APPLICATIONS];          /* of thread blocks that have ended */
     struct launch_slice running[CORUN_MAX_APPLICATIONS]; /* number 0: none */
+    struct sm_slice *state;          /* [sm]: now, without an end; start NO_CYCLE: nothing is known */
+    struct variables_sample *values; /* the latest */
+    bool any_off;
     /* allowances as they were last seen */
     uint32_t *tb_limit, *order;     /* [sm][application] */
     bool *exclusive;                /* [sm] */
@@ -83,6 +106,17 @@ struct timeline {
     bool failed;                    /* out of memory */
 };
 
+/* States of SMs and the policy's variables (timeline_states.c). */
+bool timeline_states_create(struct timeline *timeline, uint64_t limit);
+void timeline_see_states(struct timeline *timeline, const struct corun_allowances *allowances, uint64_t cycle);
+void timeline_see_power(struct timeline *timeline, uint32_t sm, bool powered, uint64_t cycle);
+void timeline_see_variables(struct timeline *timeline, const double *values, uint64_t cycle);
+void timeline_close_states(struct timeline *timeline);
+uint32_t timeline_powered_sms(const struct timeline *timeline);
+
+/* Keeps a record of a series. */
+void timeline_add(struct timeline *timeline, struct series *series, const void *record);
+bool timeline_in_range(const struct timeline *timeline, uint64_t start, uint64_t end);
 /* Ends what is still open at the end of the run. */
 void timeline_close(struct timeline *timeline);
 

@@ -3,6 +3,7 @@
 #include "report/timeline.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ struct bench {
     struct corun_case_result result;
 };
 
+static const struct corun_policy *bench_policy;
+
 static void begin(struct bench *bench, uint64_t first, uint64_t last, uint64_t limit)
 {
     memset(bench, 0, sizeof *bench);
@@ -35,7 +38,7 @@ static void begin(struct bench *bench, uint64_t first, uint64_t last, uint64_t l
         bench->applications[a] = (struct corun_case_application_result){.name = a == 2 ? "o\"d\377d" : "work",
                                                                         .size = a == 2 ? "" : "small"};
     }
-    struct timeline_settings settings = {&bench->config, 3, first, last, limit};
+    struct timeline_settings settings = {&bench->config, 3, bench_policy, first, last, limit};
     bench->timeline = timeline_create(&settings);
     assert_non_null(bench->timeline);
     bench->result = (struct corun_case_result){.gpu = bench->config,
@@ -306,7 +309,7 @@ static void a_limit_shows_a_sample_and_says_so(void **state)
     assert_true(of_process[0] > 4 && of_process[1] > 4);
     /* counters keep their distance, and the last one reaches to the end */
     size_t samples = count(trace, "C", "IPC") / 3;
-    assert_true(samples > 10 && samples <= 1000 / 4 / (2 + 3 * 3));
+    assert_true(samples > 10 && samples <= 1000 / 4 / (3 + 3 * 3));
     json_decref(trace);
 }
 
@@ -372,6 +375,128 @@ static void moments_tell_what_changed(void **state)
     json_decref(trace);
 }
 
+static void preempt(struct bench *bench, enum corun_observed kind, uint32_t sm, uint64_t cycle)
+{
+    see(bench,
+        (struct corun_observation){.kind = kind, .cycle = cycle, .sm = sm, .application = 1, .tb = 2, .launch = 7});
+}
+
+/* Stopped and saved on one SM, restored and ended on another. */
+static void preempted_thread_blocks_are_saved_and_restored(void **state)
+{
+    (void)state;
+    struct bench bench;
+    begin(&bench, 0, UINT64_MAX, 1000);
+    launch(&bench, true, 7, 1, &grid, 10);
+    tb(&bench, true, 7, 1, 0, 2, 30);
+    preempt(&bench, CORUN_OBSERVED_TB_PREEMPTED, 0, 300);
+    preempt(&bench, CORUN_OBSERVED_TB_SAVED, 0, 360);
+    tb(&bench, true, 7, 1, 0, 3, 360); /* its lane is free */
+    preempt(&bench, CORUN_OBSERVED_TB_RESTORING, 2, 600);
+    preempt(&bench, CORUN_OBSERVED_TB_RESUMED, 2, 690);
+    preempt(&bench, CORUN_OBSERVED_TB_SAVED, 1, 700); /* not there */
+    tb(&bench, false, 7, 1, 2, 2, 900);
+    sample(&bench, 1000);
+    json_t *trace = finish(&bench);
+    static const struct {
+        const char *category, *name, *ended;
+        json_int_t start, end, thread;
+    } expected[] = {{"thread block", "kernel", "preempted", 30, 300, 100},
+                    {"preemption", "saving kernel", "complete", 300, 360, 100},
+                    {"preemption", "restoring kernel", "complete", 600, 690, 300},
+                    {"thread block", "kernel", "complete", 690, 900, 300},
+                    {"thread block", "kernel", "unfinished", 360, 1000, 100}};
+    size_t blocks = 0, preemptions = 0;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        bool is_block = !strcmp(expected[i].category, "thread block");
+        const json_t *event = find(trace, "X", expected[i].category, is_block ? blocks++ : preemptions++);
+        assert_non_null(event);
+        assert_string_equal(text_of(event, "name"), expected[i].name);
+        assert_string_equal(text_of(json_object_get(event, "args"), "ended"), expected[i].ended);
+        assert_int_equal(argument(event, "start_cycle"), expected[i].start);
+        assert_int_equal(argument(event, "end_cycle"), expected[i].end);
+        assert_int_equal(number_of(event, "tid"), expected[i].thread);
+    }
+    assert_int_equal(count(trace, "X", "thread block"), 3);
+    assert_int_equal(count(trace, "X", "preemption"), 2);
+    json_decref(trace);
+}
+
+static const struct corun_policy_variable shown[] = {{"share", "of the first"}, {"upper bound", "of that"}};
+static const struct corun_policy with_variables = {.name = "p", .variables = shown, .variable_count = 2};
+
+/* Who an SM is for, that it is off, and what the controller thinks. */
+static void states_and_variables(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_policy = &with_variables;
+    begin(&bench, 60, UINT64_MAX, 1000);
+    bench_policy = NULL;
+    uint32_t limits[SMS * 3] = {CORUN_UNLIMITED, 0, 0, 0, 4, 2, 0, 0, 0}, order[SMS * 3] = {0};
+    bool exclusive[SMS] = {false};
+    double values[2] = {(double)NAN, 2};
+    struct corun_allowances allowances = {
+        .tb_limit = limits, .order = order, .exclusive = exclusive, .variables = values};
+    struct corun_observation moment = {
+        .kind = CORUN_OBSERVED_MOMENT, .cycle = 30, .event = CORUN_EVENT_EPOCH, .allowances = &allowances};
+    struct corun_observation power = {.kind = CORUN_OBSERVED_POWER, .cycle = 300, .sm = 2, .powered = false};
+    see(&bench, moment);
+    sample(&bench, 90);
+    moment.cycle = 150;
+    see(&bench, moment); /* nothing is new */
+    see(&bench, power);
+    see(&bench, power); /* nor here */
+    sample(&bench, 360);
+    moment.cycle = 390;
+    values[0] = 0.5;
+    limits[2 * 3] = 1; /* of one that is off: it shows when it is on again */
+    limits[0] = 0;
+    see(&bench, moment);
+    power.cycle = 600;
+    power.powered = true;
+    see(&bench, power);
+    moment.cycle = 690;
+    moment.event = CORUN_EVENT_QUOTAS_SPENT;
+    moment.sm = 1;
+    see(&bench, moment);
+    sample(&bench, 1000);
+    json_t *trace = finish(&bench);
+    static const struct {
+        const char *category, *name;
+        json_int_t start, end, sm;
+    } expected[] = {{"owner", "nobody", 30, 300, 2},
+                    {"owner", "work@small", 30, 390, 0},
+                    {"power", "switched off", 300, 600, 2},
+                    {"owner", "nobody", 390, 1000, 0},
+                    {"owner", "work@small (2) + o\"d?d", 30, 1000, 1},
+                    {"owner", "work@small", 600, 1000, 2}};
+    size_t owners = 0;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        bool is_owner = !strcmp(expected[i].category, "owner");
+        const json_t *event = find(trace, "X", expected[i].category, is_owner ? owners++ : 0);
+        assert_non_null(event);
+        assert_string_equal(text_of(event, "name"), expected[i].name);
+        assert_int_equal(argument(event, "start_cycle"), expected[i].start);
+        assert_int_equal(argument(event, "end_cycle"), expected[i].end);
+        assert_int_equal(argument(event, "sm"), expected[i].sm);
+        assert_int_equal(number_of(event, "tid"), 100 * (expected[i].sm + 1) + 99);
+    }
+    assert_int_equal(count(trace, "X", "owner"), 5);
+    assert_string_equal(thread_name(trace, 199), "SM 0 is for");
+    expect_times(find(trace, "X", "owner", 0), 0.020, 0.100);
+    assert_int_equal(count(trace, "C", "share"), 1); /* before, it was not known */
+    expect_times(find(trace, "C", "share", 0), 0.130, 0.130);
+    assert_int_equal(count(trace, "C", "upper bound"), 2);
+    expect_times(find(trace, "C", "upper bound", 0), 0.020, 0.020);
+    const json_t *powered = find(trace, "C", "SMs with power", 1);
+    assert_int_equal(json_number_value(json_object_get(json_object_get(powered, "args"), "SMs")), SMS - 1);
+    const json_t *spent = find(trace, "i", "moment", 0);
+    assert_string_equal(text_of(spent, "name"), "quotas are spent");
+    assert_int_equal(number_of(spent, "tid"), 299);
+    json_decref(trace);
+}
+
 static void a_series_keeps_its_limit_and_its_distance(void **state)
 {
     (void)state;
@@ -402,6 +527,8 @@ int main(void)
         cmocka_unit_test(a_limit_shows_a_sample_and_says_so),
         cmocka_unit_test(names_are_unique_and_proper_json),
         cmocka_unit_test(moments_tell_what_changed),
+        cmocka_unit_test(preempted_thread_blocks_are_saved_and_restored),
+        cmocka_unit_test(states_and_variables),
         cmocka_unit_test(a_series_keeps_its_limit_and_its_distance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
