@@ -67,9 +67,9 @@ WHICH = {
     "application": "a workload of the mix",
     "mix": "the workloads of the mix, as in lbm+spmv",
     "alone": "true: isolated runs",
-    "against": "a map of these keys: what it is compared with",
-    "compare": "with against: ratio, change or difference",
-    "pairwise": "with against: true: mix by mix, and then over them",
+    "relative": "a map of these keys: each case is divided by that of the same mix there",
+    "against": "a map of these keys: what the whole number is compared with",
+    "compare": "with against: ratio, change (the initial one) or difference",
     "neutral": "the value that means no effect",
 }
 COMPARISONS = {"ratio": (lambda ours, other: ours / other if other else math.nan, 1.0),
@@ -146,7 +146,9 @@ class Which:
             if value is None:
                 raise self.nodes["neutral"].wrong("expected a number")
             return value
-        return COMPARISONS[self.text("compare", "change")][1] if "against" in self.nodes else None
+        if "against" in self.nodes:
+            return COMPARISONS[self.text("compare", "change")][1]
+        return 1.0 if "relative" in self.nodes else None
 
 
 class Cell:
@@ -288,8 +290,7 @@ class Experiment:
         if choose is not None and choose not in CHOICES:
             raise which.nodes["choose"].wrong(f"expected one of {', '.join(CHOICES)}")
         self._check_place(which, part)
-        for key in ("alone", "pairwise"):
-            which.flag(key)
+        which.flag("alone")
         known = set(self.classes.values())
         for key in ("class", "roles"):
             for name in (which.text(key) or "").split("+") if key in which.nodes else []:
@@ -298,12 +299,15 @@ class Experiment:
         if which.text("compare", "change") not in COMPARISONS:
             raise which.nodes["compare"].wrong(f"expected one of {', '.join(COMPARISONS)}")
         which.neutral()
-        if "against" in which.nodes:
-            Which.check(which.nodes["against"])
-            self.check(self.other(which))
+        for key in ("against", "relative"):
+            if key in which.nodes:
+                Which.check(which.nodes[key])
+                self.check(self.other(which, key))
 
     def _check_place(self, which, part):
         policy, gpu = which.text("policy"), which.text("gpu")
+        if which.flag("alone"):  # no policy has anything to decide there
+            policy = None
         if policy is not None and not fnmatch.filter(part.policies, policy) and policy not in part.policies:
             raise which.nodes["policy"].wrong(f"the campaign has no policy '{policy}'; it has: {', '.join(part.policies)}")
         if policy is None and len(part.policies) > 1 and not which.flag("alone"):
@@ -314,9 +318,10 @@ class Experiment:
             raise which.place.wrong(f"which GPU? There are: {', '.join(part.gpus)}")
 
     @staticmethod
-    def other(which):
-        """What `against` says it is compared with."""
-        return which.with_nodes(Which.keys_of(which.nodes["against"]), ("against", "compare", "pairwise", "neutral"))
+    def other(which, key):
+        """What `against` or `relative` say it is compared with."""
+        without = {"against": ("against", "compare", "neutral"), "relative": ("relative", "against", "compare", "neutral")}
+        return which.with_nodes(Which.keys_of(which.nodes[key]), without[key])
 
 
 def cycles_of(text):
@@ -416,44 +421,53 @@ class Evaluation:
         return goal is None or case.goal == goal
 
     def _values(self, which):
-        """{combination: number}, and why others have none."""
+        """{combination: number}, and {why others have none: how many}."""
+        values, reasons = self._own_values(which)
+        if "relative" not in which.nodes:
+            return values, reasons
+        others, more = self._own_values(self.experiment.other(which, "relative"))
+        found = {}
+        for combination, value in values.items():
+            if others.get(combination):
+                found[combination] = value / others[combination]
+        without = len(values) - len(found)
+        if without:
+            reasons["there is nothing, or nothing but 0, to divide it by"] = without
+        return found, {**more, **reasons}
+
+    def _own_values(self, which):
         metric, choose = em.metric(which.text("metric")), which.text("choose")
         values, reasons = {}, {}
         for combination, cases in self._members(which).items():
-            found = []
+            if choose == "meets":
+                cases = least_that_meets(cases)
+            found, why = [], None
             for case in cases:
                 try:
-                    found.append((case, metric(case)))
+                    found.append(metric(case))
                 except em.Undefined as error:
-                    reasons[str(error)] = reasons.get(str(error), 0) + 1
-            if choose == "meets":
-                found = least_that_meets(found)
+                    why = str(error)
             if found:
-                pick = max if choose == "best" else min if choose == "worst" else None
-                values[combination] = pick(value for _, value in found) if pick else found[0][1]
+                values[combination] = max(found) if choose == "best" else min(found) if choose == "worst" else found[0]
+            elif why:
+                reasons[why] = reasons.get(why, 0) + 1
         return values, reasons
 
     def _number(self, cell):
         which = cell.which
         part, over = self.experiment.part_of(which), em.statistic(which.text("over"))
         values, reasons = self._values(which)
+        numbers = list(values.values())
         if "against" not in which.nodes:
-            return Number(cell, over(list(values.values())) if values else None, len(values), part, reasons, list(values.values()))
-        other, more = self._values(self.experiment.other(which))
-        compare, _ = COMPARISONS[which.text("compare", "change")]
-        reasons = {**reasons, **more}
-        other_over = em.statistic(self.experiment.other(which).text("over"))
-        both = [key for key in values if key in other]
-        pairs = [compare(values[key], other[key]) for key in both]
-        if which.flag("pairwise"):
-            if which.text("compare", "change") == "change":  # the mean of ratios, less 1: a geometric mean needs ratios
-                ratios = [pair + 1 for pair in pairs]
-                return Number(cell, over(ratios) - 1 if ratios else None, len(pairs), part, reasons, pairs)
-            return Number(cell, over(pairs) if pairs else None, len(pairs), part, reasons, pairs)
-        if not values or not other:
+            return Number(cell, over(numbers) if numbers else None, len(numbers), part, reasons, numbers)
+        other = self.experiment.other(which, "against")
+        others, more = self._values(other)
+        reasons = {**more, **reasons}
+        if not values or not others:
             return Number(cell, None, 0, part, reasons, [])
-        value = compare(over(list(values.values())), other_over(list(other.values())))
-        return Number(cell, value, min(len(values), len(other)), part, reasons, pairs)
+        compare, _ = COMPARISONS[which.text("compare", "change")]
+        value = compare(over(numbers), em.statistic(other.text("over"))(list(others.values())))
+        return Number(cell, value, min(len(values), len(others)), part, reasons, numbers)
 
 
 def complete(cases, place, expected):
@@ -464,10 +478,10 @@ def complete(cases, place, expected):
     return {combination for combination, places in found.items() if expected <= places}
 
 
-def least_that_meets(found):
-    """Of cases under several policies, the one that meets its goals with the most for the others; if none does, the one that
-    comes closest to its goals."""
-    met = [(case, value) for case, value in found if all(app["goal_met"] is True for app in case.apps if app["goal"])]
+def least_that_meets(cases):
+    """Of one mix under several policies: the case that meets its goals with the most for the applications without one; if none
+    does, the one that comes closest to its goals. The fixed split that a search would have found."""
+    met = [case for case in cases if em.metric("goal-met")(case)]
     if met:
-        return [max(met, key=lambda pair: em.metric("best-effort-of-all")(pair[0]))]
-    return [max(found, key=lambda pair: em.metric("goal-distance")(pair[0]))] if found else []
+        return [max(met, key=em.metric("best-effort-of-all"))]
+    return [max(cases, key=em.metric("goal-distance"))]

@@ -191,6 +191,7 @@ RESOURCES = {"registers": ("registers_per_sm", _registers),
              "shared": ("shared_bytes_per_sm", lambda kernel, gpu: kernel["shared_bytes"]),
              "threads": ("threads_per_sm", lambda kernel, gpu: kernel["threads_per_tb"]),
              "tbs": ("tbs_per_sm", lambda kernel, gpu: 1)}
+_OWN_REGISTERS = ("registers_per_sm", lambda kernel, gpu: kernel["registers_per_thread"] * kernel["threads_per_tb"])
 
 
 def _use(case, app, resource):
@@ -208,10 +209,12 @@ def _resource(case, resource):
 
 
 def _full_use(case, resource):
-    """Share of one SM that is taken when it holds as many thread blocks of the application as fit; by cycles over its kernels."""
+    """Share of one SM that is taken when it holds as many thread blocks of the application as fit; by cycles over its kernels.
+    Registers are those that its threads have, not those that are given to warps in whole units (as Table 2-2 of the SMK
+    chapter counts them)."""
     if resource not in RESOURCES:
         raise Unknown(f"there is no resource '{resource}'; there are: {', '.join(RESOURCES)}")
-    parameter, each = RESOURCES[resource]
+    parameter, each = (_OWN_REGISTERS if resource == "registers" else RESOURCES[resource])
     gpu = case.result["gpu_parameters"]
     kernels = [kernel for app in case.apps for kernel in app["kernels"] if kernel["cycles"]]
     whole = sum(kernel["cycles"] for kernel in kernels)
@@ -231,11 +234,21 @@ def _instructions_per_joule(case):
 
 
 def _powered(case):
-    """Mean share of the SMs that had power."""
-    shares = [sm.get("powered_cycles") for sm in case.result["sms"]]
-    if not shares or any(share is None for share in shares):
-        raise Undefined("results do not say how long SMs had power")
-    return ratio(sum(shares), len(shares) * case.result["cycles"], "no cycle was simulated")
+    """Mean number of SMs that had power, of all; a case in which all always had says nothing of it."""
+    history, sms = case.result.get("history"), len(case.result["sms"])
+    if not history:
+        raise Undefined("its result has no history")
+    if "powered_sms" not in history:
+        return 1.0
+    ends = history["end_cycles"]
+    lengths = [end - start for start, end in zip([0, *ends], ends)]
+    powered = sum(length * value for length, value in zip(lengths, history["powered_sms"]))
+    return ratio(powered, sum(lengths) * sms, "no cycle was simulated")
+
+
+def _mixed_sms(case):
+    """SMs on which more than one application issued instructions."""
+    return float(sum(sum(app["warp_instructions"] > 0 for app in sm["apps"]) > 1 for sm in case.result["sms"]))
 
 
 def _plain(function):
@@ -270,6 +283,7 @@ METRICS = {
     "watts": (_plain(lambda case: known(case.result["energy"]["average_watts"], "the energy")), "mean power"),
     "instructions-per-joule": (_plain(_instructions_per_joule), "thread instructions per joule, that is per second and watt"),
     "powered-sms": (_plain(_powered), "share of the SMs that had power"),
+    "mixed-sms": (_plain(_mixed_sms), "SMs on which more than one application issued instructions in the window"),
     "stall-cycles": (_stall_cycles, "scheduler cycles of one cause: stall-cycles:pipeline"),
     "stall-share": (_stall_share, "the same, of all scheduler cycles with live warps"),
     "resource": (_resource, "share of all SMs' registers, shared, threads or tbs that was taken: resource:registers"),

@@ -211,7 +211,7 @@ static enum corun_status each_experiment(struct reproduce_options *reproduce,
     char folder[PATH_BYTES + 16], path[PATH_BYTES + NAME_BYTES + 16];
     struct dirent **entries;
     snprintf(folder, sizeof folder, "%s/experiments", reproduce->data);
-    int count = scandir(folder, &entries, is_experiment, alphasort);
+    int count = scandir(folder, &entries, is_experiment, versionsort);
     if (count < 0)
         return corun_report(reproduce->list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
                             "the experiments of corun are not there: %s", strerror(errno));
@@ -226,6 +226,13 @@ static enum corun_status each_experiment(struct reproduce_options *reproduce,
     return first;
 }
 
+/* Asked for by the description, but there already as an isolated run. */
+static bool is_isolated_again(const struct corun_campaign_case *item)
+{
+    return !item->isolated && item->application_count == 1 && !strcmp(item->policy, CORUN_NO_POLICY) &&
+           !strstr(item->applications[0], ":goal=");
+}
+
 /* How large each part is with that sample; *cases, if wanted: of all parts. */
 static enum corun_status measure_parts(const struct experiment *experiment, const struct experiment_extent *extent,
                                        struct corun_diagnostics *list, struct experiment_size *sizes, size_t *cases)
@@ -237,8 +244,8 @@ static enum corun_status measure_parts(const struct experiment *experiment, cons
         if (status)
             break;
         sizes[part] = (struct experiment_size){experiment_combinations(campaign), experiment_sampled(campaign)};
-        if (cases)
-            *cases += corun_campaign_count(campaign);
+        for (size_t i = 0; cases && i < corun_campaign_count(campaign); i++)
+            *cases += !is_isolated_again(corun_campaign_get(campaign, i));
         corun_campaign_destroy(campaign);
     }
     return status;
@@ -357,13 +364,14 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
                                         double seconds, const char *html, const char *markdown, int *exit_status)
 {
     struct experiment_extent extent = experiment_initial_extent(experiment, reproduce->full);
-    struct experiment_size sizes[EXPERIMENT_PARTS_MAX];
+    struct experiment_size sizes[EXPERIMENT_PARTS_MAX] = {{0, 0}};
     bool interrupted = false;
     extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
     extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
-    enum corun_status status = measure_parts(experiment, &extent, reproduce->list, sizes, NULL);
-    if (!status)
-        status = compare(reproduce, experiment, extent.cycles, sizes, true, html, markdown, exit_status);
+    enum corun_status status = compare(reproduce, experiment, extent.cycles, sizes, true, html, markdown,
+                                       exit_status); /* before hours of work */
+    if (!status && !*exit_status)
+        status = measure_parts(experiment, &extent, reproduce->list, sizes, NULL);
     if (!status && !*exit_status && !reproduce->no_run)
         status = run_parts(reproduce, experiment, &extent, seconds, sizes, &interrupted);
     if (interrupted)
