@@ -218,8 +218,8 @@ static void enqueue(struct sm *sm, struct sm_tb *tb, enum tb_phase phase)
 static void begin_save(struct sm *sm, struct sm_tb *tb)
 {
     sm->context.stopping--;
-    tb->context->bytes = context_bytes(sm, tb);
-    if (tb->free_transfer || !tb->context->bytes)
+    tb->context->bytes = tb->free_transfer ? 0 : context_bytes(sm, tb);
+    if (!tb->context->bytes)
         saved(sm, tb);
     else
         enqueue(sm, tb, TB_SAVING);
