@@ -220,7 +220,11 @@ struct corun_policy {
     const struct corun_policy_variable *variables;
     uint32_t variable_count;
     bool needs_isolated_ipc; /* isolated baselines must be known before it starts */
-    bool needs_speedup;      /* speed-up curves over SMs must be known before it starts */
+    /*
+     * Speed-up curves over SMs must be known before it starts. Parameters by the names "window" (cycles of each profiling run; 0: the
+     * case's own window) and "points" (on how many numbers of SMs; 0: on each; between them the curve is linear) say how they are measured.
+     */
+    bool needs_speedup;
     bool wants_tb_complete;
     size_t state_bytes; /* zeroed, given to every call */
     /* Before the first event: checks its parameters against the machine; what it returns other than OK ends the run. */

@@ -165,6 +165,8 @@ static enum corun_status add_application(struct run *run, uint32_t index)
     description.goal_value = member->request->goal_value;
     description.goal_ipc = isnan(member->goal_ipc) ? 0 : member->goal_ipc;
     description.isolated_ipc = isnan(isolated) ? 0 : isolated;
+    description.speedup = member->speedup;
+    description.speedup_count = member->speedup_count;
     description.start_cycle = member->request->start_cycle;
     description.grid = member_grid;
     description.restart = member_restart;
@@ -264,6 +266,8 @@ static enum corun_status run_case(struct run *run, struct owner *owner)
     enum corun_status status = load_workloads(run);
     if (status == CORUN_OK)
         status = run_find_baselines(run);
+    if (status == CORUN_OK)
+        status = run_find_speedups(run);
     if (status == CORUN_OK)
         status = translate_goals(run);
     if (status == CORUN_OK)

@@ -20,7 +20,9 @@ struct member {
     struct corun_instance *instance;
     bool has_baseline, from_cache;
     struct baseline baseline;
-    double goal_ipc; /* NAN: none or not known */
+    double goal_ipc;       /* NAN: none or not known */
+    const double *speedup; /* with 1..speedup_count SMs over one, alone; NULL unless the policy needs it */
+    uint32_t speedup_count;
 };
 
 struct run {
@@ -44,6 +46,8 @@ double run_isolated_ipc(const struct member *member);
 struct baseline_request run_baseline_request(const struct run *run, const struct member *member);
 /* The baselines of the members that need one: from the cache, or simulated side by side. */
 enum corun_status run_find_baselines(struct run *run);
+/* The speed-up curves of all members, if the policy needs them: isolated runs on fewer SMs. */
+enum corun_status run_find_speedups(struct run *run);
 /* Copies everything the GPU measured into the result, in memory of the arena. MEMORY. */
 enum corun_status run_collect(struct run *run, struct arena *arena, struct corun_case_result *result);
 

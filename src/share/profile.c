@@ -11,12 +11,15 @@
 
 #include <math.h>
 
-enum { PARAMETER_OBJECTIVE };
+enum { PARAMETER_OBJECTIVE, PARAMETER_WINDOW, PARAMETER_POINTS };
 enum { OBJECTIVE_PRODUCT, OBJECTIVE_SUM };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_OBJECTIVE] = {"objective", OBJECTIVE_PRODUCT, OBJECTIVE_PRODUCT, OBJECTIVE_SUM, true,
                              "what of S(i, j)^(1/N) over all applications becomes as large as possible", "product|sum"},
+    [PARAMETER_WINDOW] = {"window", 0, 0, 1e12, true, "cycles of each profiling run; 0: the window of the case", NULL},
+    [PARAMETER_POINTS] = {"points", 0, 0, SM_OWNERS_MAX, true,
+                          "numbers of SMs that are profiled, from 1 to all, linear in between; 0: each", NULL},
 };
 
 struct profile_state {

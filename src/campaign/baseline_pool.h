@@ -1,0 +1,36 @@
+/* Isolated runs for one case, side by side: each once, and only those that are not in the cache. */
+#ifndef CORUN_CAMPAIGN_BASELINE_POOL_H
+#define CORUN_CAMPAIGN_BASELINE_POOL_H
+
+#include "base/vector.h"
+#include "campaign/run.h"
+
+#include <pthread.h>
+
+struct baseline_task {
+    struct baseline_request request;
+    struct content_key key;
+    const char *stage;
+    bool loaded; /* from the cache */
+    enum corun_status status;
+    struct corun_diagnostics *list;
+    struct arena *arena; /* of the baseline */
+    struct baseline baseline;
+};
+
+struct baseline_pool {
+    struct run *run;
+    VECTOR(struct baseline_task) tasks;
+    size_t next;
+    pthread_mutex_t lock; /* of `next`, of run->interrupted and of calls of progress() */
+};
+
+void baseline_pool_begin(struct baseline_pool *pool, struct run *run);
+/* Adds a run, unless one with the same content is there; what the request refers to must stay. *index: its task. MEMORY. */
+enum corun_status baseline_pool_add(struct baseline_pool *pool, const struct baseline_request *request,
+                                    const char *stage, size_t *index);
+/* Simulates what is missing and keeps it in the cache. The status, with diagnostics, of the first task that could not be run. */
+enum corun_status baseline_pool_run(struct baseline_pool *pool);
+void baseline_pool_end(struct baseline_pool *pool);
+
+#endif
