@@ -14,7 +14,7 @@ ROW_E = re.compile(r'E\((\w+), (\w+), (\w+), "(.*)"\)')
 # The files that come with corun keep to one line a parameter, so that a difference is a line.
 VALUE = re.compile(r'  (\w+): \{value: ([^,]+), unit: ([\w/]+), source: ("[^"]*"|[^"},]+)\}')
 SOURCE = re.compile(r'  (\w+): "(.*)"')
-UNITS = {"BYTES": "bytes", "CYCLES": "cycles", "KHZ": "kHz", "COUNT": "count", "BOOL": "bool", "FJ": "fJ", "MW": "mW", "MBPS": "MB/s", "NS": "ns",
+UNITS = {"BYTES": "bytes", "CYCLES": "cycles", "KHZ": "kHz", "COUNT": "count", "BOOL": "bool", "FJ": "fJ", "MW": "mW", "MBPS": "MB/s", "NS": "ns", "PERMILLE": "permille",
          "WORD": "word"}
 WRITTEN = {"kHz": {"kHz", "MHz"}, "fJ": {"fJ", "pJ"}, "mW": {"mW", "W"}}
 

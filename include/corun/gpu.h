@@ -160,6 +160,7 @@ void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_
 struct corun_sm_result {
     uint64_t busy_cycles;           /* at least one resident warp */
     uint64_t idle_scheduler_cycles; /* no live warp of any application there */
+    uint64_t gated_cycles;          /* switched off */
     struct corun_counters counters;
 };
 void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t sm, struct corun_sm_result *result);

@@ -55,8 +55,6 @@ enum corun_status allowances_check(struct corun_gpu *gpu)
     if (w->quotas_on && gpu->quotas_given && w->quota_kind != gpu->quota_kind_given)
         return refuse(gpu, "it changes the kind of quotas while they are on");
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        if (!w->powered[s])
-            return refuse(gpu, "it switches an SM off, which this machine cannot");
         for (uint32_t a = 0; a < gpu->application_count; a++) {
             enum corun_status status = check_entry(gpu, s, a);
             if (status != CORUN_OK)
@@ -74,6 +72,7 @@ enum corun_status allowances_hand_over(struct corun_gpu *gpu)
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         if (!quota_announce(gpu->sms[s], cycle, w, s * gpu->application_count, gpu->application_count))
             return CORUN_MEMORY;
+    power_written(gpu);
     gpu->quotas_given = w->quotas_on;
     gpu->quota_kind_given = w->quota_kind;
     memset(w->quota_set, 0, entries * sizeof *w->quota_set);

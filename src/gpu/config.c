@@ -31,6 +31,7 @@ static const char *const corun_dram_scheduler_texts[] = {CORUN_DRAM_SCHEDULER_WO
 #define UNIT_MW "mW"
 #define UNIT_MBPS "MB/s"
 #define UNIT_NS "ns"
+#define UNIT_PERMILLE "permille"
 
 static const struct corun_gpu_parameter parameter_rows[] = {
 #define P(name, initial, lowest, highest, unit, meaning) \
@@ -58,7 +59,7 @@ static const struct {
     {UNIT_KHZ, "MHz", 1000},   {UNIT_KHZ, "GHz", 1000000}, {UNIT_CYCLES, "cycles", 1},   {UNIT_COUNT, "count", 1},
     {UNIT_BOOL, "bool", 1},    {UNIT_FJ, "fJ", 1},         {UNIT_FJ, "pJ", 1000},        {UNIT_FJ, "nJ", 1000000},
     {UNIT_MW, "mW", 1},        {UNIT_MW, "W", 1000},       {"word", "word", 1},          {UNIT_MBPS, "MB/s", 1},
-    {UNIT_MBPS, "GB/s", 1000}, {UNIT_NS, "ns", 1},         {UNIT_NS, "us", 1000},
+    {UNIT_MBPS, "GB/s", 1000}, {UNIT_NS, "ns", 1},         {UNIT_NS, "us", 1000},        {UNIT_PERMILLE, "permille", 1},
 };
 
 /* Endings that an abbreviated name may leave out. */

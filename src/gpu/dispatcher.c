@@ -29,7 +29,7 @@ static bool allowed(const struct corun_gpu *gpu, uint32_t sm, uint32_t applicati
 {
     const struct sm_use *use = &gpu->use[sm];
     uint32_t entry = sm * gpu->application_count + application;
-    if (use->application_tbs[application] >= gpu->allowances.tb_limit[entry])
+    if (use->application_tbs[application] >= gpu->allowances.tb_limit[entry] || !power_ready(gpu, sm))
         return false;
     return !gpu->allowances.exclusive[sm] || use->tbs == use->application_tbs[application];
 }

@@ -57,10 +57,21 @@ static double joules(femtojoules energy)
     return (double)energy / FEMTOJOULES_PER_JOULE;
 }
 
-/* A milliwatt for a cycle is 1e12 fJ/s over (1000 kHz) cycles per second. */
-static femtojoules static_energy(const struct corun_gpu_config *config, uint32_t milliwatts, femtojoules cycles)
+/* A milliwatt for a cycle is 1e12 fJ/s over (1000 kHz) cycles per second. Time comes in thousandths of a cycle. */
+static femtojoules static_energy(const struct corun_gpu_config *config, uint32_t milliwatts, femtojoules millicycles)
 {
-    return cycles * milliwatts * 1000000000u / config->core_clock_khz;
+    return millicycles * milliwatts * 1000000u / config->core_clock_khz;
+}
+
+/* Cycles of powered SMs, and those of gated ones as far as they cost the same. */
+static femtojoules sm_millicycles(const struct corun_gpu *gpu)
+{
+    femtojoules sum = 0;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        uint64_t gated = power_gated_cycles(gpu, s);
+        sum += (femtojoules)(gpu->now - gated) * 1000u + (femtojoules)gated * gpu->config.power_gated_fraction;
+    }
+    return sum;
 }
 
 double corun_counters_energy(const struct corun_gpu_config *config, const struct corun_counters *counters)
@@ -85,9 +96,8 @@ void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *r
 #define G(name, meaning) result->name = joules(groups.name);
     CORUN_DYNAMIC_ENERGIES(G)
 #undef G
-    femtojoules sm_cycles = (femtojoules)gpu->now * config->sms; /* every SM has power all the time */
-    femtojoules of_sms = static_energy(config, config->static_power_sm, sm_cycles);
-    femtojoules of_rest = static_energy(config, config->static_power_rest, gpu->now);
+    femtojoules of_sms = static_energy(config, config->static_power_sm, sm_millicycles(gpu));
+    femtojoules of_rest = static_energy(config, config->static_power_rest, (femtojoules)gpu->now * 1000u);
     result->static_sm = joules(of_sms);
     result->static_rest = joules(of_rest);
     result->total = joules(sum_of(&groups) + of_sms + of_rest);

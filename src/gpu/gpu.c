@@ -44,7 +44,11 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
     gpu->memory = memory_system_create(&gpu->config, perform_atomic, gpu);
     gpu->sms = calloc(config->sms, sizeof *gpu->sms);
     gpu->use = calloc(config->sms, sizeof *gpu->use);
-    bool fine = gpu->memory && gpu->sms && gpu->use;
+    gpu->power = calloc(config->sms, sizeof *gpu->power);
+    gpu->power_next = NEVER;
+    bool fine = gpu->memory && gpu->sms && gpu->use && gpu->power;
+    for (uint32_t s = 0; fine && s < config->sms; s++)
+        gpu->power[s].wanted = gpu->power[s].on = true;
     for (uint32_t s = 0; fine && s < config->sms; s++)
         fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(gpu->memory, s))) != NULL;
     if (!fine) {
@@ -78,6 +82,7 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     free(gpu->sorted);
     free(gpu->sms);
     free(gpu->use);
+    free(gpu->power);
     free(gpu);
 }
 
@@ -397,6 +402,7 @@ static uint64_t next_event(const struct corun_gpu *gpu)
             return gpu->now;
     }
     next = earliest(next, memory_system_next(gpu->memory));
+    next = earliest(next, gpu->power_next);
     return next > gpu->now ? next : gpu->now;
 }
 
@@ -406,9 +412,16 @@ static enum corun_status step(struct corun_gpu *gpu)
     if (start > gpu->now && !memory_system_advance(gpu->memory, start))
         return CORUN_MEMORY;
     gpu->now = start;
+    if (gpu->power_next <= start) {
+        power_follow(gpu);
+        if (gpu->dispatch_due)
+            dispatch(gpu);
+    }
     uint64_t end = earliest(start + gpu->quantum, gpu->next_epoch > start ? gpu->next_epoch : start);
     if (gpu->limits.cycles)
         end = earliest(end, gpu->limits.cycles);
+    if (gpu->power_next > start)
+        end = earliest(end, gpu->power_next);
     struct step work = {gpu, end};
     if (gpu->team)
         team_run(gpu->team, advance_sm, &work, gpu->config.sms);
@@ -431,6 +444,8 @@ static enum corun_status step(struct corun_gpu *gpu)
         if (status == CORUN_OK)
             status = watch(gpu);
     }
+    if (gpu->power_pending)
+        power_follow(gpu);
     if (gpu->dispatch_due && status == CORUN_OK)
         dispatch(gpu);
     if (gpu->now >= gpu->next_sample)

@@ -8,6 +8,7 @@
  *   sharing.c      the policy's view, its moments
  *   allowances.c   checking what the policy wrote, and handing it on to the SMs
  *   goal.c         goals of applications
+ *   power.c        SMs switched off and on
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs side by side
@@ -36,7 +37,7 @@ struct application {
     uint64_t arrival_order;
     uint64_t progress_cycle;
     uint64_t watched_instructions; /* when the watchdog last looked */
-    uint64_t reached_cycle; /* the limit on thread instructions; 0: not yet */
+    uint64_t reached_cycle;        /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
     uint64_t epoch_thread_instructions; /* at the start of the epoch */
     double epoch_ipc, best_epoch_ipc;
@@ -46,9 +47,9 @@ struct application {
 struct sm_use {
     uint32_t registers, shared_bytes, threads, tbs, barriers;
     uint32_t application_tbs[CORUN_MAX_APPLICATIONS];
-    uint64_t freed_cycle; /* of the last completion */
-    uint64_t next_start;  /* one thread block per cycle and SM */
-    uint32_t over_limit;  /* applications above their limit, as a mask */
+    uint64_t freed_cycle;                         /* of the last completion */
+    uint64_t next_start;                          /* one thread block per cycle and SM */
+    uint32_t over_limit;                          /* applications above their limit, as a mask */
     uint32_t leaving_tbs[CORUN_MAX_APPLICATIONS]; /* with the order to leave, or doing so */
     uint32_t switching;                           /* of these, in a switch of the whole SM */
 };
@@ -68,6 +69,15 @@ struct vacated {
     uint16_t kernel; /* slot */
 };
 
+struct sm_power {
+    bool wanted;           /* by the policy */
+    bool on, waking;       /* waking: it has power, but takes no thread block before `awake` */
+    uint64_t from;         /* when what is wanted takes effect, or later */
+    uint64_t since;        /* off: since when */
+    uint64_t awake;        /* on: from then on it takes thread blocks */
+    uint64_t gated_cycles; /* off, until it was last switched on */
+};
+
 struct team;
 
 struct corun_gpu {
@@ -77,6 +87,9 @@ struct corun_gpu {
     struct memory_system *memory;
     struct sm **sms;
     struct sm_use *use;
+    struct sm_power *power;
+    bool power_pending;  /* some SM is not yet as it is wanted, or wakes */
+    uint64_t power_next; /* next cycle at which power_follow has something to do by itself; NEVER: none */
     struct application applications[CORUN_MAX_APPLICATIONS];
     uint32_t application_count;
     uint64_t arrivals, launch_numbers;
@@ -178,6 +191,12 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
 enum corun_status sharing_epoch(struct corun_gpu *gpu);
 bool sharing_allocate(struct corun_gpu *gpu);
 void sharing_free(struct corun_gpu *gpu);
+
+/* power.c */
+void power_written(struct corun_gpu *gpu); /* the policy has written allowances */
+void power_follow(struct corun_gpu *gpu);
+bool power_ready(const struct corun_gpu *gpu, uint32_t sm); /* it takes thread blocks */
+uint64_t power_gated_cycles(const struct corun_gpu *gpu, uint32_t sm);
 
 /* allowances.c */
 enum corun_status allowances_check(struct corun_gpu *gpu);

@@ -246,6 +246,13 @@ void caches_flush(struct sm *sm)
     }
 }
 
+void caches_clear(struct sm *sm)
+{
+    for (enum client client = 0; client < CLIENT_CACHES; client++)
+        if (sm->caches[client].tags)
+            cache_flush(sm->caches[client].tags);
+}
+
 enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];

@@ -114,8 +114,9 @@ void corun_gpu_share(const struct corun_gpu *gpu, uint32_t s, uint32_t applicati
 void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t s, struct corun_sm_result *result)
 {
     const struct sm *sm = gpu->sms[s];
-    *result =
-        (struct corun_sm_result){.busy_cycles = sm->busy_cycles, .idle_scheduler_cycles = sm->idle_scheduler_cycles};
+    *result = (struct corun_sm_result){.busy_cycles = sm->busy_cycles,
+                                       .idle_scheduler_cycles = sm->idle_scheduler_cycles,
+                                       .gated_cycles = power_gated_cycles(gpu, s)};
     for (uint32_t slot = 0; slot < sm->counters_capacity; slot++)
         if (sm->counters[slot])
             corun_counters_add(&result->counters, sm->counters[slot]);

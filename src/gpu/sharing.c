@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CAN(name) (1u << CORUN_CAN_##name)
-#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA))
+#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -144,7 +144,7 @@ static void view_update(struct corun_gpu *gpu)
     for (uint32_t a = 0; a < gpu->application_count; a++)
         view_application(gpu, a);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        gpu->sm_views[s] = (struct corun_sm_view){.powered = true,
+        gpu->sm_views[s] = (struct corun_sm_view){.powered = gpu->power[s].on,
                                                   .handing_over = gpu->use[s].over_limit != 0,
                                                   .stalled = gpu->use[s].switching != 0,
                                                   .resident_tbs = gpu->sms[s]->resident_tbs,

@@ -432,6 +432,7 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
                        uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application);
 void miss_reply(struct sm *sm, const struct packet *packet);
 void caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
+void caches_clear(struct sm *sm); /* all of them; nothing is under way */
 /* true if the instruction at `address` can be used now; else the warp is woken when it can. FULL: tried again each cycle. */
 enum lookup instruction_fetch(struct sm *sm, uint32_t warp);
 

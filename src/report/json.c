@@ -145,6 +145,7 @@ static json_t *sm(struct json_writer *writer, const struct corun_case_result *re
     json_put(writer, object, "occupancy",
              json_number(figure_occupancy(&result->gpu, 1, result->cycles, &row->counters)));
     json_put(writer, object, "idle_scheduler_cycles", json_count(row->idle_scheduler_cycles));
+    json_put(writer, object, "gated_cycles", json_count(row->gated_cycles));
     json_put(writer, object, "stalls", stalls(writer, &row->counters));
     for (uint32_t a = 0; a < result->application_count; a++) {
         const struct corun_counters *counters = &result->applications[a].sms[index];

@@ -9,7 +9,7 @@
 
 #include "scripted.h"
 
-enum { STAGE_APPLICATIONS = 4, STAGE_ISSUES = 1 << 16, STAGE_MOMENTS = 4096 };
+enum { STAGE_APPLICATIONS = 4, STAGE_ISSUES = 1 << 16, STAGE_MOMENTS = 4096, STAGE_POWERS = 64, STAGE_SMS = 8 };
 
 struct stage_issue {
     uint64_t cycle;
@@ -21,6 +21,12 @@ struct stage_moment {
     enum corun_policy_event event;
     uint32_t sm;
     int64_t quota[STAGE_APPLICATIONS]; /* on that SM */
+};
+
+struct stage_power {
+    uint64_t cycle;
+    uint32_t sm;
+    bool on;
 };
 
 struct stage {
@@ -43,6 +49,9 @@ struct stage {
     uint32_t issue_count;
     struct stage_moment *moments; /* [STAGE_MOMENTS] */
     uint32_t moment_count;
+    struct stage_power powers[STAGE_POWERS];
+    uint32_t power_count;
+    uint64_t gated_cycles[STAGE_SMS];
 };
 
 /* The policy's state is a pointer to the stage: set for the time of a run, of which there is one at a time. */
@@ -80,6 +89,14 @@ static void stage_note(void *user, const struct corun_trace_event *event)
             (struct stage_issue){event->cycle, event->sm, event->scheduler, event->application};
 }
 
+static void stage_see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    struct stage *stage = user;
+    (void)gpu;
+    if (seen->kind == CORUN_OBSERVED_POWER && stage->power_count < STAGE_POWERS)
+        stage->powers[stage->power_count++] = (struct stage_power){seen->cycle, seen->sm, seen->powered};
+}
+
 /* A stage with one SM; scripts are added by the test and freed with stage_end. */
 static inline struct stage *stage_new(void)
 {
@@ -111,7 +128,7 @@ static inline void stage_run(struct stage *stage)
                                                .decide = stage_decide};
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_gpu *gpu;
-    stage->issue_count = stage->moment_count = 0;
+    stage->issue_count = stage->moment_count = stage->power_count = 0;
     stage->message[0] = '\0';
     assert_int_equal(corun_gpu_create(&stage->config, NULL, &gpu), CORUN_OK);
     for (uint32_t a = 0; a < stage->application_count; a++) {
@@ -124,6 +141,7 @@ static inline void stage_run(struct stage *stage)
     }
     assert_int_equal(corun_gpu_set_policy(gpu, &policy, NULL, NULL), CORUN_OK);
     corun_gpu_trace(gpu, 0, UINT64_MAX, stage_note, stage);
+    corun_gpu_observe(gpu, 0, stage_see, stage);
     on_stage = stage;
     stage->status = corun_gpu_run(gpu, &stage->limits, list);
     on_stage = NULL;
@@ -136,6 +154,11 @@ static inline void stage_run(struct stage *stage)
             corun_gpu_kernel(gpu, a, k, &kernel);
             corun_counters_add(&stage->counters[a], &kernel.counters);
         }
+    }
+    for (uint32_t s = 0; s < stage->config.sms && s < STAGE_SMS; s++) {
+        struct corun_sm_result sm;
+        corun_gpu_sm(gpu, s, &sm);
+        stage->gated_cycles[s] = sm.gated_cycles;
     }
     corun_gpu_energy(gpu, &stage->energy);
     if (corun_diagnostics_count(list))
