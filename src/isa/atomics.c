@@ -1,5 +1,6 @@
 #include "isa/atomics.h"
 
+#include "isa/half.h"
 #include "isa/kernel.h"
 
 #include <math.h>
@@ -39,6 +40,31 @@ static uint64_t add_f64(uint64_t left, uint64_t right)
     return isnan(sum) ? UINT64_C(0xfff8000000000000) : bits;
 }
 
+/* The sum of two halves is exact in double; that of bf16 is at least on the right side of every one. */
+static uint32_t add_half(uint32_t left, uint32_t right, struct half_format format)
+{
+    return half_round(half_value(left & 0xffffu, format) + half_value(right & 0xffffu, format), format, 0);
+}
+
+static uint64_t add_float(const struct operation *op, uint64_t old, uint64_t b, bool flush)
+{
+    uint32_t left = (uint32_t)old, right = (uint32_t)b;
+    switch (op->extra[1]) {
+    case PTX_TYPE_F16:
+        return add_half(left, right, HALF_F16);
+    case PTX_TYPE_BF16:
+        return add_half(left, right, HALF_BF16);
+    case PTX_TYPE_F16X2:
+        return add_half(left, right, HALF_F16) | (uint64_t)add_half(left >> 16, right >> 16, HALF_F16) << 16;
+    case PTX_TYPE_BF16X2:
+        return add_half(left, right, HALF_BF16) | (uint64_t)add_half(left >> 16, right >> 16, HALF_BF16) << 16;
+    case PTX_TYPE_F32:
+        return add_f32(left, right, flush);
+    default:
+        return add_f64(old, b);
+    }
+}
+
 static bool is_less(const struct operation *op, uint64_t left, uint64_t right)
 {
     if (!(op->extend & EXTEND_SIGN))
@@ -56,7 +82,7 @@ static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, ui
     case ATOMIC_ADD:
         if (!(op->extend & EXTEND_FLOAT))
             return old + b;
-        return op->width_bytes == 4 ? add_f32((uint32_t)old, (uint32_t)b, flush) : add_f64(old, b);
+        return add_float(op, old, b, flush);
     case ATOMIC_INCREMENT:
         return old >= b ? 0 : old + 1;
     case ATOMIC_DECREMENT:
@@ -79,6 +105,10 @@ uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uin
 {
     uint64_t old = 0;
     memcpy(&old, host, op->width_bytes);
+    if (op->width_bytes == 2) { /* of a register only the low bits count */
+        b &= 0xffffu;
+        c &= 0xffffu;
+    }
     uint64_t value = compute(op, old, b, c, flush);
     memcpy(host, &value, op->width_bytes);
     return old;

@@ -30,12 +30,15 @@ static uint8_t operation_class(const struct ptx_instruction *instruction)
 
 static uint8_t unit_of_type(enum ptx_type type)
 {
-    return type == PTX_TYPE_F32 ? CORUN_UNIT_FP32 : type == PTX_TYPE_F64 ? CORUN_UNIT_FP64 : CORUN_UNIT_INT;
+    return type == PTX_TYPE_F32 || ptx_type_is_half(type) ? CORUN_UNIT_FP32
+           : type == PTX_TYPE_F64                         ? CORUN_UNIT_FP64
+                                                          : CORUN_UNIT_INT;
 }
 
 static uint8_t unit_of_conversion(const struct ptx_instruction *instruction)
 {
-    bool to = ptx_type_is_float(instruction->types[0]), from = ptx_type_is_float(instruction->types[1]);
+    bool to = ptx_type_is_float(instruction->types[0]) || ptx_type_is_half(instruction->types[0]);
+    bool from = ptx_type_is_float(instruction->types[1]);
     if (to != from)
         return CORUN_UNIT_SFU;
     if (!to)

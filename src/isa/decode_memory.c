@@ -225,7 +225,8 @@ static void decode_atomic(struct decoder *decoder)
     op->source[2] = c;
     op->extra[0] = (uint16_t)atomic_of(instruction->atomic);
     op->extend = (uint8_t)((bits == 64 ? EXTEND_WIDE : 0) | (ptx_type_is_signed(type) ? EXTEND_SIGN : 0) |
-                           (ptx_type_is_float(type) ? EXTEND_FLOAT : 0));
+                           (ptx_type_is_float(type) || ptx_type_is_half(type) ? EXTEND_FLOAT : 0));
+    op->extra[1] = (uint16_t)type;
     describe(decoder, op, (uint16_t)(CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0)));
 }
 

@@ -4,6 +4,8 @@
  */
 #include "isa/lanes.h"
 
+#include "isa/lanes_half.h"
+
 #define ROW(name, ...) X(name)
 #define ONE ROW
 #define TWO ROW
@@ -22,6 +24,7 @@ enum lane_name {
 #define X(name) LANE_##name,
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
 #include "isa/lanes_integer.def"
 #include "isa/lanes_predicate.def"
 #undef X
@@ -31,6 +34,7 @@ enum lane_name {
 #define X(name) void lane_##name##_baseline(const struct operation *op, const struct lanes *lanes, uint32_t mask);
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
 #include "isa/lanes_integer.def"
 #include "isa/lanes_predicate.def"
 #undef X
@@ -38,6 +42,7 @@ enum lane_name {
 #define X(name) void lane_##name##_v3(const struct operation *op, const struct lanes *lanes, uint32_t mask);
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
 #include "isa/lanes_integer.def"
 #include "isa/lanes_predicate.def"
 #undef X
@@ -49,6 +54,7 @@ static const lane_function functions[LANES_LEVEL_COUNT][LANE_COUNT] = {
 #define X(name) [LANE_##name] = lane_##name##_baseline,
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
 #include "isa/lanes_integer.def"
 #include "isa/lanes_predicate.def"
 #undef X
@@ -59,6 +65,7 @@ static const lane_function functions[LANES_LEVEL_COUNT][LANE_COUNT] = {
 #define X(name) [LANE_##name] = lane_##name##_v3,
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
 #include "isa/lanes_integer.def"
 #include "isa/lanes_predicate.def"
 #undef X
@@ -540,8 +547,76 @@ static uint32_t select_choice(const struct ptx_instruction *i, struct operation 
     }
 }
 
+static bool is_half(uint32_t type)
+{
+    return type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
+}
+
+static uint8_t half_flags(const struct ptx_instruction *i, uint32_t type)
+{
+    bool brain = type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
+    bool pair = type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
+    return (uint8_t)((brain ? HALF_BRAIN : 0) | (pair ? HALF_PAIR : 0) | (i->ftz ? HALF_FLUSH : 0) |
+                     (i->sat ? HALF_CLAMP : 0) | (i->relu ? HALF_RELU : 0) | (i->nan ? HALF_NANS : 0));
+}
+
+static uint32_t select_half_conversion(const struct ptx_instruction *i, struct operation *op)
+{
+    uint32_t to = i->types[0], from = i->types[1];
+    bool whole = i->rounding >= PTX_ROUNDING_RNI && i->rounding <= PTX_ROUNDING_RPI;
+    uint32_t mode = !i->rounding ? 0 : i->rounding - (whole ? PTX_ROUNDING_RNI : PTX_ROUNDING_RN);
+    if (mode > 3)
+        return LANE_NONE;
+    op->variant = half_flags(i, is_half(to) ? to : from);
+    op->extra[3] = (uint16_t)(mode | (whole ? HALF_TO_WHOLE : 0) | (is_half(to) ? from : to) << 8);
+    if (is_half(to) && is_half(from))
+        return to == from && !(op->variant & HALF_PAIR) ? LANE_half_to_half : LANE_NONE;
+    if (op->variant & HALF_PAIR)
+        return is_half(to) && from == PTX_TYPE_F32 ? LANE_half_from_pair : LANE_NONE;
+    return is_half(to) ? LANE_half_from_number : LANE_half_to_number;
+}
+
+static uint32_t select_half_set(const struct ptx_instruction *i, struct operation *op)
+{
+    uint32_t to = i->types[0];
+    op->variant = half_flags(i, i->types[1]);
+    op->extra[3] = (uint16_t)(i->comparison | i->boolean << 8);
+    bool brain = to == PTX_TYPE_BF16 || to == PTX_TYPE_BF16X2;
+    op->extra[2] = !is_half(to) ? 0xffff : brain ? 0x3f80 : 0x3c00;
+    op->extra[1] = to == PTX_TYPE_F32;
+    op->extra[0] = bits_of(to) == 16;
+    return LANE_half_set;
+}
+
+static uint32_t select_half(const struct ptx_instruction *i, struct operation *op)
+{
+    static const struct {
+        uint16_t opcode;
+        uint8_t operation;
+    } operations[] = {{PTX_OP_ADD, HALF_ADD}, {PTX_OP_SUB, HALF_SUB},  {PTX_OP_MUL, HALF_MUL}, {PTX_OP_FMA, HALF_FMA},
+                      {PTX_OP_NEG, HALF_NEG}, {PTX_OP_ABS, HALF_ABS},  {PTX_OP_MIN, HALF_MIN}, {PTX_OP_MAX, HALF_MAX},
+                      {PTX_OP_EX2, HALF_EX2}, {PTX_OP_TANH, HALF_TANH}};
+    if (i->opcode == PTX_OP_CVT)
+        return select_half_conversion(i, op);
+    if (i->opcode == PTX_OP_SET)
+        return select_half_set(i, op);
+    op->variant = half_flags(i, i->types[0]);
+    if (i->opcode == PTX_OP_SETP) {
+        op->extra[3] = (uint16_t)(i->comparison | i->boolean << 8);
+        return LANE_half_setp;
+    }
+    for (size_t k = 0; k < sizeof operations / sizeof operations[0]; k++)
+        if (operations[k].opcode == i->opcode && i->rounding <= PTX_ROUNDING_RN) {
+            op->extra[3] = operations[k].operation;
+            return LANE_half_arithmetic;
+        }
+    return LANE_NONE;
+}
+
 static uint32_t select_name(const struct ptx_instruction *i, struct operation *op)
 {
+    if (is_half(i->types[0]) || is_half(i->types[1]))
+        return select_half(i, op);
     switch (i->opcode) {
     case PTX_OP_MOV:
         return select_move(i);

@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Floats, and pairs of them in one register. */
+static bool is_floating(enum ptx_type type)
+{
+    return ptx_type_is_float(type) || ptx_type_is_half(type);
+}
+
 static bool wrong(struct parser *parser, struct ptx_place place, const char *mnemonic, const char *problem)
 {
     parser_error(parser, CORUN_SYNTAX, place, "'%s' %s", mnemonic, problem);
@@ -18,7 +24,7 @@ static bool has_rounding_to_integer(const struct ptx_instruction *instruction)
 /* Fields without which an operation says nothing. */
 static const char *missing_suffix(const struct ptx_instruction *instruction)
 {
-    bool is_float = ptx_type_is_float(instruction->types[0]);
+    bool is_float = is_floating(instruction->types[0]);
     switch (instruction->opcode) {
     case PTX_OP_MUL:
     case PTX_OP_MAD:
@@ -79,7 +85,7 @@ static const char *wrong_comparison(const struct ptx_instruction *instruction)
     uint8_t comparison = instruction->comparison;
     bool unsigned_words = comparison >= PTX_COMPARISON_LO && comparison <= PTX_COMPARISON_HS;
     bool float_words = comparison >= PTX_COMPARISON_EQU;
-    if (ptx_type_is_float(type))
+    if (is_floating(type))
         return unsigned_words ? "compares floats with a comparison of unsigned integers" : NULL;
     if (float_words)
         return "compares integers with a comparison of floats";
@@ -93,7 +99,7 @@ static const char *wrong_comparison(const struct ptx_instruction *instruction)
 static const char *wrong_atomic(const struct ptx_instruction *instruction)
 {
     enum ptx_type type = instruction->types[0];
-    bool is_float = ptx_type_is_float(type);
+    bool is_float = is_floating(type);
     if (instruction->opcode == PTX_OP_REDUX_SYNC) {
         bool orders = instruction->atomic >= PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_ADD;
         bool combines = instruction->atomic <= PTX_ATOMIC_XOR;
@@ -101,8 +107,14 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
             return "adds, orders or combines only";
         return combines == (type == PTX_TYPE_B32) ? NULL : "needs type .b32 with a logic operation, else .u32 or .s32";
     }
+    if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
+        return "takes type .b16 with .cas only";
+    if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD)
+        return "only adds this type";
     switch (instruction->atomic) {
     case PTX_ATOMIC_ADD:
+        if (ptx_type_is_half(type) && !instruction->noftz)
+            return "needs .noftz with this type";
         return ptx_types[type].kind == PTX_KIND_BITS || type == PTX_TYPE_S64 ? "does not add this type" : NULL;
     case PTX_ATOMIC_MIN:
     case PTX_ATOMIC_MAX:
@@ -123,8 +135,8 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
 static const char *wrong_conversion(const struct ptx_instruction *instruction)
 {
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
-    bool to_float = ptx_type_is_float(to), from_float = ptx_type_is_float(from);
-    bool narrower = ptx_types[to].bits < ptx_types[from].bits;
+    bool to_float = is_floating(to), from_float = is_floating(from);
+    bool narrower = ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED;
     if (instruction->rounding == PTX_ROUNDING_RNA)
         return "has a rounding of other types";
     if (!to_float && from_float && !has_rounding_to_integer(instruction))
@@ -147,7 +159,7 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
 static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
 {
     enum ptx_type type = instruction->types[0];
-    bool is_float = ptx_type_is_float(type);
+    bool is_float = is_floating(type);
     uint16_t opcode = instruction->opcode;
     if (instruction->opcode == PTX_OP_SET)
         type = instruction->types[1];
@@ -155,8 +167,15 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
         type = instruction->types[1];
     bool flushes_double = type == PTX_TYPE_F64 && instruction->precision == PTX_PRECISION_APPROX &&
                           (opcode == PTX_OP_RCP || opcode == PTX_OP_RSQRT);
-    if (instruction->ftz && type != PTX_TYPE_F32 && !flushes_double)
+    bool half = type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2;
+    if (instruction->ftz && type != PTX_TYPE_F32 && !half && !flushes_double)
         return "has .ftz without type .f32";
+    if (ptx_type_is_half(type) && instruction->rounding && instruction->rounding != PTX_ROUNDING_RN)
+        return "rounds this type to nearest only";
+    if (instruction->sat && ptx_type_is_half(type) && !half)
+        return "has .sat on type .bf16";
+    if (instruction->relu && !ptx_type_is_half(type))
+        return "has .relu without a type of 16 bits";
     if (instruction->rounding > PTX_ROUNDING_RP)
         return "has a rounding of conversions";
     if (!is_float && (instruction->rounding || instruction->precision))
@@ -183,7 +202,7 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
         return "needs .ftz on type .f64";
     if (instruction->precision && instruction->rounding)
         return "has both a precision and a rounding";
-    if (instruction->nan && type != PTX_TYPE_F32)
+    if (instruction->nan && type != PTX_TYPE_F32 && !ptx_type_is_half(type))
         return "has .NaN without type .f32";
     return NULL;
 }
@@ -260,9 +279,10 @@ static bool register_fits(const struct expectation *expected, enum ptx_type type
     case PTX_KIND_BITS:
         return (kind != PTX_KIND_FLOAT && kind != PTX_KIND_PACKED) || ptx_types[type].bits == expected->bits;
     case PTX_KIND_FLOAT:
-        return kind == PTX_KIND_BITS || type == expected->type;
+        return kind == PTX_KIND_BITS || type == expected->type ||
+               (ptx_type_is_half(expected->type) && kind == PTX_KIND_UNSIGNED); /* as inline assembly has them */
     default:
-        return kind == PTX_KIND_BITS || kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_SIGNED;
+        return type == expected->type || kind == PTX_KIND_BITS || kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_SIGNED;
     }
 }
 
@@ -567,6 +587,9 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
         break;
     case PTX_OP_ATOM:
         all = instruction->atomic == PTX_ATOMIC_CAS;
+        break;
+    case PTX_OP_CVT:
+        all = ptx_types[instruction->types[0]].kind == PTX_KIND_PACKED;
         break;
     case PTX_OP_SHFL:
     case PTX_OP_VOTE:

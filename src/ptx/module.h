@@ -86,6 +86,8 @@ enum ptx_suffix {
     F(precision, PRECISION) \
     F(ftz, FTZ) \
     F(nan, NAN) \
+    F(relu, RELU) \
+    F(noftz, NOFTZ) \
     F(sat, SAT) \
     F(test, TEST) \
     F(shiftamt, SHIFTAMT) \
@@ -364,6 +366,11 @@ static inline bool ptx_type_is_integer(enum ptx_type type)
 static inline bool ptx_type_is_signed(enum ptx_type type)
 {
     return ptx_types[type].kind == PTX_KIND_SIGNED;
+}
+
+static inline bool ptx_type_is_half(enum ptx_type type)
+{
+    return type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
 }
 
 static inline bool ptx_type_is_float(enum ptx_type type)

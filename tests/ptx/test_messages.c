@@ -64,7 +64,11 @@ static const struct {
     {ENTRY("mov.u32 %r1, 1/0;"), CORUN_SYNTAX, "9:15: division by zero in a constant\n"},
     /* what we recognise and refuse */
     {ENTRY("brx.idx %r1, targets;"), CORUN_SYNTAX, "9:14: expected a list of .branchtargets, found 'targets'\n"},
-    {ENTRY("add.f16 %h1, %h2, %h3;"), CORUN_UNSUPPORTED, "9:1: not supported: add.f16\n"},
+    {ENTRY("add.f32x2 %rd1, %rd2, %rd3;"), CORUN_UNSUPPORTED, "9:1: not supported: add.f32x2\n"},
+    {ENTRY("add.rz.f16 %h1, %h2, %h3;"), CORUN_SYNTAX, "9:1: 'add.rz.f16' rounds this type to nearest only\n"},
+    {ENTRY("add.sat.bf16 %h1, %h2, %h3;"), CORUN_SYNTAX, "9:1: 'add.sat.bf16' has .sat on type .bf16\n"},
+    {ENTRY("atom.global.add.f16 %h1, [%rd1], %h3;"), CORUN_SYNTAX,
+     "9:1: 'atom.global.add.f16' needs .noftz with this type\n"},
     {ENTRY("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];"), CORUN_UNSUPPORTED,
      "9:1: not supported: tex.2d.v4.f32.s32\n"},
     {ENTRY("cp.async.ca.shared.global [%r1], [%rd1], 16;"), CORUN_UNSUPPORTED,
