@@ -276,17 +276,20 @@ static double percent(uint64_t part, uint64_t whole)
     return part < whole ? 100 * (double)part / (double)whole : whole ? 100 : 0;
 }
 
-/* A value that is not known leaves the one before standing. */
+/* Each where it changes. A value that is not known leaves the one before standing. */
 static void put_variables(struct timeline_writer *writer)
 {
     const struct timeline *timeline = writer->timeline;
     const struct corun_policy *policy = timeline->settings.policy;
+    const struct variables_sample *before = NULL;
     for (size_t i = 0; i < timeline->variables.count; i++) {
         const struct variables_sample *sample = series_at(&timeline->variables, i);
         for (uint32_t v = 0; v < policy->variable_count; v++) {
-            if (isfinite(sample->values[v]))
+            bool same = before && sample->values[v] == before->values[v];
+            if (isfinite(sample->values[v]) && !same)
                 put_counter(writer, GPU_PROCESS, sample->cycle, policy->variables[v].name, "value", sample->values[v]);
         }
+        before = sample;
     }
 }
 

@@ -223,6 +223,45 @@ class Timeline(unittest.TestCase):
         for (_, end), (start, _) in zip(running, running[1:]):
             self.assertGreaterEqual(start, end)
 
+    def test_who_an_sm_is_for_and_what_the_controller_thinks(self):
+        trace, results = self.timeline("--policy", "smqos:gate=off", "./one.yaml:goal=30%", "./two.yaml", cycles="100K")
+        self.check_against_results(trace, results)
+        owners = self.of(trace, "X", "owner")
+        for sm in range(SMS): # from beginning to end, one after the other
+            mine = [event["args"] for event in owners if event["args"]["sm"] == sm]
+            self.assertEqual([one["start_cycle"] for one in mine], [0] + [one["end_cycle"] for one in mine[:-1]])
+            self.assertEqual(mine[-1]["end_cycle"], 100000)
+        self.assertLessEqual({event["name"] for event in owners}, {"one@small", "two@small", "nobody"})
+        self.assertGreater(len(owners), SMS)
+        variables = results["history"]["variables"]
+        self.assertIn("ls_sms", variables)
+        for name, values in variables.items():
+            shown = [event["args"]["value"] for event in self.of(trace, "C", name, GPU_PROCESS)]
+            known = [value for value in values if value is not None]
+            for value in known: # to three decimals
+                self.assertTrue(any(abs(value - one) < 0.001 for one in shown), name)
+            for before, after in zip(shown, shown[1:]):
+                self.assertTrue(before != after or known, name)
+
+    def test_preempted_thread_blocks(self):
+        trace, results = self.timeline("--policy", "time-slice:slice=10K", "./one.yaml", "./two.yaml", cycles="100K")
+        blocks, moved = self.of(trace, "X", "thread block"), self.of(trace, "X", "preemption")
+        saved = [event for event in moved if event["name"].startswith("saving")]
+        restored = [event for event in moved if event["name"].startswith("restoring")]
+        self.assertGreater(len(saved), 10)
+        self.assertGreater(len(restored), 10)
+        self.assertGreaterEqual(len(saved), len(restored))
+
+        def key(event, cycle):
+            return event["args"]["launch"], event["args"]["thread_block"], event["args"][cycle]
+        stopped = [key(event, "end_cycle") for event in blocks if event["args"]["ended"] == "preempted"]
+        self.assertEqual(sorted(stopped), sorted(key(event, "start_cycle") for event in saved))
+        resumed = {key(event, "end_cycle") for event in restored if event["args"]["ended"] == "complete"}
+        at_once = resumed - {key(event, "start_cycle") for event in blocks}  # they had nothing left to do but to end
+        self.assertLess(len(at_once), 10)
+        self.assertEqual(sum(event["args"]["ended"] == "complete" for event in blocks) + len(at_once),
+                         sum(app["tbs"] for sm in results["sms"] for app in sm["apps"]))
+
     def test_it_changes_no_result_and_threads_change_no_byte(self):
         def without_times(text):
             return [line for line in text.splitlines() if "wall_seconds" not in line and "per_second" not in line
@@ -230,6 +269,7 @@ class Timeline(unittest.TestCase):
         command = ("--policy", "even", "--json", "-", "./one.yaml", "./two.yaml")
         plain = without_times(self.run_command(*command).stdout)
         first = without_times(self.run_command("--timeline", "first.json", *command).stdout)
+        self.assertEqual(plain, without_times(self.run_command("--timeline", "odd.json", "--timeline-interval", "77", *command).stdout))
         second = without_times(self.run_command("--timeline", "second.json", "--threads", "2", *command).stdout)
         self.assertEqual(plain, first)
         self.assertEqual(plain, second)
