@@ -439,10 +439,12 @@ class Evaluation:
         metric, choose = em.metric(which.text("metric")), which.text("choose")
         values, reasons = {}, {}
         for combination, cases in self._members(which).items():
-            if choose == "meets":
-                cases = least_that_meets(cases)
             found, why = [], None
-            for case in cases:
+            try:
+                chosen = least_that_meets(cases) if choose == "meets" else cases
+            except em.Undefined as error:
+                chosen, why = [], str(error)
+            for case in chosen:
                 try:
                     found.append(metric(case))
                 except em.Undefined as error:
