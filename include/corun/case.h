@@ -25,7 +25,8 @@ extern "C" {
 struct corun_case_application {
     const char *workload; /* as corun_workload_load takes it: NAME, NAME@SIZE or a path */
     enum corun_goal_kind goal;
-    double goal_value; /* FRACTION: 0 < value <= 1; IPC; MILLISECONDS of one run */
+    double goal_value;            /* FRACTION: 0 < value <= 1; IPC; MILLISECONDS of one run; FRAMES_PER_SECOND: runs */
+    double transfer_milliseconds; /* of such a time, what copies to and from the GPU take */
     uint64_t start_cycle;
 };
 
@@ -87,12 +88,20 @@ struct corun_case_kernel {
     const struct corun_profile_line *profile; /* lines that were executed, ascending */
 };
 
-enum corun_goal_outcome { CORUN_GOAL_NOT_SET, CORUN_GOAL_MET, CORUN_GOAL_MISSED, CORUN_GOAL_NOT_KNOWN };
+enum corun_goal_outcome {
+    CORUN_GOAL_NOT_SET,
+    CORUN_GOAL_MET,
+    CORUN_GOAL_MISSED,
+    CORUN_GOAL_NOT_KNOWN,
+    /* missed, and out of reach: it is more than the application reaches alone, or the policy had nothing more to give */
+    CORUN_GOAL_OUT_OF_REACH
+};
 
 struct corun_case_application_result {
     const char *name, *size; /* of the workload */
     enum corun_goal_kind goal;
     double goal_value;
+    double transfer_milliseconds;
     double goal_ipc;      /* NAN: none or not known */
     double goal_distance; /* ipc / goal_ipc - 1; NAN: none or not known */
     enum corun_goal_outcome goal_outcome;

@@ -30,6 +30,12 @@ bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t l
     return !run->interrupted;
 }
 
+/* Of one run. */
+static double milliseconds_wanted(const struct corun_case_application *application)
+{
+    return application->goal == CORUN_GOAL_FRAMES_PER_SECOND ? 1000 / application->goal_value : application->goal_value;
+}
+
 static enum corun_status check_application(const struct corun_case *job, uint32_t index, struct corun_diagnostics *list)
 {
     const struct corun_case_application *application = &job->applications[index];
@@ -46,6 +52,14 @@ static enum corun_status check_application(const struct corun_case *job, uint32_
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "%s: a goal of %g %% is more than the application reaches alone", application->workload,
                             application->goal_value * 100);
+    bool is_time = application->goal == CORUN_GOAL_MILLISECONDS || application->goal == CORUN_GOAL_FRAMES_PER_SECOND;
+    if (!(application->transfer_milliseconds >= 0) || (application->transfer_milliseconds > 0 && !is_time))
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s: transfers are a part of a time, not below 0",
+                            application->workload);
+    if (is_time && application->transfer_milliseconds >= milliseconds_wanted(application))
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "%s: transfers of %g ms leave no time of the %g ms of a run", application->workload,
+                            application->transfer_milliseconds, milliseconds_wanted(application));
     return CORUN_OK;
 }
 
@@ -97,7 +111,7 @@ static bool was_stopped(enum corun_status status)
     return status == CORUN_FAULT || status == CORUN_DEADLOCK || status == CORUN_WATCHDOG;
 }
 
-static enum corun_status translate_milliseconds(struct run *run, struct member *member)
+static enum corun_status translate_time(struct run *run, struct member *member)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
     uint64_t instructions = 0;
@@ -105,7 +119,8 @@ static enum corun_status translate_milliseconds(struct run *run, struct member *
         baseline_run_instructions(member->workload, run->job->seed, run->job->cache_directory, list, &instructions);
     if (status == CORUN_OK)
         member->goal_ipc =
-            metrics_ipc_of_milliseconds(instructions, run->job->gpu->core_clock_khz, member->request->goal_value);
+            corun_goal_ipc_of_time(instructions, run->job->gpu->core_clock_khz, milliseconds_wanted(member->request),
+                                   member->request->transfer_milliseconds);
     if (was_stopped(status))
         status = CORUN_OK; /* no goal can be computed; the shared run will stop it again and say why */
     else
@@ -124,10 +139,14 @@ static enum corun_status translate_goals(struct run *run)
             member->goal_ipc = member->request->goal_value * run_isolated_ipc(member);
         else if (member->request->goal == CORUN_GOAL_IPC)
             member->goal_ipc = member->request->goal_value;
-        else if (member->request->goal == CORUN_GOAL_MILLISECONDS)
-            status = translate_milliseconds(run, member);
+        else if (member->request->goal != CORUN_GOAL_NONE)
+            status = translate_time(run, member);
         if (status != CORUN_OK)
             return status;
+        if (member->goal_ipc > run_isolated_ipc(member) && member->request->goal != CORUN_GOAL_FRACTION)
+            corun_report(run->list, CORUN_OK, CORUN_NOWHERE,
+                         "%s: the goal is %.2f thread instructions per cycle, alone it reaches %.2f: out of reach",
+                         member->request->workload, member->goal_ipc, run_isolated_ipc(member));
     }
     return CORUN_OK;
 }

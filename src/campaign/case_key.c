@@ -109,6 +109,9 @@ static enum corun_status add_application(struct digests *digests, const char *te
     content_digest_add(digest, "workload", key.hex, CONTENT_KEY_LENGTH);
     content_digest_add_number(digest, "goal", application.goal);
     content_digest_add(digest, "goal value", &application.goal_value, sizeof application.goal_value);
+    if (application.transfer_milliseconds > 0)
+        content_digest_add(digest, "transfer", &application.transfer_milliseconds,
+                           sizeof application.transfer_milliseconds);
     content_digest_add_number(digest, "start", application.start_cycle);
     return CORUN_OK;
 }

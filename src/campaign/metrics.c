@@ -23,9 +23,3 @@ struct metrics metrics_of(const double *normalised, size_t count)
     }
     return (struct metrics){sum, turnaround / (double)count, largest > 0 ? smallest / largest : 1};
 }
-
-double metrics_ipc_of_milliseconds(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds)
-{
-    double cycles = (double)core_clock_khz * milliseconds; /* kHz times ms */
-    return cycles > 0 ? (double)thread_instructions / cycles : (double)NAN;
-}

@@ -16,10 +16,4 @@ struct metrics {
 /* All NAN if one of the values is NAN or there are none. */
 struct metrics metrics_of(const double *normalised, size_t count);
 
-/*
- * The IPC at which one run takes `milliseconds` (Wang et al., "Quality of service support for fine-grained sharing on
- * GPUs", ISCA 2017, section 3.2): instructions of one run / (frequency * time).
- */
-double metrics_ipc_of_milliseconds(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds);
-
 #endif

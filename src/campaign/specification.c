@@ -36,19 +36,35 @@ static bool parse_quantity(const char *text, double *value)
 static enum corun_status parse_goal(const char *text, const char *value, struct corun_diagnostics *list,
                                     struct corun_case_application *application)
 {
-    const char *number = value;
+    static const struct {
+        const char *word;
+        enum corun_goal_kind kind;
+    } kinds[] = {{"ipc=", CORUN_GOAL_IPC}, {"ms=", CORUN_GOAL_MILLISECONDS}, {"fps=", CORUN_GOAL_FRAMES_PER_SECOND}};
+    static const char transfer_word[] = ",transfer=";
+    char number[64];
+    const char *first = value, *transfer = strstr(value, transfer_word);
     application->goal = CORUN_GOAL_FRACTION;
-    if (!strncmp(value, "ipc=", 4)) {
-        application->goal = CORUN_GOAL_IPC;
-        number += 4;
-    } else if (!strncmp(value, "ms=", 3)) {
-        application->goal = CORUN_GOAL_MILLISECONDS;
-        number += 3;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strncmp(value, kinds[i].word, strlen(kinds[i].word)) != 0)
+            continue;
+        application->goal = kinds[i].kind;
+        first = value + strlen(kinds[i].word);
     }
+    bool is_time = application->goal == CORUN_GOAL_MILLISECONDS || application->goal == CORUN_GOAL_FRAMES_PER_SECOND;
+    size_t length = transfer ? (size_t)(transfer - first) : strlen(first);
+    bool good = length < sizeof number && (!transfer || is_time);
+    memcpy(number, first, good ? length : 0);
+    number[good ? length : 0] = 0;
     bool percent = strchr(number, '%') != NULL;
-    if (!parse_quantity(number, &application->goal_value) || percent != (application->goal == CORUN_GOAL_FRACTION))
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: a goal is 90%%, ipc=X or ms=Y, not `%s`", text,
+    if (!good || !parse_quantity(number, &application->goal_value) ||
+        percent != (application->goal == CORUN_GOAL_FRACTION))
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "`%s`: a goal is 90%%, ipc=X, ms=Y or fps=Z, a time may have ,transfer=MS; not `%s`", text,
                             value);
+    if (transfer && (!number_parse_real(transfer + strlen(transfer_word), &application->transfer_milliseconds) ||
+                     strchr(transfer, '%') || application->transfer_milliseconds < 0))
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: transfer is a number of milliseconds, not `%s`",
+                            text, transfer + strlen(transfer_word));
     if (application->goal_value <= 0)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "`%s`: a goal is greater than 0", text);
     if (application->goal == CORUN_GOAL_FRACTION && application->goal_value > 1)

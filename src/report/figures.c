@@ -88,6 +88,7 @@ uint64_t figure_scheduler_cycles(const struct corun_counters *counters)
 
 void figure_goal(const struct corun_case_application_result *application, char *text, size_t bytes)
 {
+    int used;
     switch (application->goal) {
     case CORUN_GOAL_FRACTION:
         snprintf(text, bytes, "%g%%", application->goal_value * 100);
@@ -96,7 +97,11 @@ void figure_goal(const struct corun_case_application_result *application, char *
         snprintf(text, bytes, "ipc=%g", application->goal_value);
         break;
     case CORUN_GOAL_MILLISECONDS:
-        snprintf(text, bytes, "ms=%g", application->goal_value);
+    case CORUN_GOAL_FRAMES_PER_SECOND:
+        used = snprintf(text, bytes, "%s=%g", application->goal == CORUN_GOAL_MILLISECONDS ? "ms" : "fps",
+                        application->goal_value);
+        if (application->transfer_milliseconds > 0 && used > 0 && (size_t)used < bytes)
+            snprintf(text + used, bytes - (size_t)used, ",transfer=%g", application->transfer_milliseconds);
         break;
     default:
         snprintf(text, bytes, "%s", "");

@@ -100,9 +100,16 @@ static json_t *goal(const struct corun_case_application_result *row)
 
 static json_t *goal_met(const struct corun_case_application_result *row)
 {
-    if (row->goal_outcome == CORUN_GOAL_MET || row->goal_outcome == CORUN_GOAL_MISSED)
-        return json_boolean(row->goal_outcome == CORUN_GOAL_MET);
-    return json_null();
+    if (row->goal_outcome == CORUN_GOAL_NOT_SET || row->goal_outcome == CORUN_GOAL_NOT_KNOWN)
+        return json_null();
+    return json_boolean(row->goal_outcome == CORUN_GOAL_MET);
+}
+
+static json_t *goal_out_of_reach(const struct corun_case_application_result *row)
+{
+    if (row->goal_outcome == CORUN_GOAL_NOT_SET || row->goal_outcome == CORUN_GOAL_NOT_KNOWN)
+        return json_null();
+    return json_boolean(row->goal_outcome == CORUN_GOAL_OUT_OF_REACH);
 }
 
 static json_t *application(struct json_writer *writer, const struct corun_case_application_result *row)
@@ -115,6 +122,8 @@ static json_t *application(struct json_writer *writer, const struct corun_case_a
     json_put(writer, object, "goal_met", goal_met(row));
     json_put(writer, object, "goal_ipc", json_number(row->goal_ipc));
     json_put(writer, object, "goal_distance", json_number(row->goal_distance));
+    json_put(writer, object, "goal_out_of_reach", goal_out_of_reach(row));
+    json_put(writer, object, "best_epoch_ipc", json_number(row->result.best_epoch_ipc));
     json_put(writer, object, "start_cycle", json_count(row->start_cycle));
     json_put(writer, object, "runs", json_count(row->result.runs));
     json_put(writer, object, "first_run_cycles", json_count(row->result.first_run_cycles));

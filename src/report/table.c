@@ -70,6 +70,9 @@ static void set_goal(struct columns *columns, const struct corun_case_applicatio
         columns_set(columns, MET, PAINT_BAD, "stopped: %s", corun_status_name(application->result.status));
     else if (application->goal_outcome == CORUN_GOAL_MET)
         columns_set(columns, MET, PAINT_GOOD, "yes, %.1f %% above", fabs(distance));
+    else if (application->goal_outcome == CORUN_GOAL_OUT_OF_REACH)
+        columns_set(columns, MET, PAINT_BAD, "out of reach: %.1f %% short, %.1f %% of it in the best epoch",
+                    fabs(distance), application->result.best_epoch_ipc / application->goal_ipc * 100);
     else if (application->goal_outcome == CORUN_GOAL_MISSED)
         columns_set(columns, MET, PAINT_BAD, "no, %.1f %% short", fabs(distance));
     else

@@ -39,21 +39,12 @@ static void unknown_stays_unknown(void **unused)
     assert_true(isnan(metrics_ratio(1, 0)) && metrics_ratio(0, 4) == 0 && metrics_ratio(1, 4) == 0.25);
 }
 
-static void milliseconds_become_ipc(void **unused)
-{
-    (void)unused;
-    /* 1 GHz for 2 ms are 2 million cycles */
-    assert_true(metrics_ipc_of_milliseconds(1000000, 1000000, 2) == 0.5);
-    assert_true(isnan(metrics_ipc_of_milliseconds(1000000, 1000000, 0)));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
         cmocka_unit_test(one_that_did_nothing),
         cmocka_unit_test(unknown_stays_unknown),
-        cmocka_unit_test(milliseconds_become_ipc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,16 @@ static void applications(void **state)
                      CORUN_OK);
     assert_string_equal(application.workload, "./a:b=c/d.yaml@large");
     assert_int_equal(application.goal, CORUN_GOAL_MILLISECONDS);
-    assert_true(application.goal_value == 1.5);
+    assert_true(application.goal_value == 1.5 && application.transfer_milliseconds == 0);
+    assert_int_equal(specify_application("sgemm:goal=fps=60,transfer=2.5", bench->arena, bench->list, &application),
+                     CORUN_OK);
+    assert_string_equal(application.workload, "sgemm");
+    assert_int_equal(application.goal, CORUN_GOAL_FRAMES_PER_SECOND);
+    assert_true(application.goal_value == 60 && application.transfer_milliseconds == 2.5);
+    assert_int_equal(specify_application("sgemm:goal=ms=5,transfer=0:start=3", bench->arena, bench->list, &application),
+                     CORUN_OK);
+    assert_int_equal(application.goal, CORUN_GOAL_MILLISECONDS);
+    assert_true(application.goal_value == 5 && application.start_cycle == 3);
 }
 
 /* What belongs to the workload stays with it: NAME@SIZE,parameter=value,... */
@@ -101,6 +110,18 @@ static void wrong_applications(void **state)
                                         "sgemm:goal=0%",
                                         "sgemm:goal=101%",
                                         "sgemm:goal=ms=5%",
+                                        "sgemm:goal=fps=0",
+                                        "sgemm:goal=fps=60%",
+                                        "sgemm:goal=hz=60",
+                                        "sgemm:goal=90%,transfer=1",
+                                        "sgemm:goal=ipc=5,transfer=1",
+                                        "sgemm:goal=ms=5,transfer=",
+                                        "sgemm:goal=ms=5,transfer=-1",
+                                        "sgemm:goal=ms=5,transfer=1%",
+                                        "sgemm:goal=ms=5,transfer=1,transfer=1",
+                                        "sgemm:goal=ms=5,start=1",
+                                        "sgemm:goal=,transfer=1",
+                                        "sgemm:goal=ms=,transfer=1",
                                         "sgemm:start=",
                                         "sgemm:start=-1",
                                         "sgemm:start=x",

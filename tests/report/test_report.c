@@ -231,6 +231,36 @@ static json_t *written(const struct sample *sample, char **text)
     return object;
 }
 
+/* A goal that could not be reached is not just missed: the table says what the best epoch was. */
+static void a_goal_out_of_reach(void **state)
+{
+    (void)state;
+    struct sample sample;
+    char *text;
+    size_t bytes;
+    fill(&sample);
+    struct corun_case_application_result *first = &sample.applications[0];
+    first->goal = CORUN_GOAL_FRAMES_PER_SECOND;
+    first->goal_value = 60;
+    first->transfer_milliseconds = 1.5;
+    first->goal_outcome = CORUN_GOAL_OUT_OF_REACH;
+    first->result.best_epoch_ipc = 40.5; /* of 54 */
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_non_null(strstr(text, "fps=60,transfer=1.5"));
+    assert_non_null(strstr(text, "out of reach: 44.4 % short, 75.0 % of it in the best epoch"));
+    free(text);
+    json_t *object = written(&sample, &text);
+    json_t *app = json_array_get(json_object_get(object, "apps"), 0);
+    assert_string_equal(json_string_value(json_object_get(app, "goal")), "fps=60,transfer=1.5");
+    assert_true(json_is_false(json_object_get(app, "goal_met")));
+    assert_true(json_is_true(json_object_get(app, "goal_out_of_reach")));
+    assert_true(json_number_value(json_object_get(app, "best_epoch_ipc")) == 40.5);
+    json_decref(object);
+    free(text);
+}
+
 static void expect_keys(const json_t *object, const char *const *keys)
 {
     for (; *keys; keys++) {
@@ -257,6 +287,8 @@ static void the_json_has_what_it_promises(void **state)
                                       "size",
                                       "goal",
                                       "goal_met",
+                                      "goal_out_of_reach",
+                                      "best_epoch_ipc",
                                       "runs",
                                       "thread_instructions",
                                       "warp_instructions",
@@ -300,6 +332,8 @@ static void the_json_has_what_it_promises(void **state)
     assert_string_equal(json_string_value(json_object_get(first, "goal")), "90%");
     assert_true(json_is_false(json_object_get(first, "goal_met")));
     assert_true(json_is_null(json_object_get(second, "goal_met")));
+    assert_true(json_is_false(json_object_get(first, "goal_out_of_reach")));
+    assert_true(json_is_null(json_object_get(second, "goal_out_of_reach")));
     assert_true(json_is_null(json_object_get(second, "ipc_isolated"))); /* not known: null, not NaN */
     assert_true(json_is_null(json_object_get(object, "stp")));
     assert_true(number(first, "l1_hit_rate") == 0.75);
@@ -434,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
+        cmocka_unit_test(a_goal_out_of_reach),
         cmocka_unit_test(the_table_on_a_terminal),
         cmocka_unit_test(the_json_has_what_it_promises),
         cmocka_unit_test(equal_results_give_equal_bytes),
