@@ -49,6 +49,8 @@ struct corun_kernel_info {
     uint32_t local_bytes;          /* per thread */
     uint32_t constant_bytes;
     uint32_t instructions;
+    /* May a thread block be dropped and started again: "yes", "if its arguments do not overlap", or why not. */
+    const char *idempotence;
     uint32_t max_threads_per_tb; /* .maxntid / .reqntid, 0 = not given */
     uint32_t parameter_bytes;
     uint32_t parameter_count;

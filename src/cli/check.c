@@ -107,6 +107,7 @@ static void describe_kernel(const struct check_options *check, const struct coru
     columns_set(columns, 8, PAINT_NONE, "%u", threads);
     columns_set(columns, 9, tbs ? PAINT_NONE : PAINT_BAD, "%u", tbs);
     columns_set(columns, 10, PAINT_NONE, "%s", limit ? limit : "-");
+    columns_set(columns, 11, PAINT_NONE, "%s", info.idempotence ? info.idempotence : "-");
 }
 
 static enum corun_status describe_module(const struct check_options *check, const struct corun_gpu_config *gpu,
@@ -114,7 +115,7 @@ static enum corun_status describe_module(const struct check_options *check, cons
 {
     static const char *const titles[] = {"<kernel", "registers",  "<from",        "shared",
                                          "local",   "constant",   "instructions", "parameters",
-                                         "threads", "TBs per SM", "<limited by"};
+                                         "threads", "TBs per SM", "<limited by",  "<can start again"};
     struct columns *columns = columns_create(check->arena, titles, sizeof titles / sizeof titles[0]);
     size_t count = corun_module_kernel_count(module);
     for (size_t i = 0; i < count; i++)

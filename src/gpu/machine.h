@@ -204,6 +204,7 @@ enum corun_status allowances_hand_over(struct corun_gpu *gpu);
 
 /* results.c */
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);
+/* Without those of thread blocks that were dropped later: may be less than it was. */
 uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application);
 
 /* team.c: runs `work(user, index)` for every index below `count`, on the calling thread and the team's */

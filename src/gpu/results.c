@@ -55,7 +55,8 @@ static uint64_t count_instructions(const struct corun_gpu *gpu, uint32_t applica
 
 uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application)
 {
-    return count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions));
+    return count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions)) -
+           count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions_dropped));
 }
 
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu)

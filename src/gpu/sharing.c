@@ -161,7 +161,9 @@ static void view_epoch(struct corun_gpu *gpu)
         struct application *application = &gpu->applications[a];
         uint64_t instructions = application_thread_instructions(gpu, a);
         application->epoch_ipc =
-            (double)(instructions - application->epoch_thread_instructions) / (double)gpu->config.epoch_cycles;
+            (double)(int64_t)(instructions - application->epoch_thread_instructions) / (double)gpu->config.epoch_cycles;
+        if (application->epoch_ipc < 0) /* more was dropped than issued */
+            application->epoch_ipc = 0;
         application->epoch_thread_instructions = instructions;
         bool whole = application->state == CORUN_APPLICATION_RUNNING &&
                      application->arrived_cycle + gpu->config.epoch_cycles <= gpu->now;

@@ -652,6 +652,7 @@ static void describe_kernel(struct decoder *decoder, const struct ptx_function *
     info->shared_bytes = decoder->kernel->shared_bytes;
     info->local_bytes = decoder->kernel->local_bytes;
     info->instructions = decoder->kernel->code_length;
+    info->idempotence = ptx_idempotence_text(&decoder->kernel->idempotence);
     describe_parameters(decoder, function);
 }
 
@@ -687,6 +688,8 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
                                   decoder->branch_targets.count * sizeof *decoder->branch_targets.data);
     finish_functions(decoder);
     finish_constants(decoder);
+    if (ptx_idempotence_create(function, decoder->arena, &kernel->idempotence) != CORUN_OK)
+        decode_no_memory(decoder);
     describe_kernel(decoder, function);
 }
 

@@ -9,6 +9,7 @@
 #include "corun/program.h"
 #include "isa/operation.h"
 #include "isa/registers.h"
+#include "ptx/idempotence.h"
 #include "ptx/module.h"
 
 /* Bits of operation.variant of loads, stores and atomics. */
@@ -106,6 +107,7 @@ struct corun_kernel {
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
     bool clears;          /* may read a register that it did not write: those of a thread block start as zero */
     uint32_t barrier_count;
+    struct ptx_idempotence idempotence;
 };
 
 struct corun_module {

@@ -1,0 +1,266 @@
+/*
+ * One set of roots per register for the whole function: every instruction gives its results the roots of all that it reads, until
+ * nothing changes. Loaded values have none, but for pointers that are parameters.
+ */
+#include "ptx/idempotence.h"
+
+#include "base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct analysis {
+    const struct ptx_function *function;
+    uint64_t *sets; /* per register */
+    struct ptx_root *roots;
+    uint32_t root_count;
+    VECTOR(struct ptx_global_access) accesses;
+    struct ptx_idempotence *result;
+    uint64_t read; /* roots of what the instruction at hand reads */
+    bool changed, failed;
+};
+
+static void refuse(struct analysis *analysis, const struct ptx_instruction *instruction, const char *reason)
+{
+    if (analysis->result->reason)
+        return;
+    analysis->result->reason = reason;
+    analysis->result->line = instruction->place.line;
+}
+
+/* The bit of a root; 0 if there are too many. */
+static uint64_t root_bit(struct analysis *analysis, const struct ptx_variable *variable, uint64_t offset)
+{
+    uint32_t i = 0;
+    while (i < analysis->root_count && (analysis->roots[i].variable != variable || analysis->roots[i].offset != offset))
+        i++;
+    if (i == PTX_MOST_ROOTS)
+        return 0;
+    if (i == analysis->root_count)
+        analysis->roots[analysis->root_count++] = (struct ptx_root){variable, offset};
+    return UINT64_C(1) << i;
+}
+
+static uint64_t variable_roots(struct analysis *analysis, const struct ptx_variable *variable)
+{
+    switch (variable->space) {
+    case PTX_SPACE_GLOBAL:
+    case PTX_SPACE_CONST:
+        return root_bit(analysis, variable, 0);
+    case PTX_SPACE_SHARED:
+    case PTX_SPACE_LOCAL:
+        return PTX_ROOT_PRIVATE;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t operand_roots(struct analysis *analysis, const struct ptx_operand *operand)
+{
+    uint64_t roots = 0;
+    switch (operand->kind) {
+    case PTX_OPERAND_REGISTER:
+    case PTX_OPERAND_ADDRESS:
+        return analysis->sets[operand->index];
+    case PTX_OPERAND_VARIABLE:
+    case PTX_OPERAND_ADDRESS_VARIABLE:
+        return variable_roots(analysis, operand->variable);
+    case PTX_OPERAND_VECTOR:
+        for (uint32_t i = 0; i < operand->element_count; i++)
+            roots |= operand_roots(analysis, &operand->elements[i]);
+        return roots;
+    default:
+        return 0;
+    }
+}
+
+static void give(struct analysis *analysis, const struct ptx_operand *operand, uint64_t roots)
+{
+    if (operand->kind == PTX_OPERAND_VECTOR)
+        for (uint32_t i = 0; i < operand->element_count; i++)
+            give(analysis, &operand->elements[i], roots);
+    if (operand->kind != PTX_OPERAND_REGISTER ||
+        (analysis->sets[operand->index] | roots) == analysis->sets[operand->index])
+        return;
+    analysis->sets[operand->index] |= roots;
+    analysis->changed = true;
+}
+
+/* Pointers among the parameters: 64 bits at once. Elements of a vector lie one after the other. */
+static void load_parameter(struct analysis *analysis, const struct ptx_instruction *instruction)
+{
+    const struct ptx_operand *to = &instruction->operands[0], *from = &instruction->operands[1];
+    if (ptx_types[instruction->types[0]].bits != 64 || from->kind != PTX_OPERAND_ADDRESS_VARIABLE ||
+        from->variable->function != analysis->function)
+        return;
+    uint64_t offset = from->variable->offset + (uint64_t)from->offset;
+    if (to->kind != PTX_OPERAND_VECTOR) {
+        give(analysis, to, root_bit(analysis, from->variable, offset));
+        return;
+    }
+    for (uint32_t i = 0; i < to->element_count; i++)
+        give(analysis, &to->elements[i], root_bit(analysis, from->variable, offset + 8 * i));
+}
+
+static void add_reads(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct analysis *analysis = user;
+    if (access == PTX_READ)
+        analysis->read |= analysis->sets[register_index];
+}
+
+static void add_writes(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct analysis *analysis = user;
+    if (access == PTX_WRITE)
+        give(analysis, &(struct ptx_operand){.kind = PTX_OPERAND_REGISTER, .index = register_index}, analysis->read);
+}
+
+/* What the results of one instruction may be computed from. */
+static void propagate(struct analysis *analysis, const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+        if (instruction->space == PTX_SPACE_PARAM)
+            load_parameter(analysis, instruction);
+        return;
+    case PTX_OP_ATOM:
+        return; /* a value from memory */
+    default:
+        break;
+    }
+    analysis->read = 0;
+    for (uint32_t i = 0; i < instruction->operand_count; i++)
+        if (instruction->operands[i].kind == PTX_OPERAND_VARIABLE)
+            analysis->read |= variable_roots(analysis, instruction->operands[i].variable);
+    ptx_instruction_registers(instruction, add_reads, analysis);
+    if (analysis->read)
+        ptx_instruction_registers(instruction, add_writes, analysis);
+}
+
+static void note_access(struct analysis *analysis, const struct ptx_instruction *instruction,
+                        const struct ptx_operand *address, bool writes)
+{
+    uint64_t roots = operand_roots(analysis, address);
+    if (instruction->space == PTX_SUFFIX_NONE && roots == PTX_ROOT_PRIVATE)
+        return;
+    if (!roots) {
+        refuse(analysis, instruction,
+               writes ? "writes where it cannot be foreseen" : "reads where it cannot be foreseen");
+        return;
+    }
+    for (size_t i = 0; i < analysis->accesses.count; i++)
+        if (analysis->accesses.data[i].roots == roots && analysis->accesses.data[i].writes == writes)
+            return;
+    struct ptx_global_access access = {roots, writes, instruction->place.line};
+    if (!vector_push(&analysis->accesses, access))
+        analysis->failed = true;
+}
+
+static bool is_private(uint8_t space)
+{
+    return space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL || space == PTX_SPACE_PARAM;
+}
+
+/* Values that differ when the thread block starts again, elsewhere and later. */
+static bool differs(uint32_t special_register)
+{
+    switch (special_register) {
+    case PTX_SPECIAL_WARPID:
+    case PTX_SPECIAL_SMID:
+    case PTX_SPECIAL_CLOCK:
+    case PTX_SPECIAL_CLOCK_HI:
+    case PTX_SPECIAL_CLOCK64:
+    case PTX_SPECIAL_GLOBALTIMER:
+    case PTX_SPECIAL_GLOBALTIMER_LO:
+    case PTX_SPECIAL_GLOBALTIMER_HI:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void look_at_memory(struct analysis *analysis, const struct ptx_instruction *instruction)
+{
+    const struct ptx_operand *operands = instruction->operands;
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+        if (!is_private(instruction->space))
+            note_access(analysis, instruction, &operands[1], false);
+        return;
+    case PTX_OP_ST:
+        if (!is_private(instruction->space))
+            note_access(analysis, instruction, &operands[0], true);
+        return;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED: {
+        uint64_t roots = operand_roots(analysis, &operands[instruction->opcode == PTX_OP_ATOM]);
+        bool global =
+            instruction->space == PTX_SUFFIX_NONE ? roots != PTX_ROOT_PRIVATE : !is_private(instruction->space);
+        if (global)
+            refuse(analysis, instruction, "atomics on global memory");
+        return;
+    }
+    case PTX_OP_PREFETCH:
+    case PTX_OP_PREFETCHU:
+        return;
+    default:
+        break;
+    }
+    for (uint32_t i = 0; i < instruction->operand_count; i++)
+        if (operands[i].kind == PTX_OPERAND_ADDRESS || operands[i].kind == PTX_OPERAND_ADDRESS_VARIABLE ||
+            operands[i].kind == PTX_OPERAND_ADDRESS_ABSOLUTE)
+            refuse(analysis, instruction, "accesses memory in a way that is not analysed");
+}
+
+static void look_at(struct analysis *analysis, const struct ptx_instruction *instruction)
+{
+    if (instruction->call)
+        refuse(analysis, instruction, "calls a function");
+    for (uint32_t i = 0; i < instruction->operand_count; i++)
+        if (instruction->operands[i].kind == PTX_OPERAND_SPECIAL && differs(instruction->operands[i].index))
+            refuse(analysis, instruction, "reads a clock, its SM or its warp slot");
+    look_at_memory(analysis, instruction);
+}
+
+enum corun_status ptx_idempotence_create(const struct ptx_function *function, struct arena *arena,
+                                         struct ptx_idempotence *idempotence)
+{
+    *idempotence = (struct ptx_idempotence){0};
+    struct analysis analysis = {.function = function, .result = idempotence, .changed = true};
+    analysis.sets = calloc(function->register_count + 1, sizeof *analysis.sets);
+    analysis.roots = ARENA_ARRAY(arena, struct ptx_root, PTX_MOST_ROOTS);
+    analysis.failed = !analysis.sets || !analysis.roots;
+    while (analysis.changed && !analysis.failed) {
+        analysis.changed = false;
+        for (uint32_t i = 0; i < function->instruction_count; i++)
+            propagate(&analysis, &function->instructions[i]);
+    }
+    for (uint32_t i = 0; i < function->instruction_count && !analysis.failed; i++)
+        look_at(&analysis, &function->instructions[i]);
+    size_t count = analysis.accesses.count;
+    struct ptx_global_access *accesses = ARENA_ARRAY(arena, struct ptx_global_access, count + 1);
+    if (accesses && count)
+        memcpy(accesses, analysis.accesses.data, count * sizeof *accesses);
+    idempotence->roots = analysis.roots;
+    idempotence->root_count = analysis.root_count;
+    idempotence->accesses = accesses;
+    idempotence->access_count = (uint32_t)count;
+    free(analysis.sets);
+    vector_free(&analysis.accesses);
+    return analysis.failed || !accesses ? CORUN_MEMORY : CORUN_OK;
+}
+
+const char *ptx_idempotence_text(const struct ptx_idempotence *idempotence)
+{
+    uint64_t read = 0, written = 0;
+    if (idempotence->reason)
+        return idempotence->reason;
+    for (uint32_t i = 0; i < idempotence->access_count; i++)
+        *(idempotence->accesses[i].writes ? &written : &read) |= idempotence->accesses[i].roots & ~PTX_ROOT_PRIVATE;
+    if (read & written)
+        return "reads what it writes";
+    return read && written ? "if its arguments do not overlap" : "yes";
+}
