@@ -1,0 +1,54 @@
+# The CUDA front door (docs/cuda.md): libcudart under the names of three CUDA versions and libcuda, thin tables of jumps into one
+# library that holds the simulator. They lie in cuda/ of the build tree as they will lie in lib/corun/.
+
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  return()
+endif()
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+
+file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
+list(FILTER cuda_sources EXCLUDE REGEX "/shim\\.c$")
+add_library(corun_cuda STATIC ${cuda_sources})
+target_include_directories(corun_cuda PUBLIC include src)
+target_link_libraries(corun_cuda PUBLIC ${up_to_gpu} corun_isa PkgConfig::LZ4 PkgConfig::ZSTD Threads::Threads)
+
+# What a program is given must not leak names into it: everything but the entry points is hidden.
+set(CORUN_CUDA_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
+add_library(corun_cuda_shared SHARED $<TARGET_OBJECTS:corun_cuda>)
+target_link_libraries(corun_cuda_shared PRIVATE ${up_to_gpu} corun_isa PkgConfig::LZ4 PkgConfig::ZSTD Threads::Threads)
+set_target_properties(corun_cuda_shared PROPERTIES OUTPUT_NAME corun-cuda LINKER_LANGUAGE C
+                                                   LIBRARY_OUTPUT_DIRECTORY ${CORUN_CUDA_DIRECTORY})
+target_link_options(corun_cuda_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/cuda.map)
+set_target_properties(corun_cuda_shared PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/cuda.map)
+add_dependencies(corun_cuda_shared corun_gpu_files)
+
+# name: as programs ask for it; definition: which entry points of the table are in it
+function(corun_add_cuda_library target name definition map)
+  add_library(${target} SHARED src/cuda/shim.c)
+  target_include_directories(${target} PRIVATE src)
+  target_compile_definitions(${target} PRIVATE ${definition})
+  # These are named as the toolkit names them: no prefix, and the version is part of the name.
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME TRUE
+                                             LIBRARY_OUTPUT_DIRECTORY ${CORUN_CUDA_DIRECTORY}
+                                             BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/entry_points.def)
+  set_source_files_properties(src/cuda/shim.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/entry_points.def)
+  target_link_options(${target} PRIVATE -Wl,-soname,${name} -Wl,--no-undefined ${map})
+  target_link_libraries(${target} PRIVATE corun_cuda_shared)
+  if(CORUN_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-sanitize=all)
+  endif()
+  install(TARGETS ${target} LIBRARY DESTINATION lib/corun)
+endfunction()
+
+foreach(version 11.0 12 13)
+  string(REGEX REPLACE "\\..*" "" major ${version})
+  set(CORUN_CUDART_NAME libcudart.so.${version})
+  set(map ${CMAKE_BINARY_DIR}/generated/${CORUN_CUDART_NAME}.map)
+  configure_file(cmake/cudart.map.in ${map} @ONLY)
+  corun_add_cuda_library(corun_cudart_${major} ${CORUN_CUDART_NAME} SHIM_CUDART=${major} -Wl,--version-script=${map})
+endforeach()
+corun_add_cuda_library(corun_libcuda libcuda.so.1 SHIM_CUDA=1 "")
+set_target_properties(corun_cuda_shared PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+install(TARGETS corun_cuda_shared LIBRARY DESTINATION lib/corun)
+add_custom_target(corun_cuda_libraries ALL DEPENDS corun_cuda_shared corun_cudart_11 corun_cudart_12 corun_cudart_13 corun_libcuda)

@@ -1,0 +1,280 @@
+#include "cuda/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values that lie behind pointers become one block, as the kernel's parameters lie. */
+static int pack(const struct api_launch *launch, const struct corun_kernel_info *info, uint8_t *block)
+{
+    if (launch->arguments) {
+        for (uint32_t i = 0; i < info->parameter_count; i++) {
+            if (!launch->arguments[i])
+                return CUDA_ERROR_INVALID_VALUE;
+            memcpy(block + info->parameters[i].offset_bytes, launch->arguments[i], info->parameters[i].bytes);
+        }
+        return CUDA_SUCCESS;
+    }
+    const void *values = NULL;
+    size_t bytes = 0;
+    for (void **at = launch->extra; at && at[0] != LAUNCH_PARAMETER_END; at += 2) {
+        if (at[0] == LAUNCH_PARAMETER_POINTER)
+            values = at[1];
+        else if (at[0] == LAUNCH_PARAMETER_BYTES)
+            bytes = *(const size_t *)at[1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (info->parameter_count == 0)
+        return CUDA_SUCCESS;
+    if (!values)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(block, values, bytes < info->parameter_bytes ? bytes : info->parameter_bytes);
+    return CUDA_SUCCESS;
+}
+
+static int check_shape(const struct api_launch *launch, const struct corun_kernel_info *info)
+{
+    const struct corun_gpu_config *config = &launch->function->module->context->device->config;
+    struct corun_dim3 grid = launch->grid, block = launch->block;
+    if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z || grid.x > 0x7fffffff || grid.y > 65535 ||
+        grid.z > 65535 || block.z > 64 || (uint64_t)block.x * block.y > config->threads_per_tb ||
+        (uint64_t)block.x * block.y * block.z > config->threads_per_tb)
+        return CUDA_ERROR_INVALID_CONFIGURATION;
+    if (info->max_threads_per_tb && block.x * block.y * block.z > info->max_threads_per_tb)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (launch->dynamic_shared_bytes > launch->function->dynamic_shared_limit ||
+        info->shared_bytes + launch->dynamic_shared_bytes > config->shared_bytes_per_tb)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+int api_launch_request(struct call *call, const struct api_launch *launch, struct launch_request *request)
+{
+    struct function *function = launch->function;
+    if (!function->kernel) {
+        say("kernel %s cannot be launched: %s", function->name, function->refused);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    int error = check_shape(launch, &info);
+    if (error != CUDA_SUCCESS)
+        return error;
+    uint32_t threads = launch->block.x * launch->block.y * launch->block.z, fits;
+    error = engine_occupancy(call->process, function, threads, launch->dynamic_shared_bytes, &fits);
+    if (error == CUDA_SUCCESS && fits == 0)
+        error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (error != CUDA_SUCCESS)
+        return error;
+    uint64_t tbs = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    if (launch->cooperative && tbs > (uint64_t)fits * function->module->context->device->config.sms)
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    *request = (struct launch_request){.function = function,
+                                       .grid = launch->grid,
+                                       .block = launch->block,
+                                       .dynamic_shared_bytes = (uint32_t)launch->dynamic_shared_bytes,
+                                       .cooperative = launch->cooperative,
+                                       .parameters = calloc(1, info.parameter_bytes + 1),
+                                       .parameter_bytes = info.parameter_bytes};
+    if (!request->parameters)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    error = pack(launch, &info, request->parameters);
+    if (error != CUDA_SUCCESS)
+        free(request->parameters);
+    return error;
+}
+
+int api_launch(struct call *call, const struct api_launch *launch)
+{
+    struct stream *stream;
+    struct launch_request request;
+    int error = stream_of_handle(call, launch->stream, &stream);
+    if (error == CUDA_SUCCESS && stream->context != launch->function->module->context)
+        error = CUDA_ERROR_INVALID_HANDLE;
+    if (error == CUDA_SUCCESS)
+        error = api_launch_request(call, launch, &request);
+    if (error != CUDA_SUCCESS)
+        return error;
+    struct task *task = task_create(TASK_LAUNCH);
+    if (!task) {
+        free(request.parameters);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    task->launch.request = request;
+    error = stream_append(call->process, stream, task);
+    return error == CUDA_SUCCESS ? engine_make_room(call->process, call->context) : error;
+}
+
+int api_copy_sides(struct call *call, uint64_t to, uint64_t from, int kind, struct copy *copy)
+{
+    bool to_device = kind == COPY_HOST_TO_DEVICE || kind == COPY_DEVICE_TO_DEVICE;
+    bool from_device = kind == COPY_DEVICE_TO_HOST || kind == COPY_DEVICE_TO_DEVICE;
+    if (kind < COPY_HOST_TO_HOST || kind > COPY_DEFAULT)
+        return CUDA_ERROR_INVALID_MEMCPY_DIRECTION;
+    int error = copy_resolve(call->process, to, to_device, &copy->to);
+    if (error == CUDA_SUCCESS)
+        error = copy_resolve(call->process, from, from_device, &copy->from);
+    if (error != CUDA_SUCCESS || kind == COPY_DEFAULT)
+        return error;
+    /* Device memory where the host's was said to be. Managed memory may be either. */
+    if ((!to_device && !copy->to.host) || (!from_device && !copy->from.host))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!to_device)
+        copy->to.context = NULL;
+    if (!from_device)
+        copy->from.context = NULL;
+    return CUDA_SUCCESS;
+}
+
+int api_copy(struct call *call, struct copy *copy, void *handle, bool wait)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error == CUDA_SUCCESS)
+        error = copy_prepare(call->process, copy);
+    if (error != CUDA_SUCCESS || copy_bytes(copy) == 0)
+        return error;
+    bool capturing = stream->capture != NULL;
+    if (wait && capturing)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    /* Pageable memory of the host: what is read is read now, what is written is written when the call returns. */
+    bool from_pageable = copy->from.host && !copy->from.pinned, to_pageable = copy->to.host && !copy->to.pinned;
+    if (!wait && !capturing && from_pageable)
+        error = copy_stage(copy);
+    struct task *task = error == CUDA_SUCCESS ? task_create(TASK_COPY) : NULL;
+    if (!task) {
+        free(copy->staged);
+        return error == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : error;
+    }
+    task->copy = *copy;
+    error = stream_append(call->process, stream, task);
+    if (error == CUDA_SUCCESS && (wait || (to_pageable && !capturing)))
+        error = engine_wait_stream(call->process, stream);
+    return error;
+}
+
+int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, int kind, void *stream, bool wait)
+{
+    struct copy copy = {.width_bytes = bytes, .height = 1, .depth = 1};
+    copy.from.pitch = copy.to.pitch = copy.from.slice_bytes = copy.to.slice_bytes = bytes;
+    if (bytes == 0)
+        return kind < COPY_HOST_TO_HOST || kind > COPY_DEFAULT ? CUDA_ERROR_INVALID_MEMCPY_DIRECTION : CUDA_SUCCESS;
+    struct copy_side from_side = copy.from, to_side = copy.to;
+    int error = api_copy_sides(call, to, from, kind, &copy);
+    if (error != CUDA_SUCCESS)
+        return error;
+    copy.from.pitch = from_side.pitch;
+    copy.from.slice_bytes = from_side.slice_bytes;
+    copy.to.pitch = to_side.pitch;
+    copy.to.slice_bytes = to_side.slice_bytes;
+    return api_copy(call, &copy, stream, wait);
+}
+
+int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error != CUDA_SUCCESS || !fill->width_bytes || !fill->height || !fill->depth)
+        return error;
+    struct copy_side side;
+    error = copy_resolve(call->process, fill->address, true, &side);
+    if (error != CUDA_SUCCESS)
+        return error;
+    struct task *task = task_create(TASK_FILL);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    task->fill = *fill;
+    task->fill.host = side.host;
+    uint64_t bytes = (fill->depth - 1) * fill->slice_bytes + (fill->height - 1) * fill->pitch + fill->width_bytes;
+    const struct range *range = ranges_find(call->process, fill->address);
+    if (!range || bytes > range->bytes - (fill->address - range->address) ||
+        (fill->height > 1 && fill->pitch < fill->width_bytes)) {
+        task_free(call->process, task);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    error = stream_append(call->process, stream, task);
+    return error == CUDA_SUCCESS && wait ? engine_wait_stream(call->process, stream) : error;
+}
+
+int api_record(struct call *call, struct event *event, void *handle)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error != CUDA_SUCCESS)
+        return error;
+    if (stream->context != event->context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct task *task = task_create(TASK_RECORD);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->references++;
+    task->event.event = event;
+    if (!stream->capture) {
+        task->event.count = ++event->recorded;
+        event->capture = NULL;
+    }
+    return stream_append(call->process, stream, task);
+}
+
+int api_wait_event(struct call *call, struct event *event, void *handle)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error != CUDA_SUCCESS)
+        return error;
+    if (!stream->capture && event->capture) {
+        /* The stream joins the capture that the event is part of. */
+        if (stream == stream->context->legacy)
+            return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        stream->capture = event->capture;
+        stream->capture_origin = stream->capture_broken = false;
+        stream->capture_front.count = 0;
+    }
+    if (!stream->capture && event->completed >= event->recorded)
+        return CUDA_SUCCESS;
+    struct task *task = task_create(TASK_WAIT);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->references++;
+    task->event.event = event;
+    task->event.count = event->recorded;
+    return stream_append(call->process, stream, task);
+}
+
+int api_call_host(struct call *call, void *handle, abi_host_function function, abi_stream_callback callback, void *user)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error == CUDA_SUCCESS && !function && !callback)
+        error = CUDA_ERROR_INVALID_VALUE;
+    if (error != CUDA_SUCCESS)
+        return error;
+    struct task *task = task_create(TASK_CALL);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    task->call.function = function;
+    task->call.callback = callback;
+    task->call.user = user;
+    return stream_append(call->process, stream, task);
+}
+
+int api_elapsed(const struct event *start, const struct event *end, float *milliseconds)
+{
+    if ((start->flags | end->flags) & EVENT_DISABLE_TIMING || !start->recorded || !end->recorded)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (start->completed < start->recorded || end->completed < end->recorded)
+        return CUDA_ERROR_NOT_READY;
+    *milliseconds = (float)((end->nanoseconds - start->nanoseconds) / 1e6);
+    return CUDA_SUCCESS;
+}
+
+int api_stream_destroy(struct call *call, struct stream *stream)
+{
+    if (stream == stream->context->legacy)
+        return CUDA_ERROR_INVALID_HANDLE;
+    /* What it was given still runs. */
+    stream->destroyed = true;
+    if (!stream->first)
+        stream_free(call->process, stream);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* What the runtime API and the driver API do alike: launches, copies, fills. Every function is called with the lock held. */
+#ifndef CORUN_CUDA_API_H
+#define CORUN_CUDA_API_H
+
+#include "cuda/process.h"
+
+/*
+ * A launch in a stream. `arguments` points at each value, or `extra` at all of them together (LAUNCH_PARAMETER_…); either may be
+ * NULL.
+ */
+struct api_launch {
+    struct function *function;
+    struct corun_dim3 grid, block;
+    size_t dynamic_shared_bytes;
+    void *stream;
+    void **arguments, **extra;
+    bool cooperative;
+};
+int api_launch(struct call *call, const struct api_launch *launch);
+/* Checks and copies; request->parameters is the caller's. */
+int api_launch_request(struct call *call, const struct api_launch *launch, struct launch_request *request);
+
+/* Rows, once resolved and checked, in a stream. `wait`: the call returns when it is done. */
+int api_copy(struct call *call, struct copy *copy, void *stream, bool wait);
+/* Plain bytes. `kind` is COPY_…; what the addresses are must agree with it. */
+int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, int kind, void *stream, bool wait);
+/* Resolves both sides as `kind` wants them. */
+int api_copy_sides(struct call *call, uint64_t to, uint64_t from, int kind, struct copy *copy);
+int api_fill(struct call *call, const struct fill *fill, void *stream, bool wait);
+
+int api_record(struct call *call, struct event *event, void *stream);
+int api_wait_event(struct call *call, struct event *event, void *stream);
+int api_call_host(struct call *call, void *stream, abi_host_function function, abi_stream_callback callback,
+                  void *user);
+int api_elapsed(const struct event *start, const struct event *end, float *milliseconds);
+int api_stream_destroy(struct call *call, struct stream *stream);
+
+#endif

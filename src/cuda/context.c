@@ -1,0 +1,118 @@
+/* Contexts: an address space on a device with what lives in it. */
+#include "cuda/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int error_of_status(enum corun_status status)
+{
+    switch (status) {
+    case CORUN_OK:
+        return CUDA_SUCCESS;
+    case CORUN_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case CORUN_SYNTAX:
+        return CUDA_ERROR_INVALID_PTX;
+    case CORUN_UNSUPPORTED:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case CORUN_NOT_FOUND:
+    case CORUN_FILE:
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    case CORUN_LIMIT:
+        return CUDA_ERROR_INVALID_CONFIGURATION;
+    case CORUN_FAULT:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case CORUN_DEADLOCK:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case CORUN_WATCHDOG:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+void cuda_context_fail(struct context *context, int error)
+{
+    if (context->error == CUDA_SUCCESS)
+        context->error = error;
+}
+
+struct context *cuda_context_create(struct process *process, struct device *device, bool primary)
+{
+    uint32_t index = 0;
+    while (index < CORUN_MAX_APPLICATIONS && process->memories_used >> index & 1u)
+        index++;
+    if (index == CORUN_MAX_APPLICATIONS)
+        return NULL;
+    struct context *context = calloc(1, sizeof *context);
+    if (!context)
+        return NULL;
+    *context = (struct context){.object = {OBJECT_CONTEXT},
+                                .device = device,
+                                .memory_index = index,
+                                .primary = primary,
+                                /* stack, printf buffer, heap, depth, pending launches */
+                                .limits = {1024, 1 << 20, 8 << 20, 2, 2048, 128}};
+    context->memory = corun_memory_create(index);
+    if (!context->memory || !vector_push(&process->contexts, context) || !object_add(process, &context->object) ||
+        !(context->legacy = stream_create(process, context, 0, 0))) {
+        corun_memory_destroy(context->memory);
+        free(context);
+        return NULL;
+    }
+    process->memories_used |= 1u << index;
+    if (primary)
+        device->primary = context;
+    return context;
+}
+
+struct context *cuda_context_primary(struct process *process, uint32_t device)
+{
+    struct device *of = &process->devices[device];
+    return of->primary ? of->primary : cuda_context_create(process, of, true);
+}
+
+void cuda_context_destroy(struct process *process, struct context *context)
+{
+    engine_abandon(process, context);
+    while (context->streams.count) {
+        struct stream *stream = context->streams.data[context->streams.count - 1];
+        stream_free(process, stream);
+    }
+    for (size_t i = 0; i < process->ranges.count;) {
+        if (process->ranges.data[i].context == context)
+            ranges_remove(process, process->ranges.data[i].address);
+        else
+            i++;
+    }
+    /* The machine of the device knows the code and the addresses of this context: it goes, too, unless others use it. */
+    bool others = false;
+    for (size_t i = 0; i < process->contexts.count; i++)
+        others |= process->contexts.data[i] != context && process->contexts.data[i]->device == context->device;
+    if (!others)
+        engine_close(process, context->device);
+    object_remove(process, &context->object);
+    if (context->device->primary == context)
+        context->device->primary = NULL;
+    context->destroyed = true;
+    if (others) /* keeps code and addresses; its handle is dead */
+        return;
+    for (size_t i = 0; i < process->contexts.count;) {
+        struct context *dead = process->contexts.data[i];
+        if (!dead->destroyed || dead->device != context->device) {
+            i++;
+            continue;
+        }
+        process->contexts.data[i] = process->contexts.data[--process->contexts.count];
+        for (size_t m = 0; m < dead->modules.count; m++)
+            module_free(process, dead->modules.data[m]);
+        vector_free(&dead->modules);
+        vector_free(&dead->image_modules);
+        pointer_map_free(&dead->functions);
+        vector_free(&dead->streams);
+        corun_memory_destroy(dead->memory);
+        process->memories_used &= ~(1u << dead->memory_index);
+        free(dead->reason);
+        /* Threads may still have it on their stack: the structure stays, a few hundred bytes. */
+    }
+}

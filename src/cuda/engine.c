@@ -1,0 +1,620 @@
+/*
+ * Carrying out what waits in streams.
+ *
+ * Nothing runs while the program does not ask: tasks collect in streams, and a call that waits makes the machine go on
+ * until what it waits for has happened. So the order of events depends on what the program asked for and not on how fast it did; the
+ * machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in which they were asked for.
+ *
+ * A task is ready when it is the first of its stream and what it depends on has ended: for the legacy default stream, what other
+ * blocking streams were given before; for those, what the legacy stream was given before; for a wait, the event.
+ */
+#include "cuda/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE_CYCLES 50000u                       /* between two looks at what other threads want */
+#define NUDGE_CYCLES 20000u                       /* of an event or stream that is only asked about */
+#define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
+#define MOST_WAITING 1024u                        /* launches ahead of the machine, as on the hardware */
+
+static int fault_error(const char *message)
+{
+    static const struct {
+        const char *words;
+        int error;
+    } rows[] = {{": assertion `", CUDA_ERROR_ASSERT},
+                {": trap", CUDA_ERROR_LAUNCH_FAILED},
+                {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
+                {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(message, rows[i].words))
+            return rows[i].error;
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+/* A kernel has failed: says how, and the context is in error from now on. */
+static void fail_launch(struct process *process, struct context *context, enum corun_status status)
+{
+    int error = error_of_status(status);
+    size_t count = corun_diagnostics_count(process->list);
+    if (status == CORUN_FAULT && count)
+        error = fault_error(corun_diagnostics_get(process->list, count - 1)->message);
+    if (status == CORUN_LIMIT)
+        error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    say_diagnostics(process->list);
+    cuda_context_fail(context, error);
+    engine_abandon(process, context);
+}
+
+static bool precedes(const struct stream *stream, const struct task *task)
+{
+    return stream->first && stream->first->sequence < task->sequence;
+}
+
+/* Is the first task of its stream free to start, and since when? */
+static bool is_ready(const struct task *task, uint64_t *since)
+{
+    const struct stream *stream = task->stream;
+    const struct context *context = stream->context;
+    uint64_t cycle = stream->free_cycle;
+    if (stream == context->legacy) {
+        for (size_t i = 0; i < context->streams.count; i++) {
+            const struct stream *other = context->streams.data[i];
+            if (other->flags & STREAM_NON_BLOCKING || other == stream)
+                continue;
+            if (precedes(other, task))
+                return false;
+            if (other->free_cycle > cycle)
+                cycle = other->free_cycle;
+        }
+    } else if (!(stream->flags & STREAM_NON_BLOCKING)) {
+        if (precedes(context->legacy, task))
+            return false;
+        if (context->legacy->free_cycle > cycle)
+            cycle = context->legacy->free_cycle;
+    }
+    if (task->kind == TASK_WAIT) {
+        const struct event *event = task->event.event;
+        if (event->completed < task->event.count)
+            return false;
+        if (event->context->device == context->device && event->cycle > cycle)
+            cycle = event->cycle;
+    }
+    if (task->submitted_cycle > cycle)
+        cycle = task->submitted_cycle;
+    *since = cycle;
+    return true;
+}
+
+/* Takes the first task off its stream. */
+static void finish(struct process *process, struct task *task, uint64_t cycle)
+{
+    struct stream *stream = task->stream;
+    stream->first = task->next;
+    if (!stream->first)
+        stream->last = NULL;
+    if (cycle > stream->free_cycle)
+        stream->free_cycle = cycle;
+    task->end_cycle = cycle;
+    if (task->kind == TASK_LAUNCH)
+        process->launches_waiting--;
+    task_free(process, task);
+    if (stream->destroyed && !stream->first)
+        stream_free(process, stream);
+}
+
+static void run_call(struct process *process, struct task *task)
+{
+    struct context *context = task->stream->context;
+    abi_host_function function = task->call.function;
+    abi_stream_callback callback = task->call.callback;
+    void *user = task->call.user, *stream = task->stream;
+    int error = context->error;
+    task->started = true;
+    process->calls_running++;
+    pthread_mutex_unlock(&process->lock);
+    if (function)
+        function(user);
+    else
+        callback(stream, error, user);
+    pthread_mutex_lock(&process->lock);
+    process->calls_running--;
+}
+
+/* Without timing there is no other clock. */
+static double host_nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Tasks that take no time. */
+static void carry_out(struct process *process, struct task *task, uint64_t cycle)
+{
+    struct event *event = task->event.event;
+    switch (task->kind) {
+    case TASK_RECORD:
+        event->completed = task->event.count;
+        event->cycle = cycle;
+        event->nanoseconds =
+            process->functional ? host_nanoseconds() : device_nanoseconds(task->stream->context->device, cycle);
+        break;
+    case TASK_CALL:
+        run_call(process, task);
+        break;
+    case TASK_FREE:
+        (void)memory_release(process, task->address);
+        break;
+    default:
+        break;
+    }
+    finish(process, task, cycle);
+}
+
+/* The two words that the blocks of a cooperative grid meet at: several launches may be under way, each has its own. */
+static uint64_t meeting_address(struct context *context)
+{
+    enum { PLACES = 64, PLACE_BYTES = 256 };
+    if (!context->grid_barrier &&
+        corun_memory_allocate(context->memory, PLACES * PLACE_BYTES, &context->grid_barrier) != CORUN_OK)
+        return 0;
+    uint64_t address = context->grid_barrier + (uint64_t)(context->grid_barrier_next++ % PLACES) * PLACE_BYTES;
+    static const uint64_t zero[PLACE_BYTES / 8];
+    (void)corun_memory_write(context->memory, address, zero, sizeof zero);
+    return address;
+}
+
+static enum corun_status make_grid(struct process *process, struct context *context,
+                                   const struct launch_request *request, struct corun_grid **grid)
+{
+    struct corun_launch_description description = {.kernel = request->function->kernel,
+                                                   .grid = request->grid,
+                                                   .block = request->block,
+                                                   .dynamic_shared_bytes = request->dynamic_shared_bytes,
+                                                   .parameters = request->parameters,
+                                                   .parameter_bytes = request->parameter_bytes};
+    if (request->cooperative && !(description.meeting_address = meeting_address(context)))
+        return CORUN_MEMORY;
+    return corun_launch_create(request->function->module->program, &description, process->list, grid);
+}
+
+/* Without timing: everything that is ready, at once. */
+static void run_functional(struct process *process, struct task *task)
+{
+    struct context *context = task->stream->context;
+    struct corun_grid *grid;
+    enum corun_status status = CORUN_OK;
+    int error = CUDA_SUCCESS;
+    switch (task->kind) {
+    case TASK_LAUNCH:
+        status = make_grid(process, context, &task->launch.request, &grid);
+        if (status == CORUN_OK) {
+            struct corun_functional_result result;
+            status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
+            struct corun_counters counters = {.warp_instructions = result.warp_instructions,
+                                              .thread_instructions = result.thread_instructions};
+            record_launch(process, context->device, task, grid, &counters);
+            corun_launch_destroy(grid);
+        }
+        if (status != CORUN_OK) {
+            fail_launch(process, context, status);
+            return;
+        }
+        break;
+    case TASK_COPY:
+        error = copy_perform(&task->copy);
+        record_copy(process, context->device, task);
+        break;
+    case TASK_FILL:
+        error = fill_perform(context, &task->fill);
+        record_copy(process, context->device, task);
+        break;
+    default:
+        carry_out(process, task, 0);
+        return;
+    }
+    if (error != CUDA_SUCCESS)
+        cuda_context_fail(context, error);
+    finish(process, task, 0);
+}
+
+/* Ready and not started, the most urgent one: priority, then order of the calls. NULL if there is none. */
+static struct task *next_ready(struct process *process, const struct device *device, bool lane_free, uint64_t *since)
+{
+    struct task *best = NULL;
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        const struct context *context = process->contexts.data[c];
+        if (context->destroyed || (device && context->device != device))
+            continue;
+        for (size_t i = 0; i < context->streams.count; i++) {
+            struct task *task = context->streams.data[i]->first;
+            uint64_t cycle;
+            if (!task || task->started || (task->kind == TASK_LAUNCH && !lane_free))
+                continue;
+            if (best && (task->stream->priority > best->stream->priority ||
+                         (task->stream->priority == best->stream->priority && task->sequence > best->sequence)))
+                continue;
+            if (is_ready(task, &cycle)) {
+                best = task;
+                *since = cycle;
+            }
+        }
+    }
+    return best;
+}
+
+static uint64_t divide_up_128(unsigned __int128 value, uint64_t by)
+{
+    return (uint64_t)((value + by - 1) / by);
+}
+
+static uint64_t copy_cycles(const struct device *device, const struct task *task)
+{
+    const struct corun_gpu_config *config = &device->config;
+    bool fill = task->kind == TASK_FILL;
+    uint64_t bytes = fill ? task->fill.width_bytes * task->fill.height * task->fill.depth : copy_bytes(&task->copy);
+    if (fill || task->copy.engine == ENGINE_WITHIN) {
+        /* At the speed of the DRAM: bytes = controllers * pins * rate * cycles of its clock; copies read and write. */
+        uint64_t per_cycle = (uint64_t)config->memory_controllers * config->dram_bus_bytes * config->dram_data_rate;
+        unsigned __int128 moved = (unsigned __int128)bytes * (fill ? 1 : 2) * config->core_clock_khz;
+        return config->dispatch_latency + divide_up_128(moved, per_cycle * config->dram_clock_khz);
+    }
+    uint64_t rate = task->copy.pageable ? config->pcie_pageable_mbps : config->pcie_pinned_mbps;
+    /* cycles = bytes / (MB/s) * kHz / 1000 */
+    return divide_up_128((unsigned __int128)bytes * config->core_clock_khz, rate * 1000) +
+           (uint64_t)config->pcie_latency_ns * config->core_clock_khz / 1000000;
+}
+
+/* One engine for each direction, or one for both. */
+static enum copy_engine engine_of(const struct device *device, const struct task *task)
+{
+    if (task->kind == TASK_FILL || task->copy.engine == ENGINE_WITHIN)
+        return ENGINE_WITHIN;
+    return device->config.copy_engines > 1 ? task->copy.engine : ENGINE_TO_DEVICE;
+}
+
+static void start_copy(struct process *process, struct device *device, struct task *task, uint64_t since)
+{
+    uint64_t *free_cycle = &device->engine_free_cycle[engine_of(device, task)];
+    task->started = true;
+    task->start_cycle = since > *free_cycle ? since : *free_cycle;
+    task->end_cycle = task->start_cycle + copy_cycles(device, task);
+    *free_cycle = task->end_cycle;
+    if (!vector_push(&device->copies, task)) {
+        cuda_context_fail(task->stream->context, CUDA_ERROR_OUT_OF_MEMORY);
+        finish(process, task, device->cycle);
+    }
+}
+
+static bool open_machine(struct process *process, struct device *device)
+{
+    if (corun_gpu_create(&device->config, process->list, &device->gpu) != CORUN_OK)
+        return false;
+    for (uint32_t i = 0; i < LANES; i++) {
+        struct corun_application_description description = {.name = "program", .print = print_device_text};
+        device->lanes[i] = (struct lane){.application = 0};
+        if (corun_gpu_add(device->gpu, &description, &device->lanes[i].application) != CORUN_OK)
+            return false;
+    }
+    struct corun_limits limits = {.threads = process->threads};
+    device->base_cycle = device->cycle;
+    return corun_gpu_open(device->gpu, &limits, process->list) == CORUN_OK;
+}
+
+static struct lane *free_lane(struct device *device)
+{
+    for (uint32_t i = 0; i < LANES; i++)
+        if (!device->lanes[i].running && !device->lanes[i].broken)
+            return &device->lanes[i];
+    return NULL;
+}
+
+static void start_launch(struct process *process, struct device *device, struct task *task, uint64_t since)
+{
+    struct context *context = task->stream->context;
+    struct corun_grid *grid = NULL;
+    enum corun_status status = CORUN_OK;
+    if (!device->gpu && !open_machine(process, device))
+        status = CORUN_MEMORY;
+    if (status == CORUN_OK)
+        status = make_grid(process, context, &task->launch.request, &grid);
+    struct lane *lane = free_lane(device);
+    if (status == CORUN_OK && !lane) /* every lane has failed before */
+        status = CORUN_LIMIT;
+    if (status == CORUN_OK) {
+        uint64_t cycle = since > device->base_cycle ? since - device->base_cycle : 0;
+        status = corun_gpu_launch(device->gpu, lane->application, grid, cycle);
+    }
+    task->launch.grid = grid;
+    if (status != CORUN_OK) {
+        fail_launch(process, context, status);
+        return;
+    }
+    task->started = true;
+    lane->running = task;
+    device->running_kernels++;
+    struct corun_launched launched;
+    struct corun_kernel_result before;
+    corun_gpu_launched(device->gpu, lane->application, &launched);
+    if (launched.ended) /* it can never fit: told when the machine has been looked at */
+        return;
+    corun_gpu_kernel(device->gpu, lane->application, launched.kernel, &before);
+    task->launch.before = before.counters;
+}
+
+static void subtract(struct corun_counters *after, const struct corun_counters *before)
+{
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        *(uint64_t *)((char *)after + rows[i].offset) -= *(const uint64_t *)((const char *)before + rows[i].offset);
+}
+
+/* Launches that have ended. */
+static void collect_launches(struct process *process, struct device *device)
+{
+    for (uint32_t i = 0; i < LANES && device->gpu; i++) {
+        struct lane *lane = &device->lanes[i];
+        struct task *task = lane->running;
+        struct corun_launched launched;
+        if (!task)
+            continue;
+        corun_gpu_launched(device->gpu, lane->application, &launched);
+        if (!launched.ended)
+            continue;
+        lane->running = NULL;
+        device->running_kernels--;
+        lane->broken = launched.status != CORUN_OK;
+        if (!task->stream) { /* of a context that has failed or gone */
+            task_free(process, task);
+            continue;
+        }
+        if (lane->broken) {
+            /* The machine may still name the grid: it is kept as long as the machine. */
+            struct context *context = task->stream->context;
+            fail_launch(process, context, launched.status);
+            continue;
+        }
+        struct corun_kernel_result result;
+        corun_gpu_kernel(device->gpu, lane->application, launched.kernel, &result);
+        subtract(&result.counters, &task->launch.before);
+        task->start_cycle = device->base_cycle + launched.first_cycle;
+        task->end_cycle = device->base_cycle + launched.last_cycle;
+        record_launch(process, device, task, task->launch.grid, &result.counters);
+        finish(process, task, task->end_cycle);
+    }
+}
+
+static void collect_copies(struct process *process, struct device *device)
+{
+    for (size_t i = 0; i < device->copies.count;) {
+        struct task *task = device->copies.data[i];
+        if (task->end_cycle > device->cycle) {
+            i++;
+            continue;
+        }
+        device->copies.count--;
+        memmove(&device->copies.data[i], &device->copies.data[i + 1],
+                (device->copies.count - i) * sizeof *device->copies.data);
+        struct context *context = task->stream->context;
+        int error = task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(context, &task->fill);
+        if (error != CUDA_SUCCESS)
+            cuda_context_fail(context, error);
+        record_copy(process, device, task);
+        finish(process, task, task->end_cycle);
+    }
+}
+
+/* Starts what can start; true if anything did. */
+static bool start_ready(struct process *process, struct device *device)
+{
+    bool any = false;
+    struct task *task;
+    uint64_t since = 0;
+    while ((task = next_ready(process, process->functional ? NULL : device,
+                              process->functional || !device->gpu || free_lane(device), &since))) {
+        any = true;
+        if (process->functional)
+            run_functional(process, task);
+        else if (task->kind == TASK_LAUNCH)
+            start_launch(process, device, task, since);
+        else if (task->kind == TASK_COPY || task->kind == TASK_FILL)
+            start_copy(process, device, task, since);
+        else
+            carry_out(process, task, since);
+    }
+    return any;
+}
+
+/* One slice of one device. False if it has nothing to do. */
+static bool advance_device(struct process *process, struct device *device, uint64_t slice)
+{
+    bool any = start_ready(process, device);
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < device->copies.count; i++)
+        if (device->copies.data[i]->end_cycle < next)
+            next = device->copies.data[i]->end_cycle;
+    if (device->running_kernels) {
+        uint64_t until = device->cycle + slice;
+        if (next < until)
+            until = next;
+        if (until <= device->cycle)
+            until = device->cycle; /* a copy that ended in the step before */
+        enum corun_status status = corun_gpu_advance(device->gpu, until - device->base_cycle);
+        device->cycle = device->base_cycle + corun_gpu_cycles(device->gpu);
+        if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
+            for (size_t c = 0; c < process->contexts.count; c++)
+                if (process->contexts.data[c]->device == device)
+                    fail_launch(process, process->contexts.data[c], status);
+            return true;
+        }
+    } else if (next != UINT64_MAX && next > device->cycle) {
+        /* The machine is idle: time passes without it. */
+        device->base_cycle += next - device->cycle;
+        device->cycle = next;
+    } else if (next == UINT64_MAX) {
+        return any;
+    }
+    collect_launches(process, device);
+    collect_copies(process, device);
+    return true;
+}
+
+/* A slice of every device. False if nothing can go on. */
+static bool advance(struct process *process, uint64_t slice)
+{
+    bool any = false;
+    if (process->functional)
+        any = start_ready(process, NULL);
+    else
+        for (uint32_t i = 0; i < process->device_count; i++)
+            any |= advance_device(process, &process->devices[i], slice);
+    bool elsewhere = !any && process->calls_running; /* a function of the program runs in another thread */
+    pthread_mutex_unlock(&process->lock);
+    if (elsewhere)
+        usleep(100);
+    pthread_mutex_lock(&process->lock);
+    return any || elsewhere;
+}
+
+int engine_wait_stream(struct process *process, struct stream *stream)
+{
+    struct context *context = stream->context;
+    while (!context->error && object_find(process, stream, OBJECT_STREAM) && stream->first) {
+        const struct task *last = stream->last;
+        uint64_t sequence = last->sequence;
+        /* What is asked for meanwhile by other threads is not waited for. */
+        while (!context->error && object_find(process, stream, OBJECT_STREAM) && stream->first &&
+               stream->first->sequence <= sequence)
+            if (!advance(process, SLICE_CYCLES))
+                return context->error ? context->error : CUDA_ERROR_UNKNOWN;
+        break;
+    }
+    return context->error;
+}
+
+int engine_wait_context(struct process *process, struct context *context)
+{
+    uint64_t sequence = process->next_sequence;
+    while (!context->error) {
+        bool busy = false;
+        for (size_t i = 0; i < context->streams.count; i++)
+            busy |= context->streams.data[i]->first && context->streams.data[i]->first->sequence <= sequence;
+        if (!busy)
+            break;
+        if (!advance(process, SLICE_CYCLES))
+            return context->error ? context->error : CUDA_ERROR_UNKNOWN;
+    }
+    return context->error;
+}
+
+int engine_wait_event(struct process *process, struct event *event, uint64_t count)
+{
+    struct context *context = event->context;
+    event->references++;
+    int error = CUDA_SUCCESS;
+    while (!context->error && event->completed < count && error == CUDA_SUCCESS)
+        if (!advance(process, SLICE_CYCLES))
+            error = CUDA_ERROR_UNKNOWN;
+    event_release(process, event);
+    return context->error ? context->error : error;
+}
+
+void engine_nudge(struct process *process)
+{
+    (void)advance(process, NUDGE_CYCLES);
+}
+
+int engine_make_room(struct process *process, struct context *context)
+{
+    while (!context->error && process->launches_waiting >= MOST_WAITING)
+        if (!advance(process, SLICE_CYCLES))
+            break;
+    return context->error;
+}
+
+void engine_abandon(struct process *process, struct context *context)
+{
+    struct device *device = context->device;
+    for (size_t i = 0; i < device->copies.count;)
+        if (device->copies.data[i]->stream->context == context)
+            device->copies.data[i] = device->copies.data[--device->copies.count];
+        else
+            i++;
+    for (size_t s = 0; s < context->streams.count; s++) {
+        struct stream *stream = context->streams.data[s];
+        while (stream->first) {
+            struct task *task = stream->first;
+            stream->first = task->next;
+            if (task->kind == TASK_LAUNCH)
+                process->launches_waiting--;
+            if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
+                task->event.event->completed = task->event.count;
+            if (task->kind == TASK_LAUNCH && task->launch.grid) {
+                /* The machine may name the grid as long as it lives. */
+                task->stream = NULL;
+                task->next = device->orphans;
+                device->orphans = task;
+                for (uint32_t i = 0; i < LANES; i++)
+                    if (device->lanes[i].running == task) {
+                        device->lanes[i].running = NULL;
+                        device->lanes[i].broken = true;
+                        device->running_kernels--;
+                    }
+                continue;
+            }
+            task_free(process, task);
+        }
+        stream->last = NULL;
+    }
+}
+
+void engine_close(struct process *process, struct device *device)
+{
+    corun_gpu_destroy(device->gpu);
+    device->gpu = NULL;
+    memset(device->lanes, 0, sizeof device->lanes);
+    device->running_kernels = 0;
+    while (device->orphans) {
+        struct task *task = device->orphans;
+        device->orphans = task->next;
+        task_free(process, task);
+    }
+}
+
+int engine_occupancy(struct process *process, struct function *function, uint32_t threads, size_t dynamic_shared,
+                     uint32_t *tbs)
+{
+    *tbs = 0;
+    if (threads == 0 || threads > function->module->context->device->config.threads_per_tb)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!function->kernel)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    uint8_t *zeros = calloc(1, info.parameter_bytes + 1);
+    if (!zeros)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct corun_launch_description description = {.kernel = function->kernel,
+                                                   .grid = {1, 1, 1},
+                                                   .block = {threads, 1, 1},
+                                                   .dynamic_shared_bytes = (uint32_t)dynamic_shared,
+                                                   .parameters = zeros,
+                                                   .parameter_bytes = info.parameter_bytes};
+    struct corun_grid *grid;
+    const char *limit;
+    enum corun_status status = dynamic_shared > UINT32_MAX
+                                   ? CORUN_LIMIT
+                                   : corun_launch_create(function->module->program, &description, NULL, &grid);
+    free(zeros);
+    if (status != CORUN_OK)
+        return status == CORUN_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS; /* none fits */
+    *tbs = corun_gpu_occupancy(&function->module->context->device->config, grid, &limit);
+    corun_launch_destroy(grid);
+    (void)process;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,327 @@
+#include "cuda/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct graph *graph_create(struct process *process, struct context *context)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return NULL;
+    *graph = (struct graph){.object = {OBJECT_GRAPH}, .context = context};
+    if (!object_add(process, &graph->object)) {
+        free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
+static void node_free(struct process *process, struct graph_node *node)
+{
+    object_remove(process, &node->object);
+    if (node->task)
+        task_free(process, node->task);
+    if (node->child)
+        graph_destroy(process, node->child);
+    vector_free(&node->dependencies);
+    free(node);
+}
+
+void graph_destroy(struct process *process, struct graph *graph)
+{
+    object_remove(process, &graph->object);
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        node_free(process, graph->nodes.data[i]);
+    for (size_t i = 0; i < graph->tracks.count; i++) {
+        struct stream *track = graph->tracks.data[i];
+        if (!object_find(process, track, OBJECT_STREAM)) /* went with its context */
+            continue;
+        track->destroyed = true;
+        if (!track->first)
+            stream_free(process, track);
+    }
+    vector_free(&graph->nodes);
+    vector_free(&graph->tracks);
+    free(graph);
+}
+
+struct graph_node *graph_add(struct process *process, struct graph *graph, struct task *task,
+                             struct graph_node *const *dependencies, size_t count)
+{
+    struct graph_node *node = calloc(1, sizeof *node);
+    if (!node) {
+        if (task)
+            task_free(process, task);
+        return NULL;
+    }
+    *node = (struct graph_node){
+        .object = {OBJECT_GRAPH_NODE}, .graph = graph, .kind = task ? task->kind : TASK_NOTHING, .task = task};
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++)
+        good = vector_push(&node->dependencies, dependencies[i]);
+    if (!good || !object_add(process, &node->object) || !vector_push(&graph->nodes, node)) {
+        node_free(process, node);
+        return NULL;
+    }
+    return node;
+}
+
+struct task *task_copy(const struct task *task)
+{
+    struct task *copy = malloc(sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *task;
+    copy->next = NULL;
+    copy->stream = NULL;
+    copy->started = false;
+    if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
+        copy->launch.request.parameters = malloc(task->launch.request.parameter_bytes + 1);
+        if (!copy->launch.request.parameters) {
+            free(copy);
+            return NULL;
+        }
+        memcpy(copy->launch.request.parameters, task->launch.request.parameters, task->launch.request.parameter_bytes);
+    }
+    if (task->kind == TASK_COPY && task->copy.staged) {
+        size_t bytes = copy_bytes(&task->copy);
+        copy->copy.staged = malloc(bytes);
+        if (!copy->copy.staged) {
+            free(copy);
+            return NULL;
+        }
+        memcpy(copy->copy.staged, task->copy.staged, bytes);
+        copy->copy.from.host = copy->copy.staged;
+    }
+    if (task->kind == TASK_RECORD || task->kind == TASK_WAIT)
+        copy->event.event->references++;
+    return copy;
+}
+
+static struct graph *copy_nodes(struct process *process, struct graph *graph, struct graph *to)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        struct graph_node *node = graph->nodes.data[i];
+        struct task *task = node->task ? task_copy(node->task) : NULL;
+        if (node->task && !task)
+            return NULL;
+        struct graph_node *copy = graph_add(process, to, task, NULL, 0);
+        if (!copy)
+            return NULL;
+        copy->disabled = node->disabled;
+        copy->copy = node;
+        node->copy = copy;
+        for (size_t d = 0; d < node->dependencies.count; d++)
+            if (!vector_push(&copy->dependencies, node->dependencies.data[d]->copy))
+                return NULL;
+        if (node->child && !(copy->child = graph_copy(process, node->child, to->object.kind)))
+            return NULL;
+    }
+    return to;
+}
+
+struct graph *graph_copy(struct process *process, struct graph *graph, enum object_kind kind)
+{
+    struct graph *copy = graph_create(process, graph->context);
+    if (!copy)
+        return NULL;
+    copy->object.kind = kind;
+    if (!copy_nodes(process, graph, copy)) {
+        graph_destroy(process, copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* A stream goes on when another one has come to where it is now. */
+static int cross(struct process *process, struct stream *from, struct stream *to)
+{
+    if (from == to)
+        return CUDA_SUCCESS;
+    struct event *event = event_create(process, from->context, EVENT_DISABLE_TIMING);
+    struct task *record = event ? task_create(TASK_RECORD) : NULL, *wait = record ? task_create(TASK_WAIT) : NULL;
+    if (!wait) {
+        free(record);
+        if (event)
+            event_release(process, event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->references += 2;
+    record->event.event = wait->event.event = event;
+    record->event.count = wait->event.count = event->recorded = 1;
+    int error = stream_append(process, from, record);
+    if (error == CUDA_SUCCESS)
+        error = stream_append(process, to, wait);
+    event_release(process, event);
+    return error;
+}
+
+static struct stream *track(struct process *process, struct graph *graph, uint32_t index)
+{
+    while (graph->tracks.count <= index) {
+        struct stream *stream = stream_create(process, graph->context, STREAM_NON_BLOCKING, 0);
+        if (!stream || !vector_push(&graph->tracks, stream))
+            return NULL;
+    }
+    return graph->tracks.data[index];
+}
+
+/* Which streams the nodes go to: whoever is the first to follow a node stays in its stream. */
+static uint32_t assign_tracks(struct graph *graph)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        struct graph_node *node = graph->nodes.data[i];
+        node->track = UINT32_MAX;
+        for (size_t d = 0; d < node->dependencies.count && node->track == UINT32_MAX; d++) {
+            const struct graph_node *before = node->dependencies.data[d];
+            bool followed = false;
+            for (size_t k = 0; k < i; k++)
+                for (size_t e = 0; e < graph->nodes.data[k]->dependencies.count; e++)
+                    followed |= graph->nodes.data[k]->dependencies.data[e] == before &&
+                                graph->nodes.data[k]->track == before->track;
+            if (!followed)
+                node->track = before->track;
+        }
+        if (node->track == UINT32_MAX)
+            node->track = count++;
+    }
+    return count;
+}
+
+int graph_launch(struct process *process, struct graph *graph, struct stream *stream)
+{
+    uint32_t tracks = assign_tracks(graph);
+    int error = CUDA_SUCCESS;
+    for (uint32_t t = 0; t < tracks && error == CUDA_SUCCESS; t++) {
+        struct stream *own = track(process, graph, t);
+        error = own ? cross(process, stream, own) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < graph->nodes.count && error == CUDA_SUCCESS; i++) {
+        struct graph_node *node = graph->nodes.data[i];
+        struct stream *own = graph->tracks.data[node->track];
+        for (size_t d = 0; d < node->dependencies.count && error == CUDA_SUCCESS; d++)
+            error = cross(process, graph->tracks.data[node->dependencies.data[d]->track], own);
+        if (error != CUDA_SUCCESS || node->disabled)
+            continue;
+        if (node->child) {
+            error = graph_launch(process, node->child, own);
+        } else if (node->task) {
+            struct task *task = task_copy(node->task);
+            if (task && task->kind == TASK_RECORD)
+                task->event.count = ++task->event.event->recorded;
+            if (task && task->kind == TASK_WAIT)
+                task->event.count = task->event.event->recorded;
+            error = task ? stream_append(process, own, task) : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    for (uint32_t t = 0; t < tracks && error == CUDA_SUCCESS; t++)
+        error = cross(process, graph->tracks.data[t], stream);
+    return error;
+}
+
+static void set_front(struct stream *stream, struct graph_node *node)
+{
+    stream->capture_front.count = 0;
+    if (!vector_push(&stream->capture_front, node))
+        stream->capture_broken = true;
+}
+
+int graph_capture(struct process *process, struct stream *stream, struct task *task)
+{
+    bool names_event = task->kind == TASK_RECORD || task->kind == TASK_WAIT;
+    struct event *event = names_event ? task->event.event : NULL;
+    if (task->kind == TASK_RECORD) {
+        /* No node: the event stands for where the stream is. An empty node keeps that in one place. */
+        struct graph_node *here =
+            graph_add(process, stream->capture, NULL, stream->capture_front.data, stream->capture_front.count);
+        event->capture = stream->capture;
+        event->capture_node = here;
+        task_free(process, task);
+        if (!here)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        set_front(stream, here);
+        return CUDA_SUCCESS;
+    }
+    if (task->kind == TASK_WAIT) {
+        struct graph_node *node = event->capture == stream->capture ? event->capture_node : NULL;
+        task_free(process, task);
+        if (!node) {
+            stream->capture_broken = true;
+            return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+        }
+        return vector_push(&stream->capture_front, node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    struct graph_node *node =
+        graph_add(process, stream->capture, task, stream->capture_front.data, stream->capture_front.count);
+    if (!node)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    set_front(stream, node);
+    return CUDA_SUCCESS;
+}
+
+int graph_begin_capture(struct process *process, struct stream *stream, int mode)
+{
+    if (stream == stream->context->legacy)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture = graph_create(process, stream->context);
+    if (!stream->capture)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stream->capture_front.count = 0;
+    stream->capture_origin = true;
+    stream->capture_broken = false;
+    stream->capture_mode = mode;
+    return CUDA_SUCCESS;
+}
+
+/* Is every node of a stream that joined a way to the origin's front? */
+static bool joined(const struct stream *origin, const struct stream *other)
+{
+    for (size_t i = 0; i < other->capture_front.count; i++) {
+        const struct graph_node *node = other->capture_front.data[i];
+        bool found = false;
+        const struct graph *graph = origin->capture;
+        for (size_t f = 0; f < origin->capture_front.count; f++)
+            found |= origin->capture_front.data[f] == node;
+        for (size_t k = 0; k < graph->nodes.count && !found; k++)
+            for (size_t d = 0; d < graph->nodes.data[k]->dependencies.count; d++)
+                found |= graph->nodes.data[k]->dependencies.data[d] == node;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph)
+{
+    *graph = NULL;
+    if (!stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (!stream->capture_origin)
+        return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    struct graph *captured = stream->capture;
+    int error = stream->capture_broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    struct context *context = stream->context;
+    for (size_t i = 0; i < context->streams.count; i++) {
+        struct stream *other = context->streams.data[i];
+        if (other == stream || other->capture != captured)
+            continue;
+        if (other->capture_broken)
+            error = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        else if (error == CUDA_SUCCESS && !joined(stream, other))
+            error = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+        other->capture = NULL;
+        other->capture_front.count = 0;
+    }
+    stream->capture = NULL;
+    stream->capture_front.count = 0;
+    stream->capture_origin = false;
+    if (error != CUDA_SUCCESS) {
+        graph_destroy(process, captured);
+        return error;
+    }
+    *graph = captured;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,370 @@
+/* Modules: PTX from fat binaries, texts and files, loaded into a context; their functions and variables. */
+#include "cuda/process.h"
+
+#include "cuda/ptx_link.h"
+#include "cuda/ptx_text.h"
+#include "isa/executor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_TRIES 40u /* of loading a module without what cannot be loaded */
+
+static struct function *add_function(struct process *process, struct module *module, const struct corun_kernel *kernel,
+                                     const char *name, const char *refused)
+{
+    struct function *function = calloc(1, sizeof *function);
+    if (!function)
+        return NULL;
+    *function = (struct function){.object = {OBJECT_FUNCTION},
+                                  .module = module,
+                                  .kernel = kernel,
+                                  .name = name,
+                                  .refused = refused,
+                                  .dynamic_shared_limit = module->context->device->config.shared_bytes_per_tb,
+                                  .carveout = -1};
+    if (!object_add(process, &function->object)) {
+        free(function);
+        return NULL;
+    }
+    return function;
+}
+
+/* Notes that a kernel cannot be launched, and why. */
+static bool refuse(struct process *process, struct module *module, const char *name, size_t name_bytes,
+                   const char *reason)
+{
+    char *kept_name = strndup(name, name_bytes), *kept_reason = strdup(reason);
+    struct function *function =
+        kept_name && kept_reason ? add_function(process, module, NULL, kept_name, kept_reason) : NULL;
+    if (!function || !vector_push(&module->refused, function)) {
+        free(kept_name);
+        free(kept_reason);
+        return false;
+    }
+    return true;
+}
+
+/*
+ * Empties the functions that the messages are about. False if a message is about something else: then the module cannot be
+ * loaded at all.
+ */
+static bool empty_functions(struct process *process, struct module *module, char *text, size_t bytes,
+                            const struct corun_diagnostics *problems)
+{
+    struct ptx_text scan = {0};
+    bool good = corun_diagnostics_count(problems) && ptx_text_scan(&scan, text, bytes);
+    for (size_t i = 0; good && i < corun_diagnostics_count(problems); i++) {
+        const struct corun_diagnostic *problem = corun_diagnostics_get(problems, i);
+        const struct ptx_text_function *function = ptx_text_function_at(&scan, problem->place.line);
+        if (!function || problem->status != CORUN_UNSUPPORTED) {
+            good = false;
+            break;
+        }
+        bool known = false;
+        for (size_t r = 0; r < module->refused.count; r++)
+            known |= strlen(module->refused.data[r]->name) == function->name_bytes &&
+                     !memcmp(module->refused.data[r]->name, text + function->name, function->name_bytes);
+        if (known)
+            continue;
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s:%" PRIu32 ": %s", problem->place.file ? problem->place.file : "PTX",
+                 problem->place.line, problem->message);
+        good = refuse(process, module, text + function->name, function->name_bytes, reason);
+        ptx_text_empty(text, function);
+    }
+    ptx_text_free(&scan);
+    return good;
+}
+
+static enum corun_status load_what_can_be(struct process *process, struct module *module, char *text, size_t bytes,
+                                          struct corun_diagnostics *list)
+{
+    struct corun_diagnostics *problems = corun_diagnostics_create();
+    if (!problems)
+        return CORUN_MEMORY;
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < MOST_TRIES; i++) {
+        corun_diagnostics_clear(problems);
+        status = corun_module_load(module->name, text, bytes, problems, &module->code);
+        if (status != CORUN_UNSUPPORTED || !empty_functions(process, module, text, bytes, problems))
+            break;
+    }
+    for (size_t i = 0; i < corun_diagnostics_count(problems); i++) {
+        const struct corun_diagnostic *problem = corun_diagnostics_get(problems, i);
+        corun_report(list, problem->status, problem->place, "%s", problem->message);
+    }
+    corun_diagnostics_destroy(problems);
+    return status;
+}
+
+/* So that addresses of variables are known to copies. */
+static bool add_variable_ranges(struct process *process, const struct module *module)
+{
+    const struct ptx_module *ptx = module->code->ptx;
+    for (uint32_t i = 0; i < ptx->variable_count; i++) {
+        uint64_t address = module->program->variable_address[i];
+        if (address &&
+            !ranges_add(process, (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context}))
+            return false;
+    }
+    return true;
+}
+
+int module_load_text(struct process *process, struct context *context, const char *name, const char *text, size_t bytes,
+                     struct corun_diagnostics *list, struct module **result)
+{
+    *result = NULL;
+    struct module *module = calloc(1, sizeof *module);
+    char *copy = malloc(bytes + 1);
+    if (!module || !copy) {
+        free(module);
+        free(copy);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
+    *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
+    enum corun_status status = module->name ? load_what_can_be(process, module, copy, bytes, list) : CORUN_MEMORY;
+    free(copy);
+    if (status == CORUN_OK)
+        status = corun_program_create(module->code, context->memory, list, &module->program);
+    if (status == CORUN_OK && (!add_variable_ranges(process, module) || !object_add(process, &module->object) ||
+                               !vector_push(&context->modules, module)))
+        status = CORUN_MEMORY;
+    if (status != CORUN_OK) {
+        module_unload(process, module);
+        module_free(process, module);
+        return error_of_status(status);
+    }
+    *result = module;
+    return CUDA_SUCCESS;
+}
+
+static int no_ptx(const struct fat_binary *binary, const char *name, struct corun_diagnostics *list)
+{
+    if (binary->machine_codes)
+        corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                     "%s holds machine code for sm_%" PRIu32 " and no PTX: compile with -gencode arch=compute_%" PRIu32
+                     ",code=compute_%" PRIu32 " (or -arch=sm_%" PRIu32 ", which includes it)",
+                     name, binary->machine_code_architecture, binary->machine_code_architecture,
+                     binary->machine_code_architecture, binary->machine_code_architecture);
+    else
+        corun_report(list, CORUN_SYNTAX, CORUN_NOWHERE, "%s holds no device code", name);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static int load_best(struct process *process, struct context *context, const char *name,
+                     const struct fat_binary *binary, struct corun_diagnostics *list, struct module **module)
+{
+    const struct fat_binary_text *text = fat_binary_best(binary, context->device->config.compute_capability);
+    if (!text)
+        return no_ptx(binary, name, list);
+    return module_load_text(process, context, name, text->text, text->bytes, list, module);
+}
+
+int module_load_data(struct process *process, struct context *context, const void *data, struct corun_diagnostics *list,
+                     struct module **module)
+{
+    *module = NULL;
+    if (!data)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint32_t magic;
+    memcpy(&magic, data, sizeof magic);
+    if (magic == FAT_BINARY_WRAPPER_MAGIC)
+        data = ((const struct fat_binary_wrapper *)data)->container;
+    if (!memcmp(data, "\177ELF", 4)) {
+        corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "machine code (a cubin) cannot be loaded, only PTX");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    memcpy(&magic, data, sizeof magic);
+    if (magic != FAT_BINARY_MAGIC)
+        return module_load_text(process, context, "module.ptx", data, strlen(data), list, module);
+    struct fat_binary binary = {0};
+    enum corun_status status = fat_binary_read(&binary, data, 0, list);
+    int error = status == CORUN_OK ? load_best(process, context, "the fat binary", &binary, list, module)
+                                   : CUDA_ERROR_INVALID_IMAGE;
+    fat_binary_free(&binary);
+    return error;
+}
+
+/* The translation units of a program that was compiled to be linked (-rdc=true). */
+static int load_linked(struct process *process, struct context *context, const char *name,
+                       const void *const *containers, struct corun_diagnostics *list, struct module **module)
+{
+    struct ptx_link link = {0};
+    struct fat_binary binary = {0};
+    int error = CUDA_SUCCESS;
+    for (; *containers && error == CUDA_SUCCESS; containers++) {
+        enum corun_status status = fat_binary_read(&binary, *containers, 0, list);
+        const struct fat_binary_text *text = fat_binary_best(&binary, context->device->config.compute_capability);
+        if (status != CORUN_OK)
+            error = CUDA_ERROR_INVALID_IMAGE;
+        else if (!text)
+            error = no_ptx(&binary, name, list);
+        else if (!ptx_link_add(&link, text->text, text->bytes))
+            error = CUDA_ERROR_OUT_OF_MEMORY;
+        fat_binary_free(&binary);
+        binary = (struct fat_binary){0};
+    }
+    char *text = NULL;
+    size_t bytes = 0;
+    if (error == CUDA_SUCCESS)
+        error = error_of_status(ptx_link_finish(&link, list, &text, &bytes));
+    if (error == CUDA_SUCCESS)
+        error = module_load_text(process, context, name, text, bytes, list, module);
+    free(text);
+    ptx_link_free(&link);
+    return error;
+}
+
+static void set_managed(struct process *process, struct context *context, const struct image *image,
+                        const struct module *module)
+{
+    for (size_t i = 0; i < process->variables.count; i++) {
+        const struct image_variable *variable = &process->variables.data[i];
+        uint64_t bytes, address;
+        if (variable->image != image || !variable->managed)
+            continue;
+        address = corun_program_variable(module->program, variable->name, &bytes);
+        void *host = address ? corun_memory_pointer(context->memory, address, bytes) : NULL;
+        if (!host)
+            continue;
+        /* A pointer that the host takes of it is good on the device, too. */
+        uint64_t same = (uint64_t)(uintptr_t)host;
+        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK)
+            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context});
+        *(void **)(uintptr_t)variable->host = host;
+    }
+}
+
+int module_of_image(struct process *process, struct context *context, const struct image *image, struct module **module)
+{
+    size_t index = 0;
+    while (index < process->images.count && process->images.data[index] != image)
+        index++;
+    while (context->image_modules.count <= index)
+        if (!vector_push(&context->image_modules, (struct module *)NULL))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    *module = context->image_modules.data[index];
+    if (*module)
+        return CUDA_SUCCESS;
+    char name[80];
+    snprintf(name, sizeof name, "%.40s(%zu).ptx", program_invocation_short_name, index + 1);
+    const struct fat_binary_wrapper *wrapper = image->wrapper;
+    int error;
+    if (wrapper->version == 2 && wrapper->linked && wrapper->linked[0]) {
+        error = load_linked(process, context, name, wrapper->linked, process->list, module);
+    } else {
+        struct fat_binary binary = {0};
+        enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, process->list);
+        error = status == CORUN_OK ? load_best(process, context, name, &binary, process->list, module)
+                                   : CUDA_ERROR_INVALID_IMAGE;
+        fat_binary_free(&binary);
+    }
+    say_diagnostics(process->list);
+    if (error != CUDA_SUCCESS)
+        return error;
+    context->image_modules.data[index] = *module;
+    set_managed(process, context, image, *module);
+    return CUDA_SUCCESS;
+}
+
+int module_function(struct process *process, struct module *module, const char *name, struct function **result)
+{
+    *result = NULL;
+    for (size_t i = 0; i < module->refused.count; i++)
+        if (!strcmp(module->refused.data[i]->name, name)) {
+            *result = module->refused.data[i];
+            return CUDA_SUCCESS;
+        }
+    const struct corun_kernel *kernel = corun_module_kernel(module->code, name);
+    if (!kernel)
+        return CUDA_ERROR_NOT_FOUND;
+    struct function *function = pointer_map_get(&module->functions, kernel);
+    if (!function) {
+        function = add_function(process, module, kernel, kernel->info.name, NULL);
+        if (!function || !pointer_map_set(&module->functions, kernel, function))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *result = function;
+    return CUDA_SUCCESS;
+}
+
+int function_of_host(struct process *process, struct context *context, const void *host, struct function **result)
+{
+    *result = pointer_map_get(&context->functions, host);
+    if (*result)
+        return CUDA_SUCCESS;
+    /* A handle of cudaGetKernel or cudaGetFuncBySymbol is a function already. */
+    *result = object_find(process, host, OBJECT_FUNCTION);
+    if (*result)
+        return CUDA_SUCCESS;
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
+    if (!index)
+        return CUDA_ERROR_INVALID_DEVICE_FUNCTION;
+    const struct image_function *function = &process->functions.data[index - 1];
+    struct module *module;
+    int error = module_of_image(process, context, function->image, &module);
+    if (error == CUDA_SUCCESS)
+        error = module_function(process, module, function->name, result);
+    if (error == CUDA_ERROR_NOT_FOUND)
+        error = CUDA_ERROR_INVALID_DEVICE_FUNCTION;
+    if (error == CUDA_SUCCESS && !pointer_map_set(&context->functions, host, *result))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    return error;
+}
+
+int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
+                     uint64_t *bytes)
+{
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->variable_of_host, host);
+    if (!index)
+        return CUDA_ERROR_INVALID_SYMBOL;
+    const struct image_variable *variable = &process->variables.data[index - 1];
+    struct module *module;
+    int error = module_of_image(process, context, variable->image, &module);
+    if (error != CUDA_SUCCESS)
+        return error;
+    *address = corun_program_variable(module->program, variable->name, bytes);
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SYMBOL;
+}
+
+/* The handles are dead; code and addresses stay, because the machine may know them. */
+void module_unload(struct process *process, struct module *module)
+{
+    if (module->unloaded)
+        return;
+    module->unloaded = true;
+    object_remove(process, &module->object);
+    for (size_t i = 0; i < module->functions.capacity; i++)
+        if (module->functions.entries[i].value)
+            object_remove(process, module->functions.entries[i].value);
+    for (size_t i = 0; i < module->refused.count; i++)
+        object_remove(process, &module->refused.data[i]->object);
+    if (module->program)
+        for (uint32_t i = 0; i < module->code->ptx->variable_count; i++)
+            if (module->program->variable_address[i])
+                ranges_remove(process, module->program->variable_address[i]);
+}
+
+void module_free(struct process *process, struct module *module)
+{
+    module_unload(process, module);
+    for (size_t i = 0; i < module->functions.capacity; i++)
+        free(module->functions.entries[i].value);
+    for (size_t i = 0; i < module->refused.count; i++) {
+        free((char *)(uintptr_t)module->refused.data[i]->name);
+        free((char *)(uintptr_t)module->refused.data[i]->refused);
+        free(module->refused.data[i]);
+    }
+    pointer_map_free(&module->functions);
+    vector_free(&module->refused);
+    corun_program_destroy(module->program);
+    corun_module_destroy(module->code);
+    free(module->name);
+    free(module);
+}

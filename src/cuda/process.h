@@ -1,0 +1,445 @@
+/*
+ * The CUDA front door of one process: what its files share.
+ *
+ *   process.c    the one instance, its lock, what each host thread has of its own
+ *   device.c     simulated GPUs and what they say of themselves
+ *   context.c    an address space with its modules, streams and its error
+ *   ranges.c     who owns which addresses, on the device and on the host
+ *   module.c     PTX from fat binaries, files and texts; functions and variables
+ *   stream.c     streams, events, and the tasks that wait in streams
+ *   copy.c       what copies and fills do
+ *   engine.c     carries tasks out: in program order without timing, or on the simulated machine
+ *   record.c     what was launched and copied, for the table of `corun exec`
+ *   runtime_….c, driver_….c   the entry points (entry_points.def), thin over all this
+ *
+ * Everything here is protected by the lock of the process, which every entry point holds; it is let go while the program's own functions
+ * run and, now and then, while the machine advances.
+ */
+#ifndef CORUN_CUDA_PROCESS_H
+#define CORUN_CUDA_PROCESS_H
+
+#include "base/vector.h"
+#include "corun/gpu.h"
+#include "cuda/abi.h"
+#include "cuda/fat_binary.h"
+#include "cuda/pointer_map.h"
+
+#include <pthread.h>
+
+#define MAX_DEVICES 16u
+#define LANES 16u /* kernels of a device that run at once: applications of the machine */
+
+enum object_kind {
+    OBJECT_CONTEXT = 1,
+    OBJECT_STREAM,
+    OBJECT_EVENT,
+    OBJECT_MODULE,
+    OBJECT_FUNCTION,
+    OBJECT_GRAPH,
+    OBJECT_GRAPH_NODE,
+    OBJECT_GRAPH_EXECUTABLE,
+    OBJECT_POOL,
+    OBJECT_LINK,
+    OBJECT_USER
+};
+
+/* The first member of everything that a program has a handle of. */
+struct object {
+    enum object_kind kind;
+};
+
+struct context;
+struct stream;
+struct task;
+struct graph;
+
+/* device.c */
+
+struct lane {
+    struct task *running; /* NULL: idle */
+    uint32_t application; /* of the machine */
+    bool broken;          /* its application was stopped */
+};
+
+enum copy_engine { ENGINE_TO_DEVICE, ENGINE_TO_HOST, ENGINE_WITHIN, ENGINE_COUNT };
+
+struct device {
+    uint32_t ordinal;
+    struct corun_gpu_config config;
+    struct context *primary; /* NULL until it is used */
+    uint32_t primary_uses;   /* retained by the driver API */
+    unsigned flags;
+    void *pool; /* the default one, once it was asked for */
+    /* Time: the machine's cycles, or without a machine a count that only copies advance. */
+    struct corun_gpu *gpu; /* made by the first timed launch */
+    uint64_t cycle;
+    uint64_t base_cycle; /* cycle minus the machine's own: time that passed while it was idle */
+    struct lane lanes[LANES];
+    uint32_t running_kernels;
+    VECTOR(struct task *) copies; /* under way */
+    uint64_t engine_free_cycle[ENGINE_COUNT];
+    struct task *orphans; /* launches of failed contexts, which the machine may still name */
+};
+
+/* ranges.c */
+
+enum range_kind {
+    RANGE_DEVICE,
+    RANGE_HOST,       /* pinned, allocated here: device and host address are the same where that was possible */
+    RANGE_MANAGED,    /* the same, for both sides */
+    RANGE_REGISTERED, /* the program's own memory */
+    RANGE_MODULE      /* a variable */
+};
+
+/* Host address and device address are different only for RANGE_HOST and RANGE_MANAGED that could not be put where the device has them. */
+struct range {
+    uint64_t address, bytes;
+    enum range_kind kind;
+    unsigned flags;
+    struct context *context;
+};
+
+/* module.c */
+
+struct function {
+    struct object object;
+    struct module *module;
+    const struct corun_kernel *kernel;
+    const char *refused; /* why it cannot be launched; NULL if it can */
+    const char *name;
+    uint32_t dynamic_shared_limit;
+    int carveout;
+};
+
+struct module {
+    struct object object;
+    struct context *context;
+    struct corun_module *code;
+    struct corun_program *program;
+    struct pointer_map functions; /* struct corun_kernel → struct function */
+    VECTOR(struct function *) refused;
+    char *name;
+    bool unloaded;
+};
+
+/* What a program registered in one go (__cudaRegisterFatBinary). */
+struct image {
+    const struct fat_binary_wrapper *wrapper;
+    void *handle; /* its address is what the program is given */
+    bool unregistered;
+    char *architectures; /* for messages */
+};
+
+struct image_function {
+    struct image *image;
+    const char *name;
+    const void *host;
+};
+
+struct image_variable {
+    struct image *image;
+    const char *name;
+    const void *host; /* its shadow; of a managed variable the pointer that has to be set */
+    size_t bytes;
+    bool managed, constant;
+};
+
+/* context.c */
+
+struct context {
+    struct object object;
+    struct device *device;
+    struct corun_memory *memory;
+    uint32_t memory_index; /* which range of addresses */
+    bool primary, destroyed;
+    unsigned flags;
+    int error;    /* that stays until the context is gone; CUDA_SUCCESS: none */
+    char *reason; /* what has been said of it */
+    struct stream *legacy;
+    VECTOR(struct stream *) streams;       /* legacy first */
+    VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */
+    VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
+    struct pointer_map functions;          /* host stub → struct function */
+    size_t limits[16];
+    uint64_t allocated_bytes;
+    uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */
+    uint32_t grid_barrier_next;
+};
+
+/* stream.c */
+
+struct event {
+    struct object object;
+    struct context *context;
+    unsigned flags;
+    uint32_t references;   /* tasks that name it, and the program's handle */
+    uint64_t recorded;     /* number of calls that recorded it */
+    uint64_t completed;    /* the last of them that has been reached */
+    uint64_t cycle;        /* when it was */
+    double nanoseconds;    /* the same */
+    struct graph *capture; /* recorded in a stream that is being captured */
+    struct graph_node *capture_node;
+};
+
+enum task_kind { TASK_LAUNCH, TASK_COPY, TASK_FILL, TASK_RECORD, TASK_WAIT, TASK_CALL, TASK_FREE, TASK_NOTHING };
+
+/* One side of a copy: rows of `width_bytes` every `pitch` bytes, `height` rows every `slice_bytes` bytes. */
+struct copy_side {
+    uint64_t address;
+    uint8_t *host;           /* NULL: `address` is of the device */
+    struct context *context; /* whose memory it is; NULL: the host's */
+    size_t pitch, slice_bytes;
+    bool pinned;
+};
+
+struct copy {
+    struct copy_side from, to;
+    size_t width_bytes, height, depth;
+    enum copy_engine engine;
+    bool pageable;
+    uint8_t *staged; /* pageable memory as it was when the copy was asked for */
+};
+
+struct fill {
+    uint64_t address;
+    uint8_t *host;
+    size_t pitch, slice_bytes, width_bytes, height, depth;
+    uint32_t value, element_bytes;
+};
+
+struct launch_request {
+    struct function *function;
+    struct corun_dim3 grid, block;
+    uint32_t dynamic_shared_bytes;
+    bool cooperative;
+    uint8_t *parameters; /* owned; NULL if there are none */
+    size_t parameter_bytes;
+};
+
+struct task {
+    enum task_kind kind;
+    struct task *next;
+    struct stream *stream;
+    uint64_t sequence;
+    bool started;
+    uint64_t submitted_cycle, start_cycle, end_cycle;
+    union {
+        struct {
+            struct launch_request request;
+            struct corun_grid *grid;
+            uint32_t lane, machine_kernel;
+            struct corun_counters before;
+        } launch;
+        struct copy copy;
+        struct fill fill;
+        struct {
+            struct event *event;
+            uint64_t count; /* of event.recorded */
+        } event;
+        struct {
+            abi_host_function function;
+            abi_stream_callback callback;
+            void *user;
+        } call;
+        uint64_t address; /* FREE */
+    };
+};
+
+struct stream {
+    struct object object;
+    struct context *context;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    bool destroyed;
+    struct task *first, *last;
+    uint64_t free_cycle; /* when the task before has ended */
+    struct graph *capture;
+    VECTOR(struct graph_node *) capture_front; /* what the next captured node depends on */
+    bool capture_origin, capture_broken;
+    int capture_mode;
+};
+
+/* process.c */
+
+/* Between __cudaPushCallConfiguration and the launch. */
+struct call_configuration {
+    struct corun_dim3 grid, block;
+    size_t dynamic_shared_bytes;
+    void *stream;
+};
+
+struct thread_state {
+    int last_error;
+    uint32_t device;
+    VECTOR(struct context *) contexts; /* the driver API's stack; the top is current */
+    VECTOR(struct call_configuration) configurations;
+    VECTOR(struct stream *) streams; /* the thread's own default stream of each context */
+    int capture_mode;
+};
+
+struct process {
+    pthread_mutex_t lock;
+    bool ready, failed, forked, driver_started, functional;
+    uint32_t threads;
+    struct corun_diagnostics *list;
+    struct device devices[MAX_DEVICES];
+    uint32_t device_count;
+    struct pointer_map objects; /* handle → struct object, while it lives */
+    VECTOR(struct context *) contexts;
+    VECTOR(struct range) ranges; /* in ascending address */
+    uint32_t memories_used;      /* mask of address ranges taken */
+    VECTOR(struct image *) images;
+    VECTOR(struct image_function) functions;
+    VECTOR(struct image_variable) variables;
+    struct pointer_map function_of_host; /* host stub → index + 1 */
+    struct pointer_map variable_of_host;
+    uint64_t next_sequence, next_stream_id;
+    uint32_t launches_waiting, calls_running;
+    struct record *record;         /* NULL: nobody wants to know */
+    struct pointer_map complained; /* names of what is absent that were said */
+};
+
+/* One call of an entry point. */
+struct call {
+    struct process *process;
+    struct thread_state *thread;
+    struct context *context; /* current; NULL if none is wanted */
+    int error;
+};
+
+/*
+ * Begin a call: takes the lock and finds the current context. False if the call cannot go on: `error` says why. Every call ends with
+ * call_end or runtime_end, which give back the lock.
+ */
+bool runtime_begin(struct call *call);        /* with a context, and that without error */
+bool runtime_begin_device(struct call *call); /* a device is enough */
+int runtime_end(struct call *call);           /* keeps the error for cudaGetLastError */
+int runtime_end_quietly(struct call *call);   /* does not */
+bool driver_begin(struct call *call);         /* with a current context without error */
+bool driver_begin_started(struct call *call); /* cuInit was called */
+int call_end(struct call *call);
+/* Lets other threads in, while the machine runs or a function of the program. */
+void process_pause(struct process *process);
+struct process *process_get(void);
+struct thread_state *thread_get(void);
+
+/* One line on the error output of the program: names what is wrong or missing. console.c */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* All messages of the list, which is emptied. */
+void say_diagnostics(struct corun_diagnostics *list);
+/* What a kernel printed. */
+void print_device_text(void *user, const char *text, size_t bytes);
+
+/* device.c */
+bool devices_create(struct process *process);
+int device_attribute(const struct device *device, int attribute, int *value);
+void device_copy_properties(const struct device *device, int layout, void *properties);
+uint64_t device_memory_bytes(const struct device *device);
+double device_nanoseconds(const struct device *device, uint64_t cycle);
+uint64_t device_cycles_of(const struct device *device, double nanoseconds);
+
+/* context.c */
+struct context *cuda_context_create(struct process *process, struct device *device, bool primary);
+/* Waits for nothing: what is in the streams is dropped. */
+void cuda_context_destroy(struct process *process, struct context *context);
+/* The device's primary context, made when it is first asked for; NULL when out of memory. */
+struct context *cuda_context_primary(struct process *process, uint32_t device);
+/* Says why and keeps the error: every later call gives it. */
+void cuda_context_fail(struct context *context, int error);
+int error_of_status(enum corun_status status);
+
+/* process.c: handles */
+bool object_add(struct process *process, struct object *object);
+void object_remove(struct process *process, struct object *object);
+/* NULL if it is no live handle of that kind. */
+void *object_find(struct process *process, const void *handle, enum object_kind kind);
+
+/* ranges.c */
+bool ranges_add(struct process *process, struct range range);
+void ranges_remove(struct process *process, uint64_t address);
+/* The range that holds an address; NULL if there is none. Valid until the next change. */
+const struct range *ranges_find(const struct process *process, uint64_t address);
+int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address);
+/* Memory that the host sees, too. */
+int memory_allocate_host(struct process *process, struct context *context, size_t bytes, enum range_kind kind,
+                         unsigned flags, uint64_t *address);
+int memory_release(struct process *process, uint64_t address);
+int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags);
+int memory_unregister(struct process *process, void *host);
+
+/* module.c */
+int module_load_text(struct process *process, struct context *context, const char *name, const char *text, size_t bytes,
+                     struct corun_diagnostics *list, struct module **module);
+/* A fat binary, a container or PTX text in memory, as cuModuleLoadData takes them. */
+int module_load_data(struct process *process, struct context *context, const void *data, struct corun_diagnostics *list,
+                     struct module **module);
+void module_unload(struct process *process, struct module *module);
+void module_free(struct process *process, struct module *module);
+int module_function(struct process *process, struct module *module, const char *name, struct function **function);
+/* Of a host stub, in a context: loads the module where that has not been done. */
+int function_of_host(struct process *process, struct context *context, const void *host, struct function **function);
+int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
+                     uint64_t *bytes);
+int module_of_image(struct process *process, struct context *context, const struct image *image,
+                    struct module **module);
+
+/* stream.c */
+struct stream *stream_create(struct process *process, struct context *context, unsigned flags, int priority);
+void stream_free(struct process *process, struct stream *stream);
+/* What a handle means in a call; *stream is NULL and the result an error if it is none. */
+int stream_of_handle(struct call *call, const void *handle, struct stream **stream);
+struct event *event_create(struct process *process, struct context *context, unsigned flags);
+void event_release(struct process *process, struct event *event);
+struct task *task_create(enum task_kind kind);
+void task_free(struct process *process, struct task *task);
+/* Puts it at the end of a stream, or into the graph that is being captured there. Takes it over, also when it fails. */
+int stream_append(struct process *process, struct stream *stream, struct task *task);
+bool stream_idle(const struct stream *stream);
+
+/* copy.c */
+/* Who a pointer belongs to. `kind` is COPY_… and says which side is the host's if the address does not. */
+int copy_resolve(struct process *process, uint64_t address, bool device_expected, struct copy_side *side);
+/* Checks a copy and completes it: engine, pageable. */
+int copy_prepare(struct process *process, struct copy *copy);
+int copy_stage(struct copy *copy);
+/* Moves the bytes. */
+int copy_perform(const struct copy *copy);
+int fill_perform(struct context *context, const struct fill *fill);
+size_t copy_bytes(const struct copy *copy);
+
+/* engine.c */
+/* Works until the stream is empty, all streams of the context are, the event has been reached. Gives the context's error. */
+int engine_wait_stream(struct process *process, struct stream *stream);
+int engine_wait_context(struct process *process, struct context *context);
+int engine_wait_event(struct process *process, struct event *event, uint64_t count);
+/* Goes on a little, so that programs that ask again and again come to an end. */
+void engine_nudge(struct process *process);
+/* Waits until there are not too many launches ahead. */
+int engine_make_room(struct process *process, struct context *context);
+/* Ends the machine of a device. */
+void engine_close(struct process *process, struct device *device);
+/* Drops what a context has under way. */
+void engine_abandon(struct process *process, struct context *context);
+/* Thread blocks of a function that an SM of its device holds. */
+int engine_occupancy(struct process *process, struct function *function, uint32_t threads, size_t dynamic_shared,
+                     uint32_t *tbs);
+/* Checks a launch as far as that can be done when it is asked for. */
+int launch_check(struct process *process, const struct launch_request *request);
+
+/* record.c */
+struct record *record_open(const struct process *process);
+void record_launch(struct process *process, const struct device *device, const struct task *task,
+                   const struct corun_grid *grid, const struct corun_counters *counters);
+void record_copy(struct process *process, const struct device *device, const struct task *task);
+void record_close(struct record *record);
+
+#define CORUN_CUDA_EXPORT __attribute__((visibility("default")))
+/* Set by the entry points for which stream 0 is the thread's own (shim.c), cleared when the call ends. */
+extern CORUN_CUDA_EXPORT _Thread_local bool corun_per_thread;
+/* Defines the function behind an entry point (entry_points.def). */
+#define ENTRY(type, name, ...) \
+    CORUN_CUDA_EXPORT type corun_##name(__VA_ARGS__); \
+    type corun_##name(__VA_ARGS__)
+
+#endif

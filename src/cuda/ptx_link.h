@@ -1,0 +1,41 @@
+/*
+ * Linking PTX: translation units that name each other's functions and variables become one text. Definitions with linkage are taken
+ * once (a weak one is the same in all units), names without linkage that two units have are told apart.
+ */
+#ifndef CORUN_CUDA_PTX_LINK_H
+#define CORUN_CUDA_PTX_LINK_H
+
+#include "base/vector.h"
+#include "corun/status.h"
+
+enum ptx_part_linkage { PART_LOCAL, PART_EXTERN, PART_VISIBLE, PART_WEAK };
+
+/* A statement at the top level of a unit. */
+struct ptx_part {
+    const char *text;
+    size_t bytes;
+    const char *name;
+    size_t name_bytes;
+    enum ptx_part_linkage linkage;
+    bool is_function, is_entry, has_body;
+    size_t linkage_bytes; /* of the linkage word at the start of the text, 0 if it has none */
+};
+
+struct ptx_unit {
+    char *text;
+    VECTOR(struct ptx_part) parts;
+    unsigned version, architecture; /* 900, 75 */
+};
+
+/* Zeroed is empty; ptx_link_free ends it. */
+struct ptx_link {
+    VECTOR(struct ptx_unit) units;
+};
+
+/* Copies and scans a unit. False when out of memory. */
+bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes);
+/* *text is to be freed. SYNTAX if a unit cannot be understood or two define the same name. */
+enum corun_status ptx_link_finish(struct ptx_link *link, struct corun_diagnostics *list, char **text, size_t *bytes);
+void ptx_link_free(struct ptx_link *link);
+
+#endif

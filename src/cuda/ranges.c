@@ -1,0 +1,128 @@
+/* Memory that programs allocate or register, and whose it is. */
+#include "cuda/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Index of the first range that begins above `address`. */
+static size_t first_above(const struct process *process, uint64_t address)
+{
+    size_t low = 0, high = process->ranges.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (process->ranges.data[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ranges_add(struct process *process, struct range range)
+{
+    size_t position = first_above(process, range.address);
+    if (!vector_push(&process->ranges, range))
+        return false;
+    struct range *all = process->ranges.data;
+    memmove(all + position + 1, all + position, (process->ranges.count - 1 - position) * sizeof *all);
+    all[position] = range;
+    return true;
+}
+
+void ranges_remove(struct process *process, uint64_t address)
+{
+    size_t position = first_above(process, address);
+    if (position == 0 || process->ranges.data[position - 1].address != address)
+        return;
+    struct range *all = process->ranges.data;
+    process->ranges.count--;
+    memmove(all + position - 1, all + position, (process->ranges.count - (position - 1)) * sizeof *all);
+}
+
+const struct range *ranges_find(const struct process *process, uint64_t address)
+{
+    size_t position = first_above(process, address);
+    if (position == 0)
+        return NULL;
+    const struct range *range = &process->ranges.data[position - 1];
+    return address - range->address < range->bytes ? range : NULL;
+}
+
+int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address)
+{
+    if (bytes > device_memory_bytes(context->device) - context->allocated_bytes)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (corun_memory_allocate(context->memory, bytes, address) != CORUN_OK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!ranges_add(process, (struct range){*address, bytes, RANGE_DEVICE, 0, context})) {
+        corun_memory_free(context->memory, *address);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context->allocated_bytes += bytes;
+    return CUDA_SUCCESS;
+}
+
+int memory_allocate_host(struct process *process, struct context *context, size_t bytes, enum range_kind kind,
+                         unsigned flags, uint64_t *address)
+{
+    void *host = NULL;
+    if (bytes > UINT64_C(1) << 37 || corun_memory_allocate_shared(context->memory, bytes, address, &host) != CORUN_OK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if ((uint64_t)(uintptr_t)host != *address) {
+        /* The host has something else there: then its address counts on both sides. */
+        uint64_t other = (uint64_t)(uintptr_t)host;
+        if (corun_memory_adopt(context->memory, other, host, bytes) != CORUN_OK) {
+            corun_memory_free(context->memory, *address);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        *address = other;
+    }
+    if (!ranges_add(process, (struct range){*address, bytes, kind, flags, context})) {
+        corun_memory_free(context->memory, *address);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+int memory_release(struct process *process, uint64_t address)
+{
+    const struct range *range = ranges_find(process, address);
+    if (!range || range->address != address || range->kind == RANGE_REGISTERED || range->kind == RANGE_MODULE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (range->kind == RANGE_DEVICE)
+        range->context->allocated_bytes -= range->bytes;
+    corun_memory_free(range->context->memory, address);
+    ranges_remove(process, address);
+    return CUDA_SUCCESS;
+}
+
+int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags)
+{
+    uint64_t address = (uint64_t)(uintptr_t)host;
+    if (!host || !bytes || address + bytes < address)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t position = first_above(process, address + bytes - 1);
+    if (position) {
+        const struct range *below = &process->ranges.data[position - 1];
+        if (below->address + below->bytes > address)
+            return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    if (corun_memory_adopt(context->memory, address, host, bytes) != CORUN_OK)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!ranges_add(process, (struct range){address, bytes, RANGE_REGISTERED, flags, context})) {
+        corun_memory_free(context->memory, address);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+int memory_unregister(struct process *process, void *host)
+{
+    uint64_t address = (uint64_t)(uintptr_t)host;
+    const struct range *range = ranges_find(process, address);
+    if (!range || range->address != address || range->kind != RANGE_REGISTERED)
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    corun_memory_free(range->context->memory, address);
+    ranges_remove(process, address);
+    return CUDA_SUCCESS;
+}

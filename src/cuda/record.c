@@ -1,0 +1,88 @@
+/*
+ * What a process launched and copied, as lines of a file that `corun exec` makes its table from. A line is written when
+ * it has ended, so nothing is lost if the program ends otherwise than it meant to.
+ */
+#include "cuda/process.h"
+
+#include "cuda/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct record {
+    FILE *file;
+};
+
+struct record *record_open(const struct process *process)
+{
+    const char *folder = getenv(setting_RECORD);
+    struct record *record = folder && *folder ? calloc(1, sizeof *record) : NULL;
+    if (!record)
+        return NULL;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld", folder, (long)getpid());
+    record->file = fopen(path, "ae");
+    if (!record->file) {
+        free(record);
+        return NULL;
+    }
+    setvbuf(record->file, NULL, _IOFBF, 1 << 16);
+    for (uint32_t i = 0; i < process->device_count; i++)
+        fprintf(record->file, "device\t%" PRIu32 "\t%s\t%" PRIu32 "\t%d\n", i, process->devices[i].config.name,
+                process->devices[i].config.core_clock_khz, !process->functional);
+    fflush(record->file);
+    return record;
+}
+
+void record_launch(struct process *process, const struct device *device, const struct task *task,
+                   const struct corun_grid *grid, const struct corun_counters *counters)
+{
+    if (!process->record)
+        return;
+    const struct launch_request *request = &task->launch.request;
+    struct corun_kernel_info info;
+    corun_kernel_describe(request->function->kernel, &info);
+    FILE *file = process->record->file;
+    fprintf(file, "launch\t%" PRIu32 "\t%" PRIu64 "\t%s", device->ordinal, task->stream->id, info.name);
+    fprintf(file, "\t%u,%u,%u\t%u,%u,%u", request->grid.x, request->grid.y, request->grid.z, request->block.x,
+            request->block.y, request->block.z);
+    fprintf(file, "\t%u\t%u\t%u", info.registers_per_thread, info.shared_bytes, request->dynamic_shared_bytes);
+    fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->start_cycle, task->end_cycle);
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = *(const uint64_t *)((const char *)counters + rows[i].offset);
+        if (value)
+            fprintf(file, "\t%s=%" PRIu64, rows[i].name, value);
+    }
+    fputc('\n', file);
+    (void)grid;
+}
+
+void record_copy(struct process *process, const struct device *device, const struct task *task)
+{
+    if (!process->record)
+        return;
+    const char *kind = "fill";
+    uint64_t bytes;
+    if (task->kind == TASK_COPY) {
+        static const char *const kinds[] = {"to_device", "to_host", "within"};
+        kind = kinds[task->copy.engine];
+        bytes = copy_bytes(&task->copy);
+    } else {
+        bytes = task->fill.width_bytes * task->fill.height * task->fill.depth;
+    }
+    fprintf(process->record->file, "copy\t%" PRIu32 "\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%" PRIu64 "\n",
+            device->ordinal, task->stream->id, kind, bytes,
+            task->kind == TASK_COPY && task->copy.pageable ? "pageable" : "pinned", task->start_cycle, task->end_cycle);
+}
+
+void record_close(struct record *record)
+{
+    if (!record)
+        return;
+    fclose(record->file);
+    free(record);
+}

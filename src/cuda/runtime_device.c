@@ -1,0 +1,476 @@
+/* Devices, errors and the like of the runtime API. */
+#include "cuda/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    int number;
+    const char *runtime_name, *driver_name, *text;
+} error_rows[] = {
+#define E(number, runtime_name, driver_name, text) {number, #runtime_name, "CUDA_" #driver_name, text},
+#include "cuda/errors.def"
+#undef E
+};
+
+static size_t error_row(int error)
+{
+    for (size_t i = 0; i < sizeof error_rows / sizeof *error_rows; i++)
+        if (error_rows[i].number == error)
+            return i;
+    return SIZE_MAX;
+}
+
+ENTRY(const char *, cudaGetErrorName, int error)
+{
+    size_t row = error_row(error);
+    return row == SIZE_MAX ? "unrecognized error code" : error_rows[row].runtime_name;
+}
+
+ENTRY(const char *, cudaGetErrorString, int error)
+{
+    size_t row = error_row(error);
+    return row == SIZE_MAX ? "unrecognized error code" : error_rows[row].text;
+}
+
+ENTRY(int, cuGetErrorName, int error, const char **name)
+{
+    size_t row = error_row(error);
+    if (!name || row == SIZE_MAX) {
+        if (name)
+            *name = NULL;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *name = error_rows[row].driver_name;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cuGetErrorString, int error, const char **text)
+{
+    size_t row = error_row(error);
+    if (!text || row == SIZE_MAX) {
+        if (text)
+            *text = NULL;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *text = error_rows[row].text;
+    return CUDA_SUCCESS;
+}
+
+static int last_error(bool clear)
+{
+    struct thread_state *thread = thread_get();
+    struct process *process = process_get();
+    pthread_mutex_lock(&process->lock);
+    int error = thread->last_error;
+    /* An error of the context stays. */
+    if (process->ready && !process->forked && process->device_count) {
+        const struct context *context = thread->contexts.count ? thread->contexts.data[thread->contexts.count - 1]
+                                                               : process->devices[thread->device].primary;
+        if (context && context->error)
+            error = context->error;
+    }
+    if (clear)
+        thread->last_error = CUDA_SUCCESS;
+    pthread_mutex_unlock(&process->lock);
+    return error;
+}
+
+ENTRY(int, cudaGetLastError, void)
+{
+    return last_error(true);
+}
+
+ENTRY(int, cudaPeekAtLastError, void)
+{
+    return last_error(false);
+}
+
+ENTRY(int, cudaGetDeviceCount, int *count)
+{
+    struct call call;
+    bool good = runtime_begin_device(&call);
+    if (count)
+        *count = good ? (int)call.process->device_count : 0;
+    else if (good)
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaGetDevice, int *device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (device)
+            *device = call.thread->contexts.count
+                          ? (int)call.thread->contexts.data[call.thread->contexts.count - 1]->device->ordinal
+                          : (int)call.thread->device;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+static bool known_device(const struct call *call, int device)
+{
+    return device >= 0 && (uint32_t)device < call->process->device_count;
+}
+
+ENTRY(int, cudaSetDevice, int device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!known_device(&call, device)) {
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        } else {
+            call.thread->device = (uint32_t)device;
+            call.thread->contexts.count = 0; /* the device's own context is current now */
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaInitDevice, int device, unsigned device_flags, unsigned flags)
+{
+    struct call call;
+    (void)device_flags, (void)flags;
+    if (runtime_begin_device(&call)) {
+        if (!known_device(&call, device))
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else if (!cuda_context_primary(call.process, (uint32_t)device))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaSetValidDevices, int *devices, int count)
+{
+    struct call call;
+    if (runtime_begin_device(&call))
+        for (int i = 0; i < count && call.error == CUDA_SUCCESS; i++)
+            if (!devices || !known_device(&call, devices[i]))
+                call.error = CUDA_ERROR_INVALID_DEVICE;
+    return runtime_end(&call);
+}
+
+static int get_properties(void *properties, int device, int version)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!properties)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!known_device(&call, device))
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else
+            device_copy_properties(&call.process->devices[device], version, properties);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaGetDeviceProperties_11, void *properties, int device)
+{
+    return get_properties(properties, device, 11);
+}
+
+ENTRY(int, cudaGetDeviceProperties_12, void *properties, int device)
+{
+    return get_properties(properties, device, 12);
+}
+
+ENTRY(int, cudaGetDeviceProperties_13, void *properties, int device)
+{
+    return get_properties(properties, device, 13);
+}
+
+/* The device that comes nearest: any is as good as another, the first one is taken. */
+ENTRY(int, cudaChooseDevice, int *device, const void *properties)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (device && properties)
+            *device = 0;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!value)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!known_device(&call, device))
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else
+            call.error = device_attribute(&call.process->devices[device], attribute, value);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceSynchronize, void)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = engine_wait_context(call.process, call.context);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceReset, void)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        struct context *context = call.process->devices[call.thread->device].primary;
+        if (context) {
+            (void)engine_wait_context(call.process, context);
+            cuda_context_destroy(call.process, context);
+        }
+        call.thread->last_error = CUDA_SUCCESS;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaSetDeviceFlags, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin_device(&call))
+        call.process->devices[call.thread->device].flags = flags;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaGetDeviceFlags, unsigned *flags)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (flags)
+            *flags = call.process->devices[call.thread->device].flags | HOST_MAPPED * 4u;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetLimit, size_t *value, int limit)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        if (!value)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (limit < 0 || limit > 8)
+            call.error = CUDA_ERROR_UNSUPPORTED_LIMIT;
+        else
+            *value = call.context->limits[limit];
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceSetLimit, int limit, size_t value)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        if (limit < 0 || limit > 8)
+            call.error = CUDA_ERROR_UNSUPPORTED_LIMIT;
+        else
+            call.context->limits[limit] = value;
+    }
+    return runtime_end(&call);
+}
+
+/* Preferences that this GPU does not need. */
+ENTRY(int, cudaDeviceSetCacheConfig, int config)
+{
+    (void)config;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetCacheConfig, int *config)
+{
+    if (config)
+        *config = 0;
+    return config ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaDeviceSetSharedMemConfig, int config)
+{
+    (void)config;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetSharedMemConfig, int *config)
+{
+    if (config)
+        *config = 1; /* banks of four bytes */
+    return config ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaCtxResetPersistingL2Cache, void)
+{
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetPCIBusId, char *text, int bytes, int device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!text || bytes < 13)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!known_device(&call, device))
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else
+            snprintf(text, (size_t)bytes, "0000:%02X:00.0", (unsigned)device + 1);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetByPCIBusId, int *device, const char *text)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        call.error = CUDA_ERROR_INVALID_VALUE;
+        for (uint32_t i = 0; device && text && i < call.process->device_count; i++) {
+            char own[32];
+            snprintf(own, sizeof own, "0000:%02X:00.0", i + 1);
+            if (!strcasecmp(text, own) || !strcasecmp(text, own + 5)) {
+                *device = (int)i;
+                call.error = CUDA_SUCCESS;
+            }
+        }
+    }
+    return runtime_end(&call);
+}
+
+/* The devices of a program do not reach each other's memory; copies between them go. */
+ENTRY(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!can)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!known_device(&call, device) || !known_device(&call, peer))
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else
+            *can = 0;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
+{
+    struct call call;
+    (void)flags;
+    if (runtime_begin_device(&call))
+        call.error = known_device(&call, peer) ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_ERROR_INVALID_DEVICE;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceDisablePeerAccess, int peer)
+{
+    struct call call;
+    if (runtime_begin_device(&call))
+        call.error = known_device(&call, peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_DEVICE;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetP2PAttribute, int *value, int attribute, int from, int to)
+{
+    struct call call;
+    (void)attribute;
+    if (runtime_begin_device(&call)) {
+        if (!value || !known_device(&call, from) || !known_device(&call, to) || from == to)
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+        else
+            *value = 0;
+    }
+    return runtime_end(&call);
+}
+
+#define VERSION_OF(major) (1000 * (major))
+#define DRIVER_VERSION 13000
+
+ENTRY(int, cudaDriverGetVersion, int *version)
+{
+    if (version)
+        *version = DRIVER_VERSION;
+    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaRuntimeGetVersion_11, int *version)
+{
+    if (version)
+        *version = VERSION_OF(11);
+    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaRuntimeGetVersion_12, int *version)
+{
+    if (version)
+        *version = VERSION_OF(12);
+    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaRuntimeGetVersion_13, int *version)
+{
+    if (version)
+        *version = VERSION_OF(13);
+    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(int, cudaProfilerStart, void)
+{
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cudaProfilerStop, void)
+{
+    return CUDA_SUCCESS;
+}
+
+/* Old names of what is called device now. */
+ENTRY(int, cudaThreadSynchronize, void)
+{
+    return corun_cudaDeviceSynchronize();
+}
+
+ENTRY(int, cudaThreadExit, void)
+{
+    return corun_cudaDeviceReset();
+}
+
+ENTRY(int, cudaThreadSetLimit, int limit, size_t value)
+{
+    return corun_cudaDeviceSetLimit(limit, value);
+}
+
+ENTRY(int, cudaThreadGetLimit, size_t *value, int limit)
+{
+    return corun_cudaDeviceGetLimit(value, limit);
+}
+
+ENTRY(int, cudaThreadSetCacheConfig, int config)
+{
+    return corun_cudaDeviceSetCacheConfig(config);
+}
+
+ENTRY(int, cudaThreadGetCacheConfig, int *config)
+{
+    return corun_cudaDeviceGetCacheConfig(config);
+}
+
+/* What is not there says so, once for each name. */
+ENTRY(int, absent, const char *name)
+{
+    struct process *process = process_get();
+    pthread_mutex_lock(&process->lock);
+    if (!pointer_map_get(&process->complained, name)) {
+        (void)pointer_map_set(&process->complained, name, (void *)(uintptr_t)name);
+        say("not supported: %s", name);
+    }
+    pthread_mutex_unlock(&process->lock);
+    corun_per_thread = false;
+    if (!strncmp(name, "cuda", 4))
+        thread_get()->last_error = CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,452 @@
+/* Memory of the runtime API: allocation, addresses, what is known of a pointer. */
+#include "cuda/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PITCH_BYTES 512u
+
+ENTRY(int, cudaMalloc, void **pointer, size_t bytes)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        uint64_t address = 0;
+        if (!pointer)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (bytes)
+            call.error = memory_allocate(call.process, call.context, bytes, &address);
+        if (call.error == CUDA_SUCCESS)
+            *pointer = (void *)(uintptr_t)address;
+    }
+    return runtime_end(&call);
+}
+
+static int allocate_pitched(struct call *call, void **pointer, size_t *pitch, size_t width, size_t height, size_t depth)
+{
+    uint64_t address = 0, bytes;
+    if (!pointer || !pitch || width > SIZE_MAX - PITCH_BYTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t rows = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+    if (__builtin_mul_overflow(rows, height, &bytes) || __builtin_mul_overflow(bytes, depth, &bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    int error = bytes ? memory_allocate(call->process, call->context, bytes, &address) : CUDA_SUCCESS;
+    if (error == CUDA_SUCCESS) {
+        *pointer = (void *)(uintptr_t)address;
+        *pitch = rows;
+    }
+    return error;
+}
+
+ENTRY(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = allocate_pitched(&call, pointer, pitch, width, height, 1);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMalloc3D, struct abi_pitched *pitched, struct abi_extent extent)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        if (!pitched) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            call.error =
+                allocate_pitched(&call, &pitched->pointer, &pitched->pitch, extent.width, extent.height, extent.depth);
+            pitched->width_bytes = extent.width;
+            pitched->height = extent.height;
+        }
+    }
+    return runtime_end(&call);
+}
+
+static int allocate_host(void **pointer, size_t bytes, enum range_kind kind, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        uint64_t address = 0;
+        if (!pointer || (kind == RANGE_MANAGED && !bytes))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (bytes)
+            call.error = memory_allocate_host(call.process, call.context, bytes, kind, flags, &address);
+        if (call.error == CUDA_SUCCESS)
+            *pointer = (void *)(uintptr_t)address;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMallocHost, void **pointer, size_t bytes)
+{
+    return allocate_host(pointer, bytes, RANGE_HOST, 0);
+}
+
+ENTRY(int, cudaHostAlloc, void **pointer, size_t bytes, unsigned flags)
+{
+    return allocate_host(pointer, bytes, RANGE_HOST, flags);
+}
+
+ENTRY(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
+{
+    if (flags != 1 && flags != 2) /* attached globally or to the host */
+        return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
+    return allocate_host(pointer, bytes, RANGE_MANAGED, flags);
+}
+
+/* Freeing waits for everything, as on the device. */
+static int release(struct call *call, void *pointer, bool host)
+{
+    if (!pointer)
+        return CUDA_SUCCESS;
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    const struct range *range = ranges_find(call->process, address);
+    if (!range || range->address != address || (host != (range->kind == RANGE_HOST)))
+        return CUDA_ERROR_INVALID_VALUE;
+    int error = engine_wait_context(call->process, range->context);
+    int released = memory_release(call->process, address);
+    return error == CUDA_SUCCESS ? released : error;
+}
+
+ENTRY(int, cudaFree, void *pointer)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = release(&call, pointer, false);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaFreeHost, void *pointer)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = release(&call, pointer, true);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaHostRegister, void *pointer, size_t bytes, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = memory_register(call.process, call.context, pointer, bytes, flags);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaHostUnregister, void *pointer)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        call.error = engine_wait_context(call.process, call.context);
+        if (call.error == CUDA_SUCCESS)
+            call.error = memory_unregister(call.process, pointer);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)host);
+        if (!device || flags || !range || range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            *device = host; /* one address for both */
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaHostGetFlags, unsigned *flags, void *host)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)host);
+        if (!flags || !range || (range->kind != RANGE_HOST && range->kind != RANGE_REGISTERED))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            *flags = range->flags | HOST_MAPPED;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemGetInfo, size_t *available, size_t *total)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        size_t all = device_memory_bytes(call.context->device);
+        if (available)
+            *available = all - call.context->allocated_bytes;
+        if (total)
+            *total = all;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaPointerGetAttributes, struct abi_pointer_attributes *attributes, const void *pointer)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
+        if (!attributes) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else if (!range) {
+            *attributes = (struct abi_pointer_attributes){POINTER_UNREGISTERED, -2, NULL, (void *)(uintptr_t)pointer};
+        } else {
+            void *same = (void *)(uintptr_t)pointer;
+            bool device = range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE;
+            *attributes =
+                (struct abi_pointer_attributes){device                         ? POINTER_DEVICE
+                                                : range->kind == RANGE_MANAGED ? POINTER_MANAGED
+                                                                               : POINTER_HOST,
+                                                (int)range->context->device->ordinal, same, device ? NULL : same};
+        }
+    }
+    return runtime_end(&call);
+}
+
+static int symbol(struct call *call, const void *host, uint64_t *address, uint64_t *bytes)
+{
+    return variable_of_host(call->process, call->context, host, address, bytes);
+}
+
+ENTRY(int, cudaGetSymbolAddress, void **pointer, const void *host)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        uint64_t address = 0, bytes;
+        call.error = pointer ? symbol(&call, host, &address, &bytes) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS)
+            *pointer = (void *)(uintptr_t)address;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaGetSymbolSize, size_t *size, const void *host)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        uint64_t address, bytes = 0;
+        call.error = size ? symbol(&call, host, &address, &bytes) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS)
+            *size = bytes;
+    }
+    return runtime_end(&call);
+}
+
+/* Managed memory is where it is asked for: hints change nothing. */
+static int hint(const void *pointer)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
+        if (!range || range->kind != RANGE_MANAGED)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream)
+{
+    (void)bytes, (void)device, (void)stream;
+    return hint(pointer);
+}
+
+ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream)
+{
+    (void)bytes, (void)location, (void)flags, (void)stream;
+    return hint(pointer);
+}
+
+ENTRY(int, cudaMemAdvise, const void *pointer, size_t bytes, int advice, int device)
+{
+    (void)bytes, (void)advice, (void)device;
+    return hint(pointer);
+}
+
+ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint64_t location)
+{
+    (void)bytes, (void)advice, (void)location;
+    return hint(pointer);
+}
+
+ENTRY(int, cudaStreamAttachMemAsync, void *stream, void *pointer, size_t bytes, unsigned flags)
+{
+    (void)stream, (void)bytes, (void)flags;
+    return hint(pointer);
+}
+
+/* Pools: plain allocation now, freed when the stream comes to it. */
+
+struct pool {
+    struct object object;
+    struct device *device;
+    uint64_t release_threshold;
+};
+
+static struct pool *default_pool(struct process *process, struct device *device)
+{
+    if (!device->pool) {
+        struct pool *pool = calloc(1, sizeof *pool);
+        if (!pool)
+            return NULL;
+        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device};
+        if (!object_add(process, &pool->object)) {
+            free(pool);
+            return NULL;
+        }
+        device->pool = pool;
+    }
+    return (struct pool *)device->pool;
+}
+
+static int get_pool(void **pool, int device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!pool || device < 0 || (uint32_t)device >= call.process->device_count)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!(*pool = default_pool(call.process, &call.process->devices[device])))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
+{
+    return get_pool(pool, device);
+}
+
+ENTRY(int, cudaDeviceGetMemPool, void **pool, int device)
+{
+    return get_pool(pool, device);
+}
+
+ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
+{
+    struct call call;
+    if (runtime_begin_device(&call) &&
+        (device < 0 || (uint32_t)device >= call.process->device_count || !object_find(call.process, pool, OBJECT_POOL)))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolCreate, void **result, const void *properties)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = result && properties ? calloc(1, sizeof *pool) : NULL;
+        if (!result || !properties)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!pool || !object_add(call.process, &pool->object))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        if (call.error == CUDA_SUCCESS) {
+            *pool = (struct pool){.object = {OBJECT_POOL}, .device = call.context->device};
+            *result = pool;
+        } else {
+            free(pool);
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolDestroy, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || pool == pool->device->pool) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            object_remove(call.process, &pool->object);
+            free(pool);
+        }
+    }
+    return runtime_end(&call);
+}
+
+enum { POOL_RELEASE_THRESHOLD = 4, POOL_FIRST_COUNT = 5, POOL_LAST_COUNT = 8 };
+
+static int pool_attribute(void *handle, int attribute, void *value, bool set)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !value)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (attribute >= 1 && attribute <= 3 && !set)
+            *(int *)value = 1; /* what may be used again: everything */
+        else if (attribute == POOL_RELEASE_THRESHOLD && set)
+            pool->release_threshold = *(const uint64_t *)value;
+        else if (attribute == POOL_RELEASE_THRESHOLD)
+            *(uint64_t *)value = pool->release_threshold;
+        else if (attribute >= POOL_FIRST_COUNT && attribute <= POOL_LAST_COUNT && !set)
+            *(uint64_t *)value = call.context->allocated_bytes;
+        else if (attribute < 1 || attribute > POOL_LAST_COUNT)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *value)
+{
+    return pool_attribute(pool, attribute, value, false);
+}
+
+ENTRY(int, cudaMemPoolSetAttribute, void *pool, int attribute, void *value)
+{
+    return pool_attribute(pool, attribute, value, true);
+}
+
+ENTRY(int, cudaMemPoolTrimTo, void *pool, size_t bytes)
+{
+    struct call call;
+    (void)bytes;
+    if (runtime_begin(&call) && !object_find(call.process, pool, OBJECT_POOL))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    return runtime_end(&call);
+}
+
+static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct stream *stream;
+        uint64_t address = 0;
+        call.error = pointer ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS && bytes)
+            call.error = memory_allocate(call.process, call.context, bytes, &address);
+        if (call.error == CUDA_SUCCESS)
+            *pointer = (void *)(uintptr_t)address;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+{
+    return allocate_in_stream(pointer, bytes, stream);
+}
+
+ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
+{
+    (void)pool;
+    return allocate_in_stream(pointer, bytes, stream);
+}
+
+ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call) && pointer) {
+        struct stream *stream;
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
+        call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && (!range || range->address != (uint64_t)(uintptr_t)pointer))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        struct task *task = call.error == CUDA_SUCCESS ? task_create(TASK_FREE) : NULL;
+        if (task) {
+            task->address = (uint64_t)(uintptr_t)pointer;
+            call.error = stream_append(call.process, stream, task);
+        } else if (call.error == CUDA_SUCCESS) {
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return runtime_end(&call);
+}

@@ -1,0 +1,293 @@
+/* Streams and events of the runtime API. */
+#include "cuda/api.h"
+
+#include <string.h>
+
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+
+static int create_stream(void **handle, unsigned flags, int priority)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        if (!handle || flags > STREAM_NON_BLOCKING) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY
+                       : priority > LEAST_PRIORITY  ? LEAST_PRIORITY
+                                                    : priority;
+            *handle = stream_create(call.process, call.context, flags, priority);
+            call.error = *handle ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamCreate, void **stream)
+{
+    return create_stream(stream, 0, 0);
+}
+
+ENTRY(int, cudaStreamCreateWithFlags, void **stream, unsigned flags)
+{
+    return create_stream(stream, flags, 0);
+}
+
+ENTRY(int, cudaStreamCreateWithPriority, void **stream, unsigned flags, int priority)
+{
+    return create_stream(stream, flags, priority);
+}
+
+ENTRY(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
+{
+    if (least)
+        *least = LEAST_PRIORITY;
+    if (greatest)
+        *greatest = GREATEST_PRIORITY;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(int, cudaStreamDestroy, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct stream *stream = object_find(call.process, handle, OBJECT_STREAM);
+        call.error = stream && !stream->destroyed ? api_stream_destroy(&call, stream) : CUDA_ERROR_INVALID_HANDLE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamSynchronize, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct stream *stream;
+        call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && stream->capture)
+            call.error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        if (call.error == CUDA_SUCCESS)
+            call.error = engine_wait_stream(call.process, stream);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamQuery, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct stream *stream;
+        call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && stream->capture)
+            call.error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        if (call.error == CUDA_SUCCESS && !stream_idle(stream)) {
+            engine_nudge(call.process);
+            call.error = call.context->error   ? call.context->error
+                         : stream_idle(stream) ? CUDA_SUCCESS
+                                               : CUDA_ERROR_NOT_READY;
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamWaitEvent, void *stream, void *handle, unsigned flags)
+{
+    struct call call;
+    (void)flags;
+    if (runtime_begin(&call)) {
+        struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        call.error = event ? api_wait_event(&call, event, stream) : CUDA_ERROR_INVALID_HANDLE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaLaunchHostFunc, void *stream, abi_host_function function, void *user)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = api_call_host(&call, stream, function, NULL, user);
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamAddCallback, void *stream, abi_stream_callback callback, void *user, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin(&call))
+        call.error = flags ? CUDA_ERROR_INVALID_VALUE : api_call_host(&call, stream, NULL, callback, user);
+    return runtime_end(&call);
+}
+
+static struct stream *begin_with_stream(struct call *call, void *handle, const void *result)
+{
+    struct stream *stream = NULL;
+    if (runtime_begin(call)) {
+        call->error = result ? stream_of_handle(call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call->error != CUDA_SUCCESS)
+            stream = NULL;
+    }
+    return stream;
+}
+
+ENTRY(int, cudaStreamGetFlags, void *handle, unsigned *flags)
+{
+    struct call call;
+    const struct stream *stream = begin_with_stream(&call, handle, flags);
+    if (stream)
+        *flags = stream->flags;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamGetPriority, void *handle, int *priority)
+{
+    struct call call;
+    const struct stream *stream = begin_with_stream(&call, handle, priority);
+    if (stream)
+        *priority = stream->priority;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamGetId, void *handle, unsigned long long *id)
+{
+    struct call call;
+    const struct stream *stream = begin_with_stream(&call, handle, id);
+    if (stream)
+        *id = stream->id;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamGetDevice, void *handle, int *device)
+{
+    struct call call;
+    const struct stream *stream = begin_with_stream(&call, handle, device);
+    if (stream)
+        *device = (int)stream->context->device->ordinal;
+    return runtime_end(&call);
+}
+
+/* Attributes are hints here: priority counts, the rest changes nothing. */
+ENTRY(int, cudaStreamSetAttribute, void *handle, int attribute, const void *value)
+{
+    struct call call;
+    struct stream *stream = begin_with_stream(&call, handle, value);
+    if (stream && attribute == LAUNCH_PRIORITY)
+        stream->priority = *(const int *)value;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value)
+{
+    struct call call;
+    const struct stream *stream = begin_with_stream(&call, handle, value);
+    if (stream) {
+        memset(value, 0, 64);
+        if (attribute == LAUNCH_PRIORITY)
+            *(int *)value = stream->priority;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamCopyAttributes, void *to, void *from)
+{
+    struct call call;
+    struct stream *target = begin_with_stream(&call, to, &call), *source = NULL;
+    if (target) {
+        call.error = stream_of_handle(&call, from, &source);
+        if (call.error == CUDA_SUCCESS)
+            target->priority = source->priority;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventCreateWithFlags, void **handle, unsigned flags)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        if (!handle || flags > (EVENT_BLOCKING_SYNC | EVENT_DISABLE_TIMING | EVENT_INTERPROCESS))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!(*handle = event_create(call.process, call.context, flags)))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventCreate, void **event)
+{
+    return corun_cudaEventCreateWithFlags(event, 0);
+}
+
+ENTRY(int, cudaEventDestroy, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        if (event) {
+            object_remove(call.process, &event->object); /* the handle is dead although tasks may name it */
+            event_release(call.process, event);
+        } else {
+            call.error = CUDA_ERROR_INVALID_HANDLE;
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventRecord, void *handle, void *stream)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        call.error = event ? api_record(&call, event, stream) : CUDA_ERROR_INVALID_HANDLE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventRecordWithFlags, void *handle, void *stream, unsigned flags)
+{
+    (void)flags;
+    return corun_cudaEventRecord(handle, stream);
+}
+
+ENTRY(int, cudaEventSynchronize, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        if (!event)
+            call.error = CUDA_ERROR_INVALID_HANDLE;
+        else if (event->capture)
+            call.error = CUDA_ERROR_CAPTURED_EVENT;
+        else
+            call.error = engine_wait_event(call.process, event, event->recorded);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventQuery, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        if (!event) {
+            call.error = CUDA_ERROR_INVALID_HANDLE;
+        } else if (event->completed < event->recorded) {
+            event->references++;
+            engine_nudge(call.process);
+            call.error = call.context->error                   ? call.context->error
+                         : event->completed >= event->recorded ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_NOT_READY;
+            event_release(call.process, event);
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaEventElapsedTime, float *milliseconds, void *start, void *end)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct event *from = object_find(call.process, start, OBJECT_EVENT);
+        struct event *to = object_find(call.process, end, OBJECT_EVENT);
+        if (!milliseconds)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            call.error = from && to ? api_elapsed(from, to, milliseconds) : CUDA_ERROR_INVALID_HANDLE;
+    }
+    return runtime_end(&call);
+}

@@ -1,0 +1,100 @@
+/* Settings from the environment: GPUs, and how they run. */
+#include "cuda/settings.h"
+
+#include "cuda/process.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_GPU "gtx980"
+#define PATH_BYTES 4096
+
+/* The data of the installation or the build that this library is part of. */
+static bool find_data(char *path, size_t bytes)
+{
+    static const char *const places[] = {"data", "../data", "../share/corun", "../../share/corun"};
+    const char *given = getenv(setting_DATA);
+    if (given && *given)
+        return (size_t)snprintf(path, bytes, "%s", given) < bytes;
+    Dl_info library;
+    if (!dladdr((void *)(uintptr_t)settings_read, &library) || !library.dli_fname)
+        return false;
+    char real[PATH_BYTES];
+    if (!realpath(library.dli_fname, real))
+        return false;
+    char *slash = strrchr(real, '/');
+    if (slash)
+        *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char probe[2 * PATH_BYTES];
+        snprintf(probe, sizeof probe, "%s/%s/gpu", real, places[i]);
+        if (access(probe, R_OK) == 0)
+            return (size_t)snprintf(path, bytes, "%s/%s", real, places[i]) < bytes;
+    }
+    return false;
+}
+
+static bool add_device(struct process *process, const char *specification, const char *data)
+{
+    if (process->device_count == MAX_DEVICES)
+        return corun_report(process->list, CORUN_LIMIT, CORUN_NOWHERE, "more than %u GPUs", MAX_DEVICES) == CORUN_OK;
+    struct device *device = &process->devices[process->device_count];
+    if (corun_gpu_config_load(specification, data, process->list, &device->config) != CORUN_OK ||
+        corun_gpu_config_check(&device->config, process->list) != CORUN_OK)
+        return false;
+    device->ordinal = process->device_count++;
+    return true;
+}
+
+/* CUDA_VISIBLE_DEVICES: numbers; the first one that does not exist ends the list. */
+static void choose_visible(struct process *process)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    if (!text)
+        return;
+    struct corun_gpu_config chosen[MAX_DEVICES];
+    uint32_t count = 0;
+    bool taken[MAX_DEVICES] = {false};
+    while (*text && count < MAX_DEVICES) {
+        char *end;
+        long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number >= (long)process->device_count || taken[number])
+            break;
+        taken[number] = true;
+        chosen[count++] = process->devices[number].config;
+        text = end;
+        while (*text == ' ' || *text == ',')
+            text++;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        process->devices[i].config = chosen[i];
+    process->device_count = count;
+}
+
+bool settings_read(struct process *process)
+{
+    char data[PATH_BYTES];
+    if (!find_data(data, sizeof data)) {
+        corun_report(process->list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                     "the folder of GPU descriptions is not where the library expects it; set %s", setting_DATA);
+        return false;
+    }
+    const char *given = getenv(setting_GPU);
+    char *list = strdup(given && *given ? given : DEFAULT_GPU), *rest = NULL;
+    bool good = list != NULL;
+    for (char *one = good ? strtok_r(list, ";", &rest) : NULL; one && good; one = strtok_r(NULL, ";", &rest))
+        good = add_device(process, one, data);
+    free(list);
+    if (!good)
+        return false;
+    choose_visible(process);
+    const char *functional = getenv(setting_FUNCTIONAL), *threads = getenv(setting_THREADS);
+    process->functional = functional && strcmp(functional, "1") == 0;
+    process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
+    if (process->threads < 1 || process->threads > 1000)
+        process->threads = 1;
+    return true;
+}

@@ -1,0 +1,23 @@
+/* What `corun exec` tells the libraries, in the environment of the program. S(name, meaning) */
+#ifndef CORUN_CUDA_SETTINGS_H
+#define CORUN_CUDA_SETTINGS_H
+
+#define CORUN_CUDA_SETTINGS(S) \
+    S(GPU, "CORUN_CUDA_GPU", "GPUs as --gpu takes them, separated by `;` [gtx980]") \
+    S(DATA, "CORUN_DATA", "folder of data; without it, what lies beside the library") \
+    S(FUNCTIONAL, "CORUN_CUDA_FUNCTIONAL", "1: results without timing") \
+    S(THREADS, "CORUN_CUDA_THREADS", "host threads that advance SMs") \
+    S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched")
+
+#define CORUN_CUDA_SETTING_NAME(name, variable, meaning) \
+    static const char setting_##name[] __attribute__((unused)) = variable;
+CORUN_CUDA_SETTINGS(CORUN_CUDA_SETTING_NAME)
+#undef CORUN_CUDA_SETTING_NAME
+
+#include <stdbool.h>
+
+struct process;
+/* Reads them and makes the devices. False after messages in the list of the process. */
+bool settings_read(struct process *process);
+
+#endif
