@@ -129,10 +129,17 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
             if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
                 dispatcher_release(
                     gpu, s,
-                    &(struct news){.cycle = gpu->now, .needs = sm->tbs[i].needs, .application = (uint8_t)index});
+                    &(struct news){.cycle = gpu->now,
+                                   .launch = sm->tbs[i].launch,
+                                   .needs = sm->tbs[i].needs,
+                                   .tb_index = sm->tbs[i].index,
+                                   .application = (uint8_t)index});
         for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
             if (sm->arrivals.data[i].launch->kernel->application == index) {
-                struct news news = {.cycle = gpu->now, .application = (uint8_t)index};
+                struct news news = {.cycle = gpu->now,
+                                    .launch = sm->arrivals.data[i].launch,
+                                    .tb_index = sm->arrivals.data[i].tb_index,
+                                    .application = (uint8_t)index};
                 tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
                 dispatcher_release(gpu, s, &news);
             }

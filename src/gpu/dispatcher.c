@@ -20,6 +20,7 @@ void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *n
     use->barriers -= news->needs.barriers;
     use->tbs--;
     use->application_tbs[news->application]--;
+    partition_leave(gpu, sm, news->launch, news->tb_index);
     if (news->cycle > use->freed_cycle)
         use->freed_cycle = news->cycle;
     gpu->dispatch_due = true;
@@ -82,7 +83,7 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
         return false;
     struct tb_needs needs;
     tb_needs_compute(&gpu->config, launch->grid, &needs);
-    if (!tb_fits(gpu, sm, &needs))
+    if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, application, &needs))
         return false;
     uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
@@ -98,6 +99,7 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
     use->barriers += needs.barriers;
     use->tbs++;
     use->application_tbs[application]++;
+    partition_enter(gpu, sm, launch, arrival.tb_index, &needs);
     preemption_place_taken(gpu, sm, start);
     if (!launch->started) {
         launch->started = true;

@@ -8,6 +8,7 @@
  *   sharing.c      the policy's view, its moments
  *   allowances.c   checking what the policy wrote, and handing it on to the SMs
  *   goal.c         goals of applications
+ *   partition.c    where thread blocks lie in registers and shared memory
  *   power.c        SMs switched off and on
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
@@ -43,6 +44,16 @@ struct application {
     double epoch_ipc, best_epoch_ipc;
 };
 
+/* Where a thread block lies that is on an SM or on its way there. */
+struct sm_place {
+    const struct launch *launch;
+    uint32_t tb_index;
+    uint8_t application;
+    bool scattered; /* not in one piece */
+    uint32_t threads;
+    uint32_t first_register, registers, first_shared_byte, shared_bytes;
+};
+
 /* The dispatcher's account of an SM: what is there or on its way. */
 struct sm_use {
     uint32_t registers, shared_bytes, threads, tbs, barriers;
@@ -52,6 +63,10 @@ struct sm_use {
     uint32_t over_limit;                          /* applications above their limit, as a mask */
     uint32_t leaving_tbs[CORUN_MAX_APPLICATIONS]; /* with the order to leave, or doing so */
     uint32_t switching;                           /* of these, in a switch of the whole SM */
+    struct sm_place places[MAX_TBS];              /* [place_count], in the order in which they came */
+    uint32_t place_count;
+    bool partitioned;
+    uint32_t fragmented; /* applications that were refused a place only for that, since places last changed: a mask */
 };
 
 /* A thread block that has the order to leave its SM, until it has. */
@@ -112,6 +127,7 @@ struct corun_gpu {
     void *policy_state;
     struct corun_allowances allowances;
     uint64_t allowances_cycle; /* when they were last written */
+    struct corun_partition *partitions_given; /* [s][a] that have been followed */
     bool quotas_given;         /* what the SMs have been told of quotas_on and quota_kind */
     enum corun_quota_kind quota_kind_given;
     struct corun_view view;
@@ -166,6 +182,9 @@ bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *ne
 /* preemption.c */
 /* Thread blocks above the limit of (sm, application) are told to leave as the policy wants it, orders no longer needed are taken back. */
 enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t sm, uint32_t application);
+/* Swaps one thread block out that is on the SM or on its way there, whatever the limits say. */
+enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch,
+                                      uint32_t tb_index);
 /* Tells one thread block that is on the SM, or will be before the order arrives, to leave. */
 enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t sm, struct launch *launch, uint32_t tb_index,
                                    enum departure departure);
@@ -192,6 +211,14 @@ enum corun_status sharing_epoch(struct corun_gpu *gpu);
 bool sharing_allocate(struct corun_gpu *gpu);
 void sharing_free(struct corun_gpu *gpu);
 
+/* partition.c */
+bool partition_fits(struct corun_gpu *gpu, uint32_t sm, uint32_t application, const struct tb_needs *needs);
+void partition_enter(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                     const struct tb_needs *needs);
+void partition_leave(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index);
+enum corun_status partition_follow(struct corun_gpu *gpu); /* the policy has written allowances */
+enum corun_status partition_check(struct corun_gpu *gpu, uint32_t sm);
+
 /* power.c */
 void power_written(struct corun_gpu *gpu); /* the policy has written allowances */
 void power_follow(struct corun_gpu *gpu);
@@ -201,6 +228,9 @@ uint64_t power_gated_cycles(const struct corun_gpu *gpu, uint32_t sm);
 /* allowances.c */
 enum corun_status allowances_check(struct corun_gpu *gpu);
 enum corun_status allowances_hand_over(struct corun_gpu *gpu);
+/* Says what is not possible in what the policy wrote; returns POLICY. */
+__attribute__((format(printf, 2, 3))) enum corun_status allowances_refuse(struct corun_gpu *gpu, const char *format,
+                                                                          ...);
 
 /* results.c */
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);

@@ -144,7 +144,10 @@ static enum corun_status take_back(struct corun_gpu *gpu, uint32_t s, size_t ind
     struct sm *sm = gpu->sms[s];
     const struct arrival arrival = sm->arrivals.data[index];
     struct application *application = &gpu->applications[arrival.launch->kernel->application];
-    struct news news = {.cycle = gpu->now, .application = arrival.launch->kernel->application};
+    struct news news = {.cycle = gpu->now,
+                        .launch = arrival.launch,
+                        .tb_index = arrival.tb_index,
+                        .application = arrival.launch->kernel->application};
     struct corun_observation seen = {.kind = CORUN_OBSERVED_TB_PREEMPTED,
                                      .cycle = arrival.cycle,
                                      .sm = s,
@@ -214,6 +217,25 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
             youngest = tb;
     }
     return youngest ? preemption_order(gpu, s, youngest->launch, youngest->index, departure) : CORUN_OK;
+}
+
+enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t s, const struct launch *launch, uint32_t tb_index)
+{
+    struct sm *sm = gpu->sms[s];
+    if (is_leaving(gpu, s, launch, tb_index))
+        return CORUN_OK;
+    for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++) {
+        const struct arrival *arrival = &sm->arrivals.data[i];
+        if (arrival->launch != launch || arrival->tb_index != tb_index)
+            continue;
+        if (arrival->cycle >= gpu->now + gpu->config.dispatch_latency)
+            return take_back(gpu, s, i);
+        return preemption_order(gpu, s, arrival->launch, tb_index, DEPARTURE_RELOCATE);
+    }
+    for (uint32_t i = 0; i < MAX_TBS; i++)
+        if (sm->tbs[i].source && sm->tbs[i].launch == launch && sm->tbs[i].index == tb_index)
+            return preemption_order(gpu, s, sm->tbs[i].launch, tb_index, DEPARTURE_RELOCATE);
+    return CORUN_OK; /* it has completed in this step */
 }
 
 enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t s, uint32_t application)

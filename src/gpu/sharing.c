@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CAN(name) (1u << CORUN_CAN_##name)
-#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER))
+#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -36,9 +36,10 @@ bool sharing_allocate(struct corun_gpu *gpu)
     gpu->sm_views = calloc(sms, sizeof *gpu->sm_views);
     gpu->share_views = calloc(entries, sizeof *gpu->share_views);
     gpu->share_marks = calloc(entries, sizeof *gpu->share_marks);
+    gpu->partitions_given = calloc(entries, sizeof *gpu->partitions_given);
     if (!w->tb_limit || !w->order || !w->exclusive || !w->reclaim || !w->partition || !w->powered || !w->quota ||
         !w->quota_set || !w->quota_add || !w->quota_refill || !w->out_of_reach || !w->variables ||
-        !gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks)
+        !gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks || !gpu->partitions_given)
         return false;
     for (size_t i = 0; i < entries; i++)
         w->tb_limit[i] = CORUN_UNLIMITED;
@@ -68,7 +69,7 @@ void sharing_free(struct corun_gpu *gpu)
     void *blocks[] = {w->tb_limit,      w->order,        w->exclusive,           w->reclaim,    w->partition,
                       w->powered,       w->quota,        w->quota_set,           w->quota_add,  w->quota_refill,
                       w->out_of_reach,  w->variables,    gpu->application_views, gpu->sm_views, gpu->share_views,
-                      gpu->share_marks, gpu->parameters, gpu->policy_state};
+                      gpu->share_marks, gpu->partitions_given, gpu->parameters, gpu->policy_state};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
