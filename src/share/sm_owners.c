@@ -75,6 +75,33 @@ bool sm_owners_settled(const struct sm_owners *owners, const struct corun_view *
     return true;
 }
 
+static bool holds_foreign_tbs(const struct sm_owners *owners, const struct corun_view *view, uint32_t s)
+{
+    for (uint32_t a = 0; a < owners->application_count; a++) {
+        if (owners->owner[s] != a && resident_tbs(view, s, a) != 0)
+            return true;
+    }
+    return false;
+}
+
+uint32_t sm_owners_held(const struct sm_owners *owners, const struct corun_view *view, uint32_t application)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < owners->sm_count; s++) {
+        count += owners->owner[s] == application ? !holds_foreign_tbs(owners, view, s)
+                                                 : resident_tbs(view, s, application) != 0;
+    }
+    return count;
+}
+
+uint32_t sm_owners_changing(const struct sm_owners *owners, const struct corun_view *view)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < owners->sm_count; s++)
+        count += holds_foreign_tbs(owners, view, s);
+    return count;
+}
+
 void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
                      struct corun_allowances *allowances)
 {

@@ -4,7 +4,7 @@
  * Parallel Computing 2022, sections 4.1 to 4.3: algorithms 1 to 3).
  *
  * At each end of an epoch, the LS kernel may ask for one SM or give one back (algorithm 1). What a batch kernel did with one SM more or
- * less since its last swap moves opt, the number of SMs beyond which it gains nothing, and its bounds (algorithm 2). Then SMs change
+ * less moves opt, the number of SMs beyond which it gains nothing, and its bounds (algorithm 2). Then SMs change
  * hands (algorithm 3). An SM changes hands only when the thread blocks on it have completed.
  *
  * Two places of the print contradict its text, and the text is followed: an SM that the LS kernel takes is given to it and never gated
@@ -34,9 +34,18 @@ static const struct corun_policy_parameter parameters[] = {
     { \
         "lower_" number, "1: opt of batch kernel " number " is known not to be lower" \
     }
-enum { VARIABLE_ACTIVE, VARIABLE_LS, VARIABLE_AVERAGE, VARIABLE_EPOCH, VARIABLE_BATCH, VARIABLES_PER_BATCH = 4 };
+enum {
+    VARIABLE_ACTIVE,
+    VARIABLE_CHANGING,
+    VARIABLE_LS,
+    VARIABLE_AVERAGE,
+    VARIABLE_EPOCH,
+    VARIABLE_BATCH,
+    VARIABLES_PER_BATCH = 4
+};
 static const struct corun_policy_variable variables[] = {
     {"active_sms", "SMs that an application has"},
+    {"changing_sms", "SMs on which thread blocks of the one who had them before still run"},
     {"ls_sms", "SMs of the (first) LS kernel"},
     {"ls_average", "its average IPC / its goal"},
     {"ls_epoch", "its IPC in the last epoch / its goal"},
@@ -45,21 +54,28 @@ static const struct corun_policy_variable variables[] = {
     BATCH_VARIABLES("3"),
 };
 
+/* IPC with a number of SMs: over the longest part of an epoch in which that number did not change. */
+struct measurement {
+    uint64_t cycles; /* 0: none */
+    uint32_t sms;
+    double ipc;
+};
+
 struct member {
     bool present;
-    double goal_ipc;             /* 0: a batch kernel */
-    struct progress_mark since;  /* it arrived, or got its goal */
-    struct progress_mark steady; /* begin of the epoch or, if later, when the last SM had changed hands */
-    bool settled;                /* no SM of it is changing hands */
+    double goal_ipc;            /* 0: a batch kernel */
+    struct progress_mark since; /* it arrived, or got its goal */
+    bool settled;               /* no SM of it is changing hands */
+    uint32_t held;              /* SMs on which it really runs, and since when in this epoch */
+    struct progress_mark held_since;
+    struct measurement epoch; /* of this epoch, so far */
     /* an LS kernel that needs more while nothing can be taken for it */
     bool has_everything;
     struct progress_mark everything_since;
     /* a batch kernel: the history of section 4.3 */
     bool upper, lower;
     uint32_t opt;
-    bool swapped; /* since then it has got or lost SMs, which is not judged yet */
-    uint32_t sm_last;
-    double ipc_last; /* NAN: not known */
+    struct measurement last; /* SM_last and IPC_last: of the last epoch of which half could be measured */
 };
 
 struct smqos_state {
@@ -86,58 +102,45 @@ static uint32_t sms_of(const struct smqos_state *state, uint32_t a)
     return sm_owners_count(&state->owners, a);
 }
 
-/* Its IPC with the SMs that it has: over the epoch, or the later part of it in which no SM changed hands if that is half of it. */
-static bool measure(const struct member *member, const struct corun_view *view, uint32_t a, double *ipc)
-{
-    if (!member->settled || 2 * (view->cycle - member->steady.cycle) < view->epoch_cycles)
-        return false;
-    *ipc = progress_since(member->steady, view, a);
-    return true;
-}
-
 static void begin_history(struct member *member, uint32_t sms)
 {
-    member->upper = member->lower = member->swapped = false;
+    member->upper = member->lower = false;
+    member->last.cycles = 0;
     member->opt = sms;
 }
 
-/* Before a batch kernel gets or loses an SM. */
-static void begin_swap(struct smqos_state *state, const struct corun_view *view, uint32_t a)
+/* A part of the epoch in which its SMs did not change ends now. */
+static void end_part(struct member *member, const struct corun_view *view, uint32_t a)
 {
-    struct member *member = &state->members[a];
-    if (member->swapped) /* the last one is not judged: they are judged together */
-        return;
-    member->swapped = true;
-    member->sm_last = sms_of(state, a);
-    if (!measure(member, view, a, &member->ipc_last))
-        member->ipc_last = (double)NAN;
+    uint64_t cycles = view->cycle - member->held_since.cycle;
+    if (cycles > member->epoch.cycles)
+        member->epoch = (struct measurement){cycles, member->held, progress_since(member->held_since, view, a)};
+    member->held_since = progress_mark(view, a);
 }
 
-/* Algorithm 2. */
+/* Algorithm 2: what an SM more or less has brought, when it has really changed hands. */
 static void judge_swap(struct smqos_state *state, const struct corun_view *view, uint32_t a)
 {
     struct member *member = &state->members[a];
-    double ipc;
-    if (!member->swapped || !measure(member, view, a, &ipc))
+    struct measurement now = member->epoch, last = member->last;
+    if (2 * now.cycles < view->epoch_cycles)
         return;
-    member->swapped = false;
-    uint32_t sms = sms_of(state, a);
-    if ((member->upper && member->lower) || member->sm_last != member->opt || sms == member->sm_last ||
-        isnan(member->ipc_last))
+    member->last = now;
+    if ((member->upper && member->lower) || !last.cycles || last.sms != member->opt || now.sms == last.sms)
         return;
-    if (sms > member->sm_last) {
-        if (ipc > member->ipc_last * (1 + state->threshold)) {
+    if (now.sms > last.sms) {
+        if (now.ipc > last.ipc * (1 + state->threshold)) {
             member->lower = true;
-            member->opt = sms;
+            member->opt = now.sms;
         } else {
             member->upper = true;
         }
     } else {
-        if (ipc < member->ipc_last * (1 - state->threshold)) {
+        if (now.ipc < last.ipc * (1 - state->threshold)) {
             member->lower = true;
         } else {
             member->upper = true;
-            member->opt = sms;
+            member->opt = now.sms;
         }
     }
 }
@@ -200,7 +203,6 @@ static void swap_out_to_find_lower(struct smqos_state *state, const struct corun
         state->members[best].lower = true;
         return;
     }
-    begin_swap(state, view, best);
     sm_owners_move(&state->owners, view, best, SM_NOBODY);
 }
 
@@ -212,7 +214,6 @@ static bool swap_in(struct smqos_state *state, const struct corun_view *view, ui
     uint32_t giver = find_giver(state);
     if (giver == SM_NOBODY)
         return false;
-    begin_swap(state, view, giver);
     return sm_owners_move(&state->owners, view, giver, ls);
 }
 
@@ -220,8 +221,6 @@ static bool swap_in(struct smqos_state *state, const struct corun_view *view, ui
 static bool release(struct smqos_state *state, const struct corun_view *view, uint32_t from)
 {
     uint32_t taker = find_taker(state);
-    if (taker != SM_NOBODY)
-        begin_swap(state, view, taker);
     sm_owners_move(&state->owners, view, from, taker);
     return taker != SM_NOBODY;
 }
@@ -268,15 +267,15 @@ static void adjust(struct smqos_state *state, const struct corun_view *view, uin
 static void end_epoch(struct smqos_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
     for (uint32_t a = 0; a < state->count; a++) {
+        end_part(&state->members[a], view, a);
         if (is_batch(&state->members[a]))
             judge_swap(state, view, a);
+        state->members[a].epoch.cycles = 0;
     }
     for (uint32_t a = 0; a < state->count; a++) {
         if (is_ls(&state->members[a]))
             adjust(state, view, a, allowances);
     }
-    for (uint32_t a = 0; a < state->count; a++)
-        state->members[a].steady = progress_mark(view, a);
 }
 
 /* As at the start of the paper's runs. */
@@ -310,7 +309,6 @@ static void make_room(struct smqos_state *state, const struct corun_view *view, 
         }
         if (richest == SM_NOBODY || sms_of(state, richest) <= sms_of(state, newcomer) + 1)
             break;
-        begin_swap(state, view, richest);
         sm_owners_move(&state->owners, view, richest, newcomer);
     }
     begin_history(&state->members[newcomer], sms_of(state, newcomer));
@@ -324,7 +322,7 @@ static void arrive(struct smqos_state *state, const struct corun_view *view, uin
     state->members[newcomer] = (struct member){.present = true,
                                                .goal_ipc = view->applications[newcomer].goal_ipc,
                                                .since = progress_mark(view, newcomer),
-                                               .steady = progress_mark(view, newcomer)};
+                                               .held_since = progress_mark(view, newcomer)};
     if (needs_known)
         make_room(state, view, newcomer);
     else
@@ -352,14 +350,16 @@ static void notice_goals(struct smqos_state *state, const struct corun_view *vie
     }
 }
 
-static void notice_settled(struct smqos_state *state, const struct corun_view *view)
+/* SMs that have changed hands since. */
+static void notice_sms(struct smqos_state *state, const struct corun_view *view)
 {
     for (uint32_t a = 0; a < state->count; a++) {
         struct member *member = &state->members[a];
-        bool settled = sm_owners_settled(&state->owners, view, a);
-        if (settled && !member->settled)
-            member->steady = progress_mark(view, a);
-        member->settled = settled;
+        uint32_t held = sm_owners_held(&state->owners, view, a);
+        if (held != member->held)
+            end_part(member, view, a);
+        member->held = held;
+        member->settled = sm_owners_settled(&state->owners, view, a);
     }
 }
 
@@ -368,6 +368,7 @@ static void show(const struct smqos_state *state, const struct corun_view *view,
     for (uint32_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         values[i] = (double)NAN;
     values[VARIABLE_ACTIVE] = state->owners.sm_count - sm_owners_count(&state->owners, SM_NOBODY);
+    values[VARIABLE_CHANGING] = sm_owners_changing(&state->owners, view);
     uint32_t batch = 0;
     for (uint32_t a = 0; a < state->count; a++) {
         const struct member *member = &state->members[a];
@@ -390,14 +391,14 @@ static void smqos_decide(void *memory, const struct corun_view *view, struct cor
 {
     struct smqos_state *state = memory;
     notice_goals(state, view, allowances);
-    notice_settled(state, view);
+    notice_sms(state, view);
     if (moment.event == CORUN_EVENT_ARRIVE)
         arrive(state, view, moment.application);
     else if (moment.event == CORUN_EVENT_LEAVE)
         leave(state, view, moment.application);
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
-    notice_settled(state, view);
+    notice_sms(state, view);
     sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, state->gate, allowances);
     show(state, view, allowances->variables);
 }

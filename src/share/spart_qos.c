@@ -28,8 +28,9 @@ static const struct corun_policy_parameter parameters[] = {
     { \
         "reached_" number, "IPC of application " number " in the last epoch / its goal" \
     }
-enum { VARIABLE_MOVE, VARIABLE_UNDONE, VARIABLE_APPLICATION, VARIABLES_PER_APPLICATION = 3 };
+enum { VARIABLE_CHANGING, VARIABLE_MOVE, VARIABLE_UNDONE, VARIABLE_APPLICATION, VARIABLES_PER_APPLICATION = 3 };
 static const struct corun_policy_variable variables[] = {
+    {"changing_sms", "SMs on which thread blocks of the one who had them before still are"},
     {"move", "SMs whose change of hands is not judged yet"},
     {"undone", "moves that did not help so far"},
     APPLICATION_VARIABLES("1"),
@@ -391,8 +392,9 @@ static void notice_settled(struct spart_state *state, const struct corun_view *v
     }
 }
 
-static void show(const struct spart_state *state, double *values)
+static void show(const struct spart_state *state, const struct corun_view *view, double *values)
 {
+    values[VARIABLE_CHANGING] = sm_owners_changing(&state->owners, view);
     uint32_t in_move = 0;
     for (uint32_t a = 0; a < state->count; a++)
         in_move += state->move.sms[a];
@@ -408,11 +410,11 @@ static void show(const struct spart_state *state, double *values)
     }
 }
 
-static void allow(struct spart_state *state, struct corun_allowances *allowances)
+static void allow(const struct spart_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
     sm_owners_allow(&state->owners, state->reclaim, false, allowances);
     allowances->free_transfers = state->ideal;
-    show(state, allowances->variables);
+    show(state, view, allowances->variables);
 }
 
 static void spart_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
@@ -428,7 +430,7 @@ static void spart_decide(void *memory, const struct corun_view *view, struct cor
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
     notice_settled(state, view);
-    allow(state, allowances);
+    allow(state, view, allowances);
 }
 
 static enum corun_status spart_start(void *memory, const struct corun_view *view, const double *values,
@@ -455,7 +457,7 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
         if (view->applications[a].state == CORUN_APPLICATION_RUNNING)
             arrive(state, view, a);
     }
-    allow(state, allowances);
+    allow(state, view, allowances);
     return CORUN_OK;
 }
 

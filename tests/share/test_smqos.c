@@ -278,7 +278,7 @@ static void surplus_is_taken_before_need(void **unused)
     stage_end(&stage);
 }
 
-/* Thread blocks that outlive epochs: swaps that overlap are judged together, and only with the SMs that B really has. */
+/* Thread blocks that outlive epochs: swaps are judged with the SMs that B really has, by parts of epochs that are long enough. */
 static void unfinished_hand_over_is_not_judged(void **unused)
 {
     (void)unused;
@@ -314,6 +314,59 @@ static void unfinished_hand_over_is_not_judged(void **unused)
     stage_epoch(&stage, (double[]){600, 100}); /* 750 * 4/5 = 600: not above. Two SMs less than opt: 100 after 200 */
     assert_string_equal(stage_owners(&stage), "AAAAAABB");
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "opt_1") == 4);
+    stage_end(&stage);
+}
+
+/* Each SM changes hands 12 000 cycles after A asked for it: each is judged one epoch later, one by one. */
+static void overlapping_hand_overs_are_judged_one_by_one(void **unused)
+{
+    (void)unused;
+    static const struct {
+        double ipc; /* of B after the hand-over */
+        uint32_t opt;
+        bool upper, lower;
+    } rows[] = {{100, 3, true, false}, {100, 2, true, false}, {50, 2, true, true}, {0, 2, true, true}};
+    struct stage stage;
+    create(&stage, 8, 2, 900);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 3);
+    stage_epoch(&stage, (double[]){400, 100});
+    stage_epoch(&stage, (double[]){400, 100});
+    assert_string_equal(stage_owners(&stage), "AAAAAABB");
+    assert_true(stage_variable(&stage, "changing_sms") == 2 && stage_variable(&stage, "opt_1") == 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_run(&stage, 2000, (double[]){400, 100});
+        stage_resident(&stage, 4 + i, 1, 0);
+        stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4 + i, 1);
+        stage_run(&stage, 8000, (double[]){400, rows[i].ipc});
+        stage_epoch_ends(&stage, (double[]){400, rows[i].ipc});
+        assert_int_equal(stage_variable(&stage, "opt_1"), rows[i].opt);
+        assert_int_equal(stage_variable(&stage, "upper_1"), rows[i].upper);
+        assert_int_equal(stage_variable(&stage, "lower_1"), rows[i].lower);
+    }
+    assert_true(stage_variable(&stage, "changing_sms") == 0);
+    stage_end(&stage);
+}
+
+/* The hand-over ends late: most of the epoch ran without it, so it is judged by the next one. */
+static void first_part_of_an_epoch_is_measured(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 600);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 3);
+    stage_epoch(&stage, (double[]){400, 200});
+    stage_run(&stage, 7000, (double[]){800, 200});
+    stage_resident(&stage, 4, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
+    stage_run(&stage, 3000, (double[]){800, 100});
+    stage_epoch_ends(&stage, (double[]){800, 170}); /* 600 on average: nobody moves */
+    assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
+    stage_epoch(&stage, (double[]){650, 150});
+    assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "upper_1") == 0);
     stage_end(&stage);
 }
 
@@ -506,6 +559,8 @@ int main(void)
         cmocka_unit_test(two_batch_kernels_take_turns),
         cmocka_unit_test(surplus_is_taken_before_need),
         cmocka_unit_test(unfinished_hand_over_is_not_judged),
+        cmocka_unit_test(overlapping_hand_overs_are_judged_one_by_one),
+        cmocka_unit_test(first_part_of_an_epoch_is_measured),
         cmocka_unit_test(rest_of_an_epoch_is_measured),
         cmocka_unit_test(unfinished_hand_over_is_taken_back),
         cmocka_unit_test(kernel_ends_in_mid_hand_over),
