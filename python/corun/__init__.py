@@ -5,11 +5,12 @@ pictures (docs/python.md, docs/reports.md).
     print(corun.run(["sgemm", "lbm"], policy="even", goals=["90%"]).applications["normalised_ipc"])
 """
 
+from .history import History
 from .library import CorunError, CorunWarning
 from .metrics import (antt, best_effort_throughput, cases_met, fairness, geometric_mean, normalised_ipc, overshoot, percentile,
                       qos_reach, stp)
 from .results import NOT_KNOWN, Campaign, Results, ResultsError, command_line, goals_of, split_applications
-from .running import Gpu, History, Result, counters, data_directory, gpu, policies, run, workloads
+from .running import Gpu, Result, counters, data_directory, gpu, policies, run, workloads
 
 __all__ = ["NOT_KNOWN", "Campaign", "CorunError", "CorunWarning", "Gpu", "History", "Result", "Results", "ResultsError", "antt",
            "best_effort_throughput", "cases_met", "command_line", "counters", "data_directory", "fairness", "geometric_mean",

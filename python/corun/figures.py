@@ -26,6 +26,8 @@ LINES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3))
 MAP = "cividis"
 INCHES = 5.6  # wide enough for a column of a page, narrow enough that its text can be read on a phone
 CELLS_WITH_NUMBERS = 14
+PANELS = 6  # of one figure
+SAMPLED_MIXES = 40
 LETTERS = 24  # of a line in a name
 
 STYLE = {
@@ -244,6 +246,70 @@ def pairs(group, block, name):
                     "policy.", figure)
 
 
+def _typical_mix(block, results):
+    """The mix whose split moves most under any policy, among (at most) SAMPLED_MIXES of those that finished under most of the
+    policies: (its applications, [(place of the policy, policy, History)]); None without histories."""
+    policies = [group for group in block.policies if len(group.finished)]
+    keys = {}
+    for group in policies:
+        for case in group.finished:
+            keys.setdefault(case["applications"], {})[group.policy] = case["key"]
+    most = max((len(found) for found in keys.values()), default=0)
+    mixes = [mix for mix, found in keys.items() if len(found) == most]
+    best = None
+    for mix in mixes[::max(1, math.ceil(len(mixes) / SAMPLED_MIXES))]:
+        rows = [(place, group.policy, results.history(keys[mix][group.policy])) for place, group in enumerate(block.policies)
+                if group.policy in keys[mix]]
+        rows = [row for row in rows if row[2] is not None and len(row[2].end_cycles)]
+        movement = max((history.movement() for _, _, history in rows), default=-1.0)
+        if rows and (best is None or movement > best[0] + 1e-9):
+            best = movement, mix, rows
+    return best[1:] if best else None
+
+
+def split_over_time(block, results, name):
+    """Who held how much of the GPU over the window, a panel for each policy."""
+    found = _typical_mix(block, results)
+    if not found:
+        return None
+    mix, rows = found
+    left_out = len(rows) - PANELS
+    rows = rows[:PANELS]
+    applications = split_applications(mix)
+    labels = _without_common_size([re.sub(r":(goal|start)=.*", "", text) for text in applications])
+    goals = [re.search(r":goal=([^:]+)", text) for text in applications]
+    labels = [f"{label}, goal {goal[1]}" if goal else label for label, goal in zip(labels, goals)]
+    title = "The split over time"
+    with pyplot.rc_context(STYLE):
+        figure = Figure(figsize=(INCHES, 0.95 + 1.12 * len(rows) + 0.2 * (len(labels) > 2)), layout="constrained")
+        panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (_, policy, history) in zip(panels, rows):
+            series = history.tbs if history.mixes else history.sms
+            edges = [0, *(history.end_cycles / 1000)]
+            below = [0.0] * len(history.end_cycles)
+            for place, values in enumerate(series):
+                above = [low + value for low, value in zip(below, values)]
+                axes.stairs(above, edges, baseline=below, fill=True, facecolor=_colour(place), edgecolor=TEXT, linewidth=0.3,
+                            hatch=_mark(HATCHES, place), label=labels[place])
+                below = above
+            if not history.mixes and (history.powered_sms < history.sm_count).any():
+                axes.stairs([history.sm_count] * len(history.end_cycles), edges, baseline=list(history.powered_sms), fill=True,
+                            facecolor=GRID, edgecolor=TEXT, linewidth=0.3, hatch="oo", label="switched off")
+            axes.set_title(policy, fontsize=10, loc="left", pad=3)
+            axes.set_ylabel("blocks" if history.mixes else "SMs", fontsize=9.5)
+            axes.set_ylim(0, None if history.mixes else history.sm_count)
+            axes.set_xlim(0, edges[-1])
+            axes.tick_params(labelsize=9)
+        panels[-1].set_xlabel("thousand cycles")
+        handles, texts = panels[max(range(len(rows)), key=lambda row: len(panels[row].get_legend_handles_labels()[1]))] \
+            .get_legend_handles_labels()
+        panels[0].legend(handles, texts, loc="lower center", bbox_to_anchor=(0.5, 1.2), ncol=2, handlelength=2.4)
+        rest = f" {left_out} more policies are left out." if left_out > 0 else ""
+        return Plot(name, title, block, f"{', '.join(applications)}: SMs that hold thread blocks of each application, one above the "
+                    "other; their thread blocks, where they share SMs. Of the mixes looked at, the one whose split moves most." + rest,
+                    figure)
+
+
 def _mean(values):
     return sum(values) / len(values) if values else float("nan")
 
@@ -256,9 +322,10 @@ def _without_common_size(names):
     return last if len(set(last)) == len(names) else short
 
 
-def of_block(block, prefix):
+def of_block(block, results, prefix):
     """All figures that the block has numbers for."""
     made = [stp_bars(block, f"{prefix}-stp"), stp_distribution(block, f"{prefix}-distribution"),
-            reach_by_goal(block, f"{prefix}-reach"), best_effort_by_goal(block, f"{prefix}-best-effort")]
+            reach_by_goal(block, f"{prefix}-reach"), best_effort_by_goal(block, f"{prefix}-best-effort"),
+            split_over_time(block, results, f"{prefix}-split")]
     made += [pairs(group, block, f"{prefix}-pairs-{place}") for place, group in enumerate(block.policies)]
     return [plot for plot in made if plot]

@@ -2,7 +2,8 @@
 
 import html
 
-from . import figures, tables
+from . import figures, sketch, tables
+from .history import History
 from .results import command_line
 from .summary import goal_label
 
@@ -36,6 +37,9 @@ details { border-bottom: 1px solid var(--grid); padding: 0.25rem 0; } details de
 summary { cursor: pointer; padding: 0.15rem 0; } .cases > summary { font-weight: 600; }
 code, pre { font: 0.85rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); padding: 0.5rem 0.7rem; border-radius: 0.3rem; overflow-x: auto; margin: 0.4rem 0; }
+.sketch { max-width: 42rem; margin: 0.6rem 0; } .sketch > svg { display: block; width: 100%; height: auto; }
+.sketch text { font-size: 11px; fill: var(--soft); } .sketch p span { white-space: nowrap; margin-right: 1rem; font-size: 0.85rem; }
+.sketch p svg { vertical-align: -2px; } .hatches { position: absolute; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 @media (max-width: 32rem) { table { font-size: 0.82rem; } th, td { padding: 0.25rem 0.4rem; } body { padding: 0.7rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } .figures { display: block; }
@@ -74,12 +78,12 @@ def figure(plot):
     return f'<figure id="{plot.name}"><h4>{text(plot.title)}</h4>{plot.svg}<figcaption>{text(plot.caption)}</figcaption></figure>'
 
 
-def block_html(block, prefix):
+def block_html(results, block, prefix):
     parts = [f"<h3>{text(block.title())}</h3>", table(*tables.policy_table(block), f"policies: {block.title()}")]
     titles, rows = tables.goal_table(block)
     if rows:
         parts.append(table(titles, rows, f"goals: {block.title()}"))
-    plots = figures.of_block(block, prefix)
+    plots = figures.of_block(block, results, prefix)
     if plots:
         parts.append('<div class="figures">' + "".join(figure(plot) for plot in plots) + "</div>")
     else:
@@ -122,6 +126,20 @@ def machine_text(result):
             f"{tables.quantity(energy['total'], 'J')}, {tables.number(energy['average_watts'], 1)} W on average")
 
 
+def history_html(result):
+    """The split over time, and where the policy's controller stood in the end."""
+    if "history" not in result:
+        return ""
+    history = History(result["history"], len(result["sms"]))
+    names = [f"{one['name']}@{one['size']}" if one["size"] else one["name"] for one in result["apps"]]
+    if not len(history.end_cycles):
+        return ""
+    known = [(name, values[-1]) for name, values in history.variables.items() if values[-1] == values[-1]]
+    variables = f'<p class="soft">{text(result["policy"]["name"])} in the end: ' + \
+        text(", ".join(f"{name} {value:.4g}" for name, value in known)) + "</p>" if known else ""
+    return sketch.split(history, names) + variables
+
+
 def case_html(results, case):
     result = results.result(case["key"]) if case["status"] == "finished" else None
     if result is None:
@@ -132,7 +150,8 @@ def case_html(results, case):
         goals = [one["goal_met"] for one in result["apps"] if one["goal"]]
         if goals:
             brief += ' <span class="good">&#10003; goals met</span>' if all(goals) else ' <span class="bad">&#10007; goals missed</span>'
-        inner = table(*application_table(result)) + table(*stall_table(result)) + table(*memory_table(result)) + f'<p class="soft">{text(machine_text(result))}</p>'
+        inner = table(*application_table(result)) + history_html(result) + table(*stall_table(result)) + \
+            table(*memory_table(result)) + f'<p class="soft">{text(machine_text(result))}</p>'
     return f"<details><summary>{text(case['applications'])}: {brief}</summary>{inner}<pre>{text(command_line(case))}</pre></details>"
 
 
@@ -178,7 +197,7 @@ def section_html(results, section, place, room, alone):
     parts.append(f'<p class="soft">{text(tables.counts_text(section))}.{text(window)}</p>')
     if not section.blocks:
         parts.append("<p>No case in which applications share a GPU has ended yet.</p>")
-    parts += [block_html(block, f"s{place}b{number}") for number, block in enumerate(section.blocks)]
+    parts += [block_html(results, block, f"s{place}b{number}") for number, block in enumerate(section.blocks)]
     if len(section.isolated):
         parts.append("<h3>Each application alone</h3>" + table(*isolated_table(section), "isolated runs"))
     cases, room = drill_down(results, section, room)
@@ -204,7 +223,7 @@ def make_page(results, sections, room):
     return "".join([
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
-        f"<title>{text(title)} - corun</title><style>{STYLE}</style></head><body>",
+        f"<title>{text(title)} - corun</title><style>{STYLE}</style></head><body>", sketch.definitions(),
         f"<header><h1>{text(title)}</h1><p class=\"soft\">CUDA kernels that share a simulated GPU.{text(span)}</p>",
         f"<nav><ul>{contents}</ul></nav>" if len(sections) > 1 else "", "</header><main>", *body, "</main>",
         f'<footer><h2>What the words mean</h2><table class="words"><tbody>{meanings}</tbody></table></footer></body></html>\n'])

@@ -9,6 +9,8 @@ import urllib.parse
 
 import numpy
 
+from .history import History
+
 APPLICATION_ID = 0x636F7275
 VERSION = 1
 NOT_KNOWN = -1  # of integer columns; floating point columns have NaN
@@ -139,6 +141,13 @@ class Results:
         finish."""
         rows = self._query("SELECT result FROM cases WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows and rows[0][0] else None
+
+    def history(self, key):
+        """The History of a finished case; None if there is no such case, it did not finish, or the file is from before there were
+        histories."""
+        rows = self._query("SELECT json_extract(result, '$.history'), json_array_length(result, '$.sms') FROM cases WHERE key = ?",
+                           (key,))
+        return History(json.loads(rows[0][0]), rows[0][1]) if rows and rows[0][0] else None
 
 
 def _array(rows, columns):

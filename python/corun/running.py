@@ -9,6 +9,7 @@ import warnings
 import numpy
 
 from . import library
+from .history import History
 from .library import ALL, CorunError, CorunWarning, Messages, encoded, text_of
 from .results import NOT_KNOWN
 
@@ -125,30 +126,6 @@ def workloads():
 def counters():
     """{name: (unit, meaning)} of everything that is counted (`corun list counters`): the fields of Result.sms and others."""
     return {text_of(row.name): (text_of(row.unit), text_of(row.meaning)) for row in library.rows("corun_counter_rows")}
-
-
-class History:
-    """A run over time, in at most a hundred intervals that follow one another from cycle 0; of each the mean.
-
-    end_cycles      (intervals,) int: where each ends
-    sms             (applications, intervals): SMs that hold thread blocks of the application
-    tbs             (applications, intervals): resident thread blocks of it
-    ipc             (applications, intervals): its thread instructions per cycle
-    powered_sms     (intervals,): SMs that have power
-    variables       {name: (intervals,)}: what the policy shows of its controller, at the end of each interval; NaN: not known
-    """
-
-    def __init__(self, data, sm_count):
-        self.end_cycles = numpy.array(data["end_cycles"], "i8")
-        self.sms, self.tbs, self.ipc = (numpy.array([app[name] for app in data["apps"]], "f8") for name in ("sms", "tbs", "ipc"))
-        self.powered_sms = numpy.array(data.get("powered_sms", [sm_count] * len(self.end_cycles)), "f8")
-        self.variables = {name: numpy.array([_number(value) for value in values], "f8")
-                          for name, values in data["variables"].items()}
-
-    @property
-    def start_cycles(self):
-        """(intervals,) int: where each begins"""
-        return numpy.concatenate([[0], self.end_cycles[:-1]]).astype("i8")
 
 
 class Result:

@@ -224,6 +224,7 @@ class Reader(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.problems, self.tags, self.names, self.targets, self.words = [], [], [], [], [], []
+        self.classes = []
         self.svg_shapes = []
         self.feed(text)
         self.close()
@@ -247,12 +248,14 @@ class Reader(html.parser.HTMLParser):
 
     def begin(self, tag, attributes):
         self.tags.append(tag)
-        if tag == "svg":
+        if tag == "svg" and "figure" in self.open:
             self.svg_shapes.append(0)
-        elif "svg" in self.open and tag in ("path", "use", "text") and "defs" not in self.open:
+        elif "figure" in self.open and "svg" in self.open and tag in ("path", "use", "text") and "defs" not in self.open:
             self.svg_shapes[-1] += 1
         for name, value in attributes:
             value = value or ""
+            if name == "class":
+                self.classes += value.split()
             if name == "id":
                 self.names.append(value)
             if name in ("href", "src", "data", "action", "srcset", "poster") or name.endswith(":href"):
@@ -280,8 +283,10 @@ class Page(Report):
         return page
 
     def test_whole(self):
-        page = self.check(self.page(), (4 + 2) + 2 * (2 + 2 + 2))
+        page = self.check(self.page(), (5 + 2) + 2 * (3 + 3 + 2))
         words = "".join(page.words)
+        finished = self.made.rows("SELECT count(*) FROM members JOIN cases USING(key) WHERE status = 'finished'")[0][0]
+        self.assertEqual(page.classes.count("sketch"), finished)
         for expected in ("one goal <of a pair>", "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 1 ./a.yaml:goal=30% "
                          "./b.yaml", "out of bounds", "27 cases with isolated runs: 27 finished", "memory data", "L2 hits"):
             self.assertIn(expected, words)
@@ -291,7 +296,7 @@ class Page(Report):
     def test_few_details(self):
         text = self.page("--cases", "10", "--campaign", "goals")
         self.assertEqual(text, self.page("--cases", "10", "--campaign", "goals"))
-        page = self.check(text, 6)
+        page = self.check(text, 7)
         self.assertEqual(sum(" --policy " in word for word in page.words), 10)
         self.assertIn("2 more are left out", "".join(page.words))
 
@@ -307,13 +312,19 @@ class Page(Report):
 
     def test_part_has_ended(self):
         name = self.copy("part.db", "DELETE FROM cases WHERE policy = 'even' OR applications LIKE '%c.yaml%'")
-        page = self.check(self.page("--campaign", "goals", results=name), 5)
+        page = self.check(self.page("--campaign", "goals", results=name), 6)
         self.assertIn("not run yet", "".join(page.words))
         name = self.copy("failed.db", "DELETE FROM cases WHERE status = 'finished'")
         page = self.check(self.page("--campaign", "mixed", results=name), 0)
         self.assertIn("nothing to draw", "".join(page.words))
         name = self.copy("lost.db", "UPDATE cases SET status = 'lost', result = NULL WHERE policy = 'even'")
-        self.check(self.page("--campaign", "goals", results=name), 5)
+        self.check(self.page("--campaign", "goals", results=name), 6)
+
+    def test_before_there_were_histories(self):
+        name = self.copy("old.db", "UPDATE cases SET result = json_remove(result, '$.history')")
+        text = self.page("--campaign", "goals", results=name)
+        self.check(text, 6)
+        self.assertNotIn('<div class="sketch"', text)
 
 
 class Browser(Report):
@@ -323,6 +334,8 @@ class Browser(Report):
         text.getBoundingClientRect().height)), outside: [...svg.querySelectorAll('text')].filter(text => {
         const t = text.getBoundingClientRect(); return t.left < box.left - 2 || t.right > box.right + 2 || t.top < box.top - 2 ||
         t.bottom > box.bottom + 2; }).map(text => text.textContent)}; })"""
+    SKETCHES = """[...document.querySelectorAll('.sketch > svg')].map(svg => { const box = svg.getBoundingClientRect();
+        return {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height}; })"""
     WIDER = "document.scrollingElement.scrollWidth - innerWidth"
 
     @classmethod
@@ -360,7 +373,7 @@ class Browser(Report):
         self.browser.open(self.folder / "page.html", width, 900, dark)
         self.assertLessEqual(self.browser.evaluate(self.WIDER), 0)
         figures = self.browser.evaluate(self.FIGURES)
-        self.assertEqual(len(figures), 18)
+        self.assertEqual(len(figures), 23)
         for figure in figures:
             share, colours = self.drawn(figure)
             self.assertGreater(share, 0.02, f"{figure['name']} is blank")
@@ -369,6 +382,10 @@ class Browser(Report):
             self.assertGreater(figure["font"], 6, figure["name"])
         self.browser.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         self.assertLessEqual(self.browser.evaluate(self.WIDER), 0)
+        for box in self.browser.evaluate(self.SKETCHES)[::40]:
+            share, colours = self.drawn(box)
+            self.assertGreater(share, 0.1, "a sketch is blank")
+            self.assertGreater(colours, 10)
         return self.browser.evaluate("getComputedStyle(document.body).backgroundColor")
 
     def test_desk(self):
