@@ -1,7 +1,7 @@
 /*
  * Workloads under a policy that takes thread blocks away at random: whatever is swapped, switched or dropped at whatever moment, results
  * equal the reference, and are the same with any number of host threads. `test_preemption SEED NAME…`: each of these alone, then
- * neighbours in pairs.
+ * neighbours in pairs. A seed gives the same run everywhere.
  */
 #include "corun/workload.h"
 
@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define EPOCH_CYCLES 300u
+#define DROPPING_EPOCHS 100u /* long thread blocks would never end if they were dropped for ever */
 #define MOST_KERNELS 40u
 
 /* ---- the policy ---- */
@@ -63,7 +64,8 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
         static const enum corun_reclaim ways[] = {CORUN_RECLAIM_SWAP_TB, CORUN_RECLAIM_SWAP_TB, CORUN_RECLAIM_SWITCH_SM,
                                                   CORUN_RECLAIM_DROP, CORUN_RECLAIM_DRAIN};
         allowances->reclaim[i] = ways[below(tormentor, 5)];
-        if (allowances->reclaim[i] == CORUN_RECLAIM_DROP && !(grid->kernel && grid->idempotent))
+        bool may_drop = grid->kernel && grid->idempotent && tormentor->epochs < DROPPING_EPOCHS;
+        if (allowances->reclaim[i] == CORUN_RECLAIM_DROP && !may_drop)
             allowances->reclaim[i] = CORUN_RECLAIM_SWITCH_SM;
         allowances->tb_limit[i] = below(tormentor, 4) ? below(tormentor, 5) : CORUN_UNLIMITED;
     }
@@ -214,12 +216,32 @@ static void something_was_taken_away(void **state)
     assert_true(swapped > 0 && switched > 0);
 }
 
+/* Without arguments: two of those that are there. */
+static char *first_names[2];
+
+static void find_names(void)
+{
+    static char text[2][100];
+    char data[4096];
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct corun_workload_list *workloads = NULL;
+    if (corun_data_directory(data, sizeof data, list) == CORUN_OK &&
+        corun_workload_list_create(data, list, &workloads) == CORUN_OK)
+        for (; name_count < 2 && name_count < corun_workload_list_count(workloads); name_count++) {
+            snprintf(text[name_count], sizeof text[0], "%s", corun_workload_list_get(workloads, name_count)->name);
+            first_names[name_count] = text[name_count];
+        }
+    corun_workload_list_destroy(workloads);
+    corun_diagnostics_destroy(list);
+}
+
 int main(int argc, char **argv)
 {
-    static char *fallback[] = {"histogram", "sgemm"};
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    name_count = argc > 2 ? (size_t)argc - 2 : 2;
-    all_names = argc > 2 ? argv + 2 : fallback;
+    name_count = argc > 2 ? (size_t)argc - 2 : 0;
+    all_names = argc > 2 ? argv + 2 : first_names;
+    if (!name_count)
+        find_names();
     const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(in_pairs),
                                        cmocka_unit_test(something_was_taken_away)};
     return cmocka_run_group_tests(tests, NULL, NULL);
