@@ -245,6 +245,42 @@ double store_seconds(struct store *store, const char *key)
     return seconds;
 }
 
+static double column_number(sqlite3_stmt *statement, int column)
+{
+    return sqlite3_column_type(statement, column) == SQLITE_NULL ? (double)NAN
+                                                                 : sqlite3_column_double(statement, column);
+}
+
+enum corun_status store_read(struct store *store, const char *key, struct corun_diagnostics *list, bool *known,
+                             struct store_measured *measured)
+{
+    static const char question[] =
+        "SELECT stp, antt, fairness, position, ipc, normalised_ipc, goal_met FROM cases JOIN applications USING(key) "
+        "WHERE key = ? AND status = 'finished'";
+    sqlite3_stmt *statement = NULL;
+    *known = false;
+    *measured = (struct store_measured){.stp = (double)NAN, .antt = (double)NAN, .fairness = (double)NAN};
+    int code = sqlite3_prepare_v2(store->database, question, -1, &statement, NULL);
+    if (!code)
+        sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    while (!code && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        code = SQLITE_OK;
+        *known = true;
+        measured->stp = column_number(statement, 0);
+        measured->antt = column_number(statement, 1);
+        measured->fairness = column_number(statement, 2);
+        int position = sqlite3_column_int(statement, 3);
+        if (position < 0 || position >= (int)CORUN_MAX_APPLICATIONS)
+            continue;
+        measured->applications[position].ipc = column_number(statement, 4);
+        measured->applications[position].normalised_ipc = column_number(statement, 5);
+        measured->applications[position].has_goal = sqlite3_column_type(statement, 6) != SQLITE_NULL;
+        measured->applications[position].goal_met = sqlite3_column_int(statement, 6) != 0;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? CORUN_OK : report(store, code, list);
+}
+
 /* Ends a transaction: commits if `code` is SQLITE_OK, else takes everything back. */
 static enum corun_status end_transaction(struct store *store, int code, struct corun_diagnostics *list)
 {

@@ -28,6 +28,18 @@ enum corun_status store_find(struct store *store, const char *key, struct corun_
 /* Wall seconds of a finished case; NAN if there are none. */
 double store_seconds(struct store *store, const char *key);
 
+/* What was measured of a finished case, in short; what is not known is NAN. */
+struct store_measured {
+    double stp, antt, fairness;
+    struct {
+        double ipc, normalised_ipc;
+        bool has_goal, goal_met;
+    } applications[CORUN_MAX_APPLICATIONS];
+};
+/* *known: it is finished. FILE. */
+enum corun_status store_read(struct store *store, const char *key, struct corun_diagnostics *list, bool *known,
+                             struct store_measured *measured);
+
 /*
  * Takes from another results file, in one transaction, what is missing: its campaigns, cases that are not here, finished
  * ones in place of others, and the later one of two that are not finished. *taken: how many cases. FILE: `path` cannot be

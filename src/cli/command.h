@@ -14,6 +14,7 @@
     C(launch, "one kernel of any PTX file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \
+    C(search, "the best or the worst split of the SMs, or the fewest for a goal, by trying many") \
     C(query, "ask the results of campaigns in SQL") \
     C(merge, "several results files of campaigns become one") \
     C(report, "the results of campaigns as tables, figures, CSV and JSON") \
