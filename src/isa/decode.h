@@ -90,6 +90,10 @@ uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operan
 
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index);
 void decode_access(struct decoder *decoder);
+void decode_texture(struct decoder *decoder);
+/* A load or store of the instruction at hand at the address in slot `address`, by the lanes of predicate `inside`. */
+void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside, const struct ptx_operand *data,
+                           bool loads);
 void decode_call(struct decoder *decoder);
 
 /* Unit and operation class. */

@@ -396,6 +396,13 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_RED:
         decode_access(decoder);
         break;
+    case PTX_OP_TEX:
+    case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TLD4:
+    case PTX_OP_SULD_B:
+    case PTX_OP_SUST_B:
+        decode_texture(decoder);
+        break;
     case PTX_OP_BRA:
         decode_branch(decoder, instruction, index);
         break;

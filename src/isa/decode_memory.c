@@ -181,6 +181,26 @@ static void decode_store(struct decoder *decoder)
     describe(decoder, op, CORUN_STORE);
 }
 
+void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside,
+                           const struct ptx_operand *operand, bool loads)
+{
+    struct place place = {.slot = address, .space = CORUN_SPACE_GLOBAL};
+    struct data data = find_data(decoder, operand);
+    struct operation *op = emit_access(decoder, loads ? OPERATION_LOAD : OPERATION_STORE, &place);
+    op->guard = inside;
+    op->guard_negated = 0;
+    op->vector = data.count;
+    if (loads)
+        op->destination = data.slots[0];
+    else
+        op->source[1] = data.slots[0];
+    for (uint32_t i = 1; i < data.count; i++)
+        op->extra[i - 1] = data.slots[i];
+    op->extend = data.wide ? EXTEND_WIDE : 0;
+    describe(decoder, op, loads ? CORUN_LOAD : CORUN_STORE);
+    decode_reads(decode_last(decoder), address, true);
+}
+
 static enum atomic_operation atomic_of(enum ptx_suffix word)
 {
     switch (word) {

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "isa/lanes.h"
+#include "isa/texture.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -165,16 +166,22 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     case OPERATION_EXIT:
         leave(warp, op, mask, result);
         return;
+    case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */
+        good = surface_address(warp, op, mask);
+        break;
     default:
         break;
     }
-    if (mask) {
+    if (mask && good) {
         switch ((enum operation_kind)op->kind) {
         case OPERATION_LOAD:
             good = access_load(warp, op, mask, result, timed);
             break;
         case OPERATION_STORE:
             good = access_store(warp, op, mask, result, timed);
+            break;
+        case OPERATION_TEXTURE:
+            good = texture_fetch(warp, op, mask, result, timed);
             break;
         case OPERATION_ATOMIC:
             good = access_atomic(warp, op, mask, result, timed);

@@ -28,6 +28,7 @@ struct corun_memory {
     uint64_t reserved_next, reserved_end;
     uint64_t allocated_bytes;
     uint64_t generation;
+    VECTOR(struct corun_texture) textures; /* by handle - 1; width 0: destroyed */
     VECTOR(struct allocation) allocations; /* in ascending address; adopted ones lie below `first` or behind `end` */
 };
 
@@ -83,6 +84,7 @@ void corun_memory_destroy(struct corun_memory *memory)
     for (size_t i = 0; i < memory->allocations.count; i++)
         host_free(&memory->allocations.data[i]);
     vector_free(&memory->allocations);
+    vector_free(&memory->textures);
     free(memory);
 }
 
@@ -193,8 +195,7 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
         (behind > memory->first && address < memory->reserved_end))
         return CORUN_ARGUMENT;
     size_t below = find_below(memory, behind - 1);
-    if (below != SIZE_MAX &&
-        memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
+    if (below != SIZE_MAX && memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
         return CORUN_ARGUMENT;
     struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED};
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
@@ -308,4 +309,56 @@ bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_
     *base = all[i].address;
     *bytes = all[i].bytes;
     return true;
+}
+
+static bool makes_sense(const struct corun_texture *t)
+{
+    bool bits =
+        t->channel_bits == 32 || t->channel_bits == 16 || (t->channel_bits == 8 && t->kind != CORUN_TEXEL_FLOAT);
+    bool shape = t->width > 0 && (t->depth == 0 || t->height > 0 || t->layered);
+    return bits && shape && (t->channels == 1 || t->channels == 2 || t->channels == 4) && t->kind <= CORUN_TEXEL_FLOAT;
+}
+
+enum corun_status corun_texture_create(struct corun_memory *memory, const struct corun_texture *texture,
+                                       uint64_t *handle)
+{
+    *handle = 0;
+    if (!makes_sense(texture))
+        return CORUN_ARGUMENT;
+    uint64_t texel = (uint64_t)texture->channels * texture->channel_bits / 8;
+    uint64_t rows = texture->height ? texture->height : 1, slices = texture->depth ? texture->depth : 1;
+    /* no overflow: factors have 32 bits, and steps beyond an allocation are found out first */
+    uint64_t bytes = texture->width * texel;
+    if ((rows > 1 && (texture->row_bytes < bytes || texture->row_bytes > UINT32_MAX)) ||
+        (slices > 1 && texture->slice_bytes > UINT64_C(1) << 44))
+        return CORUN_ARGUMENT;
+    bytes += (rows - 1) * (rows > 1 ? texture->row_bytes : 0);
+    unsigned __int128 all = (unsigned __int128)(slices - 1) * (slices > 1 ? texture->slice_bytes : 0) + bytes;
+    if (all > UINT64_C(1) << 44 || !corun_memory_pointer(memory, texture->address, (uint64_t)all))
+        return CORUN_ARGUMENT;
+    for (size_t i = 0; i < memory->textures.count; i++)
+        if (!memory->textures.data[i].width) {
+            memory->textures.data[i] = *texture;
+            *handle = i + 1;
+            return CORUN_OK;
+        }
+    if (!vector_push(&memory->textures, *texture))
+        return CORUN_MEMORY;
+    *handle = memory->textures.count;
+    return CORUN_OK;
+}
+
+enum corun_status corun_texture_destroy(struct corun_memory *memory, uint64_t handle)
+{
+    if (!memory_texture(memory, handle))
+        return CORUN_ARGUMENT;
+    memory->textures.data[handle - 1].width = 0;
+    return CORUN_OK;
+}
+
+const struct corun_texture *memory_texture(const struct corun_memory *memory, uint64_t handle)
+{
+    if (handle == 0 || handle > memory->textures.count || !memory->textures.data[handle - 1].width)
+        return NULL;
+    return &memory->textures.data[handle - 1];
 }

@@ -3,6 +3,7 @@
 #define CORUN_ISA_MEMORY_H
 
 #include "corun/memory.h"
+#include "corun/texture.h"
 
 /*
  * The last allocation that somebody found. Held by the caller, because SMs on several threads read one memory: a cache inside it
@@ -33,6 +34,9 @@ uint64_t memory_reserve(struct corun_memory *memory, uint64_t bytes);
 
 /* Sets all bytes of the allocation at `address` to zero, without touching pages that nobody has touched. */
 void memory_clear(struct corun_memory *memory, uint64_t address);
+
+/* NULL if there is none of that handle; valid until it is destroyed. */
+const struct corun_texture *memory_texture(const struct corun_memory *memory, uint64_t handle);
 
 uint32_t memory_application(const struct corun_memory *memory);
 

@@ -50,6 +50,14 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
         return instruction->comparison ? NULL : "needs a comparison such as .lt";
     case PTX_OP_TESTP:
         return instruction->test ? NULL : "needs a test such as .finite";
+    case PTX_OP_TEX:
+    case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TLD4:
+    case PTX_OP_SULD_B:
+    case PTX_OP_SUST_B:
+        if (instruction->opcode == PTX_OP_TLD4 && !instruction->component)
+            return "needs a channel such as .r";
+        return instruction->geometry ? NULL : "needs a geometry such as .2d";
     case PTX_OP_SHF:
         return instruction->direction && instruction->shift ? NULL : "needs .l or .r and .wrap or .clamp";
     case PTX_OP_BMSK:
@@ -502,6 +510,40 @@ static bool check_converted(struct parser *parser, enum ptx_type type, struct pa
     return check_value(parser, &expected, operand, false, !is_destination);
 }
 
+/* Coordinates: what the geometry wants, of the second type; surfaces count in integers, and so do layers. */
+static bool check_texel(struct parser *parser, const struct ptx_instruction *instruction,
+                        struct parsed_operand *operand)
+{
+    if (operand->operand.kind != PTX_OPERAND_TEXEL)
+        return mismatch(parser, operand, "[texture or surface, {coordinates}]");
+    bool layered = instruction->geometry >= PTX_GEOMETRY_A1D;
+    uint32_t needed = instruction->geometry == PTX_GEOMETRY_D1                                                ? 1
+                      : instruction->geometry == PTX_GEOMETRY_D2 || instruction->geometry == PTX_GEOMETRY_A1D ? 2
+                                                                                                              : 4;
+    uint32_t count = operand->operand.element_count - 1u;
+    if (count != needed) {
+        char text[64];
+        snprintf(text, sizeof text, "%u coordinate%s", needed, needed == 1 ? "" : "s");
+        return mismatch(parser, operand, text);
+    }
+    struct ptx_operand elements[1 + MAX_VECTOR];
+    memcpy(elements, operand->operand.elements, (count + 1) * sizeof *elements);
+    for (uint32_t i = 0; i <= count; i++) {
+        enum ptx_type type = instruction->types[1] && !(layered && i == 1) ? instruction->types[1] : PTX_TYPE_S32;
+        struct expectation expected = {i ? type : PTX_TYPE_U64, i ? 32 : 64, false, false};
+        char text[96], message[160];
+        bool reference = i == 0 && elements[0].kind == PTX_OPERAND_VARIABLE;
+        if (reference ? ptx_types[elements[0].variable->type].kind != PTX_KIND_OPAQUE
+                      : !value_fits(parser, &expected, &elements[i], false, false)) {
+            snprintf(message, sizeof message, "%s that is %s", i ? "a coordinate" : "a texture or surface",
+                     describe(&expected, text));
+            return mismatch(parser, operand, message);
+        }
+    }
+    operand->operand.elements = parser_copy(parser, elements, (count + 1) * sizeof *elements);
+    return true;
+}
+
 static bool check_operand(struct parser *parser, struct ptx_instruction *instruction, char letter,
                           struct parsed_operand *operand)
 {
@@ -558,6 +600,8 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         return check_converted(parser, first, operand, true);
     case 'C':
         return check_converted(parser, instruction->types[1], operand, false);
+    case 'x':
+        return check_texel(parser, instruction, operand);
     case 'T':
         return operand->operand.kind == PTX_OPERAND_TARGETS || mismatch(parser, operand, "a list of .branchtargets");
     default: /* 'L' */

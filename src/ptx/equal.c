@@ -75,7 +75,7 @@ static bool equal_operands(const struct ptx_operand *left, const struct ptx_oper
             return false;
         uint32_t elements = a->kind == PTX_OPERAND_TARGETS ? a->index : a->element_count;
         bool same = true;
-        if (a->kind == PTX_OPERAND_VECTOR || a->kind == PTX_OPERAND_TARGETS)
+        if (a->kind == PTX_OPERAND_VECTOR || a->kind == PTX_OPERAND_TEXEL || a->kind == PTX_OPERAND_TARGETS)
             same = equal_operands(a->elements, b->elements, elements);
         else if (a->kind == PTX_OPERAND_VARIABLE || a->kind == PTX_OPERAND_ADDRESS_VARIABLE)
             same = equal_variable_index(a->variable, b->variable);

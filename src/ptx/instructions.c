@@ -125,6 +125,22 @@ static bool set_suffixes(struct parser *parser, const struct mnemonic *mnemonic,
     return true;
 }
 
+/* [texture, {x, y}]: behind the comma; `texture` is what stood before it. */
+static bool parse_texel(struct parser *parser, const struct ptx_operand *texture, struct ptx_operand *operand)
+{
+    struct ptx_operand elements[1 + MAX_VECTOR];
+    struct parsed_operand coordinates = {0};
+    if (!parse_operand(parser, false, &coordinates))
+        return false;
+    bool vector = coordinates.operand.kind == PTX_OPERAND_VECTOR;
+    uint16_t count = vector ? coordinates.operand.element_count : 1;
+    elements[0] = *texture;
+    memcpy(&elements[1], vector ? coordinates.operand.elements : &coordinates.operand, count * sizeof *elements);
+    *operand = (struct ptx_operand){.kind = PTX_OPERAND_TEXEL, .element_count = (uint16_t)(count + 1)};
+    operand->elements = parser_copy(parser, elements, (count + 1u) * sizeof *elements);
+    return true;
+}
+
 /* After the opening bracket of an address. */
 static bool parse_address(struct parser *parser, struct ptx_operand *operand)
 {
@@ -142,6 +158,11 @@ static bool parse_address(struct parser *parser, struct ptx_operand *operand)
             return parser_expected(parser, "a register, variable or constant address");
         }
         parser_next(parser);
+        if (parser_accept(parser, ',')) {
+            struct ptx_operand texture = *operand;
+            texture.kind = operand->kind == PTX_OPERAND_ADDRESS ? PTX_OPERAND_REGISTER : PTX_OPERAND_VARIABLE;
+            return parse_texel(parser, &texture, operand);
+        }
         if (parser->token.kind == ']')
             return true;
         if (parser->token.kind != '+' && parser->token.kind != '-')

@@ -72,6 +72,8 @@ enum ptx_suffix {
     F(eviction, EVICTION) \
     F(level, LEVEL) \
     F(prefetch, PREFETCH) \
+    F(component, COMPONENT) \
+    F(geometry, GEOMETRY) \
     F(vector, VECTOR) \
     F(direction, DIRECTION) \
     F(shift, SHIFT) \
@@ -92,6 +94,7 @@ enum ptx_suffix {
     F(test, TEST) \
     F(shiftamt, SHIFTAMT) \
     F(uniform, UNIFORM) \
+    F(outside, OUTSIDE) \
     F(reduction, REDUCTION) \
     F(permute, PERMUTE)
 
@@ -218,6 +221,7 @@ enum ptx_operand_kind {
     PTX_OPERAND_FUNCTION,         /* address of a function as a value */
     PTX_OPERAND_LABEL,            /* index: label of the function */
     PTX_OPERAND_TARGETS,          /* brx.idx: elements are LABEL operands, of which `index` is the number */
+    PTX_OPERAND_TEXEL,            /* [texture, {coordinates}]: elements: REGISTER or VARIABLE, then the coordinates */
     PTX_OPERAND_VECTOR            /* elements: REGISTER, DISCARD or immediates */
 };
 

@@ -261,6 +261,15 @@ static void put_operand(struct printer *printer, const struct ptx_operand *opera
     case PTX_OPERAND_LABEL:
         put(printer, "%s", printer->labels[operand->index]);
         break;
+    case PTX_OPERAND_TEXEL:
+        put(printer, "[");
+        put_operand(printer, &operand->elements[0]);
+        for (uint32_t i = 1; i < operand->element_count; i++) {
+            put(printer, i > 1 ? ", " : ", {");
+            put_operand(printer, &operand->elements[i]);
+        }
+        put(printer, "}]");
+        break;
     case PTX_OPERAND_VECTOR:
         for (uint32_t i = 0; i < operand->element_count; i++) {
             put(printer, i ? ", " : "{");
@@ -327,12 +336,13 @@ static void put_mnemonic(struct printer *printer, const struct ptx_instruction *
 {
     put(printer, "%s", ptx_opcodes[instruction->opcode].word);
     for (uint32_t i = 0; i < PTX_FIELD_COUNT; i++)
-        if (instruction->fields[i] && i != PTX_FIELD_PERMUTE)
+        if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE)
             put(printer, ".%s", ptx_suffixes[instruction->fields[i]].word);
     for (uint32_t i = 0; i < instruction->type_count; i++)
         put(printer, ".%s", ptx_types[instruction->types[i]].word);
-    if (instruction->permute)
-        put(printer, ".%s", ptx_suffixes[instruction->permute].word);
+    uint8_t behind = instruction->permute ? instruction->permute : instruction->outside;
+    if (behind)
+        put(printer, ".%s", ptx_suffixes[behind].word);
 }
 
 /* The table of a brx.idx, in front of it; returns its name. */

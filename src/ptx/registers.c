@@ -43,7 +43,7 @@ static void visit_operand(const struct ptx_operand *operand, enum ptx_access acc
         visit(user, operand->index, access);
     else if (operand->kind == PTX_OPERAND_ADDRESS)
         visit(user, operand->index, PTX_READ);
-    else if (operand->kind == PTX_OPERAND_VECTOR)
+    else if (operand->kind == PTX_OPERAND_VECTOR || operand->kind == PTX_OPERAND_TEXEL)
         for (uint32_t i = 0; i < operand->element_count; i++)
             visit_operand(&operand->elements[i], access, visit, user);
 }

@@ -1,0 +1,51 @@
+/*
+ * Textures and surfaces: how a kernel reads and writes memory by coordinates. A description belongs to the memory of an application; the
+ * kernel knows it by a handle of 64 bits, as CUDA's texture and surface objects. Texels lie in rows (pitch linear), whatever they are in a
+ * real GPU: results are the same, only the places of neighbouring rows differ.
+ */
+#ifndef CORUN_TEXTURE_H
+#define CORUN_TEXTURE_H
+
+#include "corun/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum corun_texel_kind { CORUN_TEXEL_UNSIGNED, CORUN_TEXEL_SIGNED, CORUN_TEXEL_FLOAT };
+
+/* What coordinates outside mean. WRAP and MIRROR need normalized coordinates, else they are CLAMP (CUDA's own rule). */
+enum corun_texture_mode {
+    CORUN_TEXTURE_WRAP,
+    CORUN_TEXTURE_CLAMP,
+    CORUN_TEXTURE_MIRROR,
+    CORUN_TEXTURE_BORDER /* `border` */
+};
+
+struct corun_texture {
+    uint64_t address; /* device address of texel (0, 0, 0) */
+    uint32_t width;   /* texels, at least 1 */
+    uint32_t height;  /* 0: one dimension */
+    uint32_t depth;   /* 0: at most two dimensions; `layered`: the number of layers */
+    bool layered;
+    uint64_t row_bytes, slice_bytes; /* from row to row, and from slice or layer to the next */
+    uint8_t channels;                /* 1, 2 or 4 */
+    uint8_t channel_bits;            /* 8, 16 or 32; FLOAT: 16 or 32 */
+    uint8_t kind;                    /* enum corun_texel_kind */
+    uint8_t mode[3];                 /* enum corun_texture_mode of x, y, z */
+    bool linear;                     /* interpolates, with weights of 8 bits behind the point */
+    bool normalized_coordinates;     /* [0,1) is the whole width */
+    bool normalized_values;          /* integers of 8 and 16 bits are read as floats in [0,1] or [-1,1] */
+    float border[4];
+};
+
+/* Copies the description. ARGUMENT if it makes no sense or texels lie outside of an allocation, MEMORY. */
+enum corun_status corun_texture_create(struct corun_memory *memory, const struct corun_texture *texture,
+                                       uint64_t *handle);
+/* ARGUMENT if there is none of that handle. */
+enum corun_status corun_texture_destroy(struct corun_memory *memory, uint64_t handle);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

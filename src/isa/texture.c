@@ -1,0 +1,336 @@
+#include "isa/texture.h"
+
+#include "base/bits.h"
+#include "isa/half.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Texels of a texture as one SM sees them: allocations that were found are remembered as for loads. */
+struct sampler {
+    struct corun_warp *warp;
+    const struct corun_texture *texture;
+    struct memory_cache cache;
+    uint32_t texel_bytes;
+};
+
+struct place {
+    int64_t x, y, z;
+    bool inside;
+};
+
+union texel {
+    float real[4];
+    uint32_t word[4];
+};
+
+static const struct corun_texture *find(struct corun_warp *warp, const struct operation *op, uint32_t lane)
+{
+    const struct corun_memory *memory = warp->tb->sm->memory;
+    uint64_t handle = ((const uint64_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
+    if (op->variant & TEXTURE_REFERENCE) {
+        uint64_t stored = 0;
+        if (corun_memory_read(memory, handle, &stored, sizeof stored) != CORUN_OK || !stored) {
+            fault_raise(warp, lane, "a texture reference that nothing is bound to");
+            return NULL;
+        }
+        handle = stored;
+    }
+    const struct corun_texture *texture = memory_texture(memory, handle);
+    if (!texture)
+        fault_raise(warp, lane, "0x%llx is no texture or surface", (unsigned long long)handle);
+    return texture;
+}
+
+static uint32_t texel_bytes(const struct corun_texture *texture)
+{
+    return texture->channels * texture->channel_bits / 8u;
+}
+
+static uint64_t extent(const struct corun_texture *texture, uint32_t axis)
+{
+    uint64_t size = axis == 0 ? texture->width : axis == 1 ? texture->height : texture->depth;
+    return size ? size : 1;
+}
+
+/* A whole coordinate within [0, size), by the mode; false: it is outside and the mode says so. */
+static bool settle(const struct corun_texture *texture, uint32_t axis, int64_t *at)
+{
+    int64_t size = (int64_t)extent(texture, axis), turns;
+    uint8_t mode = texture->mode[axis];
+    if (*at >= 0 && *at < size)
+        return true;
+    if (mode == CORUN_TEXTURE_BORDER)
+        return false;
+    if (texture->normalized_coordinates && (mode == CORUN_TEXTURE_WRAP || mode == CORUN_TEXTURE_MIRROR)) {
+        turns = *at >= 0 ? *at / size : -((-*at + size - 1) / size);
+        *at -= turns * size;
+        if (mode == CORUN_TEXTURE_MIRROR && turns & 1)
+            *at = size - 1 - *at;
+        return true;
+    }
+    *at = *at < 0 ? 0 : size - 1;
+    return true;
+}
+
+static uint64_t address_of(const struct corun_texture *texture, int64_t x, int64_t y, int64_t z)
+{
+    return texture->address + (uint64_t)x * texel_bytes(texture) + (uint64_t)y * texture->row_bytes +
+           (uint64_t)z * texture->slice_bytes;
+}
+
+static float channel_as_float(const struct corun_texture *texture, uint32_t bits)
+{
+    if (texture->kind == CORUN_TEXEL_FLOAT) {
+        float real;
+        if (texture->channel_bits == 16)
+            return (float)half_value(bits, HALF_F16);
+        memcpy(&real, &bits, sizeof real);
+        return real;
+    }
+    double largest = texture->channel_bits == 8 ? 255.0 : 65535.0;
+    if (texture->kind == CORUN_TEXEL_UNSIGNED)
+        return (float)(bits / largest);
+    double value = texture->channel_bits == 8 ? (int8_t)bits / 127.0 : (int16_t)bits / 32767.0;
+    return (float)(value < -1.0 ? -1.0 : value);
+}
+
+static uint32_t channel_as_word(const struct corun_texture *texture, uint32_t bits)
+{
+    if (texture->kind != CORUN_TEXEL_SIGNED || texture->channel_bits == 32)
+        return bits;
+    return texture->channel_bits == 8 ? (uint32_t)(int32_t)(int8_t)bits : (uint32_t)(int32_t)(int16_t)bits;
+}
+
+/* Integers that are read as such, be it through a result of type f32, stay bits. */
+static bool as_floats(const struct corun_texture *texture, const struct operation *op)
+{
+    return !(op->variant & TEXTURE_WORDS) && (texture->kind == CORUN_TEXEL_FLOAT || texture->normalized_values);
+}
+
+/* The texel at whole coordinates. False: a fault was raised. */
+static bool load(struct sampler *sampler, const struct operation *op, uint32_t lane, struct place at,
+                 union texel *texel)
+{
+    const struct corun_texture *texture = sampler->texture;
+    memset(texel, 0, sizeof *texel);
+    if (!settle(texture, 0, &at.x) || !settle(texture, 1, &at.y) || !settle(texture, 2, &at.z)) {
+        for (uint32_t i = 0; i < 4; i++) {
+            if (as_floats(texture, op))
+                texel->real[i] = texture->border[i];
+            else
+                texel->word[i] = (uint32_t)(int64_t)texture->border[i];
+        }
+        return true;
+    }
+    uint64_t address = address_of(texture, at.x, at.y, at.z);
+    const uint8_t *host = memory_lookup(sampler->warp->tb->sm->memory, &sampler->cache, address, sampler->texel_bytes);
+    if (!host) {
+        fault_access(sampler->warp, lane, CORUN_SPACE_GLOBAL, "texture fetch", address, 1);
+        return false;
+    }
+    uint32_t bytes = texture->channel_bits / 8u;
+    for (uint32_t i = 0; i < texture->channels; i++) {
+        uint32_t bits = 0;
+        memcpy(&bits, host + i * bytes, bytes);
+        if (as_floats(texture, op))
+            texel->real[i] = channel_as_float(texture, bits);
+        else
+            texel->word[i] = channel_as_word(texture, bits);
+    }
+    return true;
+}
+
+/* In texels; normalized coordinates are wrapped first, so that large ones keep their precision as on the hardware. */
+static double scaled(const struct corun_texture *texture, uint32_t axis, float coordinate)
+{
+    double x = (double)coordinate;
+    if (!(x == x))
+        return 0.0;
+    if (!texture->normalized_coordinates)
+        return x;
+    return x * (double)extent(texture, axis);
+}
+
+static int64_t whole(double x)
+{
+    double lowest = -4611686018427387904.0, highest = 4611686018427387904.0;
+    x = floor(x);
+    return x <= lowest ? (int64_t)lowest : x >= highest ? (int64_t)highest : (int64_t)x;
+}
+
+/* A weight has eight bits behind the point (CUDA C++ Programming Guide, "Linear Filtering"). */
+static double weight(double fraction)
+{
+    return floor(fraction * 256.0 + 0.5) / 256.0;
+}
+
+/* The eight texels around a point, or as many as there are dimensions for, weighted. */
+static bool interpolate(struct sampler *sampler, const struct operation *op, uint32_t lane, const double *at,
+                        uint32_t dimensions, int64_t layer, union texel *texel)
+{
+    int64_t first[3] = {0, 0, layer};
+    double share[3] = {0, 0, 0}, sum[4] = {0, 0, 0, 0};
+    for (uint32_t axis = 0; axis < dimensions; axis++) {
+        double low = floor(at[axis] - 0.5);
+        first[axis] = whole(low);
+        share[axis] = weight(at[axis] - 0.5 - low);
+    }
+    for (uint32_t corner = 0; corner < 1u << dimensions; corner++) {
+        struct place place = {first[0] + (corner & 1u), first[1] + (corner >> 1 & 1u), first[2] + (corner >> 2 & 1u),
+                              true};
+        double factor = 1.0;
+        for (uint32_t axis = 0; axis < dimensions; axis++)
+            factor *= corner >> axis & 1u ? share[axis] : 1.0 - share[axis];
+        if (!load(sampler, op, lane, place, texel))
+            return false;
+        for (uint32_t i = 0; i < 4; i++)
+            sum[i] += factor * (double)texel->real[i];
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        texel->real[i] = (float)sum[i];
+    return true;
+}
+
+/* Counter-clockwise from the lower left: (x0, y1), (x1, y1), (x1, y0), (x0, y0). */
+static bool gather(struct sampler *sampler, const struct operation *op, uint32_t lane, const double *at,
+                   union texel *texel)
+{
+    static const uint8_t right[4] = {0, 1, 1, 0}, below[4] = {1, 1, 0, 0};
+    int64_t x = whole(at[0] - 0.5), y = whole(at[1] - 0.5);
+    for (uint32_t i = 0; i < 4; i++) {
+        union texel one;
+        if (!load(sampler, op, lane, (struct place){x + right[i], y + below[i], 0, true}, &one))
+            return false;
+        texel->word[i] = one.word[op->extend];
+    }
+    return true;
+}
+
+static uint32_t dimensions_of(const struct operation *op)
+{
+    return op->space == TEXTURE_1D || op->space == TEXTURE_A1D ? 1 : op->space == TEXTURE_3D ? 3 : 2;
+}
+
+static bool is_layered(const struct operation *op)
+{
+    return op->space == TEXTURE_A1D || op->space == TEXTURE_A2D;
+}
+
+static bool fetch_lane(struct sampler *sampler, const struct operation *op, uint32_t lane, union texel *texel,
+                       uint64_t *address)
+{
+    const struct lanes *lanes = &sampler->warp->lanes;
+    const struct corun_texture *texture = sampler->texture;
+    uint32_t dimensions = dimensions_of(op), layered = is_layered(op);
+    double at[3] = {0, 0, 0};
+    int64_t layer = 0;
+    if (layered) {
+        layer = ((const int32_t *)lanes_source(lanes, op->source[1]))[lane];
+        int64_t last = (int64_t)extent(texture, 2) - 1;
+        layer = layer < 0 ? 0 : layer > last ? last : layer;
+    }
+    bool integers = op->variant & TEXTURE_WHOLE;
+    struct place place = {0, 0, layer, true};
+    int64_t *whole_place[3] = {&place.x, &place.y, &place.z};
+    for (uint32_t axis = 0; axis < dimensions; axis++) {
+        const void *source = lanes_source(lanes, op->source[1 + layered + axis]);
+        if (integers)
+            *whole_place[axis] = ((const int32_t *)source)[lane];
+        else
+            *whole_place[axis] = whole(at[axis] = scaled(texture, axis, ((const float *)source)[lane]));
+    }
+    struct place nearest = place;
+    if (settle(texture, 0, &nearest.x) && settle(texture, 1, &nearest.y) && settle(texture, 2, &nearest.z))
+        *address = address_of(texture, nearest.x, nearest.y, nearest.z);
+    else
+        *address = texture->address;
+    if (op->variant & TEXTURE_GATHER)
+        return gather(sampler, op, lane, at, texel);
+    if (integers && (place.x < 0 || place.x >= (int64_t)texture->width)) { /* tex1Dfetch: outside is zero */
+        memset(texel, 0, sizeof *texel);
+        return true;
+    }
+    if (texture->linear && !integers && as_floats(texture, op))
+        return interpolate(sampler, op, lane, at, dimensions, layer, texel);
+    return load(sampler, op, lane, place, texel);
+}
+
+bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                   bool timed)
+{
+    union texel texels[CORUN_WARP_LANES];
+    struct sampler sampler = {.warp = warp};
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t address;
+        sampler.texture = find(warp, op, lane);
+        if (!sampler.texture)
+            return false;
+        sampler.texel_bytes = texel_bytes(sampler.texture);
+        if (!fetch_lane(&sampler, op, lane, &texels[lane], &address))
+            return false;
+        if (timed)
+            result->address[lane] = address & ~(uint64_t)3;
+    }
+    if (timed)
+        result->space = CORUN_SPACE_TEXTURE;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint16_t slot = i ? op->extra[i - 1] : op->destination;
+        if (slot == OPERAND_DISCARD)
+            continue;
+        uint32_t *destination = lanes_destination(&warp->lanes, slot);
+        for (uint32_t rest = mask; rest; rest &= rest - 1)
+            destination[lowest_bit(rest)] = texels[lowest_bit(rest)].word[i];
+    }
+    return true;
+}
+
+static bool surface_lane(struct corun_warp *warp, const struct operation *op, uint32_t lane, uint64_t *address,
+                         bool *inside)
+{
+    const struct corun_texture *surface = find(warp, op, lane);
+    if (!surface)
+        return false;
+    uint32_t dimensions = dimensions_of(op), layered = is_layered(op);
+    enum surface_outside outside = (enum surface_outside)(op->variant >> 5 & 3);
+    int64_t at[3] = {0, 0, 0};
+    if (layered)
+        at[2] = ((const int32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+    for (uint32_t axis = 0; axis < dimensions; axis++)
+        at[axis] = ((const int32_t *)lanes_source(&warp->lanes, op->source[1 + layered + axis]))[lane];
+    *inside = true;
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        /* x counts bytes, and the whole access must be inside */
+        int64_t last = axis ? (int64_t)extent(surface, axis) - 1
+                            : (int64_t)surface->width * texel_bytes(surface) - (int64_t)op->offset;
+        if (at[axis] >= 0 && at[axis] <= last)
+            continue;
+        if (outside == SURFACE_TRAP || last < 0) {
+            fault_raise(warp, lane, "surface access at (%lld, %lld, %lld) outside of %u x %u x %u texels of %u bytes",
+                        (long long)at[0], (long long)at[1], (long long)at[2], surface->width, surface->height,
+                        surface->depth, texel_bytes(surface));
+            return false;
+        }
+        *inside &= outside == SURFACE_CLAMP;
+        at[axis] = at[axis] < 0 ? 0 : last;
+    }
+    *address = surface->address + (uint64_t)at[0] + (uint64_t)at[1] * surface->row_bytes +
+               (uint64_t)at[2] * surface->slice_bytes;
+    return true;
+}
+
+bool surface_address(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    uint64_t *addresses = lanes_destination(&warp->lanes, op->destination);
+    uint32_t found = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        bool inside;
+        if (!surface_lane(warp, op, lane, &addresses[lane], &inside))
+            return false;
+        found |= inside ? 1u << lane : 0;
+    }
+    warp->lanes.predicates[op->predicate_out[0]] = found;
+    return true;
+}

@@ -1,0 +1,353 @@
+/* Texture fetches and surfaces against values that are worked out here from the texels. */
+#include "runner.h"
+
+#include <math.h>
+
+#include "corun/texture.h"
+
+#define HANDLE_AT "65528" /* of the out buffer: the kernel reads its texture's handle there */
+#define WITH_TEXTURE(body) KERNEL("ld.global.u64 %rd1, [%out+" HANDLE_AT "];\n" body)
+
+enum { WIDTH = 8, HEIGHT = 4, LAYERS = 3 };
+
+/* Texel (x, y, z) of every texture here. */
+static float texel(int x, int y, int z)
+{
+    return (float)(1 + x * x + 10 * y + 200 * z);
+}
+
+static int limit(int at, int size)
+{
+    return at < 0 ? 0 : at >= size ? size - 1 : at;
+}
+
+static struct corun_texture describe(struct runner *runner, uint32_t height, uint32_t depth)
+{
+    uint64_t address;
+    assert_int_equal(corun_memory_allocate(runner->memory, 4096, &address), CORUN_OK);
+    float *texels = corun_memory_pointer(runner->memory, address, 4096);
+    for (int z = 0; z < (depth ? (int)depth : 1); z++)
+        for (int y = 0; y < (height ? (int)height : 1); y++)
+            for (int x = 0; x < WIDTH; x++)
+                texels[(z * 4 + y) * 16 + x] = texel(x, y, z); /* rows of 64 bytes, slices of 256 */
+    return (struct corun_texture){.address = address,
+                                  .width = WIDTH,
+                                  .height = height,
+                                  .depth = depth,
+                                  .row_bytes = 64,
+                                  .slice_bytes = 256,
+                                  .channels = 1,
+                                  .channel_bits = 32,
+                                  .kind = CORUN_TEXEL_FLOAT,
+                                  .mode = {CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_CLAMP}};
+}
+
+static const uint32_t *run(struct runner *runner, const struct corun_texture *texture, uint32_t threads)
+{
+    uint64_t handle;
+    assert_int_equal(corun_texture_create(runner->memory, texture, &handle), CORUN_OK);
+    assert_int_equal(corun_memory_write(runner->memory, runner->out + 65528, &handle, 8), CORUN_OK);
+    enum corun_status status = runner_try(runner, threads);
+    if (status != CORUN_OK)
+        print_error("%s: line %u\n", runner_message(runner), runner_line(runner));
+    assert_int_equal(status, CORUN_OK);
+    return runner_words(runner);
+}
+
+static float real(const uint32_t *words, uint32_t i)
+{
+    float value;
+    memcpy(&value, &words[i], sizeof value);
+    return value;
+}
+
+static void test_whole_coordinates(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("sub.s32 %r1, %t, 4;\n"
+                                      "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];\n"
+                                      "st.global.f32 [%mine], %f1;\nst.global.f32 [%mine+256], %f2;"));
+    struct corun_texture texture = describe(&runner, 0, 0);
+    const uint32_t *words = run(&runner, &texture, 16);
+    for (int i = 0; i < 16; i++) {
+        int x = i - 4;
+        assert_true(real(words, (uint32_t)i) == (x < 0 || x >= WIDTH ? 0.0f : texel(x, 0, 0)));
+        assert_true(real(words, (uint32_t)i + 64) == 0.0f);
+    }
+    runner_free(&runner);
+}
+
+/* u = t / 4 - 2, v = t / 8 - 1 */
+#define COORDINATES \
+    "cvt.rn.f32.s32 %f1, %t;\nfma.rn.f32 %f2, %f1, 0f3E800000, 0fC0000000;\n" \
+    "fma.rn.f32 %f3, %f1, 0f3E000000, 0fBF800000;\n"
+
+static void test_nearest_and_linear(void **state)
+{
+    (void)state;
+    for (int linear = 0; linear < 2; linear++) {
+        struct runner runner;
+        runner_load(&runner, WITH_TEXTURE(COORDINATES "tex.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2, %f3}];\n"
+                                                      "st.global.f32 [%mine], %f4;"));
+        struct corun_texture texture = describe(&runner, HEIGHT, 0);
+        texture.linear = linear;
+        const uint32_t *words = run(&runner, &texture, 64);
+        for (int i = 0; i < 64; i++) {
+            double u = i / 4.0 - 2, v = i / 8.0 - 1, expected;
+            if (linear) {
+                double x = u - 0.5, y = v - 0.5, a = x - floor(x),
+                       b = y - floor(y); /* multiples of 1/8: exact weights */
+                int left = limit((int)floor(x), WIDTH), right = limit((int)floor(x) + 1, WIDTH);
+                int low = limit((int)floor(y), HEIGHT), high = limit((int)floor(y) + 1, HEIGHT);
+                expected = (1 - b) * ((1 - a) * texel(left, low, 0) + a * texel(right, low, 0)) +
+                           b * ((1 - a) * texel(left, high, 0) + a * texel(right, high, 0));
+            } else {
+                expected = texel(limit((int)floor(u), WIDTH), limit((int)floor(v), HEIGHT), 0);
+            }
+            assert_true(fabs(real(words, (uint32_t)i) - expected) < 1e-4);
+        }
+        runner_free(&runner);
+    }
+}
+
+/* A weight has eight bits: a fraction of 1/1024 is none, one of 3/512 is 2/256 (halves go up). */
+static void test_weights(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("cvt.rn.f32.s32 %f1, %t;\n"
+                                      "fma.rn.f32 %f2, %f1, 0f3A800000, 0f3F000000;\n" /* 0.5 + t / 1024 */
+                                      "tex.1d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2}];\n"
+                                      "st.global.f32 [%mine], %f4;"));
+    struct corun_texture texture = describe(&runner, 0, 0);
+    texture.linear = true;
+    const uint32_t *words = run(&runner, &texture, 32);
+    for (int i = 0; i < 32; i++) {
+        double weight = floor(i / 4.0 + 0.5) / 256;
+        double expected = (1 - weight) * texel(0, 0, 0) + weight * texel(1, 0, 0);
+        assert_true(fabs(real(words, (uint32_t)i) - expected) < 1e-6);
+    }
+    runner_free(&runner);
+}
+
+static void test_modes(void **state)
+{
+    (void)state;
+    static const uint8_t modes[] = {CORUN_TEXTURE_WRAP, CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_MIRROR,
+                                    CORUN_TEXTURE_BORDER};
+    for (unsigned m = 0; m < 4; m++) {
+        struct runner runner;
+        runner_load(&runner, WITH_TEXTURE("cvt.rn.f32.s32 %f1, %t;\n"
+                                          "fma.rn.f32 %f2, %f1, 0f3E000000, 0fBFF80000;\n" /* t / 8 - 1.9375 */
+                                          "tex.1d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2}];\n"
+                                          "st.global.f32 [%mine], %f4;"));
+        struct corun_texture texture = describe(&runner, 0, 0);
+        texture.normalized_coordinates = true;
+        texture.mode[0] = modes[m];
+        texture.border[0] = -7;
+        const uint32_t *words = run(&runner, &texture, 40);
+        for (int i = 0; i < 40; i++) {
+            int x = i - 16; /* (t / 8 - 1.9375) * 8 = t - 15.5 */
+            int period = ((x % (2 * WIDTH)) + 2 * WIDTH) % (2 * WIDTH);
+            float expected = modes[m] == CORUN_TEXTURE_WRAP    ? texel(period % WIDTH, 0, 0)
+                             : modes[m] == CORUN_TEXTURE_CLAMP ? texel(limit(x, WIDTH), 0, 0)
+                             : modes[m] == CORUN_TEXTURE_MIRROR
+                                 ? texel(period < WIDTH ? period : 2 * WIDTH - 1 - period, 0, 0)
+                             : x < 0 || x >= WIDTH ? -7
+                                                   : texel(x, 0, 0);
+            assert_true(real(words, (uint32_t)i) == expected);
+        }
+        runner_free(&runner);
+    }
+}
+
+static void test_layers_and_volumes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("sub.s32 %r1, %t, 1;\nmov.f32 %f1, 0f40200000;\nmov.f32 %f2, 0f3FC00000;\n"
+                                      "cvt.rn.f32.s32 %f3, %r1;\n"
+                                      "tex.a2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%r1, %f1, %f2, %f2}];\n"
+                                      "tex.level.2d.v4.f32.f32 {%f8, %f5, %f6, %f7}, [%rd1, {%f1, %f2}], %f3;\n"
+                                      "st.global.f32 [%mine], %f4;\nst.global.f32 [%mine+256], %f8;"));
+    struct corun_texture texture = describe(&runner, HEIGHT, LAYERS);
+    texture.layered = true;
+    const uint32_t *words = run(&runner, &texture, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_true(real(words, (uint32_t)i) == texel(2, 1, limit(i - 1, LAYERS)));
+        assert_true(real(words, (uint32_t)i + 64) == texel(2, 1, 0));
+    }
+    runner_free(&runner);
+
+    runner_load(&runner, WITH_TEXTURE("cvt.rn.f32.s32 %f3, %t;\nmul.f32 %f3, %f3, 0f3F000000;\n" /* z = t / 2 */
+                                      "mov.f32 %f1, 0f40200000;\nmov.f32 %f2, 0f3FC00000;\n"
+                                      "tex.3d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2, %f3, %f3}];\n"
+                                      "st.global.f32 [%mine], %f4;"));
+    texture = describe(&runner, HEIGHT, LAYERS);
+    texture.linear = true;
+    words = run(&runner, &texture, 6);
+    for (int i = 0; i < 6; i++) {
+        double z = i / 2.0 - 0.5, share = z - floor(z); /* x and y hit the middle of a texel */
+        double expected = (1 - share) * texel(2, 1, limit((int)floor(z), LAYERS)) +
+                          share * texel(2, 1, limit((int)floor(z) + 1, LAYERS));
+        assert_true(fabs(real(words, (uint32_t)i) - expected) < 1e-4);
+    }
+    runner_free(&runner);
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("mov.f32 %f1, 0f40400000;\nmov.f32 %f2, 0f40000000;\n" /* (3, 2) */
+                                      "tld4.r.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2}];\n"
+                                      "st.global.v4.f32 [%out], {%f4, %f5, %f6, %f7};"));
+    struct corun_texture texture = describe(&runner, HEIGHT, 0);
+    const uint32_t *words = run(&runner, &texture, 1);
+    assert_true(real(words, 0) == texel(2, 2, 0) && real(words, 1) == texel(3, 2, 0));
+    assert_true(real(words, 2) == texel(3, 1, 0) && real(words, 3) == texel(2, 1, 0));
+    runner_free(&runner);
+}
+
+static void test_channels(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("tex.1d.v4.f32.s32 {%f4, %f5, %f6, %f7}, [%rd1, {%t}];\n"
+                                      "tex.1d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [%rd1, {%t}];\n"
+                                      "tex.1d.v4.s32.s32 {%r8, %r9, %r10, %r11}, [%rd1, {%t}];\n"
+                                      "st.global.f32 [%mine], %f5;\nst.global.u32 [%mine+256], %r5;\n"
+                                      "st.global.u32 [%mine+512], %r9;"));
+    uint64_t address;
+    assert_int_equal(corun_memory_allocate(runner.memory, 1024, &address), CORUN_OK);
+    uint8_t *bytes = corun_memory_pointer(runner.memory, address, 1024);
+    for (int i = 0; i < 1024; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    struct corun_texture texture = {.address = address,
+                                    .width = 16,
+                                    .channels = 4,
+                                    .channel_bits = 8,
+                                    .kind = CORUN_TEXEL_SIGNED,
+                                    .normalized_values = true,
+                                    .mode = {CORUN_TEXTURE_CLAMP, 0, 0}};
+    const uint32_t *words = run(&runner, &texture, 16);
+    for (uint32_t i = 0; i < 16; i++) {
+        int8_t value = (int8_t)((4 * i + 1) * 37);
+        float expected = (float)value / 127.0f;
+        assert_true(fabsf(real(words, i) - (expected < -1 ? -1 : expected)) < 1e-6f);
+        assert_int_equal(words[64 + i], (uint32_t)(int32_t)value);
+        assert_int_equal(words[128 + i], (uint32_t)(int32_t)value);
+    }
+    texture.kind = CORUN_TEXEL_FLOAT; /* half precision */
+    texture.channel_bits = 16;
+    texture.channels = 2;
+    static const uint16_t halves[4] = {0x3c00, 0xc000, 0x3800, 0x0001};
+    memcpy(bytes, halves, sizeof halves);
+    texture.width = 2;
+    words = run(&runner, &texture, 2);
+    assert_true(real(words, 0) == -2.0f && real(words, 1) == 0x1p-24f);
+    runner_free(&runner);
+}
+
+static void test_surfaces(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                WITH_TEXTURE("shl.b32 %r1, %t, 2;\nsub.s32 %r1, %r1, 8;\nmov.u32 %r2, 2;\nmov.u32 %r3, 99;\n"
+                             "suld.b.2d.b32.zero {%r3}, [%rd1, {%r1, %r2}];\nst.global.u32 [%mine], %r3;\n"
+                             "suld.b.2d.b32.clamp {%r3}, [%rd1, {%r1, %r2}];\nst.global.u32 [%mine+256], %r3;\n"
+                             "setp.lt.u32 %p1, %t, 4;\nadd.u32 %r4, %t, 1000;\nmov.u32 %r5, 3;\n"
+                             "@%p1 sust.b.2d.b32.zero [%rd1, {%r1, %r5}], {%r4};\n"
+                             "setp.gt.u32 %p2, %t, 1000;\n"
+                             "@%p2 sust.b.2d.b32.trap [%rd1, {%r1, %r5}], {%r4};"));
+    struct corun_texture texture = describe(&runner, HEIGHT, 0);
+    const uint32_t *words = run(&runner, &texture, 16);
+    for (int i = 0; i < 16; i++) {
+        int x = i - 2;
+        assert_true(real(words, (uint32_t)i) == (x < 0 || x >= WIDTH ? 0.0f : texel(x, 2, 0)));
+        assert_true(real(words, (uint32_t)i + 64) == texel(limit(x, WIDTH), 2, 0));
+    }
+    const uint32_t *texels = corun_memory_pointer(runner.memory, texture.address, 4096);
+    assert_int_equal(texels[3 * 16 + 0], 1002);
+    assert_int_equal(texels[3 * 16 + 1], 1003);
+    assert_true(real(texels, 3 * 16 + 2) == texel(2, 3, 0));
+    runner_free(&runner);
+
+    runner_load(&runner, WITH_TEXTURE("shl.b32 %r1, %t, 2;\nsuld.b.1d.b32.trap {%r3}, [%rd1, {%r1}];"));
+    texture = describe(&runner, 0, 0);
+    uint64_t handle;
+    assert_int_equal(corun_texture_create(runner.memory, &texture, &handle), CORUN_OK);
+    assert_int_equal(corun_memory_write(runner.memory, runner.out + 65528, &handle, 8), CORUN_OK);
+    assert_int_equal(runner_try(&runner, 9), CORUN_FAULT);
+    assert_non_null(
+        strstr(runner_message(&runner), "thread (8,0,0): surface access at (32, 0, 0) outside of 8 x 0 x 0"));
+    runner_free(&runner);
+}
+
+static void test_references(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const char *text = HEAD ".global .texref image;\n.visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd<4>;\n"
+                            ".reg .f32 %f<8>;\n.reg .b32 %r<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"
+                            "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\n"
+                            "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [image, {%r1}];\n"
+                            "st.global.f32 [%rd1], %f1;\nret;\n}\n";
+    runner_load(&runner, text);
+    assert_int_equal(runner_try(&runner, 8), CORUN_FAULT);
+    assert_non_null(strstr(runner_message(&runner), "a texture reference that nothing is bound to"));
+    struct corun_texture texture = describe(&runner, 0, 0);
+    uint64_t handle, variable, bytes;
+    assert_int_equal(corun_texture_create(runner.memory, &texture, &handle), CORUN_OK);
+    variable = corun_program_variable(runner.program, "image", &bytes);
+    assert_int_equal(bytes, 8);
+    assert_int_equal(corun_memory_write(runner.memory, variable, &handle, 8), CORUN_OK);
+    assert_int_equal(runner_try(&runner, 8), CORUN_OK);
+    for (uint32_t i = 0; i < 8; i++)
+        assert_true(real(runner_words(&runner), i) == texel((int)i, 0, 0));
+    runner_free(&runner);
+}
+
+static void test_descriptions(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL(""));
+    struct corun_texture good = describe(&runner, HEIGHT, LAYERS), bad;
+    uint64_t handle, other;
+#define REFUSED(change) \
+    bad = good; \
+    bad.change; \
+    assert_int_equal(corun_texture_create(runner.memory, &bad, &handle), CORUN_ARGUMENT)
+    REFUSED(width = 0);
+    REFUSED(channels = 3);
+    REFUSED(channel_bits = 8); /* no float of 8 bits */
+    REFUSED(row_bytes = 31);   /* shorter than a row */
+    REFUSED(depth = 1000);     /* beyond the allocation */
+    REFUSED(slice_bytes = UINT64_MAX);
+    REFUSED(address = 12345);
+    assert_int_equal(corun_texture_create(runner.memory, &good, &handle), CORUN_OK);
+    assert_int_equal(corun_texture_destroy(runner.memory, handle), CORUN_OK);
+    assert_int_equal(corun_texture_destroy(runner.memory, handle), CORUN_ARGUMENT);
+    assert_int_equal(corun_texture_create(runner.memory, &good, &other), CORUN_OK);
+    runner_free(&runner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_coordinates),
+        cmocka_unit_test(test_nearest_and_linear),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_layers_and_volumes),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_surfaces),
+        cmocka_unit_test(test_references),
+        cmocka_unit_test(test_descriptions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
