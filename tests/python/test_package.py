@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -23,7 +24,7 @@ sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
 import numpy  # noqa: E402
 
 import corun  # noqa: E402
-from corun import summary, tables  # noqa: E402
+from corun import sketch, summary, tables  # noqa: E402
 from corun.results import APPLICATION_ID, VERSION  # noqa: E402
 
 SCHEMA = """
@@ -89,6 +90,41 @@ class Metrics(unittest.TestCase):
             self.assertRegex(function.__doc__, r"20\d\d|Eyerman")
 
 
+def history(sms, tbs=None, ends=(100, 200, 300), count=4, **more):
+    """Of two applications."""
+    return corun.History({"end_cycles": list(ends), "apps": [{"sms": one, "tbs": two, "ipc": one} for one, two in zip(sms, tbs or sms)],
+                          "variables": {}, **more}, count)
+
+
+class Histories(unittest.TestCase):
+    def test_arrays(self):
+        one = history([[1, 2, 3], [3, 2, 0.5]], powered_sms=[4, 4, 3.5], variables={"x": [None, 1, 2]})
+        self.assertEqual(list(one.start_cycles), [0, 100, 200])
+        self.assertEqual((one.sms.shape, one.powered_sms[2], one.variables["x"][1]), ((2, 3), 3.5, 1))
+        self.assertTrue(math.isnan(one.variables["x"][0]))
+        self.assertEqual(list(history([[1, 1, 1], [3, 3, 3]]).powered_sms), [4, 4, 4])
+
+    def test_who_mixes(self):
+        self.assertFalse(history([[1, 2, 3], [3, 2, 1]]).mixes)
+        self.assertTrue(history([[4, 4, 4], [3, 2, 1]]).mixes)
+
+    def test_movement(self):
+        self.assertEqual(history([[2, 2, 2], [1, 1, 1]]).movement(), 0)
+        # over intervals of 100, 100 and 200 cycles: mean 2, variance 1
+        self.assertAlmostEqual(history([[1, 1, 3], [1, 1, 1]], ends=(100, 200, 400)).movement(), 1 / 4)
+        # thread blocks, where SMs are shared: of 10 at most, 5 or 7
+        self.assertAlmostEqual(history([[4, 4], [4, 4]], [[5, 7], [3, 3]], ends=(100, 200)).movement(), 1 / 10)
+
+    def test_of_a_sketch(self):
+        picture = sketch.split(history([[1, 1, 3], [2, 2, 1]], powered_sms=[4, 3, 4]), ["a<b", "c"])
+        root = xml.etree.ElementTree.fromstring(picture)
+        areas = [path for path in root.iter("path") if path.get("fill", "").startswith("url(")]
+        self.assertEqual([path.get("fill") for path in areas], ["url(#hatch-0)", "url(#hatch-1)", "url(#hatch-8)"])
+        # a width of 592 from 40 on, 90 high down to 96: 22.5 for an SM; equal steps are one
+        self.assertEqual(areas[0].get("d"), "M40 73.5H434.7V28.5H632L632 96H40Z")
+        self.assertIn("a<b", "".join(root.itertext()))
+
+
 class File(unittest.TestCase):
     """A results file by hand: two policies, goals of 50 and 90 %, one case of each kind of end."""
 
@@ -100,6 +136,10 @@ class File(unittest.TestCase):
                                f"PRAGMA user_version = {VERSION};" + SCHEMA)
         database.execute("INSERT INTO campaigns VALUES('tiny', 'by hand', 'name: tiny')")
         self.ordinal = 0
+
+        def over_time(key):
+            return {"sms": [{}] * 3, "history": {"end_cycles": [50, 90], "apps": [{"sms": [1, 2], "tbs": [1, 2], "ipc": [0, 9]}],
+                                                 "variables": {}}} if key == "k8" else {}
 
         def add(key, policy, goal, normalised, status="finished", isolated=0):
             names = ["a@small" + (f":goal={goal}" if goal else ""), "b@small"][:len(normalised) or 2]
@@ -118,7 +158,7 @@ class File(unittest.TestCase):
             database.execute("INSERT INTO cases VALUES(?, 'gtx980', ?, ?, 1000, 1, ?, ?, ?, '2026-01-01T00:00:00Z', 0.5, ?, ?, ?, "
                              "0.001, 0.25, NULL, ?)", (key, policy, " ".join(names), isolated, status,
                                                       "" if finished else "it broke, <b>badly</b>", stp, antt, fairness,
-                                                      json.dumps({"apps": rows}) if finished else None))
+                                                      json.dumps({"apps": rows, **over_time(key)}) if finished else None))
             self.member(database, key)
 
         add("k9", "left-over", "", [1.0], isolated=1)
@@ -159,6 +199,9 @@ class File(unittest.TestCase):
             self.assertTrue(math.isnan(found["goal_distance"][1]))
             self.assertEqual(len(results.result("k8")["apps"]), 2)
             self.assertIsNone(results.result("k5"))
+            self.assertEqual(results.history("k8").sms.tolist(), [[1, 2]])
+            self.assertIsNone(results.history("k7"))
+            self.assertIsNone(results.history("k5"))
             self.assertIsNone(results.result("nothing"))
 
     def test_only_reads(self):
