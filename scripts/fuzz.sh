@@ -16,6 +16,7 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_config) seeds=$source/configs/gpu ;;
     fuzz_workload) seeds=$source/kernels ;;
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
+    fuzz_experiment) seeds=$source/experiments ;;
     *) seeds= ;;
     esac
     for seed in $seeds; do

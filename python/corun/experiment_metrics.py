@@ -97,9 +97,9 @@ def _fairness(case):
 
 def _normalised_ipc(case, position):
     values = case.normalised()
-    if position is None:
+    if not position:
         return metrics.mean(values)
-    if not position.isdigit() or int(position) >= len(values):
+    if int(position) >= len(values):
         raise Undefined(f"there is no application {position}")
     return values[int(position)]
 
@@ -140,8 +140,6 @@ def _violation(case):
 
 
 def _violation_within(case, bound):
-    if bound is None or not re.fullmatch(r"\d+(\.\d+)?%", bound):
-        raise Unknown("violation-within needs a share, as in violation-within:8%")
     return float(_violation(case) < float(bound[:-1]) / 100)
 
 
@@ -163,9 +161,7 @@ STALLS = ("fetch", "control", "data", "memory_data", "pipeline", "memory", "barr
 
 def _stall_cycles(case, cause):
     """Causes may be summed up: "data+memory_data"; "all" is every cause."""
-    causes = STALLS if cause in (None, "all") else cause.split("+")
-    if any(one not in STALLS for one in causes):
-        raise Unknown(f"there is no stall '{cause}'; there are: all, {', '.join(STALLS)}, and sums like data+memory_data")
+    causes = STALLS if cause == "all" else cause.split("+")
     return sum(app["stalls"].get(one, 0) for app in case.apps for one in causes)
 
 
@@ -203,8 +199,6 @@ def _use(case, app, resource):
 
 
 def _resource(case, resource):
-    if resource not in RESOURCES:
-        raise Unknown(f"there is no resource '{resource}'; there are: {', '.join(RESOURCES)}")
     return sum(_use(case, app, resource) for app in case.apps)
 
 
@@ -212,8 +206,6 @@ def _full_use(case, resource):
     """Share of one SM that is taken when it holds as many thread blocks of the application as fit; by cycles over its kernels.
     Registers are those that its threads have, not those that are given to warps in whole units (as Table 2-2 of the SMK
     chapter counts them)."""
-    if resource not in RESOURCES:
-        raise Unknown(f"there is no resource '{resource}'; there are: {', '.join(RESOURCES)}")
     parameter, each = (_OWN_REGISTERS if resource == "registers" else RESOURCES[resource])
     gpu = case.result["gpu_parameters"]
     kernels = [kernel for app in case.apps for kernel in app["kernels"] if kernel["cycles"]]
@@ -251,63 +243,71 @@ def _mixed_sms(case):
     return float(sum(sum(app["warp_instructions"] > 0 for app in sm["apps"]) > 1 for sm in case.result["sms"]))
 
 
-def _plain(function):
-    """Metrics without a part behind a colon."""
-    def plain(case, argument):
-        if argument is not None:
-            raise Unknown(f"this metric has no part ':{argument}'")
-        return function(case)
-    plain.__doc__ = function.__doc__
-    return plain
+def _whole(function):
+    """A metric without a part behind a colon."""
+    return lambda case, part: function(case)
 
+
+_STALLS = "|".join(STALLS)
+_RESOURCES = "|".join(RESOURCES)
+# What may stand behind the colon of a metric, and how that is said; of the others nothing may.
+PARTS = {"normalised-ipc": (r"\d*", "the place of an application, from 0"),
+         "stall-cycles": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
+         "stall-share": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
+         "resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
+         "full-resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
+         "violation-within": (r"\d+(\.\d+)?%", "a share, as in 8%")}
 
 # name: (function, meaning)
 METRICS = {
-    "stp": (_plain(_stp), "system throughput, the sum of normalised IPC"),
-    "speedup": (_plain(_stp), "time when run one after the other / time when sharing, for the same instructions: with isolated "
+    "stp": (_whole(_stp), "system throughput, the sum of normalised IPC"),
+    "speedup": (_whole(_stp), "time when run one after the other / time when sharing, for the same instructions: with isolated "
                           "runs as the former this is the sum of normalised IPC"),
-    "antt": (_plain(_antt), "average normalised turnaround time"),
-    "fairness": (_plain(_fairness), "smallest / largest normalised IPC"),
-    "ipc": (_plain(_ipc), "thread instructions per cycle of all applications"),
+    "antt": (_whole(_antt), "average normalised turnaround time"),
+    "fairness": (_whole(_fairness), "smallest / largest normalised IPC"),
+    "ipc": (_whole(_ipc), "thread instructions per cycle of all applications"),
     "normalised-ipc": (_normalised_ipc, "the mean of the applications, or that of one, from 0: normalised-ipc:1"),
-    "dram-utilisation": (_plain(lambda case: known(case.result["dram"]["utilisation"], "the utilisation of DRAM")),
+    "dram-utilisation": (_whole(lambda case: known(case.result["dram"]["utilisation"], "the utilisation of DRAM")),
                          "share of the time in which DRAM moved data"),
-    "row-hit-rate": (_plain(lambda case: known(case.result["dram"]["row_hit_rate"], "the row hit rate")), "DRAM row hits"),
-    "icnt-utilisation": (_plain(lambda case: known(case.result["interconnect"]["utilisation"], "the utilisation of the interconnect")),
+    "row-hit-rate": (_whole(lambda case: known(case.result["dram"]["row_hit_rate"], "the row hit rate")), "DRAM row hits"),
+    "icnt-utilisation": (_whole(lambda case: known(case.result["interconnect"]["utilisation"], "the utilisation of the interconnect")),
                          "share of the interconnect that was used"),
-    "icnt-latency": (_plain(lambda case: known(case.result["interconnect"]["latency_cycles"], "the latency of the interconnect")),
+    "icnt-latency": (_whole(lambda case: known(case.result["interconnect"]["latency_cycles"], "the latency of the interconnect")),
                      "cycles from injection to arrival, the mean over packets of both directions"),
-    "l1-hit-rate": (_plain(_memory_hits("l1")), "L1 hits / lookups"),
-    "l2-hit-rate": (_plain(_memory_hits("l2")), "L2 hits / lookups"),
-    "energy": (_plain(lambda case: known(case.result["energy"]["total"], "the energy")), "joules in the window"),
-    "watts": (_plain(lambda case: known(case.result["energy"]["average_watts"], "the energy")), "mean power"),
-    "instructions-per-joule": (_plain(_instructions_per_joule), "thread instructions per joule, that is per second and watt"),
-    "powered-sms": (_plain(_powered), "share of the SMs that had power"),
-    "mixed-sms": (_plain(_mixed_sms), "SMs on which more than one application issued instructions in the window"),
+    "l1-hit-rate": (_whole(_memory_hits("l1")), "L1 hits / lookups"),
+    "l2-hit-rate": (_whole(_memory_hits("l2")), "L2 hits / lookups"),
+    "energy": (_whole(lambda case: known(case.result["energy"]["total"], "the energy")), "joules in the window"),
+    "watts": (_whole(lambda case: known(case.result["energy"]["average_watts"], "the energy")), "mean power"),
+    "instructions-per-joule": (_whole(_instructions_per_joule), "thread instructions per joule, that is per second and watt"),
+    "powered-sms": (_whole(_powered), "share of the SMs that had power"),
+    "mixed-sms": (_whole(_mixed_sms), "SMs on which more than one application issued instructions in the window"),
     "stall-cycles": (_stall_cycles, "scheduler cycles of one cause: stall-cycles:pipeline"),
     "stall-share": (_stall_share, "the same, of all scheduler cycles with live warps"),
     "resource": (_resource, "share of all SMs' registers, shared, threads or tbs that was taken: resource:registers"),
     "full-resource": (_full_use, "share of one SM's registers, shared, threads or tbs when it is full of the application"),
-    "resource-fairness": (_plain(_resource_fairness), "smallest / largest dominant share of the applications"),
-    "goal-met": (_plain(_goal_met), "1 if all goals were met, else 0; its mean is QoSreach"),
-    "goal-distance": (_plain(_goal_distance), "IPC / goal - 1 of the application that is worst off"),
-    "overshoot": (_plain(_overshoot), "IPC / goal - 1, of cases that met their goals"),
-    "violation": (_plain(_violation), "1 - IPC / goal, of cases that missed their goals"),
+    "resource-fairness": (_whole(_resource_fairness), "smallest / largest dominant share of the applications"),
+    "goal-met": (_whole(_goal_met), "1 if all goals were met, else 0; its mean is QoSreach"),
+    "goal-distance": (_whole(_goal_distance), "IPC / goal - 1 of the application that is worst off"),
+    "overshoot": (_whole(_overshoot), "IPC / goal - 1, of cases that met their goals"),
+    "violation": (_whole(_violation), "1 - IPC / goal, of cases that missed their goals"),
     "violation-within": (_violation_within, "share of the misses that are smaller: violation-within:8%"),
-    "best-effort": (_plain(_best_effort), "normalised IPC of the applications without a goal, of cases that met their goals"),
-    "best-effort-of-all": (_plain(_best_effort_of), "the same of all cases"),
-    "switched-bytes": (_plain(lambda case: case.counter("context_bytes_out") + case.counter("context_bytes_in")),
+    "best-effort": (_whole(_best_effort), "normalised IPC of the applications without a goal, of cases that met their goals"),
+    "best-effort-of-all": (_whole(_best_effort_of), "the same of all cases"),
+    "switched-bytes": (_whole(lambda case: case.counter("context_bytes_out") + case.counter("context_bytes_in")),
                        "bytes of contexts that were saved and restored"),
 }
 
 
 def metric(text):
     """A function of a Case for "stp", "stall-share:pipeline"; Unknown if there is none."""
-    name, colon, argument = text.partition(":")
+    name, _, part = text.partition(":")
     if name not in METRICS:
         raise Unknown(f"there is no metric '{text}'; there are: {', '.join(METRICS)}")
+    allowed, words = PARTS.get(name, ("", "nothing"))
+    if not re.fullmatch(allowed, part) or (text.endswith(":") and not part):
+        raise Unknown(f"behind '{name}:' there may be {words}, not '{part}'")
     function = METRICS[name][0]
-    return lambda case: function(case, argument if colon else None)
+    return lambda case: function(case, part)
 
 
 def _exceeded(share):
