@@ -59,7 +59,7 @@ static enum corun_status fixed_start(void *memory, const struct corun_view *view
     else if (given > view->application_count)
         snprintf(state->refusal, sizeof state->refusal, "split is for %u applications", given);
     else if (!state->refusal[0] && (sum > view->sm_count || (sum < view->sm_count && !values[PARAMETER_REST])))
-        snprintf(state->refusal, sizeof state->refusal, "the parts of split are %u SMs together%s", sum,
+        snprintf(state->refusal, sizeof state->refusal, "the parts of split are together %u SMs%s", sum,
                  sum < view->sm_count ? " (rest=idle leaves the others unused)" : "");
     allowances->refusal = state->refusal[0] ? state->refusal : NULL;
     if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))

@@ -28,7 +28,7 @@ struct stage {
     enum corun_reclaim reclaim[STAGE_SMS * CORUN_MAX_APPLICATIONS];
     bool exclusive[STAGE_SMS], powered[STAGE_SMS], out_of_reach[CORUN_MAX_APPLICATIONS];
     double variables[STAGE_VARIABLES];
-    double parameters[16];
+    double parameters[32];
     struct corun_allowances allowances;
     char text[STAGE_SMS + 1];
 };
@@ -39,7 +39,7 @@ static inline void stage_create(struct stage *stage, const char *policy, uint32_
     memset(stage, 0, sizeof *stage);
     stage->policy = corun_policy_find(policy);
     assert_non_null(stage->policy);
-    assert_true(stage->policy->variable_count <= STAGE_VARIABLES && stage->policy->parameter_count <= 16);
+    assert_true(stage->policy->variable_count <= STAGE_VARIABLES && stage->policy->parameter_count <= 32);
     stage->state = calloc(1, stage->policy->state_bytes);
     stage->view = (struct corun_view){.version = CORUN_POLICY_VERSION,
                                       .epoch_cycles = STAGE_EPOCH,
