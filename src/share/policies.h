@@ -15,5 +15,12 @@ extern const struct corun_policy spart_policy;
 extern const struct corun_policy smqos_policy;
 extern const struct corun_policy static_smqos_policy;
 extern const struct corun_policy spart_qos_policy;
+extern const struct corun_policy smk_policy;
+extern const struct corun_policy smk_p_policy;
+extern const struct corun_policy smk_pw_policy;
+extern const struct corun_policy qos_naive_policy;
+extern const struct corun_policy qos_elastic_policy;
+extern const struct corun_policy qos_rollover_policy;
+extern const struct corun_policy qos_rollover_time_policy;
 
 #endif

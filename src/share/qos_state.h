@@ -1,0 +1,36 @@
+/* Quota-based QoS (Wang et al., "Quality of service support for fine-grained sharing on GPUs", ISCA 2017): what its two halves share. */
+#ifndef CORUN_SHARE_QOS_STATE_H
+#define CORUN_SHARE_QOS_STATE_H
+
+#include "share/tb_plan.h"
+
+#define QOS_INITIAL_IPC 1.0 /* of a kernel without a goal that has not run an epoch yet */
+
+enum qos_mode { QOS_NAIVE, QOS_ELASTIC, QOS_ROLLOVER, QOS_ROLLOVER_TIME };
+
+struct qos_member {
+    double goal_ipc; /* 0: best effort */
+    double alpha;
+    double artificial_goal; /* of best effort: IPC in this epoch */
+    double quota;           /* of all SMs, per epoch */
+    double owed;            /* thread instructions that it may still complete by what it was given */
+    uint64_t counted;       /* thread instructions when `owed` was brought up to date */
+};
+
+struct qos_state {
+    enum qos_mode mode;
+    bool history, adjusts;
+    struct tb_plan plan;
+    uint32_t allowed[TB_PLAN_SMS]; /* bit mask: applications that may have thread blocks there */
+    struct qos_member members[CORUN_MAX_APPLICATIONS];
+    uint64_t swaps; /* thread blocks that run-time adjustment swapped out */
+};
+
+/* A goal that is known as IPC. */
+bool qos_has_goal(const struct corun_view *view, uint32_t application);
+/* Symmetric thread blocks (section 3.6): kernels with goals on every SM, the others on SMs of their own; equal threads in each SM. */
+void qos_allocate(struct qos_state *state, const struct corun_view *view);
+/* Algorithm 3-1, at the start of an epoch. True if the plan has changed. */
+bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach);
+
+#endif

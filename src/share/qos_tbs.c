@@ -1,0 +1,126 @@
+/* Thread blocks of quota-based QoS: where they are at first, and how many more a kernel gets that misses its goal. */
+#include "share/qos_state.h"
+
+#include <math.h>
+
+bool qos_has_goal(const struct corun_view *view, uint32_t application)
+{
+    return view->applications[application].goal_ipc > 0;
+}
+
+void qos_allocate(struct qos_state *state, const struct corun_view *view)
+{
+    struct tb_plan *plan = &state->plan;
+    uint32_t members = tb_plan_members(plan), with_goal = 0, others = 0, place = 0;
+    for (uint32_t a = 0; a < plan->application_count; a++) {
+        with_goal |= (uint32_t)(members >> a & 1u && qos_has_goal(view, a)) << a;
+        others += members >> a & 1u && !qos_has_goal(view, a);
+    }
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        state->allowed[s] = with_goal;
+    for (uint32_t a = 0; a < plan->application_count; a++) {
+        if (!(members >> a & 1u) || qos_has_goal(view, a))
+            continue;
+        for (uint32_t s = place * plan->sm_count / others; s < (place + 1) * plan->sm_count / others; s++)
+            state->allowed[s] |= 1u << a;
+        place++;
+    }
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        tb_plan_fill(plan, state->allowed[s], TB_THREAD_COUNT, plan->tbs[s]);
+}
+
+/* Thread blocks that could leave an SM without its having less to issue: as many as its warps that were ready and not picked make up. */
+static uint32_t idle_tbs(const struct qos_state *state, const struct corun_view *view, uint32_t s, uint32_t a)
+{
+    uint32_t warps = state->plan.shapes[a].warps;
+    return warps ? (uint32_t)(view->shares[s * view->application_count + a].idle_warps / warps) : 0;
+}
+
+/* Fewer than two idle thread blocks per SM, on average over those that it is planned for. */
+static bool lacks_tbs(const struct qos_state *state, const struct corun_view *view, uint32_t a)
+{
+    uint64_t idle = 0, sms = 0;
+    for (uint32_t s = 0; s < view->sm_count; s++)
+        if (state->plan.tbs[s][a]) {
+            idle += idle_tbs(state, view, s, a);
+            sms++;
+        }
+    return idle < 2 * sms;
+}
+
+/* The three conditions of section 3.6. */
+static bool is_victim(const struct qos_state *state, const struct corun_view *view, uint32_t s, uint32_t v, uint32_t n)
+{
+    if (!qos_has_goal(view, v) || idle_tbs(state, view, s, v) >= n + 1)
+        return true;
+    double history = view->applications[v].ipc;
+    return history * (1 - (double)n / tb_plan_total(&state->plan, v)) > state->members[v].goal_ipc;
+}
+
+/* The first kernel that can make room, best effort before those with goals; NEVER if none may. */
+static uint32_t find_victim(const struct qos_state *state, const struct corun_view *view, uint32_t s, uint32_t k,
+                            uint32_t *leaving)
+{
+    const struct tb_plan *plan = &state->plan;
+    for (uint32_t with_goal = 0; with_goal < 2; with_goal++)
+        for (uint32_t v = 0; v < plan->application_count; v++) {
+            if (v == k || !plan->tbs[s][v] || qos_has_goal(view, v) != with_goal)
+                continue;
+            uint32_t n = tb_plan_victims(plan, s, k, v);
+            if (n == TB_PLAN_NEVER || !is_victim(state, view, s, v, n))
+                continue;
+            *leaving = n;
+            return v;
+        }
+    return TB_PLAN_NEVER;
+}
+
+/* Thread blocks that have no place in the plan. */
+static bool has_more(const struct tb_plan *plan, const struct corun_view *view, uint32_t a)
+{
+    uint32_t granted = 0;
+    for (uint32_t s = 0; s < plan->sm_count; s++) {
+        uint32_t held = tb_held(view, s, a);
+        granted += plan->tbs[s][a] > held ? plan->tbs[s][a] - held : 0;
+    }
+    return tb_waiting(view, a) > granted;
+}
+
+/* Nobody without a goal could be given less. */
+static bool others_at_least(const struct qos_state *state, const struct corun_view *view)
+{
+    for (uint32_t a = 0; a < view->application_count; a++)
+        if (tb_plan_members(&state->plan) >> a & 1u && !qos_has_goal(view, a) &&
+            state->members[a].artificial_goal > QOS_INITIAL_IPC)
+            return false;
+    return true;
+}
+
+bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach)
+{
+    struct tb_plan *plan = &state->plan;
+    uint32_t members = tb_plan_members(plan);
+    bool pending = view->preemptions_pending > 0, changed = false;
+    for (uint32_t k = 0; k < plan->application_count; k++) {
+        out_of_reach[k] = false;
+        if (!(members >> k & 1u) || !qos_has_goal(view, k) || view->applications[k].ipc >= state->members[k].goal_ipc ||
+            !lacks_tbs(state, view, k))
+            continue;
+        bool helped = pending || !others_at_least(state, view); /* there is more to come */
+        for (uint32_t s = 0; s < plan->sm_count && has_more(plan, view, k); s++) {
+            uint32_t leaving = 0, victim = TB_PLAN_NEVER;
+            if (!tb_plan_fits(plan, s, k)) {
+                victim = pending ? TB_PLAN_NEVER : find_victim(state, view, s, k, &leaving);
+                if (victim == TB_PLAN_NEVER)
+                    continue;
+                plan->tbs[s][victim] -= leaving;
+                state->swaps += leaving;
+                pending = true;
+            }
+            plan->tbs[s][k]++;
+            helped = changed = true;
+        }
+        out_of_reach[k] = !helped;
+    }
+    return changed;
+}
