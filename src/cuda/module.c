@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* CUDA's library for launches from the device: every program that is linked has it, next to none uses it. */
+#define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
 #define MOST_TRIES 40u /* of loading a module without what cannot be loaded */
 
 static struct function *add_function(struct process *process, struct module *module, const struct corun_kernel *kernel,
@@ -192,9 +194,10 @@ int module_load_data(struct process *process, struct context *context, const voi
 }
 
 /* The translation units of a program that was compiled to be linked (-rdc=true). */
-static int load_linked(struct process *process, struct context *context, const char *name,
-                       const void *const *containers, struct corun_diagnostics *list, struct module **module)
+static int load_linked(struct process *process, struct context *context, const char *name, const struct image *image,
+                       struct corun_diagnostics *list, struct module **module)
 {
+    const void *const *containers = image->wrapper->linked;
     struct ptx_link link = {0};
     struct fat_binary binary = {0};
     int error = CUDA_SUCCESS;
@@ -205,7 +208,7 @@ static int load_linked(struct process *process, struct context *context, const c
             error = CUDA_ERROR_INVALID_IMAGE;
         else if (!text)
             error = no_ptx(&binary, name, list);
-        else if (!ptx_link_add(&link, text->text, text->bytes))
+        else if (!ptx_link_add(&link, text->text, text->bytes, strstr(text->text, DEVICE_RUNTIME) != NULL))
             error = CUDA_ERROR_OUT_OF_MEMORY;
         fat_binary_free(&binary);
         binary = (struct fat_binary){0};
@@ -257,7 +260,7 @@ int module_of_image(struct process *process, struct context *context, const stru
     const struct fat_binary_wrapper *wrapper = image->wrapper;
     int error;
     if (wrapper->version == 2 && wrapper->linked && wrapper->linked[0]) {
-        error = load_linked(process, context, name, wrapper->linked, process->list, module);
+        error = load_linked(process, context, name, image, process->list, module);
     } else {
         struct fat_binary binary = {0};
         enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, process->list);

@@ -152,9 +152,9 @@ static bool scan(struct ptx_unit *unit)
     return true;
 }
 
-bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes)
+bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes, bool library)
 {
-    struct ptx_unit unit = {.text = malloc(bytes + 1)};
+    struct ptx_unit unit = {.text = malloc(bytes + 1), .wanted = !library};
     if (!unit.text)
         return false;
     memcpy(unit.text, text, bytes);
@@ -176,6 +176,51 @@ void ptx_link_free(struct ptx_link *link)
     vector_free(&link->units);
 }
 
+static bool defines(const struct ptx_part *part)
+{
+    return part->name && part->linkage != PART_EXTERN && (!part->is_function || part->has_body);
+}
+
+static void want(struct ptx_link *link, const char *name, size_t bytes)
+{
+    for (size_t u = 0; u < link->units.count; u++) {
+        struct ptx_unit *unit = &link->units.data[u];
+        for (size_t p = 0; p < unit->parts.count && !unit->wanted; p++)
+            unit->wanted = defines(&unit->parts.data[p]) && unit->parts.data[p].name_bytes == bytes &&
+                           !memcmp(unit->parts.data[p].name, name, bytes);
+    }
+}
+
+/* Takes what is wanted and, again and again, what that declares and does not define. Libraries drop out that nobody calls. */
+static void keep_wanted(struct ptx_link *link)
+{
+    size_t count = 0, before;
+    for (size_t u = 0; u < link->units.count; u++)
+        count += link->units.data[u].wanted;
+    do {
+        before = count;
+        for (size_t u = 0; u < link->units.count; u++)
+            for (size_t p = 0; link->units.data[u].wanted && p < link->units.data[u].parts.count; p++) {
+                const struct ptx_part *part = &link->units.data[u].parts.data[p];
+                if (part->name && !defines(part))
+                    want(link, part->name, part->name_bytes);
+            }
+        count = 0;
+        for (size_t u = 0; u < link->units.count; u++)
+            count += link->units.data[u].wanted;
+    } while (count > before);
+    size_t kept = 0;
+    for (size_t u = 0; u < link->units.count; u++) {
+        if (link->units.data[u].wanted) {
+            link->units.data[kept++] = link->units.data[u];
+        } else {
+            vector_free(&link->units.data[u].parts);
+            free(link->units.data[u].text);
+        }
+    }
+    link->units.count = kept;
+}
+
 struct linker {
     struct ptx_link *link;
     struct corun_diagnostics *list;
@@ -184,11 +229,6 @@ struct linker {
     struct text_table declared;    /* what has been written without a definition */
     FILE *out;
 };
-
-static bool defines(const struct ptx_part *part)
-{
-    return part->name && part->linkage != PART_EXTERN && (!part->is_function || part->has_body);
-}
 
 /* Who defines what. A visible definition counts before a weak one. */
 static enum corun_status collect(struct linker *linker)
@@ -301,6 +341,7 @@ enum corun_status ptx_link_finish(struct ptx_link *link, struct corun_diagnostic
     linker.out = open_memstream(text, bytes);
     if (!linker.out)
         return CORUN_MEMORY;
+    keep_wanted(link);
     enum corun_status status = collect(&linker);
     if (status == CORUN_OK)
         status = write_all(&linker);

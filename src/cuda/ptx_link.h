@@ -25,6 +25,7 @@ struct ptx_unit {
     char *text;
     VECTOR(struct ptx_part) parts;
     unsigned version, architecture; /* 900, 75 */
+    bool wanted;
 };
 
 /* Zeroed is empty; ptx_link_free ends it. */
@@ -32,8 +33,8 @@ struct ptx_link {
     VECTOR(struct ptx_unit) units;
 };
 
-/* Copies and scans a unit. False when out of memory. */
-bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes);
+/* Copies and scans a unit; a library is dropped if no other unit needs it. False when out of memory. */
+bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes, bool library);
 /* *text is to be freed. SYNTAX if a unit cannot be understood or two define the same name. */
 enum corun_status ptx_link_finish(struct ptx_link *link, struct corun_diagnostics *list, char **text, size_t *bytes);
 void ptx_link_free(struct ptx_link *link);
