@@ -9,7 +9,7 @@
  *
  * Two places of the print contradict its text, and the text is followed: an SM that the LS kernel takes is given to it and never gated
  * (lines 25 to 30 of algorithm 3 belong to precondition 2), and opt does not change any more once both bounds are known. What the
- * paper leaves open is chosen as docs/policies.md says: the first opt, more than one batch kernel, more than one LS kernel, thread
+ * paper leaves open is chosen as docs/policies-smqos.md says: the first opt, more than one batch kernel, more than one LS kernel, thread
  * blocks that outlive an epoch, and applications that come and go.
  */
 #include "share/policies.h"
@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-enum { PARAMETER_THRESHOLD, PARAMETER_BATCH_LEAST, PARAMETER_GATE };
+enum { PARAMETER_THRESHOLD, PARAMETER_BATCH_LEAST, PARAMETER_GATE, PARAMETER_RECLAIM };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_THRESHOLD] = {"threshold", 0.01, 0, 1, false,
@@ -25,6 +25,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
                                "SMs that the LS kernel leaves to every batch kernel, whatever its goal", NULL},
     [PARAMETER_GATE] = {"gate", 1, 0, 1, true, "SMs that nobody uses are switched off", "off|on"},
+    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands; the paper drains", "drain|switch"},
 };
 
 #define SHOWN_BATCH_KERNELS 3u
@@ -82,6 +83,7 @@ struct smqos_state {
     double threshold;
     uint32_t batch_least;
     bool gate;
+    enum corun_reclaim reclaim;
     uint32_t count;
     struct sm_owners owners;
     struct member members[CORUN_MAX_APPLICATIONS];
@@ -399,7 +401,7 @@ static void smqos_decide(void *memory, const struct corun_view *view, struct cor
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
     notice_sms(state, view);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, state->gate, allowances);
+    sm_owners_allow(&state->owners, state->reclaim, state->gate, allowances);
     show(state, view, allowances->variables);
 }
 
@@ -410,11 +412,16 @@ static enum corun_status smqos_start(void *memory, const struct corun_view *view
     state->threshold = values[PARAMETER_THRESHOLD];
     state->batch_least = (uint32_t)values[PARAMETER_BATCH_LEAST];
     state->gate = values[PARAMETER_GATE] != 0;
+    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_SWITCH_SM : CORUN_RECLAIM_DRAIN;
     state->count = view->application_count;
     if (!sm_owners_start(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     if (state->gate && !(view->capabilities & 1u << CORUN_CAN_POWER)) {
         allowances->refusal = "this machine cannot switch SMs off; gate=off does without";
+        return CORUN_POLICY;
+    }
+    if (state->reclaim == CORUN_RECLAIM_SWITCH_SM && !(view->capabilities & 1u << CORUN_CAN_SWITCH_SM)) {
+        allowances->refusal = "this machine cannot switch whole SMs; reclaim=drain does without";
         return CORUN_POLICY;
     }
     if (view->application_count > view->sm_count) {
@@ -425,7 +432,7 @@ static enum corun_status smqos_start(void *memory, const struct corun_view *view
         if (view->applications[a].state == CORUN_APPLICATION_RUNNING)
             arrive(state, view, a);
     }
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
     show(state, view, allowances->variables);
     return CORUN_OK;
 }

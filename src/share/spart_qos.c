@@ -3,7 +3,7 @@
  * (Aguilera et al., "QoS-aware dynamic resource allocation for spatial-multitasking GPUs", ASP-DAC 2014, as Wang et al., ISCA 2017,
  * sections 2.3 and 4.1, and Sun et al., SMQoS, 2022, section 2.3, describe it; the switch is Tanasic's, ISCA 2014).
  *
- * These papers give a few sentences only. The algorithm of this file is written out, with the choices made, in docs/policies.md.
+ * These papers give a few sentences only. The algorithm of this file is written out, with the choices made, in docs/policies-spart-qos.md.
  */
 #include "share/policies.h"
 #include "share/sm_owners.h"

@@ -538,6 +538,14 @@ static void refuses_what_it_cannot_do(void **unused)
     assert_int_equal(stage_start(&stage), CORUN_OK);
     stage_end(&stage);
     create(&stage, 4, 2, 100);
+    stage_set(&stage, "reclaim", 1);
+    start(&stage, 2);
+    assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_SWITCH_SM);
+    stage.view.capabilities &= ~(1u << CORUN_CAN_SWITCH_SM);
+    assert_int_equal(stage_start(&stage), CORUN_POLICY);
+    assert_non_null(strstr(stage.allowances.refusal, "reclaim=drain"));
+    stage_end(&stage);
+    create(&stage, 4, 2, 100);
     stage.view.sm_count = 1025;
     assert_int_equal(stage_start(&stage), CORUN_POLICY);
     assert_non_null(strstr(stage.allowances.refusal, "1024"));

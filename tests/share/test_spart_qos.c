@@ -1,4 +1,4 @@
-/* Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies.md for the algorithm. */
+/* Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies-spart-qos.md for the algorithm. */
 #include "sm_stage.h"
 
 static void create(struct stage *stage, uint32_t sms, uint32_t applications, const double *goals)
