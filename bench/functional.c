@@ -45,7 +45,12 @@ static int measure(struct corun_module *module, struct corun_program *program, c
                    const void *parameters, size_t bytes)
 {
     struct corun_launch_description description = {
-        corun_module_kernel(module, name), {blocks, 1, 1}, {256, 1, 1}, 0, parameters, bytes};
+        .kernel = corun_module_kernel(module, name),
+        .grid = {blocks, 1, 1},
+        .block = {256, 1, 1},
+        .parameters = parameters,
+        .parameter_bytes = bytes,
+    };
     struct corun_functional_result result = {0};
     double best = 0;
     for (int turn = 0; turn < 5; turn++) {

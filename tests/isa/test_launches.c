@@ -114,7 +114,13 @@ static void expect_refusal(struct runner *runner, struct corun_dim3 grid, struct
                            size_t bytes, enum corun_status wanted, const char *message)
 {
     struct corun_launch_description description = {
-        corun_module_kernel(runner->module, "k"), grid, block, shared, &runner->out, bytes};
+        .kernel = corun_module_kernel(runner->module, "k"),
+        .grid = grid,
+        .block = block,
+        .dynamic_shared_bytes = shared,
+        .parameters = &runner->out,
+        .parameter_bytes = bytes,
+    };
     struct corun_grid *launch = (struct corun_grid *)8;
     corun_diagnostics_clear(runner->list);
     assert_int_equal(corun_launch_create(runner->program, &description, runner->list, &launch), wanted);
