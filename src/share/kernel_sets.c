@@ -137,10 +137,9 @@ bool kernel_sets_follow(struct kernel_sets *sets, uint32_t present, bool sampler
     for (uint32_t s = 0; s < sets->sm_count; s++)
         shared_sms += sets->sampler_of[s] == TB_PLAN_NEVER;
     for (uint32_t a; (a = find_fewest(sets, present & ~stuck, shared_sms)) != TB_PLAN_NEVER;) {
-        if (add_where_room(sets, a) || replace_most(sets, present, a))
-            changed = true;
-        else
-            stuck |= 1u << a;
+        bool moved = add_where_room(sets, a) || replace_most(sets, present, a);
+        changed |= moved;
+        stuck = moved ? 0 : stuck | 1u << a; /* each move fills a place or brings two closer together: that ends */
     }
     return changed;
 }
