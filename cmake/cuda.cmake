@@ -13,6 +13,9 @@ add_library(corun_cuda STATIC ${cuda_sources})
 target_include_directories(corun_cuda PUBLIC include src)
 target_link_libraries(corun_cuda PUBLIC ${up_to_gpu} corun_isa PkgConfig::LZ4 PkgConfig::ZSTD Threads::Threads)
 
+# The command looks at programs before it starts them; libraries and command agree on names of settings.
+target_link_libraries(corun PRIVATE corun_cuda)
+
 # What a program is given must not leak names into it: everything but the entry points is hidden.
 set(CORUN_CUDA_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
 add_library(corun_cuda_shared SHARED $<TARGET_OBJECTS:corun_cuda>)

@@ -12,6 +12,7 @@
 #define CORUN_COMMANDS(C) \
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
+    C(exec, "a CUDA program that nobody changed") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \
     C(search, "the best or the worst split of the SMs, or the fewest for a goal, by trying many") \
@@ -35,6 +36,8 @@ CORUN_COMMANDS(CORUN_COMMAND_FUNCTION)
 
 /* Parses options; wrong ones end the process with the status of USAGE, --help with 0. */
 void command_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* The same where the first argument ends our options: what follows is not ours. */
+void command_parse_in_order(const struct argp *argp, int argc, char **argv, void *input);
 /* For struct argp.help_filter: ends a help text with the list of exit statuses. */
 char *command_help_filter(int key, const char *text, void *input);
 /* The list of exit statuses, one per line. */

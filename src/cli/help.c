@@ -29,13 +29,23 @@ char *command_help_filter(int key, const char *text, void *input)
     return ending; /* argp frees it */
 }
 
-void command_parse(const struct argp *argp, int argc, char **argv, void *input)
+static void parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
-    error_t problem = argp_parse(argp, argc, argv, 0, NULL, input);
+    error_t problem = argp_parse(argp, argc, argv, flags, NULL, input);
     if (problem) {
         fprintf(stderr, "%s: %s\n", argv[0], strerror(problem));
         exit(corun_status_exit(CORUN_USAGE));
     }
+}
+
+void command_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+    parse(argp, argc, argv, 0, input);
+}
+
+void command_parse_in_order(const struct argp *argp, int argc, char **argv, void *input)
+{
+    parse(argp, argc, argv, ARGP_IN_ORDER, input);
 }
 
 int command_help(int argc, char **argv)

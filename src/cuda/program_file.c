@@ -1,0 +1,129 @@
+#include "cuda/program_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct elf_file {
+    const unsigned char *data;
+    size_t bytes;
+};
+
+/* [offset, offset + bytes) of the file, NULL if it is not all there. */
+static const void *at(const struct elf_file *file, uint64_t offset, uint64_t bytes)
+{
+    return offset <= file->bytes && bytes <= file->bytes - offset ? file->data + offset : NULL;
+}
+
+static const char *text_at(const struct elf_file *file, const Elf64_Shdr *strings, uint64_t offset)
+{
+    const char *table = strings ? at(file, strings->sh_offset, strings->sh_size) : NULL;
+    if (!table || offset >= strings->sh_size || !memchr(table + offset, 0, strings->sh_size - offset))
+        return "";
+    return table + offset;
+}
+
+static const Elf64_Shdr *section_at(const struct elf_file *file, const Elf64_Ehdr *header, uint32_t index)
+{
+    uint64_t offset;
+    if (index >= header->e_shnum || header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % 8 ||
+        __builtin_add_overflow(header->e_shoff, (uint64_t)index * sizeof(Elf64_Shdr), &offset))
+        return NULL;
+    return at(file, offset, sizeof(Elf64_Shdr));
+}
+
+/* Libraries that bring kernels as machine code. */
+static const char *machine_code_library(const char *name)
+{
+    static const char *const names[] = {"libcublas", "libcudnn",   "libcufft", "libcusparse", "libcusolver",
+                                        "libcurand", "libnvgraph", "libnccl",  "libnpp",      "libcutensor"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return name;
+    return NULL;
+}
+
+struct facts {
+    bool device_code, fixed_path;
+    const char *runtime, *library; /* NULL: none */
+};
+
+static void read_needed(const struct elf_file *file, const Elf64_Ehdr *header, const Elf64_Shdr *section,
+                        struct facts *facts)
+{
+    const Elf64_Shdr *strings = section_at(file, header, section->sh_link);
+    for (uint64_t i = 0; i < section->sh_size / sizeof(Elf64_Dyn); i++) {
+        Elf64_Dyn entry;
+        const void *from = at(file, section->sh_offset + i * sizeof entry, sizeof entry);
+        if (!from)
+            return;
+        memcpy(&entry, from, sizeof entry);
+        facts->fixed_path |= entry.d_tag == DT_RPATH;
+        if (entry.d_tag != DT_NEEDED)
+            continue;
+        const char *name = text_at(file, strings, entry.d_un.d_val);
+        if (!strncmp(name, "libcudart.so", 12))
+            facts->runtime = name;
+        if (machine_code_library(name))
+            facts->library = name;
+    }
+}
+
+static void read_sections(const struct elf_file *file, struct facts *facts)
+{
+    const Elf64_Ehdr *header = at(file, 0, sizeof *header);
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64)
+        return;
+    const Elf64_Shdr *names = section_at(file, header, header->e_shstrndx);
+    for (uint32_t i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr *section = section_at(file, header, i);
+        if (!section)
+            return;
+        const char *name = text_at(file, names, section->sh_name);
+        facts->device_code |= !strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin");
+        if (section->sh_type == SHT_DYNAMIC)
+            read_needed(file, header, section, facts);
+    }
+}
+
+enum corun_status program_file_check(const char *path, struct corun_diagnostics *list, bool *fixed_path,
+                                     char runtime[64])
+{
+    struct corun_place place = {path, 0, 0};
+    struct facts facts = {0};
+    struct stat information;
+    *fixed_path = false;
+    runtime[0] = 0;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &information) || !S_ISREG(information.st_mode)) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return corun_report(list, CORUN_NOT_FOUND, place, "no program that can be read");
+    }
+    struct elf_file file = {.bytes = (size_t)information.st_size};
+    void *map = file.bytes ? mmap(NULL, file.bytes, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+    close(descriptor);
+    if (map == MAP_FAILED)
+        return CORUN_OK; /* empty: the system says what it thinks of it */
+    file.data = map;
+    read_sections(&file, &facts);
+    enum corun_status status = CORUN_OK;
+    if (facts.library)
+        status = corun_report(list, CORUN_UNSUPPORTED, place,
+                              "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
+                              "compiled with the program (templates, as CUTLASS or CUB are)",
+                              facts.library);
+    else if (facts.device_code && !facts.runtime)
+        status = corun_report(list, CORUN_UNSUPPORTED, place,
+                              "holds CUDA's static runtime, which no library can stand in for: link it with "
+                              "`-cudart shared` (nvcc; with other linkers -lcudart instead of -lcudart_static)");
+    *fixed_path = facts.fixed_path;
+    if (facts.runtime)
+        snprintf(runtime, 64, "%s", facts.runtime);
+    munmap(map, file.bytes);
+    return status;
+}

@@ -1,0 +1,197 @@
+#include "report/program_record.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FIELDS 256u
+
+struct program_record *program_record_create(void)
+{
+    struct program_record *record = calloc(1, sizeof *record);
+    if (record && !(record->arena = arena_create())) {
+        free(record);
+        return NULL;
+    }
+    return record;
+}
+
+void program_record_destroy(struct program_record *record)
+{
+    if (!record)
+        return;
+    vector_free(&record->devices);
+    vector_free(&record->events);
+    arena_destroy(record->arena);
+    free(record);
+}
+
+static uint64_t number(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+static bool triple(const char *text, uint32_t values[3])
+{
+    return sscanf(text, "%" SCNu32 ",%" SCNu32 ",%" SCNu32, &values[0], &values[1], &values[2]) == 3;
+}
+
+static void set_counter(struct corun_counters *counters, const char *field)
+{
+    size_t count, length = strcspn(field, "=");
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        if (field[length] && strlen(rows[i].name) == length && !memcmp(rows[i].name, field, length))
+            *(uint64_t *)((char *)counters + rows[i].offset) = number(field + length + 1);
+}
+
+static bool read_launch(struct program_record *record, char **fields, size_t count, struct program_event *event)
+{
+    if (count < 11)
+        return false;
+    event->kind = PROGRAM_LAUNCH;
+    event->device = (uint32_t)number(fields[1]);
+    event->stream = number(fields[2]);
+    event->name = arena_copy_text(record->arena, fields[3], strlen(fields[3]));
+    event->registers = (uint32_t)number(fields[6]);
+    event->static_shared_bytes = (uint32_t)number(fields[7]);
+    event->dynamic_shared_bytes = (uint32_t)number(fields[8]);
+    event->start_cycle = number(fields[9]);
+    event->end_cycle = number(fields[10]);
+    for (size_t i = 11; i < count; i++)
+        set_counter(&event->counters, fields[i]);
+    return event->name && triple(fields[4], event->grid) && triple(fields[5], event->block);
+}
+
+static bool read_copy(char **fields, size_t count, struct program_event *event)
+{
+    static const char *const kinds[] = {[PROGRAM_COPY_TO_DEVICE] = "to_device",
+                                        [PROGRAM_COPY_TO_HOST] = "to_host",
+                                        [PROGRAM_COPY_WITHIN] = "within",
+                                        [PROGRAM_FILL] = "fill"};
+    if (count != 8)
+        return false;
+    event->device = (uint32_t)number(fields[1]);
+    event->stream = number(fields[2]);
+    event->bytes = number(fields[4]);
+    event->pageable = !strcmp(fields[5], "pageable");
+    event->start_cycle = number(fields[6]);
+    event->end_cycle = number(fields[7]);
+    for (int kind = PROGRAM_COPY_TO_DEVICE; kind <= PROGRAM_FILL; kind++)
+        if (!strcmp(fields[3], kinds[kind])) {
+            event->kind = (enum program_event_kind)kind;
+            return true;
+        }
+    return false;
+}
+
+static bool read_line(struct program_record *record, char *line)
+{
+    char *fields[MOST_FIELDS], *rest = line;
+    size_t count = 0;
+    line[strcspn(line, "\n")] = 0;
+    while (rest && count < MOST_FIELDS)
+        fields[count++] = strsep(&rest, "\t");
+    struct program_event event = {.process = record->processes};
+    if (!strcmp(fields[0], "device") && count == 5) {
+        struct program_device device = {record->processes, (uint32_t)number(fields[1]), (uint32_t)number(fields[3]),
+                                        fields[4][0] == '1',
+                                        arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
+        return device.name && device.clock_khz && vector_push(&record->devices, device);
+    }
+    if (!strcmp(fields[0], "launch") ? !read_launch(record, fields, count, &event)
+                                     : strcmp(fields[0], "copy") || !read_copy(fields, count, &event))
+        return false;
+    return vector_push(&record->events, event);
+}
+
+enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be opened");
+    char *line = NULL;
+    size_t room = 0;
+    uint32_t number_of_line = 0;
+    enum corun_status status = CORUN_OK;
+    ssize_t length;
+    while (status == CORUN_OK && (length = getline(&line, &room, file)) > 0) {
+        number_of_line++;
+        /* A program that was killed may have left half a line. */
+        if (line[length - 1] == '\n' && !read_line(record, line))
+            status = corun_report(list, CORUN_SYNTAX, (struct corun_place){path, number_of_line, 0},
+                                  "not a line of a record");
+    }
+    free(line);
+    fclose(file);
+    record->processes++;
+    return status;
+}
+
+/* Itanium names as far as people need them: <length><name> parts, nested ones joined; templates and parameters are left out. */
+void program_kernel_name(const char *mangled, char *name, size_t bytes)
+{
+    const char *at = mangled;
+    size_t used = 0;
+    bool nested = false;
+    snprintf(name, bytes, "%s", mangled);
+    if (strncmp(at, "_Z", 2))
+        return;
+    at += 2;
+    if (*at == 'N') {
+        nested = true;
+        for (at++; *at == 'K' || *at == 'V' || *at == 'r'; at++)
+            ;
+    }
+    while (*at == 'L')
+        at++;
+    if (!isdigit((unsigned char)*at) && strncmp(at, "St", 2))
+        return;
+    char text[1024];
+    do {
+        uint32_t depth = 0;
+        if (!strncmp(at, "St", 2)) {
+            used += (size_t)snprintf(text + used, used < sizeof text ? sizeof text - used : 0, "std::");
+            at += 2;
+        }
+        char *end;
+        unsigned long length = strtoul(at, &end, 10);
+        if (end == at || length > strlen(end))
+            break;
+        bool anonymous = length >= 12 && !strncmp(end, "_GLOBAL__N__", 12);
+        if (used + length + 3 >= sizeof text)
+            break;
+        if (!anonymous) {
+            if (used && text[used - 1] != ':')
+                used += (size_t)snprintf(text + used, sizeof text - used, "::");
+            memcpy(text + used, end, length);
+            used += length;
+        }
+        at = end + length;
+        /* Template arguments: up to their E. Names within hold letters that mean nothing, so they are stepped over. */
+        while (*at == 'I' || depth) {
+            if (!*at)
+                break;
+            if (isdigit((unsigned char)*at)) {
+                unsigned long inner = strtoul(at, &end, 10);
+                at = inner <= strlen(end) ? end + inner : end + strlen(end);
+                continue;
+            }
+            depth += *at == 'I' || *at == 'N' || *at == 'L' || *at == 'J' || *at == 'X';
+            if (*at == 'L') { /* a literal: its type and value up to E */
+                depth--;
+                at += strcspn(at, "E");
+            } else if (*at == 'E') {
+                depth--;
+            }
+            at += *at != 0;
+            if (!depth)
+                break;
+        }
+        while (*at == 'L')
+            at++;
+    } while (nested && *at && *at != 'E' && used < sizeof text);
+    if (used && used < sizeof text)
+        snprintf(name, bytes, "%.*s", (int)used, text);
+}

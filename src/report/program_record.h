@@ -1,0 +1,60 @@
+/*
+ * What a CUDA program launched and copied under `corun exec`: read from the lines that the CUDA libraries leave (src/cuda/record.c), and
+ * written as a table, CSV and JSON.
+ */
+#ifndef CORUN_REPORT_PROGRAM_RECORD_H
+#define CORUN_REPORT_PROGRAM_RECORD_H
+
+#include "base/arena.h"
+#include "base/vector.h"
+#include "corun/gpu.h"
+#include "report/columns.h"
+
+struct program_device {
+    uint32_t process, ordinal, clock_khz;
+    bool timed;
+    const char *name;
+};
+
+enum program_event_kind {
+    PROGRAM_LAUNCH,
+    PROGRAM_COPY_TO_DEVICE,
+    PROGRAM_COPY_TO_HOST,
+    PROGRAM_COPY_WITHIN,
+    PROGRAM_FILL
+};
+
+/* A launch, copy or fill. Cycles are those of its device. */
+struct program_event {
+    enum program_event_kind kind;
+    uint32_t process, device; /* process: counted from 0 in the order in which they were read */
+    uint64_t stream, start_cycle, end_cycle;
+    const char *name; /* of the kernel, as the compiler wrote it */
+    uint32_t grid[3], block[3];
+    uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
+    struct corun_counters counters;
+    uint64_t bytes;
+    bool pageable;
+};
+
+struct program_record {
+    struct arena *arena;
+    uint32_t processes;
+    VECTOR(struct program_device) devices;
+    VECTOR(struct program_event) events;
+};
+
+struct program_record *program_record_create(void); /* NULL when out of memory */
+void program_record_destroy(struct program_record *record);
+/* Adds what one process left. SYNTAX if a line is not understood; what came before stays. */
+enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list);
+
+/* Kernels with their launches summed up, and copies by direction. False when out of memory. */
+bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream);
+/* One row per launch, copy and fill, in order of their start. */
+bool program_csv(const struct program_record *record, FILE *stream);
+enum corun_status program_json(const struct program_record *record, FILE *stream);
+/* A kernel's name for people: _ZN3foo3barEPf is foo::bar; names that are not mangled are left as they are. */
+void program_kernel_name(const char *mangled, char *name, size_t bytes);
+
+#endif

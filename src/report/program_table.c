@@ -1,0 +1,347 @@
+#include "report/program_record.h"
+
+#include "report/figures.h"
+#include "report/json_writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kernel_sum {
+    const char *name;
+    uint32_t launches;
+    uint64_t cycles, start_cycle;
+    double nanoseconds;
+    struct corun_counters counters;
+};
+
+struct copy_sum {
+    uint32_t count;
+    uint64_t bytes;
+    double nanoseconds;
+};
+
+static const char *const copy_names[] = {[PROGRAM_COPY_TO_DEVICE] = "host to device",
+                                         [PROGRAM_COPY_TO_HOST] = "device to host",
+                                         [PROGRAM_COPY_WITHIN] = "within the device",
+                                         [PROGRAM_FILL] = "fill"};
+
+static const struct program_device *device_of(const struct program_record *record, const struct program_event *event)
+{
+    for (size_t i = 0; i < record->devices.count; i++)
+        if (record->devices.data[i].process == event->process && record->devices.data[i].ordinal == event->device)
+            return &record->devices.data[i];
+    return NULL;
+}
+
+static double nanoseconds(const struct program_record *record, const struct program_event *event, uint64_t cycles)
+{
+    const struct program_device *device = device_of(record, event);
+    return device ? (double)cycles * 1e6 / device->clock_khz : 0;
+}
+
+static bool is_timed(const struct program_record *record)
+{
+    return record->devices.count && record->devices.data[0].timed;
+}
+
+static int by_cycles(const void *left, const void *right)
+{
+    const struct kernel_sum *a = left, *b = right;
+    if (a->cycles != b->cycles)
+        return a->cycles < b->cycles ? 1 : -1;
+    if (a->counters.warp_instructions != b->counters.warp_instructions)
+        return a->counters.warp_instructions < b->counters.warp_instructions ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static const char *duration(double time, char text[32])
+{
+    if (time >= 1e9)
+        snprintf(text, 32, "%.3f s", time / 1e9);
+    else if (time >= 1e6)
+        snprintf(text, 32, "%.3f ms", time / 1e6);
+    else
+        snprintf(text, 32, "%.2f us", time / 1e3);
+    return text;
+}
+
+static const char *size_text(uint64_t bytes, char text[32])
+{
+    if (bytes >= 1000000000)
+        snprintf(text, 32, "%.2f GB", (double)bytes / 1e9);
+    else if (bytes >= 1000000)
+        snprintf(text, 32, "%.2f MB", (double)bytes / 1e6);
+    else if (bytes >= 1000)
+        snprintf(text, 32, "%.2f KB", (double)bytes / 1e3);
+    else
+        snprintf(text, 32, "%" PRIu64 " B", bytes);
+    return text;
+}
+
+static void set_rate(struct columns *columns, uint32_t column, double value)
+{
+    if (isnan(value))
+        columns_set(columns, column, PAINT_NONE, "-");
+    else
+        columns_set(columns, column, PAINT_NONE, "%.1f %%", value * 100);
+}
+
+static struct kernel_sum *sum_kernels(const struct program_record *record, size_t *count)
+{
+    struct kernel_sum *sums = calloc(record->events.count + 1, sizeof *sums);
+    *count = 0;
+    for (size_t i = 0; sums && i < record->events.count; i++) {
+        const struct program_event *event = &record->events.data[i];
+        if (event->kind != PROGRAM_LAUNCH)
+            continue;
+        size_t k = 0;
+        while (k < *count && strcmp(sums[k].name, event->name))
+            k++;
+        *count += k == *count;
+        sums[k].name = event->name;
+        sums[k].launches++;
+        sums[k].cycles += event->end_cycle - event->start_cycle;
+        sums[k].nanoseconds += nanoseconds(record, event, event->end_cycle - event->start_cycle);
+        corun_counters_add(&sums[k].counters, &event->counters);
+    }
+    if (sums)
+        qsort(sums, *count, sizeof *sums, by_cycles);
+    return sums;
+}
+
+static bool print_kernels(const struct program_record *record, struct arena *arena, const struct report_style *style,
+                          FILE *stream)
+{
+    static const char *const titles[] = {"<kernel", "launches", "cycles",  "time",    "mean",
+                                         "share",   "IPC",      "L1 hits", "L2 hits", "DRAM"};
+    static const char *const functional_titles[] = {"<kernel", "launches", "warp instructions", "thread instructions"};
+    size_t count;
+    bool timed = is_timed(record);
+    struct kernel_sum *sums = sum_kernels(record, &count);
+    struct columns *columns = columns_create(arena, timed ? titles : functional_titles, timed ? 10 : 4);
+    double all = 0;
+    for (size_t i = 0; sums && i < count; i++)
+        all += sums[i].nanoseconds;
+    for (size_t i = 0; sums && i < count; i++) {
+        char name[96], text[32];
+        program_kernel_name(sums[i].name, name, sizeof name);
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%.60s", name);
+        columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sums[i].launches);
+        if (!timed) {
+            columns_set(columns, 2, PAINT_NONE, "%" PRIu64, sums[i].counters.warp_instructions);
+            columns_set(columns, 3, PAINT_NONE, "%" PRIu64, sums[i].counters.thread_instructions);
+            continue;
+        }
+        columns_set(columns, 2, PAINT_NONE, "%" PRIu64, sums[i].cycles);
+        columns_set(columns, 3, PAINT_NONE, "%s", duration(sums[i].nanoseconds, text));
+        columns_set(columns, 4, PAINT_NONE, "%s", duration(sums[i].nanoseconds / sums[i].launches, text));
+        set_rate(columns, 5, all > 0 ? sums[i].nanoseconds / all : (double)NAN);
+        columns_set(columns, 6, PAINT_NONE, "%.2f",
+                    sums[i].cycles ? (double)sums[i].counters.thread_instructions / (double)sums[i].cycles : 0.0);
+        set_rate(columns, 7, figure_l1_hit_rate(&sums[i].counters));
+        set_rate(columns, 8, figure_l2_hit_rate(&sums[i].counters));
+        columns_set(columns, 9, PAINT_NONE, "%s",
+                    size_text(sums[i].counters.dram_read_bytes + sums[i].counters.dram_write_bytes, text));
+    }
+    bool whole = sums && columns_print(columns, style, stream);
+    free(sums);
+    return whole;
+}
+
+static bool print_copies(const struct program_record *record, struct arena *arena, const struct report_style *style,
+                         FILE *stream)
+{
+    static const char *const titles[] = {"<copies", "count", "bytes", "time", "rate"};
+    struct copy_sum sums[PROGRAM_FILL + 1][2] = {0};
+    for (size_t i = 0; i < record->events.count; i++) {
+        const struct program_event *event = &record->events.data[i];
+        struct copy_sum *sum = &sums[event->kind][event->pageable];
+        sum->count++;
+        sum->bytes += event->bytes;
+        sum->nanoseconds += nanoseconds(record, event, event->end_cycle - event->start_cycle);
+    }
+    struct columns *columns = columns_create(arena, titles, is_timed(record) ? 5 : 3);
+    for (int kind = PROGRAM_COPY_TO_DEVICE; kind <= PROGRAM_FILL; kind++)
+        for (int pageable = 0; pageable < 2; pageable++) {
+            const struct copy_sum *sum = &sums[kind][pageable];
+            char text[32];
+            if (!sum->count)
+                continue;
+            columns_row(columns);
+            columns_set(columns, 0, PAINT_NONE, "%s%s", copy_names[kind], pageable ? ", pageable" : "");
+            columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sum->count);
+            columns_set(columns, 2, PAINT_NONE, "%s", size_text(sum->bytes, text));
+            if (!is_timed(record))
+                continue;
+            columns_set(columns, 3, PAINT_NONE, "%s", duration(sum->nanoseconds, text));
+            if (sum->nanoseconds > 0)
+                columns_set(columns, 4, PAINT_NONE, "%.2f GB/s", (double)sum->bytes / sum->nanoseconds);
+        }
+    if (columns_empty(columns))
+        return true;
+    fputc('\n', stream);
+    return columns_print(columns, style, stream);
+}
+
+bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream)
+{
+    struct arena *arena = arena_create();
+    if (!arena)
+        return false;
+    uint64_t launches = 0;
+    for (size_t i = 0; i < record->events.count; i++)
+        launches += record->events.data[i].kind == PROGRAM_LAUNCH;
+    if (record->devices.count)
+        fprintf(stream, "%s at %" PRIu32 " MHz%s: %" PRIu64 " launch%s\n\n", record->devices.data[0].name,
+                record->devices.data[0].clock_khz / 1000, is_timed(record) ? "" : ", without timing", launches,
+                launches == 1 ? "" : "es");
+    bool whole = launches == 0 || print_kernels(record, arena, style, stream);
+    whole = whole && print_copies(record, arena, style, stream);
+    arena_destroy(arena);
+    return whole;
+}
+
+/* In order of start, then as they were recorded. */
+static const struct program_event **in_order(const struct program_record *record)
+{
+    const struct program_event **order = malloc((record->events.count + 1) * sizeof *order);
+    for (size_t i = 0; order && i < record->events.count; i++) {
+        const struct program_event *event = &record->events.data[i];
+        size_t at = i;
+        while (at && (order[at - 1]->process > event->process ||
+                      (order[at - 1]->process == event->process && order[at - 1]->start_cycle > event->start_cycle))) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = event;
+    }
+    return order;
+}
+
+static void csv_rate(FILE *stream, double value)
+{
+    if (!isnan(value))
+        fprintf(stream, "%.4f", value);
+}
+
+bool program_csv(const struct program_record *record, FILE *stream)
+{
+    const struct program_event **order = in_order(record);
+    if (!order)
+        return false;
+    fputs(
+        "Start (ns),Duration (ns),Grid X,Grid Y,Grid Z,Block X,Block Y,Block Z,Registers Per Thread,"
+        "Static SMem (B),Dynamic SMem (B),Size (B),Throughput (GB/s),SrcMemType,DstMemType,Process,Device,Stream,Name,"
+        "Cycles,Warp Instructions,Thread Instructions,IPC,L1 Hit Rate,L2 Hit Rate,DRAM Read (B),DRAM Write (B)\n",
+        stream);
+    for (size_t i = 0; i < record->events.count; i++) {
+        const struct program_event *event = order[i];
+        uint64_t cycles = event->end_cycle - event->start_cycle;
+        double time = nanoseconds(record, event, cycles);
+        fprintf(stream, "%.1f,%.1f,", nanoseconds(record, event, event->start_cycle), time);
+        if (event->kind == PROGRAM_LAUNCH)
+            fprintf(stream, "%u,%u,%u,%u,%u,%u,%u,%u,%u,,,,", event->grid[0], event->grid[1], event->grid[2],
+                    event->block[0], event->block[1], event->block[2], event->registers, event->static_shared_bytes,
+                    event->dynamic_shared_bytes);
+        else
+            fprintf(stream, ",,,,,,,,,%" PRIu64 ",%.4f,", event->bytes, time > 0 ? (double)event->bytes / time : 0.0);
+        const char *host = event->pageable ? "Pageable" : "Pinned";
+        fprintf(stream, "%s,%s,%u,%u,%" PRIu64 ",",
+                event->kind == PROGRAM_LAUNCH || event->kind == PROGRAM_FILL ? ""
+                : event->kind == PROGRAM_COPY_TO_DEVICE                      ? host
+                                                                             : "Device",
+                event->kind == PROGRAM_LAUNCH         ? ""
+                : event->kind == PROGRAM_COPY_TO_HOST ? host
+                                                      : "Device",
+                event->process, event->device, event->stream);
+        if (event->kind != PROGRAM_LAUNCH) {
+            static const char *const names[] = {[PROGRAM_COPY_TO_DEVICE] = "[CUDA memcpy HtoD]",
+                                                [PROGRAM_COPY_TO_HOST] = "[CUDA memcpy DtoH]",
+                                                [PROGRAM_COPY_WITHIN] = "[CUDA memcpy DtoD]",
+                                                [PROGRAM_FILL] = "[CUDA memset]"};
+            fprintf(stream, "%s,%" PRIu64 ",,,,,,,\n", names[event->kind], cycles);
+            continue;
+        }
+        fprintf(stream, "%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.4f,", event->name, cycles,
+                event->counters.warp_instructions, event->counters.thread_instructions,
+                cycles ? (double)event->counters.thread_instructions / (double)cycles : 0.0);
+        csv_rate(stream, figure_l1_hit_rate(&event->counters));
+        fputc(',', stream);
+        csv_rate(stream, figure_l2_hit_rate(&event->counters));
+        fprintf(stream, ",%" PRIu64 ",%" PRIu64 "\n", event->counters.dram_read_bytes,
+                event->counters.dram_write_bytes);
+    }
+    free(order);
+    return true;
+}
+
+static json_t *json_dimensions(struct json_writer *writer, const uint32_t values[3])
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < 3; i++)
+        json_push(writer, array, json_count(values[i]));
+    return array;
+}
+
+static json_t *json_event(struct json_writer *writer, const struct program_record *record,
+                          const struct program_event *event)
+{
+    json_t *object = json_object();
+    json_put(writer, object, "process", json_count(event->process));
+    json_put(writer, object, "device", json_count(event->device));
+    json_put(writer, object, "stream", json_count(event->stream));
+    json_put(writer, object, "start_cycle", json_count(event->start_cycle));
+    json_put(writer, object, "cycles", json_count(event->end_cycle - event->start_cycle));
+    json_put(writer, object, "start_ns", json_number(nanoseconds(record, event, event->start_cycle)));
+    json_put(writer, object, "duration_ns",
+             json_number(nanoseconds(record, event, event->end_cycle - event->start_cycle)));
+    if (event->kind != PROGRAM_LAUNCH) {
+        json_put(writer, object, "direction", json_text(copy_names[event->kind]));
+        json_put(writer, object, "bytes", json_count(event->bytes));
+        json_put(writer, object, "pageable", json_boolean(event->pageable));
+        return object;
+    }
+    char name[256];
+    program_kernel_name(event->name, name, sizeof name);
+    json_put(writer, object, "kernel", json_text(name));
+    json_put(writer, object, "symbol", json_text(event->name));
+    json_put(writer, object, "grid", json_dimensions(writer, event->grid));
+    json_put(writer, object, "block", json_dimensions(writer, event->block));
+    json_put(writer, object, "registers_per_thread", json_count(event->registers));
+    json_put(writer, object, "static_shared_bytes", json_count(event->static_shared_bytes));
+    json_put(writer, object, "dynamic_shared_bytes", json_count(event->dynamic_shared_bytes));
+    json_t *counters = json_object();
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        json_put(writer, counters, rows[i].name, json_count(figure_counter(&event->counters, &rows[i])));
+    json_put(writer, object, "counters", counters);
+    return object;
+}
+
+enum corun_status program_json(const struct program_record *record, FILE *stream)
+{
+    struct json_writer writer = {false};
+    json_t *object = json_object(), *devices = json_array(), *launches = json_array(), *copies = json_array();
+    for (size_t i = 0; i < record->devices.count; i++) {
+        const struct program_device *device = &record->devices.data[i];
+        json_t *row = json_object();
+        json_put(&writer, row, "process", json_count(device->process));
+        json_put(&writer, row, "device", json_count(device->ordinal));
+        json_put(&writer, row, "gpu", json_text(device->name));
+        json_put(&writer, row, "core_clock_khz", json_count(device->clock_khz));
+        json_put(&writer, row, "timed", json_boolean(device->timed));
+        json_push(&writer, devices, row);
+    }
+    for (size_t i = 0; i < record->events.count; i++) {
+        const struct program_event *event = &record->events.data[i];
+        json_push(&writer, event->kind == PROGRAM_LAUNCH ? launches : copies, json_event(&writer, record, event));
+    }
+    json_put(&writer, object, "devices", devices);
+    json_put(&writer, object, "launches", launches);
+    json_put(&writer, object, "copies", copies);
+    return json_write(&writer, object, stream);
+}
