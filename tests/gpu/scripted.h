@@ -22,6 +22,7 @@ struct script {
     uint64_t turn_stride[SCRIPT_LENGTH]; /* bytes from turn to turn of the loop */
     uint32_t loop_first, loop_turns;     /* the last instruction before exit jumps back to loop_first */
     uint64_t performed, completed;       /* atomics */
+    uint32_t early_exits;                /* so many warps of each thread block, the last ones, exit at once */
 };
 
 struct corun_warp {
@@ -96,7 +97,8 @@ static void script_issue(struct corun_warp *warp, struct corun_issue *issue)
         issue->barrier_threads = 0;
         issue->barrier_waits = true;
     }
-    if (instruction->flags & CORUN_EXIT) {
+    bool early = warp->number % script->grid.tb_warps >= script->grid.tb_warps - script->early_exits;
+    if (instruction->flags & CORUN_EXIT || early) {
         issue->outcome = CORUN_OUTCOME_EXIT;
         return;
     }

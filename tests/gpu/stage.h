@@ -38,6 +38,7 @@ struct stage {
     void (*start)(struct stage *stage, const struct corun_view *view, struct corun_allowances *allowances);
     void (*decide)(struct stage *stage, const struct corun_view *view, struct corun_policy_moment moment,
                    struct corun_allowances *allowances);
+    void (*see)(struct stage *stage, const struct corun_gpu *gpu, const struct corun_observation *seen);
     /* afterwards */
     enum corun_status status;
     char message[512];
@@ -92,7 +93,8 @@ static void stage_note(void *user, const struct corun_trace_event *event)
 static void stage_see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
 {
     struct stage *stage = user;
-    (void)gpu;
+    if (stage->see)
+        stage->see(stage, gpu, seen);
     if (seen->kind == CORUN_OBSERVED_POWER && stage->power_count < STAGE_POWERS)
         stage->powers[stage->power_count++] = (struct stage_power){seen->cycle, seen->sm, seen->powered};
 }
