@@ -35,7 +35,7 @@ static void describe(struct rounds_state *state, uint32_t row, uint32_t a, uint3
         least--;
     search->even[row] = even;
     search->least[row] = least;
-    search->most[row] = rounds_even ? search->sm_count : even;
+    search->most[row] = search->sm_count;
     for (uint32_t sms = 1; sms <= search->sm_count; sms++)
         search->value[row][sms] = -(double)launches_rounds(&state->launches, a, sms);
 }

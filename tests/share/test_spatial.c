@@ -144,6 +144,19 @@ static void smart_even_gives_no_more_than_can_be_used(void **unused)
     stage_end(&stage);
 }
 
+/* Half of 9 SMs are 4 and a remainder, which A must not get. */
+static void smart_even_counts_the_remainder(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    stage_create(&stage, "smart-even", 9, 2);
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAAAABBBB");
+    kernel(&stage, 0, 4, 1);
+    assert_string_equal(stage_owners(&stage), "AAAABBBBB");
+    stage_end(&stage);
+}
+
 static void smart_even_knows_a_program_by_its_first_run(void **unused)
 {
     (void)unused;
@@ -286,11 +299,12 @@ static void profile_by_hand(void **unused)
 {
     (void)unused;
     /*
-     * 5 SMs.            1/4                  2/3                   3/2               4/1
-     * product      1 x 5.25 = 5.25    1.5 x 3.25 = 4.875      2 x 3 = 6          2 x 1 = 2
-     * sum of roots 1 + 2.291 = 3.291  1.225 + 1.803 = 3.028   1.414 + 1.732 = 3.146   1.414 + 1 = 2.414
+     * 5 SMs.            1/4                 2/3                 3/2                 4/1
+     * product      1 x 7 = 7           1.5 x 6 = 9         3.5 x 3 = 10.5      4 x 1 = 4
+     * sum of roots 1 + 2.646 = 3.646   1.225 + 2.449 = 3.674   1.871 + 1.732 = 3.603   2 + 1 = 3
+     * sum          1 + 7 = 8           1.5 + 6 = 7.5       3.5 + 3 = 6.5       4 + 1 = 5
      */
-    static const double a[] = {1, 1.5, 2, 2, 2}, b[] = {1, 3, 3.25, 5.25, 5.25};
+    static const double a[] = {1, 1.5, 3.5, 4, 4}, b[] = {1, 3, 6, 7, 7};
     struct stage stage;
     stage_create(&stage, "profile", 5, 2);
     curve(&stage, 0, a);
@@ -303,7 +317,7 @@ static void profile_by_hand(void **unused)
     curve(&stage, 0, a);
     curve(&stage, 1, b);
     start(&stage);
-    assert_string_equal(stage_owners(&stage), "ABBBB");
+    assert_string_equal(stage_owners(&stage), "AABBB");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "AAAAA");
     stage_end(&stage);
@@ -467,6 +481,18 @@ static void time_slices_pass_over_the_idle(void **unused)
     assert_string_equal(stage_owners(&stage), "C");
     stage_end(&stage);
 
+    stage_create(&stage, "time-slice", 1, 3);
+    stage_set(&stage, "ideal", 1);
+    stage_set(&stage, "reclaim", 1);
+    start(&stage);
+    assert_true(stage.allowances.free_transfers);
+    assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_DRAIN);
+    for (uint32_t a = 0; a < 3; a++)
+        kernel(&stage, a, 10, 1);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* not in its turn */
+    assert_string_equal(stage_owners(&stage), "A");
+    stage_end(&stage);
+
     stage_create(&stage, "time-slice", 1, 2);
     stage_set(&stage, "slice", STAGE_EPOCH - 1);
     is_refused(&stage, "shorter than an epoch");
@@ -524,7 +550,7 @@ static void searches_find_what_trying_everything_finds(void **unused)
         for (uint32_t a = 0; a < 3; a++) {
             search->even[a] = search->sm_count / 3 + (a < search->sm_count % 3);
             search->least[a] = 1 + next_number(&state, 3);
-            search->most[a] = search->sm_count - next_number(&state, 3);
+            search->most[a] = 1 + next_number(&state, search->sm_count);
             for (uint32_t sms = 0; sms <= search->sm_count; sms++)
                 search->value[a][sms] = 1 + next_number(&state, 4); /* whole numbers: sums and products are exact */
         }
@@ -570,6 +596,7 @@ int main(void)
         cmocka_unit_test(spart_switches_where_even_drains),
         cmocka_unit_test(too_many_applications_are_refused),
         cmocka_unit_test(smart_even_gives_no_more_than_can_be_used),
+        cmocka_unit_test(smart_even_counts_the_remainder),
         cmocka_unit_test(smart_even_knows_a_program_by_its_first_run),
         cmocka_unit_test(smart_even_by_kernel_takes_a_hand_over_back),
         cmocka_unit_test(rounds_by_hand),
