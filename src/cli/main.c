@@ -7,7 +7,8 @@
  *                 output.c (messages, streams), progress.c (the line on the terminal, SIGINT)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c),
  *                 characterisations (characterization.c)
- *   src/campaign  a case from its description to its result (case.c), isolated baselines (baseline.c) and their cache,
+ *   src/campaign  a case from its description to its result (case.c), or from the words of a command line (request.c), and how it
+ *                 went over time (history.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
  *                 launches of anybody's PTX (launch.c, argument.c); many cases (campaign.c) from one description
  *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c)
