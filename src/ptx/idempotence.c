@@ -28,14 +28,16 @@ static void refuse(struct analysis *analysis, const struct ptx_instruction *inst
     analysis->result->line = instruction->place.line;
 }
 
-/* The bit of a root; 0 if there are too many. */
+/* The bit of a root. */
 static uint64_t root_bit(struct analysis *analysis, const struct ptx_variable *variable, uint64_t offset)
 {
     uint32_t i = 0;
     while (i < analysis->root_count && (analysis->roots[i].variable != variable || analysis->roots[i].offset != offset))
         i++;
-    if (i == PTX_MOST_ROOTS)
+    if (i == PTX_MOST_ROOTS) {
+        analysis->result->reason = "has more pointers than are followed";
         return 0;
+    }
     if (i == analysis->root_count)
         analysis->roots[analysis->root_count++] = (struct ptx_root){variable, offset};
     return UINT64_C(1) << i;
