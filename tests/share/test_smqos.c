@@ -137,6 +137,12 @@ static void batch_takes_what_it_gains_by(void **unused)
         {{100, 300}, "AABBBBBB", 6, true, true},  /* no gain: upper, opt stays 6; A needs one, B gives its seventh */
         {{200, 300}, "A-BBBBBB", 6, true, true},  /* 240 * 5/6 = 200; B has opt: gated */
         {{100, 300}, "AABBBBBB", 6, true, true},  /* the idle one comes back, with power */
+        {{100, 300}, "AAABBBBB", 6, true, true},  /* none is idle: B gives one of its six */
+        {{300, 300},
+         "AABBBBBB",
+         6,
+         true,
+         true}, /* that B lost nothing moves opt no more: it is below it; 213 * 8/9 = 189 */
     };
     struct stage stage;
     create(&stage, 8, 2, 150);
@@ -219,6 +225,26 @@ static void goal_out_of_reach_is_said(void **unused)
     stage_end(&stage);
 }
 
+/* All SMs are A's, but B's last thread block does not end: A has not had everything yet. */
+static void goal_is_not_out_of_reach_while_an_sm_changes_hands(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 900);
+    start(&stage, 2);
+    stage_resident(&stage, 7, 1, 1);
+    for (uint32_t epoch = 0; epoch < 8; epoch++)
+        stage_epoch(&stage, (double[]){700, 10});
+    assert_string_equal(stage_owners(&stage), "AAAAAAAA");
+    assert_true(!stage.out_of_reach[0] && stage_variable(&stage, "changing_sms") == 1);
+    stage_resident(&stage, 7, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 7, 1);
+    stage_epoch(&stage, (double[]){800, 0});
+    stage_epoch(&stage, (double[]){800, 0});
+    assert_true(stage.out_of_reach[0]);
+    stage_end(&stage);
+}
+
 static void batch_least_is_left_to_batch(void **unused)
 {
     (void)unused;
@@ -278,6 +304,25 @@ static void surplus_is_taken_before_need(void **unused)
     stage_end(&stage);
 }
 
+/* The LS kernel is A, C is there from the start, B comes later: C has more SMs than B, but fewer than its opt. */
+static void need_goes_before_curiosity(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 9, 3, 600);
+    start(&stage, 1);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);
+    assert_string_equal(stage_owners(&stage), "AAAAACCCC");
+    stage_epoch(&stage, (double[]){500, 0, 200});
+    stage_epoch(&stage, (double[]){700, 0, 150}); /* 600 on average */
+    assert_string_equal(stage_owners(&stage), "AAAAAACCC");
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
+    assert_string_equal(stage_owners(&stage), "AAAAAABCC");
+    stage_epoch(&stage, (double[]){1300, 50, 100}); /* 833 * 3/4 = 625 */
+    assert_string_equal(stage_owners(&stage), "AAAAACBCC");
+    stage_end(&stage);
+}
+
 /* Thread blocks that outlive epochs: swaps are judged with the SMs that B really has, by parts of epochs that are long enough. */
 static void unfinished_hand_over_is_not_judged(void **unused)
 {
@@ -302,14 +347,14 @@ static void unfinished_hand_over_is_not_judged(void **unused)
     stage_epoch(&stage, (double[]){400, 199}); /* SM 4 is still B's: nothing to judge; A asks again */
     assert_string_equal(stage_owners(&stage), "AAAAAABB");
     assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
-    stage_run(&stage, 4000, (double[]){1600, 150});
+    stage_run(&stage, 3000, (double[]){1600, 150});
     stage_resident(&stage, 4, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
-    stage_run(&stage, 2000, (double[]){1600, 120});
+    stage_run(&stage, 4500, (double[]){1600, 120});
     stage_resident(&stage, 5, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 5, 1);
-    stage_run(&stage, 4000, (double[]){1600, 100});
-    stage_epoch_ends(&stage, (double[]){1600, 124}); /* 4000 cycles with two SMs are less than half an epoch */
+    stage_run(&stage, 2500, (double[]){1600, 100});
+    stage_epoch_ends(&stage, (double[]){1600, 124}); /* no number of SMs for half an epoch */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
     stage_epoch(&stage, (double[]){600, 100}); /* 750 * 4/5 = 600: not above. Two SMs less than opt: 100 after 200 */
     assert_string_equal(stage_owners(&stage), "AAAAAABB");
@@ -359,14 +404,14 @@ static void first_part_of_an_epoch_is_measured(void **unused)
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
     stage_epoch(&stage, (double[]){400, 200});
-    stage_run(&stage, 7000, (double[]){800, 200});
+    stage_run(&stage, 7000, (double[]){800, 150});
     stage_resident(&stage, 4, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
     stage_run(&stage, 3000, (double[]){800, 100});
-    stage_epoch_ends(&stage, (double[]){800, 170}); /* 600 on average: nobody moves */
+    stage_epoch_ends(&stage, (double[]){800, 135}); /* 600 on average: nobody moves */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
-    stage_epoch(&stage, (double[]){650, 150});
-    assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "upper_1") == 0);
+    stage_epoch(&stage, (double[]){650, 150}); /* with three SMs as much as with four before */
+    assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 1);
     stage_end(&stage);
 }
 
@@ -403,6 +448,45 @@ static void unfinished_hand_over_is_taken_back(void **unused)
     assert_string_equal(stage_owners(&stage), "ABAABBBB"); /* the emptiest of A's */
     stage_epoch(&stage, (double[]){100, 200});
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    stage_end(&stage);
+}
+
+/* B gets an SM, but it cannot gain by it before A's thread blocks have left. */
+static void sm_that_has_not_arrived_is_not_judged(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 300);
+    start(&stage, 2);
+    for (uint32_t s = 0; s < 4; s++)
+        stage_resident(&stage, s, 0, 2);
+    stage_epoch(&stage, (double[]){610, 200});
+    assert_string_equal(stage_owners(&stage), "AAABBBBB");
+    stage_epoch(&stage, (double[]){300, 200});
+    assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
+    stage_resident(&stage, 3, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 3, 0);
+    stage_epoch(&stage, (double[]){300, 250});
+    assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "opt_1") == 5);
+    stage_end(&stage);
+}
+
+/* Of two idle SMs, the one that still has A's thread blocks comes back: it need not even be emptied. */
+static void idle_sm_that_is_not_empty_comes_back_first(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 1, 400);
+    start(&stage, 1);
+    for (uint32_t s = 0; s < 8; s++)
+        stage_resident(&stage, s, 0, s == 5 ? 0 : s == 7 ? 1 : 3);
+    stage_epoch(&stage, (double[]){800}); /* 800 * 1/2 = 400: not above */
+    stage_epoch(&stage, (double[]){800});
+    assert_string_equal(stage_owners(&stage), "AAAAA-AA"); /* the emptiest */
+    stage_epoch(&stage, (double[]){800});
+    assert_string_equal(stage_owners(&stage), "AAAAA-A-");
+    stage_epoch(&stage, (double[]){100});
+    assert_string_equal(stage_owners(&stage), "AAAAA-AA");
     stage_end(&stage);
 }
 
@@ -563,7 +647,9 @@ int main(void)
         cmocka_unit_test(the_last_sm_is_a_lower_bound),
         cmocka_unit_test(ls_kernel_keeps_one_sm),
         cmocka_unit_test(goal_out_of_reach_is_said),
+        cmocka_unit_test(goal_is_not_out_of_reach_while_an_sm_changes_hands),
         cmocka_unit_test(batch_least_is_left_to_batch),
+        cmocka_unit_test(need_goes_before_curiosity),
         cmocka_unit_test(two_batch_kernels_take_turns),
         cmocka_unit_test(surplus_is_taken_before_need),
         cmocka_unit_test(unfinished_hand_over_is_not_judged),
@@ -571,6 +657,8 @@ int main(void)
         cmocka_unit_test(first_part_of_an_epoch_is_measured),
         cmocka_unit_test(rest_of_an_epoch_is_measured),
         cmocka_unit_test(unfinished_hand_over_is_taken_back),
+        cmocka_unit_test(sm_that_has_not_arrived_is_not_judged),
+        cmocka_unit_test(idle_sm_that_is_not_empty_comes_back_first),
         cmocka_unit_test(kernel_ends_in_mid_hand_over),
         cmocka_unit_test(applications_come_and_go),
         cmocka_unit_test(ls_kernel_alone_gives_up_what_it_does_not_need),

@@ -114,6 +114,19 @@ static void goals_in_conflict_are_out_of_reach(void **unused)
     stage_end(&stage);
 }
 
+/* B has enough in this epoch, and would with one SM less, but not on average: it gives none. */
+static void average_below_its_goal_gives_nothing(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){600, 300});
+    start(&stage);
+    expect(&stage, (double[]){400, 100}, "AAAABBBB");
+    expect(&stage, (double[]){400, 440}, "AAAABBBB"); /* 270 */
+    expect(&stage, (double[]){400, 440}, "AAAAABBB"); /* 327 */
+    stage_end(&stage);
+}
+
 static void the_worst_off_is_helped_first(void **unused)
 {
     (void)unused;
@@ -170,7 +183,8 @@ static void unfinished_switch_is_not_judged(void **unused)
     stage_resident(&stage, 6, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 6, 1);
     stage_run(&stage, 4000, (double[]){500, 150});
-    stage_epoch_ends(&stage, (double[]){440, 150});
+    stage_epoch_ends(&stage, (double[]){440, 150}); /* 4000 cycles are less than half an epoch */
+    assert_string_equal(stage_owners(&stage), "AAAABBAB");
     assert_true(stage_variable(&stage, "move") == 1);
     expect(&stage, (double[]){500, 150}, "AAAAABAB"); /* it helped; the average of 435 wants another one */
     stage_end(&stage);
@@ -194,6 +208,12 @@ static void kernel_ends_in_mid_switch(void **unused)
     assert_string_equal(stage_owners(&stage), "AAAAAAAAA");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 0);
     stage_end(&stage);
+    create(&stage, 9, 3, (double[]){150, 0, 0});
+    start(&stage);
+    expect(&stage, (double[]){300, 150, 150}, "AABBBBCCC");
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* A has fewest, but C has no goal */
+    assert_string_equal(stage_owners(&stage), "AACCCCCCC");
+    stage_end(&stage);
 }
 
 static void late_ones_get_an_even_share_of_best_effort(void **unused)
@@ -210,6 +230,16 @@ static void late_ones_get_an_even_share_of_best_effort(void **unused)
     expect(&stage, (double[]){380, 200, 0}, "AAAABBBB");
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2); /* 8 / 3 of B's 4 */
     assert_string_equal(stage_owners(&stage), "AAAABBCC");
+    stage_end(&stage);
+    create(&stage, 8, 3, (double[]){400, 0, 0}); /* in the middle of a move: it is forgotten, and not undone */
+    assert_int_equal(stage_start(&stage), CORUN_OK);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
+    expect(&stage, (double[]){380, 200, 0}, "AAAAABBB");
+    assert_true(stage_variable(&stage, "move") == 1);
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);
+    assert_string_equal(stage_owners(&stage), "AAAAABBC");
+    assert_true(stage_variable(&stage, "move") == 0);
     stage_end(&stage);
     create(&stage, 8, 3, (double[]){350, 350, 300}); /* without best effort: one, to be measured */
     assert_int_equal(stage_start(&stage), CORUN_OK);
@@ -271,6 +301,7 @@ int main(void)
         cmocka_unit_test(two_goals_and_best_effort),
         cmocka_unit_test(those_above_their_goal_give),
         cmocka_unit_test(goals_in_conflict_are_out_of_reach),
+        cmocka_unit_test(average_below_its_goal_gives_nothing),
         cmocka_unit_test(the_worst_off_is_helped_first),
         cmocka_unit_test(best_effort_keeps_what_is_left_to_it),
         cmocka_unit_test(gain_is_what_a_taking_must_bring),

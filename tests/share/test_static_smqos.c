@@ -33,7 +33,8 @@ static void ratio_is_the_goal(void **unused)
     expect(24, 2, 90, 22); /* 21.6 */
     expect(24, 2, 95, 23); /* 22.8 */
     expect(24, 2, 50, 12);
-    for (uint32_t percent = 5; percent < 100; percent += 5) /* whatever floating point makes of it */
+    expect(25, 2, 28, 7); /* and not the 7.000000000000001 of floating point */
+    for (uint32_t percent = 5; percent < 100; percent += 5)
         expect(20, 2, percent, percent / 5);
     expect(24, 2, 100, 23); /* the other one keeps one */
     expect(24, 3, 95, 22);
