@@ -117,7 +117,7 @@ enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, 
 /* Goes on until a launch has ended, its application was stopped, or the cycle `until`. */
 enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until);
 struct corun_launched {
-    bool ended;               /* or the application was stopped: then `status` says why, and it takes no more launches */
+    bool ended; /* or the application was stopped: then `status` says why, and it takes no more launches */
     enum corun_status status; /* of the application */
     uint64_t first_cycle, last_cycle;
     uint32_t kernel; /* of the application: see corun_gpu_kernel */
@@ -140,8 +140,7 @@ struct corun_application_result {
     uint64_t warp_instructions;
     uint32_t kernel_count;
     double best_epoch_ipc; /* of the epochs that it began and ended in; 0: none */
-    bool
-        out_of_reach; /* at the end, the policy could give it no more and it missed its goal (struct corun_allowances) */
+    bool out_of_reach;     /* what the policy wrote last (struct corun_allowances) */
 };
 void corun_gpu_application(const struct corun_gpu *gpu, uint32_t application, struct corun_application_result *result);
 

@@ -51,7 +51,7 @@ enum corun_status corun_request_set(struct corun_request *request, const char *o
                                     struct corun_diagnostics *list);
 
 /*
- * Adds an application: WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES], GOAL being 90%, ipc=X or ms=Y. The
+ * Adds an application: WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES], GOAL being 90%, ipc=X, ms=Y or fps=Z. The
  * text is copied. USAGE (also: more than CORUN_MAX_APPLICATIONS), MEMORY.
  */
 enum corun_status corun_request_add(struct corun_request *request, const char *application,
