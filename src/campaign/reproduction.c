@@ -111,23 +111,41 @@ static uint64_t affordable(const struct reproduction *run, double seconds)
     return count < 1 ? 0 : count > 1e9 ? UINT64_C(1000000000) : (uint64_t)count;
 }
 
+/* How many cases a combination is, before any has run: with isolated runs, which later ones may have in common. */
+static enum corun_status count_cases(struct reproduction *run)
+{
+    const struct experiment *experiment = run->request->experiment;
+    struct experiment_extent extent = {run->request->extent.cycles, 1};
+    enum corun_status status = CORUN_OK;
+    for (uint32_t part = 0; part < experiment->part_count && !status; part++) {
+        struct corun_campaign *campaign;
+        status = experiment_campaign(experiment, part, &extent, run->list, &campaign);
+        if (!status)
+            run->cases_each += (double)corun_campaign_count(campaign);
+        corun_campaign_destroy(campaign);
+    }
+    return status;
+}
+
 static enum corun_status run_within_time(struct reproduction *run)
 {
     uint64_t most = run->request->extent.sample;
-    run->sample = affordable(run, run->request->seconds * FIRST_SHARE / run->request->experiment->part_count);
-    for (run->sample += !run->sample;;) {
+    enum corun_status status = count_cases(run);
+    run->sample = affordable(run, run->request->seconds * FIRST_SHARE);
+    for (run->sample += !run->sample; !status;) {
         if (most && run->sample > most)
             run->sample = most;
-        enum corun_status status = run_sample(run);
+        status = run_sample(run);
         uint64_t limit = most && most < run->largest ? most : run->largest;
         if (status || run->stopped || run->outcome->out_of_time || run->sample >= limit)
-            return status;
+            break;
         uint64_t more = affordable(run, seconds_left(run) * LATER_SHARE), step = run->sample * (LARGEST_STEP - 1);
         if (!more)
-            return CORUN_OK;
+            break;
         run->sample += more < step ? more : step;
         run->sample = run->sample < limit ? run->sample : limit;
     }
+    return status;
 }
 
 enum corun_status reproduction_run(const struct reproduction_request *request, struct corun_diagnostics *list,
