@@ -211,10 +211,8 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
     default:
         break;
     }
-    for (uint32_t i = 0; i < instruction->operand_count; i++)
-        if (operands[i].kind == PTX_OPERAND_ADDRESS || operands[i].kind == PTX_OPERAND_ADDRESS_VARIABLE ||
-            operands[i].kind == PTX_OPERAND_ADDRESS_ABSOLUTE)
-            refuse(analysis, instruction, "accesses memory in a way that is not analysed");
+    if (strpbrk(ptx_opcodes[instruction->opcode].operands, "mx")) /* an address, a texture or a surface */
+        refuse(analysis, instruction, "accesses memory in a way that is not analysed");
 }
 
 static void look_at(struct analysis *analysis, const struct ptx_instruction *instruction)

@@ -75,6 +75,8 @@ static void every_rule(void **state)
         {KERNEL(TWO, POINTERS "mov.u32 %r2, %smid; st.global.u32 [%rd4], %r2;"), clock},
         {KERNEL(TWO, "mov.u64 %rd1, %clock64;"), clock},
         {KERNEL(TWO, "mov.u32 %r1, %warpid;"), clock},
+        {KERNEL(TWO, "ld.param.u64 %rd1, [p]; tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];"),
+         "accesses memory in a way that is not analysed"},
         /* structures of pointers: each of them is a root of its own */
         {KERNEL(".param .align 8 .b8 s[16]", "ld.param.v2.u64 {%rd1, %rd2}, [s]; ld.global.u32 %r1, [%rd1]; "
                                              "st.global.u32 [%rd2], %r1;"),
