@@ -6,7 +6,10 @@
 #include "campaign/baseline.h"
 #include "campaign/fingerprint.h"
 #include "campaign/specification.h"
+#include "share/load.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +84,25 @@ static enum corun_status digest_gpu(struct digests *digests, const char *text, s
     return keep_digest(&digests->gpus, text, key) ? CORUN_OK : CORUN_MEMORY;
 }
 
+/* A policy of the user's is known by the bytes of its shared object. */
+static enum corun_status add_file(const char *path, size_t length, struct digests *digests,
+                                  struct content_digest *digest)
+{
+    char *name = arena_copy_text(digests->arena, path, length);
+    FILE *file = name ? fopen(name, "rb") : NULL;
+    if (!name)
+        return CORUN_MEMORY;
+    if (!file)
+        return corun_report(digests->list, CORUN_FILE, CORUN_NOWHERE, "policy %s: %s", name, strerror(errno));
+    char chunk[65536];
+    size_t bytes;
+    while ((bytes = fread(chunk, 1, sizeof chunk, file)) > 0)
+        content_digest_add(digest, "policy file", chunk, bytes);
+    bool failed = ferror(file);
+    fclose(file);
+    return failed ? corun_report(digests->list, CORUN_FILE, CORUN_NOWHERE, "policy %s cannot be read", name) : CORUN_OK;
+}
+
 static enum corun_status add_policy(struct digests *digests, const char *text, struct content_digest *digest)
 {
     const struct corun_policy *policy;
@@ -92,7 +114,11 @@ static enum corun_status add_policy(struct digests *digests, const char *text, s
     content_digest_add(digest, "policy", name, strlen(name));
     if (!policy)
         return CORUN_OK;
-    content_digest_add(digest, "policies", policy_fingerprint(), strlen(policy_fingerprint()));
+    size_t path_length = policy_path_length(text);
+    if (!path_length)
+        content_digest_add(digest, "policies", policy_fingerprint(), strlen(policy_fingerprint()));
+    else if ((status = add_file(text, path_length, digests, digest)))
+        return status;
     content_digest_add(digest, "parameters", parameters, policy->parameter_count * sizeof *parameters);
     return CORUN_OK;
 }

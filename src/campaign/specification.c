@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "share/load.h"
 #include "share/parameter_words.h"
 
 #include <math.h>
@@ -225,10 +226,11 @@ enum corun_status specify_policy(const char *text, struct arena *arena, struct c
     char *name = arena_copy_text(arena, text, strlen(text));
     if (!name)
         return CORUN_MEMORY;
-    char *settings = strchr(name, ':');
+    size_t path_length = policy_path_length(name);
+    char *settings = strchr(name + path_length, ':');
     if (settings)
         *settings++ = 0;
-    enum corun_status status = find_policy(name, arena, list, policy);
+    enum corun_status status = path_length ? policy_load(name, list, policy) : find_policy(name, arena, list, policy);
     if (status != CORUN_OK)
         return status;
     if (!*policy)
