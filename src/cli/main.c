@@ -11,7 +11,8 @@
  *                 went over time (history.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
  *                 launches of anybody's PTX (launch.c, argument.c); many cases (campaign.c) from one description
- *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c)
+ *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c);
+ *                 figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
