@@ -175,6 +175,7 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
         corun_counters_add(&result->counters, &kernel.counters);
     }
     corun_gpu_memory(launch->gpu, &result->memory);
+    corun_gpu_energy(launch->gpu, &result->energy);
     return CORUN_OK;
 }
 

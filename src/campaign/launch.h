@@ -40,6 +40,7 @@ struct launch_result {
     uint32_t tbs_per_sm;            /* 0: not known */
     struct corun_counters counters; /* all 0 without timing */
     struct corun_memory_result memory;
+    struct corun_energy_result energy; /* all 0 without timing */
     double wall_seconds, warp_instructions_per_second;
 };
 

@@ -52,9 +52,9 @@ static femtojoules sum_of(const struct groups *groups)
     return sum;
 }
 
-static double joules(femtojoules energy)
+static double joules(const struct corun_gpu_config *config, femtojoules energy)
 {
-    return (double)energy / FEMTOJOULES_PER_JOULE;
+    return (double)(energy * config->energy_scale) / (1000 * FEMTOJOULES_PER_JOULE);
 }
 
 /* A milliwatt for a cycle is 1e12 fJ/s over (1000 kHz) cycles per second. Time comes in thousandths of a cycle. */
@@ -77,7 +77,7 @@ static femtojoules sm_millicycles(const struct corun_gpu *gpu)
 double corun_counters_energy(const struct corun_gpu_config *config, const struct corun_counters *counters)
 {
     struct groups groups = dynamic_of(config, counters);
-    return joules(sum_of(&groups));
+    return joules(config, sum_of(&groups));
 }
 
 void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *result)
@@ -93,14 +93,14 @@ void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *r
         result->applications[a] = corun_counters_energy(config, &counters);
     }
     struct groups groups = dynamic_of(config, &all);
-#define G(name, meaning) result->name = joules(groups.name);
+#define G(name, meaning) result->name = joules(config, groups.name);
     CORUN_DYNAMIC_ENERGIES(G)
 #undef G
     femtojoules of_sms = static_energy(config, config->static_power_sm, sm_millicycles(gpu));
     femtojoules of_rest = static_energy(config, config->static_power_rest, (femtojoules)gpu->now * 1000u);
-    result->static_sm = joules(of_sms);
-    result->static_rest = joules(of_rest);
-    result->total = joules(sum_of(&groups) + of_sms + of_rest);
+    result->static_sm = joules(config, of_sms);
+    result->static_rest = joules(config, of_rest);
+    result->total = joules(config, sum_of(&groups) + of_sms + of_rest);
     double seconds = (double)gpu->now / (config->core_clock_khz * 1e3);
     result->average_watts = gpu->now ? result->total / seconds : (double)NAN;
 }

@@ -213,9 +213,8 @@ static void set_memory(struct json_writer *writer, json_t *object, const struct 
     json_put(writer, object, "interconnect", interconnect);
 }
 
-static json_t *energy(struct json_writer *writer, const struct corun_case_result *result)
+static json_t *energy(struct json_writer *writer, const struct corun_energy_result *row, uint64_t thread_instructions)
 {
-    const struct corun_energy_result *row = &result->energy;
     json_t *object = json_object();
 #define G(name, meaning) json_put(writer, object, #name, json_number(row->name));
     CORUN_DYNAMIC_ENERGIES(G)
@@ -224,7 +223,7 @@ static json_t *energy(struct json_writer *writer, const struct corun_case_result
     json_put(writer, object, "total", json_number(row->total));
     json_put(writer, object, "average_watts", json_number(row->average_watts));
     json_put(writer, object, "instructions_per_joule",
-             json_number(figure_instructions_per_joule(result->counters.thread_instructions, row->total)));
+             json_number(figure_instructions_per_joule(thread_instructions, row->total)));
     return object;
 }
 
@@ -293,7 +292,7 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
         json_push(&writer, sms, sm(&writer, result, s));
     json_put(&writer, object, "sms", sms);
     set_memory(&writer, object, &result->counters, &result->memory);
-    json_put(&writer, object, "energy", energy(&writer, result));
+    json_put(&writer, object, "energy", energy(&writer, &result->energy, result->counters.thread_instructions));
     if (result->history.count)
         json_put(&writer, object, "history", history(&writer, result));
     json_put(&writer, object, "stp", json_number(result->stp));
@@ -344,6 +343,7 @@ enum corun_status json_launch(const struct launch_result *result, FILE *stream)
     json_put(&writer, object, "dram_bytes", timed ? json_count(figure_dram_bytes(counters)) : json_null());
     if (timed) {
         set_memory(&writer, object, counters, &result->memory);
+        json_put(&writer, object, "energy", energy(&writer, &result->energy, result->thread_instructions));
         json_put(&writer, object, "stalls", stalls(&writer, counters));
         json_put(&writer, object, "counters", all_counters(&writer, counters));
     }

@@ -198,17 +198,32 @@ static void print_rate(FILE *stream, uint64_t warp_instructions, double seconds,
     fputs(" per second", stream);
 }
 
-static void print_energy(const struct corun_case_result *result, FILE *stream)
+static void print_energy(const struct corun_energy_result *energy, uint64_t thread_instructions, FILE *stream)
 {
-    const struct corun_energy_result *energy = &result->energy;
-    double rate = figure_instructions_per_joule(result->counters.thread_instructions, energy->total);
+    static const struct {
+        const char *name;
+        size_t offset;
+    } parts[] = {
+#define G(name, meaning) {#name, offsetof(struct corun_energy_result, name)},
+        CORUN_DYNAMIC_ENERGIES(G)
+#undef G
+    };
+    double rate = figure_instructions_per_joule(thread_instructions, energy->total);
     if (isnan(rate))
         return;
     fprintf(stream, "energy %.3g mJ, %.1f W on average, ", energy->total * 1e3, energy->average_watts);
     print_percent(stream, figure_static_part(energy));
     fputs(" of it static   ", stream);
     print_scaled(stream, rate);
-    fputs(" thread instructions per joule\n", stream);
+    fputs(" thread instructions per joule\nof the rest", stream);
+    double dynamic = energy->total * (1 - figure_static_part(energy));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        double joules;
+        memcpy(&joules, (const char *)energy + parts[i].offset, sizeof joules);
+        fprintf(stream, "%s %s ", i ? "," : "", parts[i].name);
+        print_percent(stream, dynamic > 0 ? joules / dynamic : (double)NAN);
+    }
+    fputc('\n', stream);
 }
 
 static void print_end(const struct corun_case_result *result, FILE *stream)
@@ -227,7 +242,7 @@ static void print_end(const struct corun_case_result *result, FILE *stream)
     if (!isnan(latency))
         fprintf(stream, ", %.1f cycles per packet", latency);
     fputc('\n', stream);
-    print_energy(result, stream);
+    print_energy(&result->energy, result->counters.thread_instructions, stream);
     fputs("simulated ", stream);
     print_rate(stream, result->counters.warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
     fprintf(stream, " on %u thread%s", result->threads, result->threads == 1 ? "" : "s");
@@ -316,9 +331,12 @@ bool table_launch(const struct launch_result *result, const struct report_style 
         print_percent(stream, figure_l1_hit_rate(&result->counters));
         fputs(", L2 hits ", stream);
         print_percent(stream, figure_l2_hit_rate(&result->counters));
-        fprintf(stream, ", DRAM %.2f MB", (double)figure_dram_bytes(&result->counters) / 1e6);
+        fprintf(stream, ", DRAM %.2f MB\n", (double)figure_dram_bytes(&result->counters) / 1e6);
+        print_energy(&result->energy, result->thread_instructions, stream);
+    } else {
+        fputc('\n', stream);
     }
-    fprintf(stream, "\n%s ", result->functional ? "executed" : "simulated");
+    fprintf(stream, "%s ", result->functional ? "executed" : "simulated");
     print_rate(stream, result->warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
     fputc('\n', stream);
     return true;

@@ -106,6 +106,7 @@ static inline struct stage *stage_new(void)
     corun_gpu_config_default(&stage->config);
     stage->config.sms = 1;
     stage->config.dram_tREFI = 0;
+    stage->config.energy_scale = 1000;
     stage->limits.cycles = 5000;
     stage->issues = calloc(STAGE_ISSUES, sizeof *stage->issues);
     stage->moments = calloc(STAGE_MOMENTS, sizeof *stage->moments);

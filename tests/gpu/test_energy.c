@@ -19,6 +19,7 @@ static struct corun_gpu_config config_of(void)
     corun_gpu_config_default(&config);
     config.sms = 2;
     config.dram_tREFI = 0;
+    config.energy_scale = 1000;
     return config;
 }
 
@@ -226,6 +227,25 @@ static void a_parameter_changes_its_group_and_no_cycle(void **state)
     free(script);
 }
 
+/* The one factor multiplies everything, and no cycle. */
+static void the_scale_multiplies_everything(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = config_of();
+    struct script *script = mixed_script();
+    struct measured before = measure(&c, script, 1, 1);
+    c.energy_scale = 2500;
+    struct measured after = measure(&c, script, 1, 1);
+    assert_int_equal(after.cycles, before.cycles);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        EXPECT_JOULES(value_at(&after.energy, groups[g]), 2.5 * value_at(&before.energy, groups[g]));
+    EXPECT_JOULES(after.energy.total, 2.5 * before.energy.total);
+    EXPECT_JOULES(after.energy.average_watts, 2.5 * before.energy.average_watts);
+    EXPECT_JOULES(after.energy.applications[0], 2.5 * before.energy.applications[0]);
+    EXPECT_JOULES(corun_counters_energy(&c, &after.counters), after.energy.applications[0]);
+    free(script);
+}
+
 static void energy_does_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -261,6 +281,7 @@ int main(void)
         cmocka_unit_test(applications_add_up),
         cmocka_unit_test(a_gpu_that_does_nothing_has_static_power_only),
         cmocka_unit_test(a_parameter_changes_its_group_and_no_cycle),
+        cmocka_unit_test(the_scale_multiplies_everything),
         cmocka_unit_test(energy_does_not_depend_on_threads),
         cmocka_unit_test(large_counts_do_not_overflow),
     };
