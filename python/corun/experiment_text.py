@@ -47,10 +47,6 @@ def effect_text(number):
     return "-" if ratio is None else f"{ratio:.2f}"
 
 
-def sample_text(number):
-    return str(number.cases)
-
-
 def cycles_text(cycles):
     if cycles is None:
         return "-"
@@ -111,21 +107,41 @@ def reason_lines(figure, evaluation):
     for cell in figure.cells:
         for reason, count in evaluation.numbers[cell].reasons.items():
             lines.setdefault((cell.which.text("metric"), reason), set()).add(count)
-    return [f"{metric}: not defined for {'to '.join(str(one) for one in spread(counts_))} cases: {reason}"
-            for (metric, reason), counts_ in lines.items()]
+    return [f"{metric}: not defined for {spread(numbers)} cases: {reason}" for (metric, reason), numbers in lines.items()]
 
 
 def spread(numbers):
-    return [min(numbers)] if len(numbers) == 1 else [f"{min(numbers)} ", max(numbers)]
+    """"3", or "3 to 5" if they differ."""
+    least, most = min(numbers), max(numbers)
+    return str(least) if least == most else f"{least} to {most}"
 
 
-def rows_of(figure, evaluation):
-    titles = [figure.name, "paper", "ours", "cases", "same sign", "effect"]
+def has_paper(figure):
+    return any(cell.paper.value is not None or cell.paper.sign is not None for cell in figure.cells)
+
+
+def rows_of(figure, evaluation, window=None):
+    """(titles, rows), with a column for the window if one is given. A figure of which the paper says no number has its points
+    side by side."""
+    if not has_paper(figure) and len(figure.points) > 1:
+        return _rows_of_ours(figure, evaluation, window)
+    titles = [figure.name, "paper", "ours", "cases", *(["window"] if window else []), "same sign",
+              "ratio of effects" if window else "effect"]
     rows = []
     for cell in figure.cells:
         number = evaluation.numbers[cell]
-        rows.append([label(cell), paper_text(number), our_text(number), sample_text(number), sign_text(number),
-                     effect_text(number)])
+        rows.append([label(cell), paper_text(number), our_text(number), str(number.cases), *([window] if window else []),
+                     sign_text(number), effect_text(number)])
+    return titles, rows
+
+
+def _rows_of_ours(figure, evaluation, window):
+    titles = [f"{figure.name}: ours", *(point for point, _ in figure.points), "cases", *(["window"] if window else [])]
+    rows = []
+    for series in figure.series:
+        numbers = [evaluation.numbers[figure.of(series, point)] for point, _ in figure.points]
+        cases = spread({number.cases for number in numbers})
+        rows.append([series, *map(our_text, numbers), cases, *([window] if window else [])])
     return titles, rows
 
 
@@ -168,17 +184,11 @@ def markdown(evaluation):
     lines += [f"* sample: {line}" for line in sample_lines(evaluation)]
     if experiment.paper_cases:
         lines += [f"* the paper's sample: {experiment.paper_cases}"]
-    window = cycles_text(experiment.cycles)
     for figure in experiment.figures:
         lines += ["", f"## {figure.title}", ""]
         if figure.source:
             lines += [f"The paper's numbers: {figure.source}", ""]
-        rows = []
-        for cell in figure.cells:
-            number = evaluation.numbers[cell]
-            rows.append([label(cell), paper_text(number), our_text(number), sample_text(number), window, sign_text(number),
-                         effect_text(number)])
-        lines += markdown_table(["", "paper", "ours", "cases", "window", "same sign", "ratio of effects"], rows)
+        lines += markdown_table(*rows_of(figure, evaluation, cycles_text(experiment.cycles)))
         reasons = reason_lines(figure, evaluation)
         lines += [""] + [f"* {line}" for line in reasons] if reasons else []
     lines += ["", verdict(evaluation)]

@@ -342,6 +342,15 @@ class OfFiles(unittest.TestCase):
         et.print_comparison(self.evaluation, stream)
         self.assertRegex(stream.getvalue(), r"over slow +less +-11\.1 % +3 +yes +-")
 
+    def test_without_the_papers_numbers_points_stand_side_by_side(self):
+        self.fill()
+        figure = {"name": "f", "unit": "ratio", "value": {"metric": "stp", "over": "mean"}, "points": {"class": ["C+M", "M+M"]},
+                  "series": [{"name": "fast", "policy": "fast"}, {"name": "slow", "policy": "slow"}]}
+        self.numbers([figure])
+        self.assertEqual(et.rows_of(self.evaluation.experiment.figures[0], self.evaluation, "1K"), (
+            ["f: ours", "C+M", "M+M", "cases", "window"],
+            [["fast", "1.500", "1.000", "1", "1K"], ["slow", "1.000", "2.000", "1", "1K"]]))
+
     def without_remarks(self, figures):
         self.numbers(figures)
         return et.markdown(self.evaluation)
