@@ -27,6 +27,7 @@ p { margin: 0.4rem 0; max-width: 48rem; } .soft { color: var(--soft); } a { colo
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid); }
 th { font-weight: 600; border-bottom: 2px solid var(--soft); } th:first-child, td:first-child { text-align: left; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; align-items: start; } .tables > * { max-width: 100%; }
 .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .words td:first-child { white-space: nowrap; }
 .figures { display: grid; gap: 1rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
@@ -79,10 +80,12 @@ def figure(plot):
 
 
 def block_html(results, block, prefix):
-    parts = [f"<h3>{text(block.title())}</h3>", table(*tables.policy_table(block), f"policies: {block.title()}")]
+    parts = [f"<h3>{text(block.title())}</h3>", '<div class="tables">',
+             table(*tables.policy_table(block), f"policies: {block.title()}")]
     titles, rows = tables.goal_table(block)
     if rows:
         parts.append(table(titles, rows, f"goals: {block.title()}"))
+    parts.append("</div>")
     plots = figures.of_block(block, results, prefix)
     if plots:
         parts.append('<div class="figures">' + "".join(figure(plot) for plot in plots) + "</div>")
