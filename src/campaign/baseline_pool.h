@@ -26,10 +26,16 @@ struct baseline_pool {
 };
 
 void baseline_pool_begin(struct baseline_pool *pool, struct run *run);
-/* Adds a run, unless one with the same content is there; what the request refers to must stay. *index: its task. MEMORY. */
+/*
+ * Adds a run, unless one with the same content is there; what the request refers to must stay. *index: its task.
+ * MEMORY.
+ */
 enum corun_status baseline_pool_add(struct baseline_pool *pool, const struct baseline_request *request,
                                     const char *stage, size_t *index);
-/* Simulates what is missing and keeps it in the cache. The status, with diagnostics, of the first task that could not be run. */
+/*
+ * Simulates what is missing and keeps it in the cache. The status, with diagnostics, of the first task that could not
+ * be run.
+ */
 enum corun_status baseline_pool_run(struct baseline_pool *pool);
 void baseline_pool_end(struct baseline_pool *pool);
 

@@ -60,7 +60,9 @@ static enum corun_status add_all(struct search *search, uint32_t step)
             sms[a] = parts[a] * step;
         sms[count - 1] += search->outcome->sm_count % step;
         status = add_split(search, sms);
-        /* the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one */
+        /*
+         * the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one
+         */
         uint32_t a = count - 1;
         while (a > 0 && parts[a] == 1)
             a--;
@@ -178,7 +180,10 @@ static bool is_better(const struct search_request *request, const struct search_
     return sign * values[0][1] > sign * values[1][1];
 }
 
-/* Among equal ones the earliest. A split without a value, which is one in which an application did nothing, is never found. */
+/*
+ * Among equal ones the earliest. A split without a value, which is one in which an application did nothing, is never
+ * found.
+ */
 static void find(struct search *search)
 {
     const struct search_request *request = search->request;

@@ -1,7 +1,8 @@
 /*
- * Searches over the splits of SMs among applications (policy fixed): the best and the worst one, which Adriaens et al., HPCA 2012,
- * section 3.5, call Oracle Best and Oracle Worst, and the split that SMQoS is compared with in its figure 11 (Offline): just enough
- * SMs for the goal of one application, the rest to the others. Each is a campaign of its own: what is in the results file is not run again.
+ * Searches over the splits of SMs among applications (policy fixed): the best and the worst one, which Adriaens et al.,
+ * HPCA 2012, section 3.5, call Oracle Best and Oracle Worst, and the split that SMQoS is compared with in its figure 11
+ * (Offline): just enough SMs for the goal of one application, the rest to the others. Each is a campaign of its own:
+ * what is in the results file is not run again.
  */
 #ifndef CORUN_CAMPAIGN_SEARCH_H
 #define CORUN_CAMPAIGN_SEARCH_H
@@ -46,9 +47,10 @@ struct search_request {
     uint32_t application_count; /* 2..MIX_MAX */
     uint64_t cycles, seed;
     /*
-     * If there are more splits than this, the search is coarse to fine: first those in steps of several SMs, as small as the number
-     * allows; then, around the best so far, those that differ by half a step between two applications, until none is better, and so
-     * on down to single SMs. It may then end in a split that only its neighbours are not better than.
+     * If there are more splits than this, the search is coarse to fine: first those in steps of several SMs, as small
+     * as the number allows; then, around the best so far, those that differ by half a step between two applications,
+     * until none is better, and so on down to single SMs. It may then end in a split that only its neighbours are not
+     * better than.
      */
     uint32_t most_at_once;
     struct corun_campaign_run_request run; /* without the campaign */

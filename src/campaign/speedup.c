@@ -1,6 +1,7 @@
 /*
- * Speed-up curves: each application of a case alone on 1..N SMs of its GPU, as policies want to know it beforehand (Adriaens et
- * al., "The case for GPGPU spatial multitasking", HPCA 2012, figure 2 and section 3.5). With all SMs it is the isolated baseline.
+ * Speed-up curves: each application of a case alone on 1..N SMs of its GPU, as policies want to know it beforehand
+ * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, figure 2 and section 3.5). With all SMs it is
+ * the isolated baseline.
  */
 #include "campaign/baseline_pool.h"
 #include "campaign/metrics.h"

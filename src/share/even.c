@@ -2,9 +2,9 @@
  * Even: the SMs are split as evenly as possible over the running applications (Adriaens et al., "The case for GPGPU
  * spatial multitasking", HPCA 2012, section 3.5), and anew whenever one arrives or leaves (section 4).
  *
- * Where the division leaves a remainder, the first ones get one SM more: the paper says "arbitrarily". Its applications start together
- * and never hand an SM over: here an SM that changes hands drains, and stays closed to its new owner until the old thread
- * blocks are gone.
+ * Where the division leaves a remainder, the first ones get one SM more: the paper says "arbitrarily". Its applications
+ * start together and never hand an SM over: here an SM that changes hands drains, and stays closed to its new owner
+ * until the old thread blocks are gone.
  */
 #include "share/policies.h"
 #include "share/split.h"

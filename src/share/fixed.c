@@ -1,6 +1,6 @@
 /*
- * Fixed: a split that is given and never changes. The searches for the best and the worst one consist of such runs (Adriaens et al.,
- * "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5: Oracle Best and Oracle Worst).
+ * Fixed: a split that is given and never changes. The searches for the best and the worst one consist of such runs
+ * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5: Oracle Best and Oracle Worst).
  *
  * The SMs of an application that is not there stay idle.
  */

@@ -27,7 +27,9 @@ struct launches {
 bool launches_note(struct launches *launches, const struct corun_view *view, struct corun_policy_moment moment);
 /* The SMs that an application can use: thread blocks of the largest grid; UNLIMITED while nothing is known. */
 uint32_t launches_most_sms(const struct launches *launches, uint32_t application);
-/* Rounds of thread blocks, of all launches one after the other, on so many SMs (at least 1); 0 while nothing is known. */
+/*
+ * Rounds of thread blocks, of all launches one after the other, on so many SMs (at least 1); 0 while nothing is known.
+ */
 uint64_t launches_rounds(const struct launches *launches, uint32_t application, uint32_t sms);
 
 #endif

@@ -5,8 +5,9 @@
 #include "corun/policy.h"
 
 /*
- * What is written as one: a single parameter, or a list of those named NAME_1, NAME_2, … that follow one another. `name_length` is
- * how much of the first one's name is written, `count` how many parameters there are, `is_list` also if it is of one.
+ * What is written as one: a single parameter, or a list of those named NAME_1, NAME_2, … that follow one another.
+ * `name_length` is how much of the first one's name is written, `count` how many parameters there are, `is_list` also
+ * if it is of one.
  */
 struct parameter_group {
     uint32_t first, count;
@@ -20,8 +21,8 @@ struct parameter_group parameter_group_at(const struct corun_policy_parameter *p
 /* The place of a word in choices like "off|on", or -1. */
 int parameter_choice(const char *choices, const char *word, size_t length);
 /*
- * Its value in words, cut off to fit: "0.01", "on", "8/22". A list ends with the last value that is not the initial one. `values` of all
- * parameters; NULL: the initial ones.
+ * Its value in words, cut off to fit: "0.01", "on", "8/22". A list ends with the last value that is not the initial
+ * one. `values` of all parameters; NULL: the initial ones.
  */
 void parameter_group_text(const struct corun_policy_parameter *parameters, const struct parameter_group *group,
                           const double *values, char *text, size_t bytes);

@@ -1,10 +1,11 @@
 /*
- * Profile: the split with the best speed-ups by the curves that profiling runs gave: each application alone on 1..N SMs (Adriaens et
- * al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5, equation 2).
+ * Profile: the split with the best speed-ups by the curves that profiling runs gave: each application alone on 1..N SMs
+ * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5, equation 2).
  *
- * The equation is printed as a sum over S(i, j)^(1/N), where N applications share the GPU and application i is S(i, j) times as fast on
- * j SMs as on one. The exponent says that a geometric mean is meant, which is a product: that is the objective unless told otherwise.
- * All SMs are handed out, at least one each; among equal splits the one closest to the even split.
+ * The equation is printed as a sum over S(i, j)^(1/N), where N applications share the GPU and application i is S(i, j)
+ * times as fast on j SMs as on one. The exponent says that a geometric mean is meant, which is a product: that is the
+ * objective unless told otherwise. All SMs are handed out, at least one each; among equal splits the one closest to the
+ * even split.
  */
 #include "share/policies.h"
 #include "share/split.h"

@@ -1,11 +1,12 @@
 /*
- * Rounds: the split with the fewest rounds of thread blocks over all applications, in which none takes more rounds than with the even
- * split (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
+ * Rounds: the split with the fewest rounds of thread blocks over all applications, in which none takes more rounds than
+ * with the even split (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
  *
- * A kernel of t thread blocks, of which an SM holds h, takes ceil(t / (h x SMs)) rounds; a program takes those of all its launches. Each
- * application gets at least the fewest SMs with which it takes as many rounds as with the even split; among all such splits that with
- * the smallest sum of rounds is taken, among equal ones the one closest to the even split. As with smart-even, a program is known by
- * what it has launched in its first run; one of which nothing is known yet keeps its even share.
+ * A kernel of t thread blocks, of which an SM holds h, takes ceil(t / (h x SMs)) rounds; a program takes those of all
+ * its launches. Each application gets at least the fewest SMs with which it takes as many rounds as with the even
+ * split; among all such splits that with the smallest sum of rounds is taken, among equal ones the one closest to the
+ * even split. As with smart-even, a program is known by what it has launched in its first run; one of which nothing is
+ * known yet keeps its even share.
  */
 #include "share/launches.h"
 #include "share/policies.h"

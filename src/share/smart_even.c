@@ -1,10 +1,10 @@
 /*
- * Smart even: as even, but no application gets more SMs than it can use, by the number of its thread blocks (Adriaens et al.,
- * "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
+ * Smart even: as even, but no application gets more SMs than it can use, by the number of its thread blocks (Adriaens
+ * et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
  *
- * Thread blocks are dealt out to SMs in turn, so an application can use as many SMs as its largest grid has thread blocks. What it cannot
- * use is shared evenly by the others; if nobody can, it stays idle. The paper knows the program beforehand: here it is known by what
- * has been launched in its first run, and the split follows.
+ * Thread blocks are dealt out to SMs in turn, so an application can use as many SMs as its largest grid has thread
+ * blocks. What it cannot use is shared evenly by the others; if nobody can, it stays idle. The paper knows the program
+ * beforehand: here it is known by what has been launched in its first run, and the split follows.
  */
 #include "share/launches.h"
 #include "share/policies.h"

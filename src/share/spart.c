@@ -1,9 +1,11 @@
 /*
- * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its contexts are saved, and its new owner goes on
- * there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, as section 2.5 of the thesis on simultaneous
- * multikernel, SMK, by Wang describes and compares with it: an equal number of SMs for each kernel; the SM stalls meanwhile).
+ * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its contexts are saved, and its
+ * new owner goes on there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, as section 2.5 of
+ * the thesis on simultaneous multikernel, SMK, by Wang describes and compares with it: an equal number of SMs for each
+ * kernel; the SM stalls meanwhile).
  *
- * It is the even split of HPCA 2012 otherwise: made anew when an application arrives or leaves, as few SMs as possible changing hands.
+ * It is the even split of HPCA 2012 otherwise: made anew when an application arrives or leaves, as few SMs as possible
+ * changing hands.
  */
 #include "share/policies.h"
 #include "share/split.h"

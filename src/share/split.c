@@ -23,7 +23,9 @@ void split_evenly(uint32_t sm_count, uint32_t application_count, const bool *pre
         sharing += present[a];
         counts[a] = 0;
     }
-    /* Who cannot use an even share of what is left takes what it can use, and the share of the others grows: so again. */
+    /*
+     * Who cannot use an even share of what is left takes what it can use, and the share of the others grows: so again.
+     */
     for (bool again = most != NULL; again;) {
         again = false;
         for (uint32_t a = 0; a < application_count; a++) {

@@ -8,16 +8,18 @@
 uint32_t split_present(const struct corun_view *view, bool present[CORUN_MAX_APPLICATIONS]);
 
 /*
- * As evenly as possible over those present; where the division leaves a remainder, the first ones get one SM more. No application
- * gets more than most[a] (NULL: no such limit): the others share what it leaves; what nobody may have stays over.
+ * As evenly as possible over those present; where the division leaves a remainder, the first ones get one SM more. No
+ * application gets more than most[a] (NULL: no such limit): the others share what it leaves; what nobody may have stays
+ * over.
  */
 void split_evenly(uint32_t sm_count, uint32_t application_count, const bool *present, const uint32_t *most,
                   uint32_t *counts);
 
 /*
- * The best split: value[a][c] is what c SMs are worth to application a, and the sum, or the product, of all is to become as large as
- * possible. least[a] <= c <= most[a]; all SMs are handed out. Among equal ones (to 1 part in 10^12) that closest to `even` (sum of the
- * squares of the differences), then that which gives the first ones more. Exact: dynamic programming over the applications.
+ * The best split: value[a][c] is what c SMs are worth to application a, and the sum, or the product, of all is to
+ * become as large as possible. least[a] <= c <= most[a]; all SMs are handed out. Among equal ones (to 1 part in 10^12)
+ * that closest to `even` (sum of the squares of the differences), then that which gives the first ones more. Exact:
+ * dynamic programming over the applications.
  */
 struct split_search {
     bool product;
@@ -33,8 +35,8 @@ struct split_search {
 bool split_search(struct split_search *search, uint32_t *counts);
 
 /*
- * From what owners have to `counts`. While no thread block is anywhere, sets become contiguous in the order of the applications; later as few
- * SMs as possible change hands, each time one of sm_owners_move's choice.
+ * From what owners have to `counts`. While no thread block is anywhere, sets become contiguous in the order of the
+ * applications; later as few SMs as possible change hands, each time one of sm_owners_move's choice.
  */
 void split_hand_over(struct sm_owners *owners, const struct corun_view *view, const uint32_t *counts);
 

@@ -1,10 +1,12 @@
 /*
- * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their contexts are saved, and the next application goes on
- * where it was stopped. That is what processes of their own get on GPUs of today, the temporal multitasking that Adriaens et al. ("The
- * case for GPGPU spatial multitasking", HPCA 2012, section 2) set spatial multitasking against.
+ * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their contexts are saved, and the next
+ * application goes on where it was stopped. That is what processes of their own get on GPUs of today, the temporal
+ * multitasking that Adriaens et al. ("The case for GPGPU spatial multitasking", HPCA 2012, section 2) set spatial
+ * multitasking against.
  *
- * Turns go round in the order of the applications; one that has nothing to run is passed over. Policies are called at the ends of epochs:
- * a turn ends with the first one that is not before the end of its slice. The time of the switch is part of the turn that begins.
+ * Turns go round in the order of the applications; one that has nothing to run is passed over. Policies are called at
+ * the ends of epochs: a turn ends with the first one that is not before the end of its slice. The time of the switch is
+ * part of the turn that begins.
  */
 #include "share/policies.h"
 #include "share/split.h"

@@ -218,7 +218,7 @@ class Command(unittest.TestCase):
 class Help(Command):
     def test_every_command_explains_itself(self):
         text = self.run_command("--help").stdout
-        for command in ("run", "launch", "characterize", "campaign", "query", "merge", "report", "check", "export",
+        for command in ("run", "launch", "characterize", "campaign", "search", "query", "merge", "report", "check", "export",
                         "list", "version"):
             self.assertIn(f"  {command}", text)
             own = self.run_command(command, "--help").stdout

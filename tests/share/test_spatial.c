@@ -1,6 +1,6 @@
 /*
- * Policies that split the SMs, by script. Every split is worked out by hand beside its test; the searches are also held against trying
- * everything.
+ * Policies that split the SMs, by script. Every split is worked out by hand beside its test; the searches are also held
+ * against trying everything.
  */
 #include "share/launches.h"
 #include "share/split.h"
@@ -203,8 +203,9 @@ static void rounds_by_hand(void **unused)
     (void)unused;
     struct stage stage;
     /*
-     * 12 SMs, A: 40 thread blocks, 4 on an SM; B: 20, 1 on an SM. Even, 6/6: A takes ceil(40 / 24) = 2 rounds, B ceil(20 / 6) = 4. A needs 5
-     * SMs for 2 rounds (4: ceil(40 / 16) = 3), B 5 for 4 (4: 5). Two are to give: 5/7: 2 + 3 = 5; 6/6: 6; 7/5: 2 + 4 = 6.
+     * 12 SMs, A: 40 thread blocks, 4 on an SM; B: 20, 1 on an SM. Even, 6/6: A takes ceil(40 / 24) = 2 rounds, B
+     * ceil(20 / 6) = 4. A needs 5 SMs for 2 rounds (4: ceil(40 / 16) = 3), B 5 for 4 (4: 5). Two are to give: 5/7: 2 +
+     * 3 = 5; 6/6: 6; 7/5: 2 + 4 = 6.
      */
     stage_create(&stage, "rounds", 12, 2);
     start(&stage);
@@ -214,8 +215,8 @@ static void rounds_by_hand(void **unused)
     stage_end(&stage);
 
     /*
-     * 10 SMs, A: 32 thread blocks, 2 on an SM; B: 24, 2 on an SM. Even, 5/5: 4 and 3 rounds; A needs 4 for that, B 4. 4/6: 4 + 2 = 6; 5/5: 7;
-     * 6/4: 3 + 3 = 6. Two ties, both one away from even: more for the first.
+     * 10 SMs, A: 32 thread blocks, 2 on an SM; B: 24, 2 on an SM. Even, 5/5: 4 and 3 rounds; A needs 4 for that, B 4.
+     * 4/6: 4 + 2 = 6; 5/5: 7; 6/4: 3 + 3 = 6. Two ties, both one away from even: more for the first.
      */
     stage_create(&stage, "rounds", 10, 2);
     start(&stage);
@@ -224,7 +225,10 @@ static void rounds_by_hand(void **unused)
     assert_string_equal(stage_owners(&stage), "AAAAAABBBB");
     stage_end(&stage);
 
-    /* 10 SMs, both 7 thread blocks, 1 on an SM. Even: 2 + 2; 4 SMs are enough for 2 rounds; 6/4: 2 + 2. All alike: even. */
+    /*
+     * 10 SMs, both 7 thread blocks, 1 on an SM. Even: 2 + 2; 4 SMs are enough for 2 rounds; 6/4: 2 + 2. All alike:
+     * even.
+     */
     stage_create(&stage, "rounds", 10, 2);
     start(&stage);
     kernel(&stage, 0, 7, 1);
@@ -233,8 +237,8 @@ static void rounds_by_hand(void **unused)
     stage_end(&stage);
 
     /*
-     * 9 SMs, A: 36 thread blocks, B: 8, 1 on an SM. 6/3 would take 6 + 3 = 9 rounds, 5/4 takes 8 + 2 = 10: but with the even split (5/4)
-     * B takes 2, and must not take more.
+     * 9 SMs, A: 36 thread blocks, B: 8, 1 on an SM. 6/3 would take 6 + 3 = 9 rounds, 5/4 takes 8 + 2 = 10: but with the
+     * even split (5/4) B takes 2, and must not take more.
      */
     stage_create(&stage, "rounds", 9, 2);
     start(&stage);
@@ -249,8 +253,9 @@ static void rounds_of_a_program_count_every_launch(void **unused)
     (void)unused;
     struct stage stage;
     /*
-     * 12 SMs, A: one launch of 14 thread blocks, B: three of 7, 1 on an SM each. Even: 3 and 3 x 2 = 6 rounds; A needs 5 for that, B 4.
-     * 5/7: 3 + 3 = 6; 6/6: 9; 7/5: 2 + 6 = 8; 8/4: 2 + 6 = 8. With one launch of B, 5/7 (3 + 1), 7/5 and 8/4 (2 + 2) would tie, and 7/5 be taken.
+     * 12 SMs, A: one launch of 14 thread blocks, B: three of 7, 1 on an SM each. Even: 3 and 3 x 2 = 6 rounds; A needs
+     * 5 for that, B 4. 5/7: 3 + 3 = 6; 6/6: 9; 7/5: 2 + 6 = 8; 8/4: 2 + 6 = 8. With one launch of B, 5/7 (3 + 1), 7/5
+     * and 8/4 (2 + 2) would tie, and 7/5 be taken.
      */
     stage_create(&stage, "rounds", 12, 2);
     start(&stage);
@@ -274,8 +279,8 @@ static void rounds_of_three(void **unused)
     (void)unused;
     struct stage stage;
     /*
-     * 11 SMs: even 4/4/3. Thread blocks, 1 on an SM: A 8: 2 rounds, least 4; B 4: 1 round, least 4; C 4: 2 rounds, least 2. One is to give:
-     * 5/4/2: 2 + 1 + 2 = 5; 4/5/2: 5; 4/4/3: 2 + 1 + 2 = 5: even.
+     * 11 SMs: even 4/4/3. Thread blocks, 1 on an SM: A 8: 2 rounds, least 4; B 4: 1 round, least 4; C 4: 2 rounds,
+     * least 2. One is to give: 5/4/2: 2 + 1 + 2 = 5; 4/5/2: 5; 4/4/3: 2 + 1 + 2 = 5: even.
      */
     stage_create(&stage, "rounds", 11, 3);
     start(&stage);
