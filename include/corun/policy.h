@@ -6,7 +6,7 @@
  * (enum corun_policy_event). What it writes takes effect no sooner than one trip through the interconnect later. A
  * machine checks what was written before it obeys: an impossible allowance ends the run with status POLICY and names the policy.
  *
- * The same file serves built-in policies and shared objects (a later version loads them): one exported
+ * The same file serves built-in policies and shared objects (--policy ./mine.so, docs/writing-policies.md): one exported
  * `const struct corun_policy corun_policy`.
  */
 #ifndef CORUN_POLICY_H
@@ -20,6 +20,7 @@ extern "C" {
 
 #define CORUN_POLICY_VERSION 2u
 #define CORUN_UNLIMITED UINT32_MAX
+#define CORUN_POLICY_SECONDS 10 /* of the host, that one call of a policy may take */
 
 /* What a machine can do. C(name, meaning) */
 #define CORUN_CAPABILITIES(C) \

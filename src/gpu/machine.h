@@ -6,6 +6,7 @@
  *   dispatcher.c   thread blocks to SMs under the allowances
  *   preemption.c   thread blocks that have to leave their SM, and those that have left
  *   sharing.c      the policy's view, its moments
+ *   policy_guard.c calling it: where it may write, how long it may take
  *   allowances.c   checking what the policy wrote, and handing it on to the SMs
  *   goal.c         goals of applications
  *   partition.c    where thread blocks lie in registers and shared memory
@@ -95,6 +96,13 @@ struct sm_power {
 
 struct team;
 
+/* Memory between two rows of a pattern. */
+struct guarded {
+    uint8_t *start; /* of the first row */
+    size_t bytes;   /* between them */
+    const char *name;
+};
+
 struct corun_gpu {
     struct corun_gpu_config config;
     uint64_t now;
@@ -126,6 +134,7 @@ struct corun_gpu {
     double *parameters;
     void *policy_state;
     struct corun_allowances allowances;
+    VECTOR(struct guarded) guarded; /* what the policy may write */
     uint64_t allowances_cycle; /* when they were last written */
     struct corun_partition *partitions_given; /* [s][a] that have been followed */
     bool quotas_given;         /* what the SMs have been told of quotas_on and quota_kind */
@@ -210,6 +219,27 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
 enum corun_status sharing_epoch(struct corun_gpu *gpu);
 bool sharing_allocate(struct corun_gpu *gpu);
 void sharing_free(struct corun_gpu *gpu);
+
+/* policy_guard.c */
+/* The arrays that a policy writes, and how many entries they have. */
+#define GUARDED_ALLOWANCES(A) \
+    A(tb_limit, entries) \
+    A(order, entries) \
+    A(exclusive, sms) \
+    A(reclaim, entries) \
+    A(partition, entries) \
+    A(powered, sms) \
+    A(quota, entries) \
+    A(quota_set, entries) \
+    A(quota_add, entries) \
+    A(quota_refill, entries) \
+    A(out_of_reach, CORUN_MAX_APPLICATIONS) \
+    A(variables, variables)
+/* Zeroed memory that lives as long as the GPU; writing past its ends is found out. NULL when out of memory. */
+void *guard_allocate(struct corun_gpu *gpu, size_t count, size_t bytes, const char *name);
+void guard_free(struct corun_gpu *gpu);
+/* `decide` at a moment, or `start` if it is NULL. POLICY with a message if it did what it must not. */
+enum corun_status guard_call(struct corun_gpu *gpu, const struct corun_policy_moment *moment);
 
 /* partition.c */
 bool partition_fits(struct corun_gpu *gpu, uint32_t sm, uint32_t application, const struct tb_needs *needs);

@@ -19,27 +19,20 @@ bool sharing_allocate(struct corun_gpu *gpu)
 {
     size_t sms = gpu->config.sms, entries = sms * (gpu->application_count ? gpu->application_count : 1);
     struct corun_allowances *w = &gpu->allowances;
-    w->tb_limit = malloc(entries * sizeof *w->tb_limit);
-    w->order = calloc(entries, sizeof *w->order);
-    w->exclusive = calloc(sms, sizeof *w->exclusive);
-    w->reclaim = calloc(entries, sizeof *w->reclaim);
-    w->partition = calloc(entries, sizeof *w->partition);
-    w->powered = malloc(sms * sizeof *w->powered);
-    w->quota = calloc(entries, sizeof *w->quota);
-    w->quota_set = calloc(entries, sizeof *w->quota_set);
-    w->quota_add = calloc(entries, sizeof *w->quota_add);
-    w->quota_refill = calloc(entries, sizeof *w->quota_refill);
-    w->out_of_reach = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->out_of_reach);
-    w->variables =
-        calloc(gpu->policy && gpu->policy->variable_count ? gpu->policy->variable_count : 1, sizeof *w->variables);
+    size_t variables = gpu->policy && gpu->policy->variable_count ? gpu->policy->variable_count : 1;
+#define ALLOCATE_GUARDED(name, count) w->name = guard_allocate(gpu, count, sizeof *w->name, #name);
+    GUARDED_ALLOWANCES(ALLOCATE_GUARDED)
+#undef ALLOCATE_GUARDED
+#define IS_MISSING(name, count) || !w->name
+    if (false GUARDED_ALLOWANCES(IS_MISSING))
+        return false;
+#undef IS_MISSING
     gpu->application_views = calloc(CORUN_MAX_APPLICATIONS, sizeof *gpu->application_views);
     gpu->sm_views = calloc(sms, sizeof *gpu->sm_views);
     gpu->share_views = calloc(entries, sizeof *gpu->share_views);
     gpu->share_marks = calloc(entries, sizeof *gpu->share_marks);
     gpu->partitions_given = calloc(entries, sizeof *gpu->partitions_given);
-    if (!w->tb_limit || !w->order || !w->exclusive || !w->reclaim || !w->partition || !w->powered || !w->quota ||
-        !w->quota_set || !w->quota_add || !w->quota_refill || !w->out_of_reach || !w->variables ||
-        !gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks || !gpu->partitions_given)
+    if (!gpu->application_views || !gpu->sm_views || !gpu->share_views || !gpu->share_marks || !gpu->partitions_given)
         return false;
     for (size_t i = 0; i < entries; i++)
         w->tb_limit[i] = CORUN_UNLIMITED;
@@ -65,11 +58,9 @@ bool sharing_allocate(struct corun_gpu *gpu)
 
 void sharing_free(struct corun_gpu *gpu)
 {
-    struct corun_allowances *w = &gpu->allowances;
-    void *blocks[] = {w->tb_limit,      w->order,        w->exclusive,           w->reclaim,    w->partition,
-                      w->powered,       w->quota,        w->quota_set,           w->quota_add,  w->quota_refill,
-                      w->out_of_reach,  w->variables,    gpu->application_views, gpu->sm_views, gpu->share_views,
-                      gpu->share_marks, gpu->partitions_given, gpu->parameters, gpu->policy_state};
+    void *blocks[] = {gpu->application_views, gpu->sm_views,         gpu->share_views,
+                      gpu->share_marks,       gpu->partitions_given, gpu->parameters};
+    guard_free(gpu);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
@@ -245,9 +236,10 @@ enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event 
     }
     view_update(gpu);
     struct corun_policy_moment moment = {event, sm, application};
-    gpu->policy->decide(gpu->policy_state, &gpu->view, moment, &gpu->allowances);
+    enum corun_status status = guard_call(gpu, &moment);
     gpu->allowances_cycle = gpu->now;
-    enum corun_status status = allowances_check(gpu);
+    if (status == CORUN_OK)
+        status = allowances_check(gpu);
     seen.allowances = &gpu->allowances;
     if (status == CORUN_OK)
         observe(gpu, &seen);
@@ -279,14 +271,9 @@ enum corun_status sharing_start(struct corun_gpu *gpu)
                             "policy %s needs a machine that %s; the simulated GPU does not", gpu->policy->name,
                             capability_names[lowest_bit(missing)]);
     view_update(gpu);
-    enum corun_status status = gpu->policy->start(gpu->policy_state, &gpu->view, gpu->parameters, &gpu->allowances);
-    if (status != CORUN_OK)
-        return corun_report(gpu->list, status, CORUN_NOWHERE,
-                            "policy %s cannot start with these parameters on %u SMs with %u applications%s%s",
-                            gpu->policy->name, gpu->config.sms, gpu->application_count,
-                            gpu->allowances.refusal ? ": " : "",
-                            gpu->allowances.refusal ? gpu->allowances.refusal : "");
-    status = allowances_check(gpu);
+    enum corun_status status = guard_call(gpu, NULL);
+    if (status == CORUN_OK)
+        status = allowances_check(gpu);
     return status == CORUN_OK ? allowances_hand_over(gpu) : status;
 }
 
@@ -304,7 +291,7 @@ enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun
                             "policy %s was built for version %u of the sharing contract, this is version %u",
                             policy->name, policy->version, CORUN_POLICY_VERSION);
     gpu->parameters = calloc(policy->parameter_count + 1, sizeof *gpu->parameters);
-    gpu->policy_state = calloc(1, policy->state_bytes ? policy->state_bytes : 1);
+    gpu->policy_state = guard_allocate(gpu, policy->state_bytes ? policy->state_bytes : 1, 1, "its state");
     if (!gpu->parameters || !gpu->policy_state)
         return CORUN_MEMORY;
     for (uint32_t i = 0; i < policy->parameter_count; i++) {
