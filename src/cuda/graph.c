@@ -16,7 +16,7 @@ struct graph *graph_create(struct process *process, struct context *context)
     return graph;
 }
 
-static void node_free(struct process *process, struct graph_node *node)
+void graph_node_destroy(struct process *process, struct graph_node *node)
 {
     object_remove(process, &node->object);
     if (node->task)
@@ -31,7 +31,7 @@ void graph_destroy(struct process *process, struct graph *graph)
 {
     object_remove(process, &graph->object);
     for (size_t i = 0; i < graph->nodes.count; i++)
-        node_free(process, graph->nodes.data[i]);
+        graph_node_destroy(process, graph->nodes.data[i]);
     for (size_t i = 0; i < graph->tracks.count; i++) {
         struct stream *track = graph->tracks.data[i];
         if (!object_find(process, track, OBJECT_STREAM)) /* went with its context */
@@ -60,7 +60,7 @@ struct graph_node *graph_add(struct process *process, struct graph *graph, struc
     for (size_t i = 0; i < count && good; i++)
         good = vector_push(&node->dependencies, dependencies[i]);
     if (!good || !object_add(process, &node->object) || !vector_push(&graph->nodes, node)) {
-        node_free(process, node);
+        graph_node_destroy(process, node);
         return NULL;
     }
     return node;
@@ -96,6 +96,32 @@ struct task *task_copy(const struct task *task)
     if (task->kind == TASK_RECORD || task->kind == TASK_WAIT)
         copy->event.event->references++;
     return copy;
+}
+
+bool graph_sort(struct graph *graph)
+{
+    struct graph_node **nodes = graph->nodes.data;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        nodes[i]->placed = false;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        size_t k = i;
+        for (; k < graph->nodes.count; k++) {
+            bool free = true;
+            for (size_t d = 0; d < nodes[k]->dependencies.count; d++)
+                free &= nodes[k]->dependencies.data[d]->placed;
+            if (free)
+                break;
+        }
+        if (k == graph->nodes.count)
+            return false;
+        struct graph_node *node = nodes[k];
+        memmove(&nodes[i + 1], &nodes[i], (k - i) * sizeof *nodes);
+        nodes[i] = node;
+        node->placed = true;
+        if (node->child && !graph_sort(node->child))
+            return false;
+    }
+    return true;
 }
 
 static struct graph *copy_nodes(struct process *process, struct graph *graph, struct graph *to)

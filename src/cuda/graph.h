@@ -1,8 +1,7 @@
 /*
  * Graphs: tasks with dependencies, written down by capturing streams or one by one, and launched as a whole.
  *
- * A graph is a list of nodes; every node comes after those that it depends on, so the list is an order in which they may run. An executable
- * graph is a copy of it. Launched, its nodes go into streams of its own: a node goes to the stream of its first dependency if it is
+ * A graph is a list of nodes; sorted, every node comes after those that it depends on. An executable graph is a sorted copy. Launched, its nodes go into streams of its own: a node goes to the stream of its first dependency if it is
  * the first to follow it there, else to another one, and events hold what crosses streams.
  */
 #ifndef CORUN_CUDA_GRAPH_H
@@ -18,7 +17,7 @@ struct graph_node {
     struct graph *child;
     VECTOR(struct graph_node *) dependencies;
     struct graph_node *copy; /* while a graph is being copied; in a copy: what it was made from */
-    bool disabled;
+    bool disabled, placed;
     uint32_t track; /* of an executable graph: which of its streams */
 };
 
@@ -32,10 +31,14 @@ struct graph {
 
 struct graph *graph_create(struct process *process, struct context *context);
 void graph_destroy(struct process *process, struct graph *graph);
+/* Frees a node that is in no graph any more. */
+void graph_node_destroy(struct process *process, struct graph_node *node);
 /* Adds a node at the end; takes the task over. NULL when out of memory. */
 struct graph_node *graph_add(struct process *process, struct graph *graph, struct task *task,
                              struct graph_node *const *dependencies, size_t count);
-/* A copy; `kind` is GRAPH or GRAPH_EXECUTABLE. NULL when out of memory. */
+/* Puts every node behind those that it depends on. False if they depend on each other in a circle. */
+bool graph_sort(struct graph *graph);
+/* A copy of a sorted graph; `kind` is GRAPH or GRAPH_EXECUTABLE. NULL when out of memory. */
 struct graph *graph_copy(struct process *process, struct graph *graph, enum object_kind kind);
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */

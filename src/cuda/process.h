@@ -40,7 +40,8 @@ enum object_kind {
     OBJECT_GRAPH_EXECUTABLE,
     OBJECT_POOL,
     OBJECT_LINK,
-    OBJECT_USER
+    OBJECT_USER,
+    OBJECT_ARRAY
 };
 
 /* The first member of everything that a program has a handle of. */
@@ -52,6 +53,7 @@ struct context;
 struct stream;
 struct task;
 struct graph;
+struct texture_object;
 
 /* device.c */
 
@@ -160,6 +162,7 @@ struct context {
     VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
     struct pointer_map functions;          /* host stub → struct function */
+    VECTOR(struct texture_object *) textures;
     size_t limits[16];
     uint64_t allocated_bytes;
     uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */

@@ -1,5 +1,6 @@
 /* Copies and fills of the runtime API. */
 #include "cuda/api.h"
+#include "cuda/array.h"
 
 static int copy_plain(void *to, const void *from, size_t bytes, int kind, void *stream, bool wait)
 {
@@ -131,8 +132,10 @@ static int copy_3d(const struct abi_copy_3d *p, void *stream, bool wait)
     if (!p)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
     if (p->from_array || p->to_array) {
-        say("not supported: cudaMemcpy3D with arrays");
-        return thread_get()->last_error = CUDA_ERROR_NOT_SUPPORTED;
+        struct call call;
+        if (runtime_begin(&call))
+            call.error = array_copy_3d(&call, p, stream, wait);
+        return runtime_end(&call);
     }
     return copy_boxes(&p->to, p->to_position, &p->from, p->from_position, p->extent, p->kind, stream, wait);
 }

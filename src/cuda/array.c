@@ -1,0 +1,116 @@
+#include "cuda/array.h"
+
+#include <stdlib.h>
+
+#define PITCH_BYTES 256u
+
+uint32_t channel_bytes(const struct abi_channel *channel)
+{
+    int bits = channel->bits[0], count = 0;
+    for (int i = 0; i < 4; i++) {
+        if (channel->bits[i] && (channel->bits[i] != bits || count != i))
+            return 0;
+        count += channel->bits[i] != 0;
+    }
+    bool wide = bits == 16 || bits == 32, small = bits == 8 && channel->kind != CHANNEL_FLOAT;
+    if (count == 0 || count == 3 || (!wide && !small) || channel->kind < CHANNEL_SIGNED ||
+        channel->kind > CHANNEL_FLOAT)
+        return 0;
+    return (uint32_t)(bits / 8 * count);
+}
+
+int channel_describe(const struct abi_channel *channel, struct corun_texture *texture)
+{
+    uint32_t bytes = channel_bytes(channel);
+    if (!bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    texture->channel_bits = (uint8_t)channel->bits[0];
+    texture->channels = (uint8_t)(bytes * 8 / (uint32_t)channel->bits[0]);
+    texture->kind = channel->kind == CHANNEL_FLOAT    ? CORUN_TEXEL_FLOAT
+                    : channel->kind == CHANNEL_SIGNED ? CORUN_TEXEL_SIGNED
+                                                      : CORUN_TEXEL_UNSIGNED;
+    return CUDA_SUCCESS;
+}
+
+static size_t at_least_one(size_t size)
+{
+    return size ? size : 1;
+}
+
+int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
+                 struct array **result)
+{
+    uint32_t element = channel_bytes(channel);
+    size_t bytes;
+    if (!element || !extent.width || extent.width > INT32_MAX || extent.height > INT32_MAX ||
+        extent.depth > INT32_MAX || (extent.depth && !extent.height && !(flags & ARRAY_LAYERED)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags & ARRAY_CUBE) {
+        say("not supported: cube maps");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    struct array *array = calloc(1, sizeof *array);
+    if (!array)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    size_t pitch = (extent.width * element + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+    *array = (struct array){.object = {OBJECT_ARRAY},
+                            .context = call->context,
+                            .channel = *channel,
+                            .extent = extent,
+                            .flags = flags,
+                            .element_bytes = element,
+                            .pitch = pitch};
+    int error = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!__builtin_mul_overflow(pitch, at_least_one(extent.height), &array->slice_bytes) &&
+        !__builtin_mul_overflow(array->slice_bytes, at_least_one(extent.depth), &bytes))
+        error = memory_allocate(call->process, call->context, bytes, &array->address);
+    if (error == CUDA_SUCCESS && !object_add(call->process, &array->object)) {
+        memory_release(call->process, array->address);
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (error != CUDA_SUCCESS) {
+        free(array);
+        return error;
+    }
+    *result = array;
+    return CUDA_SUCCESS;
+}
+
+struct array *array_find(struct process *process, const void *handle)
+{
+    return object_find(process, handle, OBJECT_ARRAY);
+}
+
+int array_destroy(struct call *call, void *handle)
+{
+    if (!handle)
+        return CUDA_SUCCESS;
+    struct array *array = array_find(call->process, handle);
+    if (!array)
+        return CUDA_ERROR_INVALID_HANDLE;
+    int error = engine_wait_context(call->process, array->context);
+    memory_release(call->process, array->address);
+    object_remove(call->process, &array->object);
+    free(array);
+    return error;
+}
+
+void array_side(const struct array *array, size_t x_bytes, size_t y, size_t z, struct copy_side *side)
+{
+    *side = (struct copy_side){.address = array->address + z * array->slice_bytes + y * array->pitch + x_bytes,
+                               .context = array->context,
+                               .pitch = array->pitch,
+                               .slice_bytes = array->slice_bytes};
+}
+
+int array_describe(const struct array *array, struct corun_texture *texture)
+{
+    *texture = (struct corun_texture){.address = array->address,
+                                      .width = (uint32_t)array->extent.width,
+                                      .height = (uint32_t)array->extent.height,
+                                      .depth = (uint32_t)array->extent.depth,
+                                      .layered = array->flags & ARRAY_LAYERED,
+                                      .row_bytes = array->pitch,
+                                      .slice_bytes = array->slice_bytes};
+    return channel_describe(&array->channel, texture);
+}

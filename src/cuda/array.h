@@ -1,0 +1,46 @@
+/*
+ * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; how a GPU arranges its texels is not modelled.
+ * Objects are descriptions in the memory of their context (corun/texture.h), and their handles are those.
+ */
+#ifndef CORUN_CUDA_ARRAY_H
+#define CORUN_CUDA_ARRAY_H
+
+#include "corun/texture.h"
+#include "cuda/process.h"
+
+/* Bits of each channel, and what they are. */
+struct abi_channel {
+    int bits[4];
+    int kind;
+};
+enum { CHANNEL_SIGNED, CHANNEL_UNSIGNED, CHANNEL_FLOAT, CHANNEL_NONE };
+
+enum { ARRAY_LAYERED = 1, ARRAY_SURFACE = 2, ARRAY_CUBE = 4, ARRAY_GATHER = 8 };
+
+struct array {
+    struct object object;
+    struct context *context;
+    struct abi_channel channel;
+    struct abi_extent extent; /* in texels, as it was asked for: 0 where there is no such dimension */
+    unsigned flags;
+    uint64_t address;
+    uint32_t element_bytes;
+    size_t pitch, slice_bytes;
+};
+
+/* Bytes of a texel; 0 if there is no such format. */
+uint32_t channel_bytes(const struct abi_channel *channel);
+int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
+                 struct array **array);
+int array_destroy(struct call *call, void *handle);
+/* NULL if it is none. */
+struct array *array_find(struct process *process, const void *handle);
+/* One side of a copy: from texel (x, y, z) on, x in bytes. */
+void array_side(const struct array *array, size_t x_bytes, size_t y, size_t z, struct copy_side *side);
+/* Where rows and texels lie, without how they are read. */
+int array_describe(const struct array *array, struct corun_texture *texture);
+/* cudaMemcpy3D where an array takes part. */
+int array_copy_3d(struct call *call, const struct abi_copy_3d *p, void *stream, bool wait);
+int channel_describe(const struct abi_channel *channel, struct corun_texture *texture);
+
+#endif

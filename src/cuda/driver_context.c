@@ -1,0 +1,363 @@
+/* Devices and contexts of the driver API. */
+#include "cuda/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+ENTRY(int, cuInit, unsigned flags)
+{
+    struct call call;
+    if (flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (runtime_begin_device(&call))
+        call.process->driver_started = true;
+    return call_end(&call);
+}
+
+/* A device's number is its handle. */
+static struct device *begin_with_device(struct call *call, int device, const void *result)
+{
+    if (!driver_begin_started(call))
+        return NULL;
+    if (!result) {
+        call->error = CUDA_ERROR_INVALID_VALUE;
+    } else if (device < 0 || (uint32_t)device >= call->process->device_count) {
+        call->error = CUDA_ERROR_INVALID_DEVICE;
+    } else {
+        return &call->process->devices[device];
+    }
+    return NULL;
+}
+
+ENTRY(int, cuDeviceGet, int *handle, int device)
+{
+    struct call call;
+    if (begin_with_device(&call, device, handle))
+        *handle = device;
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceGetCount, int *count)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        if (count)
+            *count = (int)call.process->device_count;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceGetName, char *name, int bytes, int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, name);
+    if (of && bytes > 0) {
+        strncpy(name, of->config.name, (size_t)bytes - 1);
+        name[bytes - 1] = 0;
+    } else if (of) {
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceGetUuid, char uuid[16], int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, uuid);
+    if (of) {
+        char properties[2048];
+        device_copy_properties(of, 13, properties);
+        memcpy(uuid, properties + 256, 16);
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, bytes);
+    if (of)
+        *bytes = device_memory_bytes(of);
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, value);
+    if (of)
+        call.error = device_attribute(of, attribute, value);
+    return call_end(&call);
+}
+
+ENTRY(int, cuDeviceComputeCapability, int *major, int *minor, int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, major);
+    if (of) {
+        *major = (int)of->config.compute_capability / 10;
+        if (minor)
+            *minor = (int)of->config.compute_capability % 10;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuDevicePrimaryCtxRetain, void **context, int device)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, context);
+    if (of) {
+        *context = cuda_context_primary(call.process, (uint32_t)device);
+        if (*context)
+            of->primary_uses++;
+        else
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return call_end(&call);
+}
+
+static void drop_from_stack(struct thread_state *thread, const struct context *context)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < thread->contexts.count; i++)
+        if (thread->contexts.data[i] != context)
+            thread->contexts.data[kept++] = thread->contexts.data[i];
+    thread->contexts.count = kept;
+}
+
+static void end_primary(struct call *call, struct device *device)
+{
+    if (!device->primary)
+        return;
+    (void)engine_wait_context(call->process, device->primary);
+    drop_from_stack(call->thread, device->primary);
+    cuda_context_destroy(call->process, device->primary);
+}
+
+ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, &call);
+    if (of && of->primary_uses == 0)
+        call.error = CUDA_ERROR_INVALID_CONTEXT;
+    else if (of && --of->primary_uses == 0)
+        end_primary(&call, of);
+    return call_end(&call);
+}
+
+ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, &call);
+    if (of)
+        end_primary(&call, of);
+    return call_end(&call);
+}
+
+ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, &call);
+    if (of)
+        of->flags = flags;
+    return call_end(&call);
+}
+
+ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, active);
+    if (of) {
+        *active = of->primary != NULL;
+        if (flags)
+            *flags = of->flags;
+    }
+    return call_end(&call);
+}
+
+static int create(void **handle, unsigned flags, int device)
+{
+    struct call call;
+    struct device *of = begin_with_device(&call, device, handle);
+    if (of) {
+        struct context *context = cuda_context_create(call.process, of, false);
+        if (context && vector_push(&call.thread->contexts, context)) {
+            context->flags = flags;
+            *handle = context;
+        } else {
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxCreate_v2, void **context, unsigned flags, int device)
+{
+    return create(context, flags, device);
+}
+
+ENTRY(int, cuCtxCreate_v3, void **context, void *affinities, int count, unsigned flags, int device)
+{
+    (void)affinities, (void)count;
+    return create(context, flags, device);
+}
+
+ENTRY(int, cuCtxCreate_v4, void **context, void *parameters, unsigned flags, int device)
+{
+    (void)parameters;
+    return create(context, flags, device);
+}
+
+ENTRY(int, cuCtxDestroy_v2, void *handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        struct context *context = object_find(call.process, handle, OBJECT_CONTEXT);
+        if (!context || context->primary) {
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+        } else {
+            (void)engine_wait_context(call.process, context);
+            drop_from_stack(call.thread, context);
+            cuda_context_destroy(call.process, context);
+        }
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxPushCurrent_v2, void *handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        struct context *context = object_find(call.process, handle, OBJECT_CONTEXT);
+        if (!context)
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+        else if (!vector_push(&call.thread->contexts, context))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxPopCurrent_v2, void **handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        if (call.thread->contexts.count == 0) {
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+        } else {
+            struct context *top = call.thread->contexts.data[--call.thread->contexts.count];
+            if (handle)
+                *handle = top;
+        }
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxSetCurrent, void *handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : NULL;
+        struct thread_state *thread = call.thread;
+        if (handle && !context)
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+        else if (!handle && thread->contexts.count)
+            thread->contexts.count--;
+        else if (handle && thread->contexts.count)
+            thread->contexts.data[thread->contexts.count - 1] = context;
+        else if (handle && !vector_push(&thread->contexts, context))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return call_end(&call);
+}
+
+/* The current one, or the primary one that the runtime has made current. */
+static struct context *current(const struct call *call)
+{
+    const struct thread_state *thread = call->thread;
+    if (thread->contexts.count)
+        return thread->contexts.data[thread->contexts.count - 1];
+    return call->process->device_count ? call->process->devices[thread->device].primary : NULL;
+}
+
+ENTRY(int, cuCtxGetCurrent, void **handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        if (handle)
+            *handle = current(&call);
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxGetDevice, int *device)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        if (device)
+            *device = (int)call.context->device->ordinal;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxGetFlags, unsigned *flags)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        if (flags)
+            *flags = call.context->primary ? call.context->device->flags : call.context->flags;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxGetId, void *handle, unsigned long long *id)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        if (context && id)
+            *id = context->legacy->id;
+        else
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxGetApiVersion, void *handle, unsigned *version)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        if (version && (handle ? object_find(call.process, handle, OBJECT_CONTEXT) != NULL : current(&call) != NULL))
+            *version = 13000;
+        else
+            call.error = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxSynchronize, void)
+{
+    struct call call;
+    if (driver_begin(&call))
+        call.error = engine_wait_context(call.process, call.context);
+    return call_end(&call);
+}
+
+ENTRY(int, cuStreamGetCtx, void *handle, void **context)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        struct stream *stream;
+        call.error = context ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS)
+            *context = stream->context;
+    }
+    return call_end(&call);
+}
