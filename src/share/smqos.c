@@ -71,8 +71,7 @@ struct member {
     struct progress_mark held_since;
     struct measurement epoch; /* of this epoch, so far */
     /* an LS kernel that needs more while nothing can be taken for it */
-    bool has_everything;
-    struct progress_mark everything_since;
+    bool has_everything, reached_with_everything;
     /* a batch kernel: the history of section 4.3 */
     bool upper, lower;
     uint32_t opt;
@@ -234,14 +233,14 @@ static void swap_out(struct smqos_state *state, const struct corun_view *view, u
         swap_out_to_find_lower(state, view);
 }
 
+/* No epoch in which it had everything reached the goal. */
 static void note_what_is_out_of_reach(struct smqos_state *state, const struct corun_view *view, uint32_t ls,
                                       struct corun_allowances *allowances)
 {
     struct member *member = &state->members[ls];
-    if (member->has_everything)
-        allowances->out_of_reach[ls] = progress_since(member->everything_since, view, ls) < member->goal_ipc;
-    else if (member->settled)
-        member->everything_since = progress_mark(view, ls);
+    member->reached_with_everything = member->has_everything && (member->reached_with_everything ||
+                                                                 view->applications[ls].epoch_ipc >= member->goal_ipc);
+    allowances->out_of_reach[ls] = member->has_everything && !member->reached_with_everything;
     member->has_everything = member->settled;
 }
 

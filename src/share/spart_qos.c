@@ -49,8 +49,7 @@ struct member {
     double ipc;                  /* when it was last measured */
     double ipc_per_sm;
     uint64_t take_again, give_again; /* epochs from which on it may */
-    bool stuck;                      /* below its goal, and nothing can be done */
-    struct progress_mark stuck_since;
+    bool stuck, reached_while_stuck; /* below its goal, and nothing can be done */
 };
 
 /* The move that is to be judged. */
@@ -209,14 +208,11 @@ static bool judge_move(struct spart_state *state, const struct corun_view *view)
     return true;
 }
 
-/* A goal is out of reach if it was missed over all the time in which nothing could be done. */
-static void be_stuck(struct member *member, const struct corun_view *view, uint32_t a,
-                     struct corun_allowances *allowances)
+/* A goal is out of reach if no epoch in which nothing could be done reached it. */
+static void be_stuck(struct member *member, uint32_t a, struct corun_allowances *allowances)
 {
-    if (!member->stuck)
-        member->stuck_since = progress_mark(view, a);
-    else
-        allowances->out_of_reach[a] = progress_since(member->stuck_since, view, a) < member->goal_ipc;
+    member->reached_while_stuck = member->stuck && (member->reached_while_stuck || member->ipc >= member->goal_ipc);
+    allowances->out_of_reach[a] = member->stuck && !member->reached_while_stuck;
     member->stuck = true;
 }
 
@@ -246,7 +242,7 @@ static bool help_one_below(struct spart_state *state, const struct corun_view *v
             member->stuck = allowances->out_of_reach[worst] = false;
             return true;
         }
-        be_stuck(member, view, worst, allowances);
+        be_stuck(member, worst, allowances);
     }
 }
 

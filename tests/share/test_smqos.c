@@ -214,12 +214,17 @@ static void goal_out_of_reach_is_said(void **unused)
     assert_false(stage.out_of_reach[0]);
     stage_epoch(&stage, (double[]){800, 0});
     assert_true(stage.out_of_reach[0] && !stage.out_of_reach[1]);
-    stage_epoch(&stage,
-                (double[]){1500, 0}); /* 1150 with all SMs: in reach, although the average of 757 is not there yet */
+    stage_epoch(&stage, (double[]){1500, 0}); /* in reach, although the average of 757 is not there yet */
     assert_false(stage.out_of_reach[0]);
-    stage_epoch(&stage, (double[]){200, 0}); /* 833 */
+    stage_epoch(&stage, (double[]){200, 0}); /* it was seen to be */
+    assert_false(stage.out_of_reach[0]);
+    stage.applications[0].goal_ipc = 2000; /* it asks for more, of which the first epoch says nothing */
+    stage_epoch(&stage, (double[]){1500, 0});
+    stage_epoch(&stage, (double[]){1500, 0});
+    assert_false(stage.out_of_reach[0]);
+    stage_epoch(&stage, (double[]){1500, 0});
     assert_true(stage.out_of_reach[0]);
-    stage.applications[0].goal_ipc = 500; /* it asks for less */
+    stage.applications[0].goal_ipc = 500; /* and for less */
     stage_epoch(&stage, (double[]){800, 0});
     assert_false(stage.out_of_reach[0]);
     stage_end(&stage);

@@ -94,7 +94,9 @@ static void those_above_their_goal_give(void **unused)
     expect(&stage, (double[]){400, 400}, "AAAAAABB"); /* B keeps 200 with 3, and with 2 */
     expect(&stage, (double[]){600, 200}, "AAAAAABB"); /* A's average of 500 would need one more; B has none to spare */
     expect(&stage, (double[]){600, 200}, "AAAAAABB");
-    assert_false(stage.out_of_reach[0]); /* 600 with what it has */
+    assert_false(stage.out_of_reach[0]);              /* 600 with what it has */
+    expect(&stage, (double[]){500, 200}, "AAAAAABB"); /* 525 */
+    assert_false(stage.out_of_reach[0]);              /* it was seen to reach it */
     stage_end(&stage);
 }
 
