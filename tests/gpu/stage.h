@@ -136,7 +136,7 @@ static inline void stage_run(struct stage *stage)
     assert_int_equal(corun_gpu_create(&stage->config, NULL, &gpu), CORUN_OK);
     for (uint32_t a = 0; a < stage->application_count; a++) {
         uint32_t index;
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "app%u", a);
         struct corun_application_description description = {
             .name = name, .grid = script_next, .user = stage->scripts[a], .start_cycle = stage->arrivals[a]};
