@@ -78,7 +78,8 @@ int array_create(struct call *call, const struct abi_channel *channel, struct ab
 
 struct array *array_find(struct process *process, const void *handle)
 {
-    return object_find(process, handle, OBJECT_ARRAY);
+    struct array *array = object_find(process, handle, OBJECT_ARRAY);
+    return array && !array->context->destroyed ? array : NULL; /* its memory has gone with its context */
 }
 
 int array_destroy(struct call *call, void *handle)

@@ -106,8 +106,8 @@ void cuda_context_destroy(struct process *process, struct context *context)
         process->contexts.data[i] = process->contexts.data[--process->contexts.count];
         for (size_t m = 0; m < dead->modules.count; m++)
             module_free(process, dead->modules.data[m]);
-        for (size_t i = 0; i < dead->textures.count; i++)
-            free(dead->textures.data[i]);
+        for (size_t o = 0; o < dead->textures.count; o++)
+            free(dead->textures.data[o]);
         vector_free(&dead->textures);
         vector_free(&dead->modules);
         vector_free(&dead->image_modules);
