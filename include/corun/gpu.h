@@ -44,6 +44,8 @@ struct corun_application_description {
     double isolated_ipc;   /* 0 if not known */
     const double *speedup; /* as in struct corun_application_view; must live as long as the GPU */
     uint32_t speedup_count;
+    const struct corun_launch_view *program; /* the same */
+    uint32_t program_count;
     uint64_t start_cycle; /* when it arrives */
     /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
@@ -64,17 +66,17 @@ void corun_gpu_destroy(struct corun_gpu *gpu);
 enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
                                 uint32_t *index);
 /*
- * Gives an application another goal, or none: the counterpart of cudaSetQoS (Sun et al., SMQoS, section 4.1). May be called before the
- * run and, from `progress` of the limits, during it; policies see it from their next moment on. goal_ipc is the goal as thread
- * instructions per cycle; 0 for a FRACTION or an IPC: it follows from the value. ARGUMENT: there is no such application; the goal is of
- * unknown kind, not above 0, or above 100 % of the isolated IPC; it is a time without goal_ipc, or a fraction of an isolated IPC that
- * is not known.
+ * Gives an application another goal, or none: the counterpart of cudaSetQoS (Sun et al., SMQoS, section 4.1). May be
+ * called before the run and, from `progress` of the limits, during it; policies see it from their next moment on.
+ * goal_ipc is the goal as thread instructions per cycle; 0 for a FRACTION or an IPC: it follows from the value.
+ * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
+ * it is a time without goal_ipc, or a fraction of an isolated IPC that is not known.
  */
 enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
                                      double value, double goal_ipc, struct corun_diagnostics *list);
 /*
- * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al., ISCA 2017, section
- * 3.2): instructions / (frequency x (time - transfer time)). NAN if no time is left.
+ * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al.,
+ * ISCA 2017, section 3.2): instructions / (frequency x (time - transfer time)). NAN if no time is left.
  */
 double corun_goal_ipc_of_time(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds,
                               double transfer_milliseconds);

@@ -19,17 +19,26 @@ uint32_t sm_owners_count(const struct sm_owners *owners, uint32_t application);
 /* counts[a] SMs for each application, one contiguous set after the other; what is left over belongs to nobody. */
 void sm_owners_split(struct sm_owners *owners, const uint32_t *counts);
 /*
- * Gives one SM of `from` to `to` (either may be SM_NOBODY); false if `from` has none. Taken is the one that changes hands soonest: one
- * where `to` still has thread blocks, else the one with the fewest of `from`; among equal ones that at the border of the two sets.
+ * Gives one SM of `from` to `to` (either may be SM_NOBODY); false if `from` has none. Taken is the one that changes
+ * hands soonest: one where `to` still has thread blocks, else the one with the fewest of `from`; among equal ones that
+ * at the border of the two sets.
  */
 bool sm_owners_move(struct sm_owners *owners, const struct corun_view *view, uint32_t from, uint32_t to);
-/* No SM that an application has or had is still being handed over: no foreign thread blocks on its own, none of its on others. */
+/*
+ * No SM that an application has or had is still being handed over: no foreign thread blocks on its own, none of its on
+ * others.
+ */
 bool sm_owners_settled(const struct sm_owners *owners, const struct corun_view *view, uint32_t application);
-/* SMs on which it runs or may run: its own without foreign thread blocks, and those of others that its own have not left yet. */
+/*
+ * SMs on which it runs or may run: its own without foreign thread blocks, and those of others that its own have not
+ * left yet.
+ */
 uint32_t sm_owners_held(const struct sm_owners *owners, const struct corun_view *view, uint32_t application);
 /* SMs that still hold thread blocks of somebody who does not own them. */
 uint32_t sm_owners_changing(const struct sm_owners *owners, const struct corun_view *view);
-/* The allowances: an owner takes what fits, nobody else anything; exclusive; SMs of nobody lose their power if `gate`. */
+/*
+ * The allowances: an owner takes what fits, nobody else anything; exclusive; SMs of nobody lose their power if `gate`.
+ */
 void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
                      struct corun_allowances *allowances);
 

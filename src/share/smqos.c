@@ -1,16 +1,16 @@
 /*
- * SMQoS: a latency-sensitive (LS) kernel gets just enough SMs for its goal, batch kernels get the SMs that they can use, and the others
- * lose their power (Sun et al., "QoS-aware dynamic resource allocation with improved utilization and energy efficiency on GPU",
- * Parallel Computing 2022, sections 4.1 to 4.3: algorithms 1 to 3).
+ * SMQoS: a latency-sensitive (LS) kernel gets just enough SMs for its goal, batch kernels get the SMs that they can
+ * use, and the others lose their power (Sun et al., "QoS-aware dynamic resource allocation with improved utilization
+ * and energy efficiency on GPU", Parallel Computing 2022, sections 4.1 to 4.3: algorithms 1 to 3).
  *
- * At each end of an epoch, the LS kernel may ask for one SM or give one back (algorithm 1). What a batch kernel did with one SM more or
- * less moves opt, the number of SMs beyond which it gains nothing, and its bounds (algorithm 2). Then SMs change
- * hands (algorithm 3). An SM changes hands only when the thread blocks on it have completed.
+ * At each end of an epoch, the LS kernel may ask for one SM or give one back (algorithm 1). What a batch kernel did
+ * with one SM more or less moves opt, the number of SMs beyond which it gains nothing, and its bounds (algorithm 2).
+ * Then SMs change hands (algorithm 3). An SM changes hands only when the thread blocks on it have completed.
  *
- * Two places of the print contradict its text, and the text is followed: an SM that the LS kernel takes is given to it and never gated
- * (lines 25 to 30 of algorithm 3 belong to precondition 2), and opt does not change any more once both bounds are known. What the
- * paper leaves open is chosen as docs/policies-smqos.md says: the first opt, more than one batch kernel, more than one LS kernel, thread
- * blocks that outlive an epoch, and applications that come and go.
+ * Two places of the print contradict its text, and the text is followed: an SM that the LS kernel takes is given to it
+ * and never gated (lines 25 to 30 of algorithm 3 belong to precondition 2), and opt does not change any more once both
+ * bounds are known. What the paper leaves open is chosen as docs/policies-smqos.md says: the first opt, more than one
+ * batch kernel, more than one LS kernel, thread blocks that outlive an epoch, and applications that come and go.
  */
 #include "share/policies.h"
 #include "share/sm_owners.h"
@@ -146,7 +146,10 @@ static void judge_swap(struct smqos_state *state, const struct corun_view *view,
     }
 }
 
-/* Which batch kernel gives an SM: first one that was seen to gain nothing by it, then that with most SMs; SM_NOBODY if none can. */
+/*
+ * Which batch kernel gives an SM: first one that was seen to gain nothing by it, then that with most SMs; SM_NOBODY if
+ * none can.
+ */
 static uint32_t find_giver(const struct smqos_state *state)
 {
     uint32_t best = SM_NOBODY, best_sms = 0;
@@ -166,7 +169,10 @@ static uint32_t find_giver(const struct smqos_state *state)
     return best;
 }
 
-/* Which batch kernel gets an SM: one below its opt before one whose upper bound is not known, fewest SMs first; SM_NOBODY if none. */
+/*
+ * Which batch kernel gets an SM: one below its opt before one whose upper bound is not known, fewest SMs first;
+ * SM_NOBODY if none.
+ */
 static uint32_t find_taker(const struct smqos_state *state)
 {
     uint32_t best = SM_NOBODY, best_sms = 0;
@@ -186,7 +192,10 @@ static uint32_t find_taker(const struct smqos_state *state)
     return best;
 }
 
-/* A batch kernel with an upper and no lower bound tries one SM less: that with most SMs. The last SM is the lower bound. */
+/*
+ * A batch kernel with an upper and no lower bound tries one SM less: that with most SMs. The last SM is the lower
+ * bound.
+ */
 static void swap_out_to_find_lower(struct smqos_state *state, const struct corun_view *view)
 {
     uint32_t best = SM_NOBODY, best_sms = 0;
@@ -293,7 +302,10 @@ static void split_evenly(struct smqos_state *state)
     sm_owners_split(&state->owners, counts);
 }
 
-/* An even share for one that comes later: idle SMs, then those of batch kernels; an LS kernel keeps what it was found to need. */
+/*
+ * An even share for one that comes later: idle SMs, then those of batch kernels; an LS kernel keeps what it was found
+ * to need.
+ */
 static void make_room(struct smqos_state *state, const struct corun_view *view, uint32_t newcomer)
 {
     uint32_t present = 0;

@@ -1,9 +1,11 @@
 /*
- * Spart with goals: whole SMs, handed over by a switch of all their contexts, and a controller that predicts linearly and climbs hills
- * (Aguilera et al., "QoS-aware dynamic resource allocation for spatial-multitasking GPUs", ASP-DAC 2014, as Wang et al., ISCA 2017,
- * sections 2.3 and 4.1, and Sun et al., SMQoS, 2022, section 2.3, describe it; the switch is Tanasic's, ISCA 2014).
+ * Spart with goals: whole SMs, handed over by a switch of all their contexts, and a controller that predicts linearly
+ * and climbs hills (Aguilera et al., "QoS-aware dynamic resource allocation for spatial-multitasking GPUs", ASP-DAC
+ * 2014, as Wang et al., ISCA 2017, sections 2.3 and 4.1, and Sun et al., SMQoS, 2022, section 2.3, describe it; the
+ * switch is Tanasic's, ISCA 2014).
  *
- * These papers give a few sentences only. The algorithm of this file is written out, with the choices made, in docs/policies-spart-qos.md.
+ * These papers give a few sentences only. The algorithm of this file is written out, with the choices made, in
+ * docs/policies-spart-qos.md.
  */
 #include "share/policies.h"
 #include "share/sm_owners.h"
@@ -125,7 +127,10 @@ static void measure(struct spart_state *state, const struct corun_view *view)
     }
 }
 
-/* From whom a kernel below its goal takes an SM: best effort, most SMs first; then those above theirs, the one farthest above first. */
+/*
+ * From whom a kernel below its goal takes an SM: best effort, most SMs first; then those above theirs, the one farthest
+ * above first.
+ */
 static uint32_t find_donor(const struct spart_state *state, const struct corun_view *view, uint32_t taker)
 {
     uint32_t best = SM_NOBODY;
@@ -300,7 +305,10 @@ static void split_evenly(struct spart_state *state)
     sm_owners_split(&state->owners, counts);
 }
 
-/* An even share for one that comes later, of what best effort has; without that one SM of the richest, so that it can be measured. */
+/*
+ * An even share for one that comes later, of what best effort has; without that one SM of the richest, so that it can
+ * be measured.
+ */
 static void make_room(struct spart_state *state, const struct corun_view *view, uint32_t newcomer)
 {
     uint32_t share = state->owners.sm_count / present_count(state);

@@ -1,10 +1,10 @@
 /*
- * Static SMQoS: SMQoS without its adjustment. Each kernel with a goal gets the part of the SMs that the goal is of its isolated IPC, the
- * batch kernels share the rest evenly (Sun et al., SMQoS, Parallel Computing 2022, section 5.2: "statically sets the SM allocation
- * ratio of the LS task as QoS policy").
+ * Static SMQoS: SMQoS without its adjustment. Each kernel with a goal gets the part of the SMs that the goal is of its
+ * isolated IPC, the batch kernels share the rest evenly (Sun et al., SMQoS, Parallel Computing 2022, section 5.2:
+ * "statically sets the SM allocation ratio of the LS task as QoS policy").
  *
- * Parts of an SM are rounded up, so that the ratio is not below the goal; but every other kernel keeps an SM. The split is made anew
- * only when an application arrives or leaves or a goal is changed. Nothing is switched off.
+ * Parts of an SM are rounded up, so that the ratio is not below the goal; but every other kernel keeps an SM. The split
+ * is made anew only when an application arrives or leaves or a goal is changed. Nothing is switched off.
  */
 #include "share/policies.h"
 #include "share/sm_owners.h"

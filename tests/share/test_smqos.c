@@ -1,4 +1,7 @@
-/* SMQoS by script. Every decision is worked out by hand from algorithms 1 to 3 of the paper; averages are in the comments. */
+/*
+ * SMQoS by script. Every decision is worked out by hand from algorithms 1 to 3 of the paper; averages are in the
+ * comments.
+ */
 #include "sm_stage.h"
 
 static void create(struct stage *stage, uint32_t sms, uint32_t applications, double goal)
@@ -328,7 +331,10 @@ static void need_goes_before_curiosity(void **unused)
     stage_end(&stage);
 }
 
-/* Thread blocks that outlive epochs: swaps are judged with the SMs that B really has, by parts of epochs that are long enough. */
+/*
+ * Thread blocks that outlive epochs: swaps are judged with the SMs that B really has, by parts of epochs that are long
+ * enough.
+ */
 static void unfinished_hand_over_is_not_judged(void **unused)
 {
     (void)unused;
@@ -420,7 +426,10 @@ static void first_part_of_an_epoch_is_measured(void **unused)
     stage_end(&stage);
 }
 
-/* More than half an epoch with the new SMs is judged by that part alone: 200 before, 190 over the epoch, 100 in the end. */
+/*
+ * More than half an epoch with the new SMs is judged by that part alone: 200 before, 190 over the epoch, 100 in the
+ * end.
+ */
 static void rest_of_an_epoch_is_measured(void **unused)
 {
     (void)unused;

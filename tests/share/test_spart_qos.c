@@ -1,4 +1,7 @@
-/* Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies-spart-qos.md for the algorithm. */
+/*
+ * Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies-spart-qos.md for the
+ * algorithm.
+ */
 #include "sm_stage.h"
 
 static void create(struct stage *stage, uint32_t sms, uint32_t applications, const double *goals)
@@ -166,7 +169,10 @@ static void gain_is_what_a_taking_must_bring(void **unused)
     stage_end(&stage);
 }
 
-/* An SM that is being switched: the move is judged when A has really had it for half an epoch, and nobody moves meanwhile. */
+/*
+ * An SM that is being switched: the move is judged when A has really had it for half an epoch, and nobody moves
+ * meanwhile.
+ */
 static void unfinished_switch_is_not_judged(void **unused)
 {
     (void)unused;
