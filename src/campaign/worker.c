@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "campaign/run.h"
 #include "campaign/specification.h"
+#include "share/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,6 +190,10 @@ static void explain(const struct worker *worker, const struct corun_campaign_run
                  WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out" : "");
     else
         snprintf(text, bytes, "the worker ended with status %d and no result", WEXITSTATUS(status));
+    const char *policy = corun_campaign_get(request->campaign, worker->index)->policy;
+    size_t length = strlen(text), path = policy_path_length(policy); /* code that is not ours comes to mind first */
+    if (path)
+        snprintf(text + length, bytes - length, "; it ran %.*s", (int)path, policy);
 }
 
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,

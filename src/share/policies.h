@@ -22,5 +22,6 @@ extern const struct corun_policy qos_naive_policy;
 extern const struct corun_policy qos_elastic_policy;
 extern const struct corun_policy qos_rollover_policy;
 extern const struct corun_policy qos_rollover_time_policy;
+extern const struct corun_policy warped_slicer_policy;
 
 #endif

@@ -22,6 +22,7 @@ static const struct corun_policy *const policies[] = {
     &qos_elastic_policy,
     &qos_rollover_policy,
     &qos_rollover_time_policy,
+    &warped_slicer_policy,
 };
 
 const struct corun_policy *corun_policy_at(size_t index)

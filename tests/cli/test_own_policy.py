@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Policies that users write: the example of docs/writing-policies.md builds and runs, and what is wrong with others is told by name.
+Usage: test_own_policy.py CORUN INCLUDE EXAMPLE CC [TEST...]"""
+
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from programs import PTX
+
+CORUN = INCLUDE = EXAMPLE = CC = None
+OK, POLICY, NOT_FOUND, ARGUMENT, FILE = 0, 12, 5, 6, 13
+
+DESCRIPTION = """\
+name: {name}
+ptx: work.ptx
+sizes:
+  small: {{rounds: {rounds}}}
+buffers:
+  - {{name: data, type: f32, count: 4096, initial: {{uniform: [0, 1]}}, output: true}}
+launches:
+  - {{kernel: work, grid: 32, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
+"""
+
+# A policy that does nothing but what is put in; the rest of its table can be replaced.
+PROGRAM = """\
+#include "corun/policy.h"
+#include <stdlib.h>
+#include <time.h>
+static enum corun_status start(void *state, const struct corun_view *view, const double *parameters,
+                               struct corun_allowances *allowances)
+{{
+    (void)state, (void)view, (void)parameters, (void)allowances;
+    {start}
+    return CORUN_OK;
+}}
+static void decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                   struct corun_allowances *allowances)
+{{
+    (void)state, (void)view, (void)moment, (void)allowances;
+    {decide}
+}}
+static const struct corun_policy_parameter rows[] = {{
+    {{"first", 1, 0, 2, true, "a number", NULL}}, {{{row}}},
+}};
+const struct corun_policy corun_policy = {{
+    .version = CORUN_POLICY_VERSION, .name = "mine", .summary = "", .paper = "", .parameters = rows, .parameter_count = 2,
+    .needs = 1u << CORUN_CAN_TB_LIMIT, .state_bytes = 64, .start = start, .decide = decide, {more}
+}};
+"""
+
+
+class OwnPolicy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-policy-"))
+        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
+        (cls.folder / "work.ptx").write_text(PTX)
+        for name, rounds in (("a", 50), ("b", 200)):
+            (cls.folder / f"{name}.yaml").write_text(DESCRIPTION.format(name=name, rounds=rounds))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def compile(self, source, name):
+        command = [CC, "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-override-init",
+                   "-Wno-initializer-overrides", "-Wno-unknown-warning-option", "-Wno-array-bounds", "-Wno-nonnull",
+                   "-shared", "-fPIC", f"-I{INCLUDE}", str(source), "-o", str(self.folder / name)]
+        subprocess.run(command, check=True)
+
+    def build(self, name="mine.so", start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=""):
+        source = self.folder / (name + ".c")
+        source.write_text(PROGRAM.format(start=start, decide=decide, row=row, more=more))
+        self.compile(source, name)
+        source.unlink()
+
+    def corun(self, *arguments):
+        return subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              timeout=60)
+
+    def run_with(self, policy, *more):
+        return self.corun("run", "--gpu", "gtx980:sms=2,epoch_cycles=1000", "--cycles", "8K", "--policy", policy, *more,
+                          "./a.yaml", "./b.yaml")
+
+    def refused(self, status, *texts, policy="./mine.so"):
+        result = self.run_with(policy)
+        self.assertEqual(result.returncode, status, result.stderr + result.stdout)
+        for text in texts:
+            self.assertIn(text, result.stderr)
+        return result
+
+
+class Runs(OwnPolicy):
+    def test_the_example(self):
+        self.assertLess(len(pathlib.Path(EXAMPLE).read_text().splitlines()), 80)
+        self.compile(EXAMPLE, "fair_turns.so")
+        result = self.run_with("./fair_turns.so:pause=2")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertIn("policy fair-turns:pause=2", result.stdout)
+        alone = self.run_with("left-over")
+        self.assertNotEqual(re.findall(r"@small +- .*", alone.stdout), re.findall(r"@small +- .*", result.stdout))
+
+    def test_parameters(self):
+        self.build()
+        self.assertEqual(self.run_with("./mine.so:first=2,second=on").returncode, OK)
+        self.assertIn("first is a whole number from 0 to 2, not `3`", self.refused(ARGUMENT, policy="./mine.so:first=3").stderr)
+        self.refused(ARGUMENT, "has no parameter `fist`; did you mean `first`?", policy="./mine.so:fist=1")
+
+    def test_files(self):
+        self.refused(NOT_FOUND, "./none.so: No such file", policy="./none.so")
+        (self.folder / "text.so").write_text("not a program")
+        self.refused(FILE, "text.so cannot be loaded", policy="./text.so")
+        self.refused(POLICY, "FILE.so", policy="./")
+        source = self.folder / "empty.c"
+        source.write_text("extern int nothing; int nothing = 1;\n")
+        self.compile(source, "empty.so")
+        self.refused(POLICY, "./empty.so: it does not export `const struct corun_policy corun_policy`", policy="./empty.so")
+
+
+class Tables(OwnPolicy):
+    def test_what_is_wrong_is_told(self):
+        cases = [
+            (".version = 1", "built for version 1 of the sharing contract (corun/policy.h), this is version 2"),
+            ('.name = "no name"', "its name is not"),
+            (".name = 0", "its name is not"),
+            ('.name = "smk"', "there is a policy in corun already that is called smk"),
+            (".summary = 0", "summary and paper"),
+            (".decide = 0", "start and decide must be there"),
+            (".needs = 1u << 31", "capabilities that do not exist"),
+            (".state_bytes = (size_t)2 << 30", "its state is larger than 1 GiB"),
+            (".parameters = 0", "its table of parameters is missing"),
+            (".parameter_count = 100000", "longer than 256 rows"),
+            (".variable_count = 1", "its table of variables is missing"),
+        ]
+        for number, (more, text) in enumerate(cases):
+            with self.subTest(more):
+                self.build(f"table{number}.so", more=more)
+                self.refused(POLICY, f"./table{number}.so", text, policy=f"./table{number}.so")
+
+    def test_rows(self):
+        cases = [
+            ('"first", 0, 0, 1, true, "again", 0', "two parameters are called first"),
+            ('"se cond", 0, 0, 1, true, "", 0', "a parameter's name is not"),
+            ('"second", 2, 0, 1, true, "", 0', "lowest <= initial <= highest does not hold for parameter second"),
+            ('"second", 0, 0, 1.0 / 0.0, false, "", 0', "does not hold for parameter second"),
+            ('"second", 0.5, 0, 1, true, "", 0', "not whole"),
+            ('"second", 0, 0, 1, true, 0, 0', "there is no meaning of parameter second"),
+            ('"second", 0, 0, 2, true, "", "off|on"', "numbered from 0 to their last one in the row of parameter second"),
+            ('"second", 0, 0, 2, true, "", "off||on"', "numbered from 0"),
+        ]
+        for number, (row, text) in enumerate(cases):
+            with self.subTest(row):
+                self.build(f"row{number}.so", row=row)
+                self.refused(POLICY, text, policy=f"./row{number}.so")
+
+
+class Deeds(OwnPolicy):
+    def test_what_it_must_not_do(self):
+        cases = [
+            ("allowances->tb_limit[view->sm_count * view->application_count] = 3;",
+             "policy mine at cycle 0: it wrote beyond the end of tb_limit, which has 16 bytes (2 SMs, 2 applications)"),
+            ("allowances->powered[-1] = false;", "it wrote in front of powered, which has 2 bytes"),
+            ("((char *)state)[64] = 1;", "it wrote beyond the end of its state, which has 64 bytes"),
+            ("static uint32_t own[4]; allowances->order = own;", "it replaced the address of order"),
+            ("allowances->quota_refill[3] = -5;", "SM 1 would refill the quota of b with -5"),
+            ("allowances->reclaim[0] = 77;", "its way to reclaim SM 0 from a, 77"),
+            ("allowances->fill = 9;", "the fill rule is none of those that exist"),
+            ("allowances->quotas_on = true; allowances->quota_kind = 5;", "whose kind, 5,"),
+        ]
+        for number, (decide, text) in enumerate(cases):
+            with self.subTest(decide):
+                self.build(f"deed{number}.so", decide=decide)
+                self.refused(POLICY, "policy mine at cycle", text, policy=f"./deed{number}.so")
+
+    def test_it_refuses_itself(self):
+        self.build(start='allowances->refusal = "it is Sunday"; return CORUN_POLICY;')
+        self.refused(POLICY, "policy mine cannot start", "it is Sunday")
+
+    def test_it_starves_everybody(self):
+        self.build("starve.so", decide="for (int i = 0; i < 4; i++) allowances->tb_limit[i] = 0;")
+        result = self.corun("run", "--gpu", "gtx980:sms=2", "--cycles", "20M", "--no-baselines", "--policy", "./starve.so",
+                            "./a.yaml", "./b.yaml")
+        self.assertEqual(result.returncode, POLICY, result.stderr)
+        self.assertIn("policy mine has let no application run", result.stderr)
+
+
+class Campaigns(OwnPolicy):
+    CAMPAIGN = "name: own\ngpus: ['gtx980:sms=2']\npolicies: [even, {}]\nworkloads: [./a.yaml, ./b.yaml]\ncycles: 5K\nmixes:\n  - {{size: 2}}\n"
+
+    def cases(self, policy):
+        (self.folder / "campaign.yaml").write_text(self.CAMPAIGN.format(policy))
+        result = self.corun("campaign", "--results", "own.db", "campaign.yaml")
+        with sqlite3.connect(self.folder / "own.db") as store:
+            rows = store.execute("SELECT policy, status, message FROM cases WHERE NOT isolated").fetchall()
+        return result, rows
+
+    def test_its_bytes_are_part_of_the_case(self):
+        self.build("turn.so")
+        self.cases("./turn.so")
+        result, _ = self.cases("./turn.so")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        before = len(self.cases("./turn.so")[1])
+        self.build("turn.so", decide="for (int s = 0; s < 2; s++) allowances->tb_limit[s * 2] = 1;")
+        after = len(self.cases("./turn.so")[1])
+        self.assertEqual(before, 2)
+        self.assertEqual(after, 3)
+
+    def test_one_that_crashes_is_a_case_that_failed(self):
+        self.build("crash.so", decide="*(volatile int *)8 = 1;")
+        _, rows = self.cases("./crash.so")
+        message = [row[2] for row in rows if "crash" in row[0]][0]
+        self.assertIn("it ran ./crash.so", message)
+        self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
+
+
+if __name__ == "__main__":
+    CORUN, INCLUDE, EXAMPLE = map(os.path.abspath, sys.argv[1:4])
+    CC = sys.argv[4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
