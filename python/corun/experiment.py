@@ -304,6 +304,16 @@ class Experiment:
                 Which.check(which.nodes[key])
                 self.check(self.other(which, key))
 
+    def metrics_of(self, which):
+        """Names of the metrics that a number is made of."""
+        found = {which.text("metric")}
+        if which.text("choose") == "meets":
+            found |= {"goal-met", "best-effort-of-all", "goal-distance"}
+        for key in ("against", "relative"):
+            if key in which.nodes:
+                found |= self.metrics_of(self.other(which, key))
+        return found
+
     def _check_place(self, which, part):
         policy, gpu = which.text("policy"), which.text("gpu")
         if which.flag("alone"):  # no policy has anything to decide there
@@ -365,6 +375,8 @@ class Evaluation:
         self.experiment, self.results = experiment, results
         self.cases, self.failures, self.complete = {}, {}, {}
         self.windows = set()
+        self.metrics = sorted({name for figure in experiment.figures for cell in figure.cells
+                               for name in experiment.metrics_of(cell.which)})
         for part in experiment.parts.values():
             self._load(part)
         self.numbers = {cell: self._number(cell) for figure in experiment.figures for cell in figure.cells}
@@ -378,6 +390,7 @@ class Evaluation:
                 continue
             self.windows.add(int(row["cycles"]))
             cases.append(em.Case(row, lambda key=row["key"]: self.results.result(key)))
+            cases[-1].compute(self.metrics)
         shared = [case for case in cases if not case.isolated]
         expected = {(gpu, policy) for gpu in part.gpus for policy in part.policies}
         self.cases[part.name], self.failures[part.name] = cases, failures
@@ -436,7 +449,7 @@ class Evaluation:
         return found, {**more, **reasons}
 
     def _own_values(self, which):
-        metric, choose = em.metric(which.text("metric")), which.text("choose")
+        metric, choose = which.text("metric"), which.text("choose")
         values, reasons = {}, {}
         for combination, cases in self._members(which).items():
             found, why = [], None
@@ -446,7 +459,7 @@ class Evaluation:
                 chosen, why = [], str(error)
             for case in chosen:
                 try:
-                    found.append(metric(case))
+                    found.append(case.value(metric))
                 except em.Undefined as error:
                     why = str(error)
             if found:
@@ -483,7 +496,7 @@ def complete(cases, place, expected):
 def least_that_meets(cases):
     """Of one mix under several policies: the case that meets its goals with the most for the applications without one; if none
     does, the one that comes closest to its goals. The fixed split that a search would have found."""
-    met = [case for case in cases if em.metric("goal-met")(case)]
+    met = [case for case in cases if case.value("goal-met")]
     if met:
-        return [max(met, key=em.metric("best-effort-of-all"))]
-    return [max(cases, key=em.metric("goal-distance"))]
+        return [max(met, key=lambda case: case.value("best-effort-of-all"))]
+    return [max(cases, key=lambda case: case.value("goal-distance"))]

@@ -34,6 +34,24 @@ class Case:
         self.goals = goals_of(row["applications"])
         self.goal = goal_label(row["applications"])
         self._result, self._read = None, result
+        self._values = {}  # by name; an Undefined where there is no number
+
+    def compute(self, names):
+        """Those metrics, so that its result, which is large, need not be kept."""
+        for name in names:
+            try:
+                self._values[name] = metric(name)(self)
+            except Undefined as error:
+                self._values[name] = Undefined(str(error))  # without the frames that the first one holds
+        self._result = None
+
+    def value(self, name):
+        """Of a metric; Undefined if it has none."""
+        if name not in self._values:
+            self.compute([name])
+        if isinstance(self._values[name], Undefined):
+            raise self._values[name]
+        return self._values[name]
 
     @property
     def combination(self):

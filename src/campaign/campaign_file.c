@@ -8,6 +8,7 @@
 #include "workload/text_file.h"
 #include "workload/yaml_reader.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,6 +326,7 @@ static enum corun_status take_sample(struct parser *parser)
 {
     struct corun_campaign *campaign = parser->campaign;
     size_t goals = parser->goals.count, each = parser->gpus.items.count * parser->policies.items.count, kept = 0;
+    assert(each); /* neither list can be empty */
     campaign->combinations = campaign->sampled = campaign->cases.count / each;
     uint64_t sample = parser->changes ? parser->changes->sample : 0;
     if (!sample || sample >= campaign->combinations)

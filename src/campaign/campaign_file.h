@@ -13,8 +13,8 @@ struct corun_campaign {
     struct arena *arena;
     const char *path, *name, *summary, *text; /* text: the whole description */
     VECTOR(struct corun_campaign_case) cases;
-    size_t isolated;        /* the first so many cases */
-    const uint32_t **alone; /* of each case, one for each of its applications: the isolated case of it */
+    size_t isolated;              /* the first so many cases */
+    const uint32_t **alone;       /* of each case, one for each of its applications: the isolated case of it */
     size_t combinations, sampled; /* of mixes and goals: all of them, and those that the cases are of */
 };
 

@@ -149,7 +149,8 @@ static bool add_missing(struct experiment *experiment, const char *policy)
 {
     char name[80];
     size_t length = strcspn(policy, ":");
-    if (length >= sizeof name || memchr(policy, '/', length)) /* a file of the user's, or a mistake that is found later */
+    if (length >= sizeof name ||
+        memchr(policy, '/', length)) /* a file of the user's, or a mistake that is found later */
         return true;
     memcpy(name, policy, length);
     name[length] = 0;
