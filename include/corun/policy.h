@@ -72,6 +72,13 @@ struct corun_grid_view {
     bool idempotent; /* thread blocks may be dropped and started again: never reads what it writes (conservative) */
 };
 
+/* Launches of one run that are alike. */
+struct corun_launch_view {
+    uint32_t tbs; /* of each grid */
+    uint32_t tbs_per_sm;
+    uint32_t launches;
+};
+
 struct corun_application_view {
     const char *name;
     enum corun_application_state state;
@@ -89,6 +96,8 @@ struct corun_application_view {
     uint32_t grids_queued;          /* launched or about to be, after the running one */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
     uint32_t speedup_count;
+    const struct corun_launch_view *program; /* all that one run launches; NULL if not known beforehand */
+    uint32_t program_count;
 };
 
 /* One (SM, application). Counts are of the last epoch unless said otherwise. */

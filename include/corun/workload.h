@@ -152,8 +152,9 @@ corun_instance_restart(void *instance); /* buffers and module variables back to 
 /* Sets name (the workload's), grid, restart and user of a description and leaves the rest. */
 void corun_instance_fill(struct corun_instance *instance, struct corun_application_description *description);
 
-/* Grids in one run. */
+/* Grids in one run, and one of them without what happens between launches. */
 uint32_t corun_instance_grid_count(const struct corun_instance *instance);
+const struct corun_grid *corun_instance_grid_at(const struct corun_instance *instance, uint32_t index);
 
 /*
  * One run without timing, from the initial data. `watchdog` bounds the warp instructions of one thread block (0: none);

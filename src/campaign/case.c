@@ -186,6 +186,7 @@ static enum corun_status add_application(struct run *run, uint32_t index)
     description.isolated_ipc = isnan(isolated) ? 0 : isolated;
     description.speedup = member->speedup;
     description.speedup_count = member->speedup_count;
+    description.program = run_program(run, member, &description.program_count);
     description.start_cycle = member->request->start_cycle;
     description.grid = member_grid;
     description.restart = member_restart;

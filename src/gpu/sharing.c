@@ -101,6 +101,8 @@ static void view_application(struct corun_gpu *gpu, uint32_t index)
                                             .arrived_cycle = a->arrived_cycle,
                                             .speedup = a->description.speedup,
                                             .speedup_count = a->description.speedup_count,
+                                            .program = a->description.program,
+                                            .program_count = a->description.program_count,
                                             .runs = a->runs};
     view_grid(gpu, a, &view->running);
     if (a->state == CORUN_APPLICATION_ABSENT)

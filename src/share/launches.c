@@ -1,10 +1,23 @@
 #include "share/launches.h"
 
+/* What the view tells of an application that has arrived. */
+static void foresee(struct launches *launches, const struct corun_application_view *view, uint32_t a)
+{
+    launches->applications[a].foreseen = view->program && launches->scope == LAUNCH_SCOPE_PROGRAM;
+    launches->applications[a].count = 0;
+    for (uint32_t i = 0; launches->applications[a].foreseen && i < view->program_count; i++) {
+        uint32_t *count = &launches->applications[a].count;
+        if (*count < LAUNCH_SHAPES && view->program[i].tbs_per_sm)
+            launches->applications[a].shapes[(*count)++] =
+                (struct launch_shape){view->program[i].tbs, view->program[i].tbs_per_sm, view->program[i].launches};
+    }
+}
+
 bool launches_note(struct launches *launches, const struct corun_view *view, struct corun_policy_moment moment)
 {
     uint32_t a = moment.application;
     if (moment.event == CORUN_EVENT_ARRIVE)
-        launches->applications[a].count = 0;
+        foresee(launches, &view->applications[a], a);
     const struct corun_grid_view *grid = &view->applications[a].running;
     if (moment.event != CORUN_EVENT_KERNEL_START || !grid->kernel || !grid->tbs_per_sm)
         return false;
@@ -16,7 +29,7 @@ bool launches_note(struct launches *launches, const struct corun_view *view, str
         *count = 1;
         return !same;
     }
-    if (view->applications[a].runs)
+    if (launches->applications[a].foreseen || view->applications[a].runs)
         return false;
     for (uint32_t i = 0; i < *count; i++) {
         if (shapes[i].tbs == grid->tbs && shapes[i].tbs_per_sm == grid->tbs_per_sm) {

@@ -4,9 +4,12 @@
 
 #include "corun/policy.h"
 
-#define LAUNCH_SHAPES 64u
+#define LAUNCH_SHAPES 256u
 
-/* A program is known by the launches of its first run: from the second one on nothing new is counted. */
+/*
+ * A program is known beforehand, if the view tells it, else by the launches of its first run: from the second one on
+ * nothing new is counted.
+ */
 enum launch_scope { LAUNCH_SCOPE_PROGRAM, LAUNCH_SCOPE_KERNEL };
 #define LAUNCH_SCOPE_CHOICES "program|kernel"
 
@@ -18,6 +21,7 @@ struct launch_shape {
 struct launches {
     enum launch_scope scope;
     struct {
+        bool foreseen;
         uint32_t count;
         struct launch_shape shapes[LAUNCH_SHAPES]; /* what comes after so many different ones is left out */
     } applications[CORUN_MAX_APPLICATIONS];

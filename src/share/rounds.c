@@ -5,8 +5,8 @@
  * A kernel of t thread blocks, of which an SM holds h, takes ceil(t / (h x SMs)) rounds; a program takes those of all
  * its launches. Each application gets at least the fewest SMs with which it takes as many rounds as with the even
  * split; among all such splits that with the smallest sum of rounds is taken, among equal ones the one closest to the
- * even split. As with smart-even, a program is known by what it has launched in its first run; one of which nothing is
- * known yet keeps its even share.
+ * even split. As with smart-even, a program that is not known beforehand is known by what it has launched in its first
+ * run; one of which nothing is known yet keeps its even share.
  */
 #include "share/launches.h"
 #include "share/policies.h"
@@ -16,7 +16,7 @@ enum { PARAMETER_BY };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BY] = {"by", 0, 0, 1, true,
-                      "the rounds of what the program has launched so far, or those of the running kernel alone",
+                      "the rounds of all that the program launches, or those of the running kernel alone",
                       LAUNCH_SCOPE_CHOICES},
 };
 

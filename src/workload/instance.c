@@ -264,6 +264,11 @@ void corun_instance_fill(struct corun_instance *instance, struct corun_applicati
     description->user = instance;
 }
 
+const struct corun_grid *corun_instance_grid_at(const struct corun_instance *instance, uint32_t index)
+{
+    return instance->grids[instance->grid_of[index]];
+}
+
 uint32_t corun_instance_grid_count(const struct corun_instance *instance)
 {
     return instance->workload->plan->grid_count;

@@ -274,6 +274,41 @@ static void rounds_of_a_program_count_every_launch(void **unused)
     stage_end(&stage);
 }
 
+static void programs_known_beforehand(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    /* As above, all of it known when the applications arrive; what they launch then brings nothing new. */
+    static const struct corun_launch_view a[] = {{14, 1, 1}}, b[] = {{7, 1, 3}, {9, 0, 5}};
+    stage_create(&stage, "rounds", 12, 2);
+    stage.applications[0].program = a;
+    stage.applications[0].program_count = 1;
+    stage.applications[1].program = b;
+    stage.applications[1].program_count = 2; /* the second fits no SM: it is never run */
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAAAABBBBBBB");
+    kernel(&stage, 1, 1000, 1);
+    assert_string_equal(stage_owners(&stage), "AAAAABBBBBBB");
+    stage_end(&stage);
+    /* The largest grid counts: 2 and 3 of 10 SMs */
+    static const struct corun_launch_view c[] = {{1, 1, 1}, {2, 1, 1}}, d[] = {{3, 1, 1}, {2, 1, 9}};
+    stage_create(&stage, "smart-even", 10, 2);
+    stage.applications[0].program = c;
+    stage.applications[1].program = d;
+    stage.applications[0].program_count = stage.applications[1].program_count = 2;
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AABBB.....");
+    stage_end(&stage);
+    /* By kernel, what is known beforehand says nothing. */
+    stage_create(&stage, "smart-even", 10, 2);
+    stage_set(&stage, "by", 1);
+    stage.applications[0].program = c;
+    stage.applications[0].program_count = 2;
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAAAABBBBB");
+    stage_end(&stage);
+}
+
 static void rounds_of_three(void **unused)
 {
     (void)unused;
@@ -606,6 +641,7 @@ int main(void)
         cmocka_unit_test(smart_even_by_kernel_takes_a_hand_over_back),
         cmocka_unit_test(rounds_by_hand),
         cmocka_unit_test(rounds_of_a_program_count_every_launch),
+        cmocka_unit_test(programs_known_beforehand),
         cmocka_unit_test(rounds_of_three),
         cmocka_unit_test(profile_by_hand),
         cmocka_unit_test(profile_prefers_even_and_splits_anew),
