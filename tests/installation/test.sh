@@ -76,4 +76,8 @@ $cc -std=c17 -Wall $flags "$folder/program.c" "$root/lib/libcorun.a" \
 for program in shared static; do
     [ "$("$folder/$program" "$(pkg-config --variable=datadir corun)")" = gtx980:sms=2 ]
 done
+# A policy of somebody else's, with what is installed alone.
+$cc -std=c17 -Wall -Wextra -Werror -shared -fPIC $flags "$root/share/doc/corun/examples/fair_turns.c" -o "$folder/fair_turns.so"
+env -u CORUN_DATA XDG_CACHE_HOME="$folder/cache" "$root/bin/corun" run --gpu gtx980:sms=2,epoch_cycles=1000 --cycles 5K \
+    --policy "$folder/fair_turns.so:pause=2" sgemm@small sgemm@small | grep -q "policy fair-turns:pause=2"
 echo "installed, moved, used"
