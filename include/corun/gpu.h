@@ -67,7 +67,8 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
                                 uint32_t *index);
 /*
  * Gives an application another goal, or none: the counterpart of cudaSetQoS (Sun et al., SMQoS, section 4.1). May be
- * called before the run and, from `progress` of the limits, during it; policies see it from their next moment on.
+ * called before the run and during it: from `progress` of the limits, or between two calls of corun_gpu_advance.
+ * Policies see it from their next moment on.
  * goal_ipc is the goal as thread instructions per cycle; 0 for a FRACTION or an IPC: it follows from the value.
  * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
  * it is a time without goal_ipc, or a fraction of an isolated IPC that is not known.
@@ -94,6 +95,9 @@ struct corun_limits {
     /* Called now and then (about every 100 000 cycles) with the current cycle; returning false ends the run early. May be NULL. */
     bool (*progress)(void *user, uint64_t cycle);
     void *user;
+    /* Before and after every call of the policy, for those that want to know what they are in when it does not come back. May be NULL. */
+    void (*policy_call)(void *user, bool begins);
+    void *policy_call_user;
 };
 
 /*
