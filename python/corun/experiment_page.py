@@ -86,7 +86,8 @@ def _bars(numbers, unit, name, title, block):
         axes.margins(x=0.16)
         axes.set_xlabel(_axis(unit))
         axes.grid(axis="x")
-        caption = "Bar and number: ours. Diamond: the paper's."
+        caption = "Bar and number: ours." + (" Diamond: the paper's."
+                                             if any(number.cell.paper.value is not None for number in drawn) else "")
         if neutral is not None:
             caption += " Dotted: no effect."
         return figures.Plot(name, title, block, caption, canvas)

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The page docs/results/README.md: a line for each comparison that `corun reproduce --markdown` has written there.
+
+    index_results.py ROOT [--check]
+
+With --check it writes nothing and ends with 1 if the page is not as it would be written.
+"""
+import os
+import re
+import sys
+
+HEAD = """# Figures and tables of papers, run again
+
+Made by `scripts/index_results.py`: do not edit. Each page is the output of `corun reproduce`; what the columns say is in
+[experiments](../experiments.md). *Same sign*: how many of the paper's numbers that have a direction ours share it with.
+
+| experiment | | window | same sign |
+|---|---|---|--:|
+"""
+
+
+def natural(name):
+    """fig9 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def row(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as stream:
+        text = stream.read()
+    title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
+    window = re.search(r"^\* window: (\S+) cycles", text, re.M)
+    sign = re.search(r"^Same sign: (\d+ of \d+)\.$", text, re.M)
+    if not title or not window or title[1] + ".md" != name:
+        sys.exit(f"{os.path.join(folder, name)}: not a page of corun reproduce")
+    return f"| [{title[1]}]({name}) | {title[2]} | {window[1]} | {sign[1] if sign else '-'} |\n"
+
+
+def main():
+    folder = os.path.join(sys.argv[1], "docs", "results")
+    if not os.path.isdir(folder):
+        return 0
+    names = sorted((name for name in os.listdir(folder) if name.endswith(".md") and name != "README.md"), key=natural)
+    text = HEAD + "".join(row(folder, name) for name in names)
+    page = os.path.join(folder, "README.md")
+    if "--check" not in sys.argv:
+        with open(page, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        return 0
+    current = open(page, encoding="utf-8").read() if os.path.exists(page) else ""
+    if current != text:
+        print(f"{page} is not what scripts/index_results.py {sys.argv[1]} writes", file=sys.stderr)
+    return int(current != text)
+
+
+sys.exit(main())
