@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_PASSES 64u /* addresses need a few; a text made to need thousands is refused */
+
 struct analysis {
     const struct ptx_function *function;
     uint64_t *sets; /* per register */
+    bool *is_read;  /* per register: by any instruction */
     struct ptx_root *roots;
     uint32_t root_count;
     VECTOR(struct ptx_global_access) accesses;
@@ -111,6 +114,13 @@ static void add_reads(void *user, uint32_t register_index, enum ptx_access acces
         analysis->read |= analysis->sets[register_index];
 }
 
+static void note_read(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct analysis *analysis = user;
+    if (access == PTX_READ)
+        analysis->is_read[register_index] = true;
+}
+
 static void add_writes(void *user, uint32_t register_index, enum ptx_access access)
 {
     struct analysis *analysis = user;
@@ -183,6 +193,19 @@ static bool differs(uint32_t special_register)
     }
 }
 
+/* In shared memory only sums and the like: what an atomic gives back may depend on who came first, and so what is written where. */
+static void look_at_atomic(struct analysis *analysis, const struct ptx_instruction *instruction)
+{
+    bool returns = instruction->opcode == PTX_OP_ATOM;
+    const struct ptx_operand *operands = instruction->operands;
+    uint64_t roots = operand_roots(analysis, &operands[returns]);
+    bool global = instruction->space == PTX_SUFFIX_NONE ? roots != PTX_ROOT_PRIVATE : !is_private(instruction->space);
+    if (global)
+        refuse(analysis, instruction, "atomics on global memory");
+    else if (returns && operands[0].kind == PTX_OPERAND_REGISTER && analysis->is_read[operands[0].index])
+        refuse(analysis, instruction, "uses what atomics on shared memory give back");
+}
+
 static void look_at_memory(struct analysis *analysis, const struct ptx_instruction *instruction)
 {
     const struct ptx_operand *operands = instruction->operands;
@@ -197,14 +220,9 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
             note_access(analysis, instruction, &operands[0], true);
         return;
     case PTX_OP_ATOM:
-    case PTX_OP_RED: {
-        uint64_t roots = operand_roots(analysis, &operands[instruction->opcode == PTX_OP_ATOM]);
-        bool global =
-            instruction->space == PTX_SUFFIX_NONE ? roots != PTX_ROOT_PRIVATE : !is_private(instruction->space);
-        if (global)
-            refuse(analysis, instruction, "atomics on global memory");
+    case PTX_OP_RED:
+        look_at_atomic(analysis, instruction);
         return;
-    }
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
         return;
@@ -231,10 +249,17 @@ enum corun_status ptx_idempotence_create(const struct ptx_function *function, st
     *idempotence = (struct ptx_idempotence){0};
     struct analysis analysis = {.function = function, .result = idempotence, .changed = true};
     analysis.sets = calloc(function->register_count + 1, sizeof *analysis.sets);
+    analysis.is_read = calloc(function->register_count + 1, sizeof *analysis.is_read);
     analysis.roots = ARENA_ARRAY(arena, struct ptx_root, PTX_MOST_ROOTS);
-    analysis.failed = !analysis.sets || !analysis.roots;
-    while (analysis.changed && !analysis.failed) {
+    analysis.failed = !analysis.sets || !analysis.is_read || !analysis.roots;
+    for (uint32_t i = 0; i < function->instruction_count && !analysis.failed; i++)
+        ptx_instruction_registers(&function->instructions[i], note_read, &analysis);
+    for (uint32_t pass = 0; analysis.changed && !analysis.failed; pass++) {
         analysis.changed = false;
+        if (pass == MOST_PASSES) {
+            idempotence->reason = "computes addresses in too many steps";
+            break;
+        }
         for (uint32_t i = 0; i < function->instruction_count; i++)
             propagate(&analysis, &function->instructions[i]);
     }
@@ -249,6 +274,7 @@ enum corun_status ptx_idempotence_create(const struct ptx_function *function, st
     idempotence->accesses = accesses;
     idempotence->access_count = (uint32_t)count;
     free(analysis.sets);
+    free(analysis.is_read);
     vector_free(&analysis.accesses);
     return analysis.failed || !accesses ? CORUN_MEMORY : CORUN_OK;
 }

@@ -69,6 +69,8 @@ static void every_rule(void **state)
         {KERNEL(TWO, ".shared .u32 s[32];\nmov.u64 %rd1, s; cvta.shared.u64 %rd2, %rd1; st.u32 [%rd2], 1; "
                      "ld.u32 %r1, [%rd2]; atom.add.u32 %r2, [%rd2], 1;"),
          yes},
+        {KERNEL(TWO, ".shared .u32 s[32];\natom.shared.add.u32 %r3, [s], 1; mul.wide.u32 %rd3, %r3, 4;"),
+         "uses what atomics on shared memory give back"},
         {KERNEL(TWO, POINTERS "atom.global.add.u32 %r2, [%rd4], 1;"), atomic},
         {KERNEL(TWO, POINTERS "red.global.add.u32 [%rd4], 1;"), atomic},
         {KERNEL(TWO, "ld.param.u64 %rd1, [p]; atom.add.u32 %r2, [%rd1], 1;"), atomic},
@@ -110,8 +112,25 @@ static void too_many_roots(void **state)
     assert_string_equal(judge(text, found), "has more pointers than are followed");
 }
 
+/* A chain against the order of the text, one step a pass: given up, and soon. */
+static void too_many_steps(void **state)
+{
+    (void)state;
+    enum { STEPS = 3000 };
+    size_t size = 100 * STEPS;
+    char *text = malloc(size), found[100];
+    size_t at = (size_t)snprintf(
+        text, size, "%s", HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %x<4000>;\nst.global.u32 [%x0], 1;\n");
+    for (uint32_t i = 0; i < STEPS; i++)
+        at += (size_t)snprintf(text + at, size - at, "mov.u64 %%x%u, %%x%u;\n", i, i + 1);
+    snprintf(text + at, size - at, "ld.param.u64 %%x%u, [p];\nret;\n}\n", STEPS);
+    assert_string_equal(judge(text, found), "computes addresses in too many steps");
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_rule), cmocka_unit_test(too_many_roots)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_rule), cmocka_unit_test(too_many_roots),
+                                       cmocka_unit_test(too_many_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
