@@ -256,6 +256,17 @@ def _powered(case):
     return ratio(powered, sum(lengths) * sms, "no cycle was simulated")
 
 
+def _variable(case, name):
+    """What a variable of the policy's controller was at the end."""
+    values = case.result.get("history", {}).get("variables", {}).get(name)
+    if values is None:
+        raise Undefined(f"its policy shows no variable '{name}'")
+    values = [value for value in values if value is not None]
+    if not values:
+        raise Undefined(f"the variable '{name}' was never known")
+    return float(values[-1])
+
+
 def _mixed_sms(case):
     """SMs on which more than one application issued instructions."""
     return float(sum(sum(app["warp_instructions"] > 0 for app in sm["apps"]) > 1 for sm in case.result["sms"]))
@@ -274,6 +285,7 @@ PARTS = {"normalised-ipc": (r"\d*", "the place of an application, from 0"),
          "stall-share": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
          "resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
          "full-resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
+         "variable": (r"[a-z][a-z0-9_]*", "the name of a variable of the policy"),
          "violation-within": (r"\d+(\.\d+)?%", "a share, as in 8%")}
 
 # name: (function, meaning)
@@ -298,6 +310,7 @@ METRICS = {
     "watts": (_whole(lambda case: known(case.result["energy"]["average_watts"], "the energy")), "mean power"),
     "instructions-per-joule": (_whole(_instructions_per_joule), "thread instructions per joule, that is per second and watt"),
     "powered-sms": (_whole(_powered), "share of the SMs that had power"),
+    "variable": (_variable, "a variable of the policy's controller at the end of the window: variable:upper_1"),
     "mixed-sms": (_whole(_mixed_sms), "SMs on which more than one application issued instructions in the window"),
     "stall-cycles": (_stall_cycles, "scheduler cycles of one cause: stall-cycles:pipeline"),
     "stall-share": (_stall_share, "the same, of all scheduler cycles with live warps"),

@@ -141,6 +141,10 @@ class OfOneCase(unittest.TestCase):
         self.assertEqual(self.value("switched-bytes", one * 2), 300)
         self.undefined("not known", "icnt-latency", one, interconnect={"utilisation": 0, "latency_cycles": None})
         self.undefined("history", "powered-sms", one)
+        shown = {"end_cycles": [500, 1000], "variables": {"upper_1": [0, 1], "never": [None, None]}}
+        self.assertEqual(self.value("variable:upper_1", one, history=shown), 1)
+        self.undefined("never known", "variable:never", one, history=shown)
+        self.undefined("no variable 'lower_1'", "variable:lower_1", one, history=shown)
         self.assertEqual(self.value("powered-sms", one, history={"end_cycles": [1000]}), 1)
         self.assertEqual(self.value("powered-sms", one, history={"end_cycles": [100, 400], "powered_sms": [2, 1]}),
                          (100 * 2 + 300 * 1) / 800)
