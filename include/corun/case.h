@@ -69,6 +69,9 @@ struct corun_case {
     /* Called now and then, never by two threads at once; false ends the case early with what was measured. May be NULL. */
     bool (*progress)(void *user, const struct corun_case_progress *progress);
     void *progress_user;
+    /* Before and after every call of the policy (corun_limits.policy_call); may be NULL. */
+    void (*policy_call)(void *user, bool begins);
+    void *policy_call_user;
 };
 
 /* One PTX line of a kernel. Stall cycles as in struct corun_profile_row. */

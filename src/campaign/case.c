@@ -235,7 +235,9 @@ static enum corun_status run_shared(struct run *run)
                                   .watchdog_cycles = job->watchdog_cycles,
                                   .threads = job->threads,
                                   .progress = shared_progress,
-                                  .user = run};
+                                  .user = run,
+                                  .policy_call = job->policy_call,
+                                  .policy_call_user = job->policy_call_user};
     double start = run_clock();
     enum corun_status status = corun_gpu_run(run->gpu, &limits, run->list);
     run->shared_seconds = run_clock() - start;

@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/policy_watch.h"
 
 #include "campaign/specification.h"
 #include "corun/request.h"
@@ -232,6 +233,7 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
     job->print = print_text;
     job->progress = show_progress;
     job->print_user = job->progress_user = run;
+    policy_watch(job);
     run->progress = progress_begin(run->quiet);
     status = corun_case_run(job, run->list, result);
     progress_end(run->progress);

@@ -79,10 +79,14 @@ enum corun_status guard_call(struct corun_gpu *gpu, const struct corun_policy_mo
     struct corun_allowances written = gpu->allowances;
     enum corun_status status = CORUN_OK, own;
     double began = seconds_now();
+    if (gpu->limits.policy_call)
+        gpu->limits.policy_call(gpu->limits.policy_call_user, true);
     if (moment)
         policy->decide(gpu->policy_state, &gpu->view, *moment, &written);
     else
         status = policy->start(gpu->policy_state, &gpu->view, gpu->parameters, &written);
+    if (gpu->limits.policy_call)
+        gpu->limits.policy_call(gpu->limits.policy_call_user, false);
     double took = seconds_now() - began;
     own = take_over(gpu, &written);
     if (own != CORUN_OK)

@@ -183,6 +183,14 @@ class Deeds(OwnPolicy):
         self.build(start='allowances->refusal = "it is Sunday"; return CORUN_POLICY;')
         self.refused(POLICY, "policy mine cannot start", "it is Sunday")
 
+    def test_it_crashes(self):
+        self.build("fall.so", decide="if (moment.event == CORUN_EVENT_EPOCH) *(volatile int *)8 = 1;")
+        self.refused(POLICY, "corun: policy mine crashed", policy="./fall.so")
+
+    def test_it_does_not_come_back(self):
+        self.build("hang.so", decide="struct timespec minute = {60, 0}; for (;;) nanosleep(&minute, NULL);")
+        self.refused(POLICY, "corun: policy mine: one call of it did not return within 10 seconds", policy="./hang.so")
+
     def test_it_starves_everybody(self):
         self.build("starve.so", decide="for (int i = 0; i < 4; i++) allowances->tb_limit[i] = 0;")
         result = self.corun("run", "--gpu", "gtx980:sms=2", "--cycles", "20M", "--no-baselines", "--policy", "./starve.so",
