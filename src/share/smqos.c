@@ -193,8 +193,8 @@ static uint32_t find_taker(const struct smqos_state *state)
 }
 
 /*
- * A batch kernel with an upper and no lower bound tries one SM less: that with most SMs. The last SM is the lower
- * bound.
+ * A batch kernel with an upper and no lower bound tries one SM less, unless one of its SMs is changing hands: that with
+ * most SMs. The last SM is the lower bound.
  */
 static void swap_out_to_find_lower(struct smqos_state *state, const struct corun_view *view)
 {
@@ -202,7 +202,8 @@ static void swap_out_to_find_lower(struct smqos_state *state, const struct corun
     for (uint32_t a = 0; a < state->count; a++) {
         const struct member *member = &state->members[a];
         uint32_t sms = sms_of(state, a);
-        if (is_batch(member) && member->upper && !member->lower && sms >= member->opt && sms > best_sms) {
+        if (is_batch(member) && member->settled && member->upper && !member->lower && sms >= member->opt &&
+            sms > best_sms) {
             best = a;
             best_sms = sms;
         }

@@ -465,6 +465,26 @@ static void unfinished_hand_over_is_taken_back(void **unused)
     stage_end(&stage);
 }
 
+/* B, which holds an SM more than its opt, tries one less; before that has changed hands it tries no other. */
+static void one_sm_less_at_a_time_is_tried(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 150);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 2);
+    stage_epoch(&stage, (double[]){400, 200});
+    assert_string_equal(stage_owners(&stage), "AAABBBBB");
+    stage_resident(&stage, 3, 1, 2);
+    stage_epoch(&stage, (double[]){300, 200}); /* B gained nothing: upper, opt = 4; 350 * 2/3 = 233 */
+    assert_string_equal(stage_owners(&stage), "AA-BBBB-");
+    stage_epoch(&stage, (double[]){200, 200}); /* 300 * 3/4 = 225 */
+    assert_string_equal(stage_owners(&stage), "A--BBBB-");
+    assert_true(stage_variable(&stage, "upper_1") == 1 && stage_variable(&stage, "lower_1") == 0);
+    stage_end(&stage);
+}
+
 /* B gets an SM, but it cannot gain by it before A's thread blocks have left. */
 static void sm_that_has_not_arrived_is_not_judged(void **unused)
 {
@@ -671,6 +691,7 @@ int main(void)
         cmocka_unit_test(first_part_of_an_epoch_is_measured),
         cmocka_unit_test(rest_of_an_epoch_is_measured),
         cmocka_unit_test(unfinished_hand_over_is_taken_back),
+        cmocka_unit_test(one_sm_less_at_a_time_is_tried),
         cmocka_unit_test(sm_that_has_not_arrived_is_not_judged),
         cmocka_unit_test(idle_sm_that_is_not_empty_comes_back_first),
         cmocka_unit_test(kernel_ends_in_mid_hand_over),
