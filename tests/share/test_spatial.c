@@ -100,6 +100,60 @@ static void spart_switches_where_even_drains(void **unused)
     stage_end(&stage);
 }
 
+static void epochs(struct stage *stage, uint32_t count)
+{
+    for (; count; count--)
+        stage_epoch(stage, (double[CORUN_MAX_APPLICATIONS]){0});
+}
+
+static void spart_lends_what_is_idle(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    stage_create(&stage, "spart", 8, 3);
+    stage_set(&stage, "lend", 1);
+    start(&stage);
+    kernel(&stage, 0, 2, 4);
+    kernel(&stage, 1, 50, 4);
+    kernel(&stage, 2, 50, 4);
+    assert_string_equal(stage_owners(&stage), "AAABBBCC");
+    fill(&stage, 4);
+    stage_resident(&stage, 0, 0, 1);
+    stage_resident(&stage, 1, 0, 1);
+    stage_resident(&stage, 2, 0, 0);
+    epochs(&stage, 1);
+    assert_string_equal(stage_owners(&stage), "AAABBBCC"); /* A's thread blocks are on their way */
+    stage.applications[0].running.tbs_waiting = 0;
+    epochs(&stage, 1);
+    assert_string_equal(stage_owners(&stage), "AACBBBCC"); /* C has fewer SMs than B */
+    stage_resident(&stage, 2, 2, 4);
+    /* the next kernel, of two thread blocks, has room where the last one was */
+    stage_resident(&stage, 0, 0, 0);
+    stage_resident(&stage, 1, 0, 0);
+    kernel(&stage, 0, 2, 4);
+    assert_string_equal(stage_owners(&stage), "AACBBBCC");
+    assert_int_equal(stage.reclaim[2 * 3 + 2], CORUN_RECLAIM_SWITCH_SM);
+    kernel(&stage, 0, 9, 4); /* one of nine is due its three SMs */
+    assert_string_equal(stage_owners(&stage), "AAABBBCC");
+    /* B and C have nothing more to start, and nothing of B is on SM 5 */
+    stage.applications[1].running.tbs_waiting = stage.applications[2].running.tbs_waiting = 0;
+    stage_resident(&stage, 5, 1, 0);
+    epochs(&stage, 1);
+    assert_string_equal(stage_owners(&stage), "AAABBACC"); /* A has thread blocks waiting */
+    /* one of B's was preempted: it gets its share back at the next epoch */
+    stage.applications[1].running.tbs_preempted = 1;
+    epochs(&stage, 1);
+    assert_string_equal(stage_owners(&stage), "AAABBBCC");
+    stage_end(&stage);
+
+    stage_create(&stage, "spart", 4, 2);
+    start(&stage);
+    kernel(&stage, 1, 50, 4);
+    epochs(&stage, 1);
+    assert_string_equal(stage_owners(&stage), "AABB"); /* not unless told so */
+    stage_end(&stage);
+}
+
 static void too_many_applications_are_refused(void **unused)
 {
     (void)unused;
@@ -454,12 +508,6 @@ static void fixed_adds_up(void **unused)
     }
 }
 
-static void epochs(struct stage *stage, uint32_t count)
-{
-    for (; count; count--)
-        stage_epoch(stage, (double[CORUN_MAX_APPLICATIONS]){0});
-}
-
 static void time_slices_go_round(void **unused)
 {
     (void)unused;
@@ -634,6 +682,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hand_overs_are_few_and_short),
         cmocka_unit_test(spart_switches_where_even_drains),
+        cmocka_unit_test(spart_lends_what_is_idle),
         cmocka_unit_test(too_many_applications_are_refused),
         cmocka_unit_test(smart_even_gives_no_more_than_can_be_used),
         cmocka_unit_test(smart_even_counts_the_remainder),
