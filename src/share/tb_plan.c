@@ -52,8 +52,9 @@ bool tb_plan_note(struct tb_plan *plan, const struct corun_view *view, struct co
 
 uint32_t tb_plan_members(const struct tb_plan *plan)
 {
-    uint32_t members = 0;
-    for (uint32_t a = 0; a < plan->application_count; a++)
+    uint32_t members = 0, count = plan->application_count;
+    /* the second condition is for compilers that look at bounds */
+    for (uint32_t a = 0; a < count && a < CORUN_MAX_APPLICATIONS; a++)
         members |= (uint32_t)(plan->present[a] && plan->shapes[a].needs[TB_SLOTS]) << a;
     return members;
 }
