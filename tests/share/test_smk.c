@@ -68,6 +68,9 @@ static void shares_of_figure_2_7(void **unused)
     plan->tbs[0][1] = 2; /* iteration 3: threads, 10 of 60 */
     assert_int_equal(tb_plan_sm_share(plan, 0, TB_PLAN_NEVER), TB_SHARE_ONE / 6);
     assert_int_equal(tb_plan_sm_share(plan, 0, 1), TB_SHARE_ONE / 10);
+    assert_true(tb_plan_fits(plan, 0, 0));
+    plan->shapes[0].tbs_per_sm = 1; /* something else, barriers perhaps, limits it */
+    assert_false(tb_plan_fits(plan, 0, 0));
     free(plan);
 }
 
@@ -130,6 +133,35 @@ static void range_test_ends_swapping(void **unused)
     tb_stage_complete(&tb, 0, 1); /* the place goes to the one that has less now */
     expect_limits(&tb, 0, 5, 5);
     assert_true(stage_variable(&tb.stage, "preemptions") == 5);
+    stage_end(&tb.stage);
+}
+
+/* 0.6 and 0.4 would become 0.4 and 0.6: not smaller, so nothing moves. */
+static void equal_range_is_not_smaller(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk", 1, 2);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 1000, 200, 0, 0);
+    tb_stage_obey(&tb);
+    tb_stage_come(&tb, 1, 1000, 200, 0, 0);
+    expect_limits(&tb, 0, 3, 2);
+    assert_true(stage_variable(&tb.stage, "preemptions") == 2);
+    stage_end(&tb.stage);
+}
+
+/* What was granted and is not there yet is not granted again. */
+static void grants_are_counted(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk", 1, 2);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 2, 100, 0, 0);
+    expect_limits(&tb, 0, 2, 0);
+    stage_moment(&tb.stage, CORUN_EVENT_EPOCH, 0, 0);
+    expect_limits(&tb, 0, 2, 0);
     stage_end(&tb.stage);
 }
 
@@ -215,8 +247,31 @@ static void completion_while_another_leaves(void **unused)
     tb_stage_obey(&tb);
     tb_stage_come(&tb, 1, 1000, 100, 0, 0); /* 5 and 5, nobody has left yet */
     expect_limits(&tb, 0, 5, 5);
+    tb.stage.applications[0].running.tbs_waiting = 0;
     tb_stage_complete(&tb, 0, 0); /* nine are left, four of them leave */
     expect_limits(&tb, 0, 5, 5);
+    tb_stage_obey(&tb);
+    tb.stage.applications[0].running.tbs_preempted = 0;
+    tb_stage_complete(&tb, 0, 0); /* one of five that stay, and none to follow: the other takes the place */
+    expect_limits(&tb, 0, 4, 6);
+    stage_end(&tb.stage);
+}
+
+/* One small kernel that is on all SMs has as much as one that fills them, and is the one that makes room for a third kernel. */
+static void sms_count_with_few_kernels_per_sm(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk", 4, 3);
+    stage_set(&tb.stage, "max_kernels_per_sm", 2);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 4, 10, 0, 0);
+    tb_stage_obey(&tb);
+    tb_stage_come(&tb, 1, 1000, 100, 0, 0);
+    tb_stage_obey(&tb);
+    assert_true(tb_stage_limits(&tb, 0) == 4 && tb_stage_limits(&tb, 1) == 36);
+    tb_stage_come(&tb, 2, 1, 100, 0, 0);
+    assert_true(tb_stage_limits(&tb, 0) == 3 && tb_stage_limits(&tb, 1) == 36 && tb_stage_limits(&tb, 2) == 1);
     stage_end(&tb.stage);
 }
 
@@ -378,6 +433,9 @@ static void quotas_of_the_example(void **unused)
     sampled(&tb, 0, 0, 0); /* nothing to run for an epoch: the last one counts */
     stage_moment(&tb.stage, CORUN_EVENT_EPOCH, 0, 0);
     assert_int_equal(tb.quota[4], 2857);
+    tb.stage.applications[0].running.tbs_per_sm = 4; /* two of four: 0.2 and 0.25 */
+    stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 0);
+    assert_true(tb.quota[4] == 4444 && tb.quota[5] == 5555);
     stage_end(&tb.stage);
 }
 
@@ -430,12 +488,15 @@ int main(void)
         cmocka_unit_test(as_few_leave_as_are_needed),
         cmocka_unit_test(newcomer_gets_its_share),
         cmocka_unit_test(range_test_ends_swapping),
+        cmocka_unit_test(equal_range_is_not_smaller),
+        cmocka_unit_test(grants_are_counted),
         cmocka_unit_test(range_test_counts_what_leaves),
         cmocka_unit_test(others_take_what_the_candidate_cannot),
         cmocka_unit_test(emptiest_sm_first),
         cmocka_unit_test(leaving_gives_back),
         cmocka_unit_test(completion_while_another_leaves),
         cmocka_unit_test(two_kernels_per_sm_on_demand),
+        cmocka_unit_test(sms_count_with_few_kernels_per_sm),
         cmocka_unit_test(partitions_lie_side_by_side),
         cmocka_unit_test(partitions_follow_the_kernel),
         cmocka_unit_test(without_a_machine_that_partitions_limits_alone),

@@ -63,6 +63,19 @@ static void few_sms_measure_the_ends(void **unused)
     stage_end(&tb.stage);
 }
 
+/* The second needs seven for the next step, which do not fit beside five: it stays with one, and the first has the rest. */
+static void steps_that_bring_nothing_are_not_taken(void **unused)
+{
+    (void)unused;
+    static const double ipc[2][16] = {{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100},
+                                      {0, 40, 40, 40, 40, 40, 40, 90, 95, 98, 100}};
+    struct tb_stage tb;
+    begin(&tb, 20);
+    measure(&tb, ipc, 3);
+    assert_true(tb_stage_limit(&tb, 0, 0) == 9 && tb_stage_limit(&tb, 0, 1) == 1);
+    stage_end(&tb.stage);
+}
+
 /* Both need nearly all to reach anything: SMs are split. */
 static void too_much_is_lost(void **unused)
 {
@@ -84,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_gets_what_it_profits_from),
         cmocka_unit_test(few_sms_measure_the_ends),
+        cmocka_unit_test(steps_that_bring_nothing_are_not_taken),
         cmocka_unit_test(too_much_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
