@@ -44,6 +44,27 @@ static enum corun_status start(void *state, const struct corun_view *view, const
     return CORUN_OK;
 }
 
+/* Each of two applications in a half of every SM, or no parts at all; now and then an SM is switched off. */
+static void torment_sms(struct tormentor *tormentor, const struct corun_view *view, struct corun_allowances *allowances)
+{
+    bool halves = view->application_count == 2 && below(tormentor, 3) == 0;
+    for (uint32_t s = 0; s < view->sm_count; s++) {
+        allowances->exclusive[s] = !halves && below(tormentor, 6) == 0;
+        allowances->powered[s] = s == 0 || below(tormentor, 8);
+        for (uint32_t a = 0; a < view->application_count; a++) {
+            struct corun_partition *partition = &allowances->partition[s * view->application_count + a];
+            *partition = (struct corun_partition){0};
+            if (halves)
+                *partition = (struct corun_partition){.first_register = a * (view->registers_per_sm / 2),
+                                                      .register_count = view->registers_per_sm / 2,
+                                                      .first_shared_byte = a * (view->shared_bytes_per_sm / 2),
+                                                      .shared_bytes = view->shared_bytes_per_sm / 2,
+                                                      .thread_count = view->threads_per_sm / 2,
+                                                      .tb_slots = view->tbs_per_sm / 2};
+        }
+    }
+}
+
 static void decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
                    struct corun_allowances *allowances)
 {
@@ -54,6 +75,7 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
     if (tormentor->epochs++ % 8 >= 5) { /* from time to time everybody may go on */
         for (uint32_t i = 0; i < entries; i++)
             allowances->tb_limit[i] = CORUN_UNLIMITED;
+        memset(allowances->partition, 0, entries * sizeof *allowances->partition);
         return;
     }
     allowances->free_transfers = below(tormentor, 6) == 0;
@@ -69,14 +91,14 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
             allowances->reclaim[i] = CORUN_RECLAIM_SWITCH_SM;
         allowances->tb_limit[i] = below(tormentor, 4) ? below(tormentor, 5) : CORUN_UNLIMITED;
     }
-    for (uint32_t s = 0; s < view->sm_count; s++)
-        allowances->exclusive[s] = below(tormentor, 6) == 0;
+    torment_sms(tormentor, view, allowances);
 }
 
 static const struct corun_policy tormenting = {
     .version = CORUN_POLICY_VERSION,
     .name = "tormentor",
-    .needs = 1u << CORUN_CAN_SWAP_TB | 1u << CORUN_CAN_SWITCH_SM | 1u << CORUN_CAN_DROP,
+    .needs = 1u << CORUN_CAN_SWAP_TB | 1u << CORUN_CAN_SWITCH_SM | 1u << CORUN_CAN_DROP | 1u << CORUN_CAN_PARTITION |
+             1u << CORUN_CAN_POWER,
     .state_bytes = sizeof(struct tormentor),
     .start = start,
     .decide = decide,
