@@ -229,6 +229,7 @@ class Part:
     def __init__(self, experiment, data, description):
         self.name, self.campaign = data["name"], data["campaign"]
         self.combinations, self.sampled = data["combinations"], data["sampled"]
+        self.cases = [(gpu, policy, tuple(applications), isolated) for gpu, policy, applications, isolated in data["cases"]]
         self.policies = experiment.names(description, "policies", "left-over")
         self.gpus = experiment.names(description, "gpus", "gtx980")
 
@@ -382,9 +383,8 @@ class Evaluation:
         self.numbers = {cell: self._number(cell) for figure in experiment.figures for cell in figure.cells}
 
     def _load(self, part):
-        rows = self.results.cases(campaign=part.campaign, isolated=None, status=None)
         cases, failures = [], []
-        for row in rows:
+        for row in self._rows(part):
             if row["status"] != "finished":
                 failures.append((row["applications"], row["policy"], row["status"], row["message"]))
                 continue
@@ -397,6 +397,22 @@ class Evaluation:
         self.complete[part.name] = {
             False: complete(shared, lambda case: (case.gpu, case.policy), expected),
             True: complete([case for case in cases if case.isolated], lambda case: case.gpu, set(part.gpus))}
+
+    def _rows(self, part):
+        """The cases of the results file that belong to the part, in the part's own words: what is in the file is known by its
+        content, and may have been put there in other words by another experiment. If the file has another sample than the one
+        that is asked for, its words must do."""
+        rows = {row["key"]: row for row in self.results.cases(campaign=part.campaign, isolated=None, status=None)}
+        keys = self.results.members(part.campaign)
+        if len(keys) != len(part.cases):
+            return list(rows.values())
+        found = []
+        for key, (gpu, policy, applications, isolated) in zip(keys, part.cases):
+            if key in rows:
+                row = rows[key].copy()
+                row["gpu"], row["policy"], row["applications"], row["isolated"] = gpu, policy, " ".join(applications), isolated
+                found.append(row)
+        return found
 
     def finished(self, part):
         """Combinations of mix and goals that have finished everywhere."""

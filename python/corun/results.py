@@ -136,6 +136,10 @@ class Results:
         return _array(self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
                                   f"ORDER BY {order}, a.position", arguments), _APPLICATIONS)
 
+    def members(self, campaign):
+        """The keys of a campaign's cases in the order of its description, isolated runs first, with those that have not run."""
+        return [row[0] for row in self._query("SELECT key FROM members WHERE campaign = ? ORDER BY ordinal", (campaign,))]
+
     def result(self, key):
         """Everything about a finished case, as `corun run --json` writes it; None if there is no such case or it did not
         finish."""

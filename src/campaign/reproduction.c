@@ -53,7 +53,7 @@ static enum corun_status run_part(struct reproduction *run, uint32_t part, struc
     enum corun_status status = experiment_campaign(request->experiment, part, &extent, run->list, &campaign);
     if (status)
         return status;
-    sum->parts[part] = (struct reproduction_part){experiment_combinations(campaign), experiment_sampled(campaign)};
+    size_t combinations = experiment_combinations(campaign), sampled = experiment_sampled(campaign);
     run->campaign = request->experiment->parts[part].campaign;
     campaign_run.campaign = campaign;
     campaign_run.progress = tell;
@@ -65,10 +65,9 @@ static enum corun_status run_part(struct reproduction *run, uint32_t part, struc
     sum->failed += outcome.failed;
     run->measured += outcome.seconds;
     run->measured_cases += outcome.finished;
-    if (outcome.total && sum->parts[part].sampled)
-        run->cases_each += (double)outcome.total / (double)sum->parts[part].sampled;
-    if (sum->parts[part].combinations > run->largest)
-        run->largest = sum->parts[part].combinations;
+    if (sampled)
+        run->cases_each += (double)outcome.total / (double)sampled;
+    run->largest = combinations > run->largest ? combinations : run->largest;
     corun_campaign_destroy(campaign);
     return status;
 }
@@ -81,20 +80,12 @@ static enum corun_status run_sample(struct reproduction *run)
     enum corun_status status = CORUN_OK;
     run->cases_each = 0;
     for (uint32_t part = 0; part < run->request->experiment->part_count && !status; part++) {
-        if (run->stopped || outcome->out_of_time) { /* nothing of it is new, but how large it is must be known */
-            struct experiment_extent extent = {run->request->extent.cycles, run->sample};
-            struct corun_campaign *campaign;
-            status = experiment_campaign(run->request->experiment, part, &extent, run->list, &campaign);
-            if (!status)
-                sum.parts[part] =
-                    (struct reproduction_part){experiment_combinations(campaign), experiment_sampled(campaign)};
-            corun_campaign_destroy(campaign);
-            continue;
-        }
-        status = run_part(run, part, &sum);
+        if (!run->stopped && !outcome->out_of_time)
+            status = run_part(run, part, &sum);
     }
     sum.interrupted = run->stopped;
     sum.out_of_time = outcome->out_of_time;
+    sum.sample = run->sample;
     sum.found -= sum.found < finished ? sum.found : finished;
     sum.finished += finished;
     *outcome = sum;

@@ -14,16 +14,11 @@ struct reproduction_request {
     void *progress_user;
 };
 
-/* Combinations of mixes and goals of a part: all, and those in the sample. */
-struct reproduction_part {
-    size_t combinations, sampled;
-};
-
 struct reproduction_outcome {
     uint32_t total, found, finished, failed; /* cases, of all parts; finished: now */
     bool interrupted, out_of_time;           /* out_of_time: in the middle of a sample */
     double seconds;
-    struct reproduction_part parts[EXPERIMENT_PARTS_MAX];
+    uint64_t sample; /* the last one that was begun; 0: all */
 };
 
 /* As corun_campaign_run, for each part. NOT_FOUND: policies are missing. */

@@ -233,28 +233,42 @@ static bool is_isolated_again(const struct corun_campaign_case *item)
            !strstr(item->applications[0], ":goal=");
 }
 
-/* How large each part is with that sample; *cases, if wanted: of all parts. */
-static enum corun_status measure_parts(const struct experiment *experiment, const struct experiment_extent *extent,
-                                       struct corun_diagnostics *list, struct experiment_size *sizes, size_t *cases)
+static void destroy_campaigns(struct corun_campaign **campaigns)
+{
+    for (uint32_t part = 0; part < EXPERIMENT_PARTS_MAX; part++) {
+        corun_campaign_destroy(campaigns[part]);
+        campaigns[part] = NULL;
+    }
+}
+
+/* The campaigns of all parts, to be destroyed by the caller, also after an error. */
+static enum corun_status make_campaigns(const struct experiment *experiment, const struct experiment_extent *extent,
+                                        struct corun_diagnostics *list, struct corun_campaign **campaigns)
 {
     enum corun_status status = CORUN_OK;
+    for (uint32_t part = 0; part < experiment->part_count && !status; part++)
+        status = experiment_campaign(experiment, part, extent, list, &campaigns[part]);
+    return status;
+}
+
+/* How many cases that is. */
+static enum corun_status count_cases(const struct experiment *experiment, const struct experiment_extent *extent,
+                                     struct corun_diagnostics *list, size_t *cases)
+{
+    struct corun_campaign *campaigns[EXPERIMENT_PARTS_MAX] = {NULL};
+    enum corun_status status = make_campaigns(experiment, extent, list, campaigns);
+    *cases = 0;
     for (uint32_t part = 0; part < experiment->part_count && !status; part++) {
-        struct corun_campaign *campaign;
-        status = experiment_campaign(experiment, part, extent, list, &campaign);
-        if (status)
-            break;
-        sizes[part] = (struct experiment_size){experiment_combinations(campaign), experiment_sampled(campaign)};
-        for (size_t i = 0; cases && i < corun_campaign_count(campaign); i++)
-            *cases += !is_isolated_again(corun_campaign_get(campaign, i));
-        corun_campaign_destroy(campaign);
+        for (size_t i = 0; i < corun_campaign_count(campaigns[part]); i++)
+            *cases += !is_isolated_again(corun_campaign_get(campaigns[part], i));
     }
+    destroy_campaigns(campaigns);
     return status;
 }
 
 static enum corun_status list_experiment(struct reproduce_options *reproduce, const char *path)
 {
     struct experiment *experiment;
-    struct experiment_size sizes[EXPERIMENT_PARTS_MAX];
     size_t cases = 0, all = 0;
     enum corun_status status = experiment_load(path, reproduce->list, &experiment);
     if (status)
@@ -265,9 +279,9 @@ static enum corun_status list_experiment(struct reproduce_options *reproduce, co
     } else {
         struct experiment_extent sample = experiment_initial_extent(experiment, false),
                                  full = experiment_initial_extent(experiment, true);
-        status = measure_parts(experiment, &sample, reproduce->list, sizes, &cases);
+        status = count_cases(experiment, &sample, reproduce->list, &cases);
         if (!status)
-            status = measure_parts(experiment, &full, reproduce->list, sizes, &all);
+            status = count_cases(experiment, &full, reproduce->list, &all);
         if (!status)
             printf("%-16s  %s, %s: %s\n%16s  %zu cases of %" PRIu64 " cycles; in full %zu of %" PRIu64 "\n",
                    experiment->name, experiment->paper, experiment->section, experiment->title, "", cases,
@@ -294,10 +308,13 @@ static bool show_progress(void *user, const char *campaign, uint64_t sample,
                          wanted, progress->finished, progress->total, progress->running, progress->failed, left);
 }
 
-/* Hands the experiment over in memory, so that nothing is left behind, and runs the package. */
+/*
+ * Hands the experiment over in memory, so that nothing is left behind, and runs the package. Without campaigns it only checks
+ * the figures.
+ */
 static enum corun_status compare(struct reproduce_options *reproduce, const struct experiment *experiment,
-                                 uint64_t cycles, const struct experiment_size *sizes, bool only_check,
-                                 const char *html, const char *markdown, int *exit_status)
+                                 uint64_t cycles, struct corun_campaign *const *campaigns, const char *html,
+                                 const char *markdown, int *exit_status)
 {
     char input[64], results[PATH_BYTES], page[PATH_BYTES], text[PATH_BYTES];
     const char *arguments[12] = {"reproduce", input, results};
@@ -310,12 +327,12 @@ static enum corun_status compare(struct reproduce_options *reproduce, const stru
             close(descriptor);
         return corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
     }
-    enum corun_status status = json_experiment(experiment, cycles, sizes, stream);
+    enum corun_status status = json_experiment(experiment, cycles, campaigns, stream);
     if (fclose(stream) && !status)
         status = corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
     snprintf(input, sizeof input, "--experiment=/proc/self/fd/%d", descriptor);
     snprintf(results, sizeof results, "--results=%s", reproduce->run.results);
-    if (only_check)
+    if (!campaigns)
         arguments[count++] = "--check";
     if (reproduce->quiet)
         arguments[count++] = "--quiet";
@@ -331,9 +348,9 @@ static enum corun_status compare(struct reproduce_options *reproduce, const stru
     return status;
 }
 
+/* The sample of `extent` becomes what was run. */
 static enum corun_status run_parts(struct reproduce_options *reproduce, const struct experiment *experiment,
-                                   const struct experiment_extent *extent, double seconds,
-                                   struct experiment_size *sizes, bool *interrupted)
+                                   struct experiment_extent *extent, double seconds, bool *interrupted)
 {
     struct reproduction_request request = {.experiment = experiment,
                                            .run = reproduce->run,
@@ -346,8 +363,7 @@ static enum corun_status run_parts(struct reproduce_options *reproduce, const st
     enum corun_status status = reproduction_run(&request, reproduce->list, &outcome);
     progress_end(reproduce->progress);
     *interrupted = outcome.interrupted;
-    for (uint32_t part = 0; part < experiment->part_count; part++)
-        sizes[part] = (struct experiment_size){outcome.parts[part].combinations, outcome.parts[part].sampled};
+    extent->sample = outcome.sample;
     if (!status && !reproduce->quiet) {
         printf("%s: %u cases, %u found, %u run", experiment->name, outcome.total, outcome.found, outcome.finished);
         if (outcome.failed)
@@ -364,20 +380,21 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
                                         double seconds, const char *html, const char *markdown, int *exit_status)
 {
     struct experiment_extent extent = experiment_initial_extent(experiment, reproduce->full);
-    struct experiment_size sizes[EXPERIMENT_PARTS_MAX] = {{0, 0}};
+    struct corun_campaign *campaigns[EXPERIMENT_PARTS_MAX] = {NULL};
     bool interrupted = false;
     extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
     extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
-    enum corun_status status = compare(reproduce, experiment, extent.cycles, sizes, true, html, markdown,
-                                       exit_status); /* before hours of work */
-    if (!status && !*exit_status)
-        status = measure_parts(experiment, &extent, reproduce->list, sizes, NULL);
+    /* The figures are checked before hours of work. */
+    enum corun_status status = compare(reproduce, experiment, extent.cycles, NULL, NULL, NULL, exit_status);
     if (!status && !*exit_status && !reproduce->no_run)
-        status = run_parts(reproduce, experiment, &extent, seconds, sizes, &interrupted);
+        status = run_parts(reproduce, experiment, &extent, seconds, &interrupted);
     if (interrupted)
         *exit_status = EXIT_INTERRUPTED;
     if (!status && !*exit_status)
-        status = compare(reproduce, experiment, extent.cycles, sizes, false, html, markdown, exit_status);
+        status = make_campaigns(experiment, &extent, reproduce->list, campaigns);
+    if (!status && !*exit_status)
+        status = compare(reproduce, experiment, extent.cycles, campaigns, html, markdown, exit_status);
+    destroy_campaigns(campaigns);
     return status;
 }
 

@@ -29,8 +29,20 @@ static json_t *node(struct json_writer *writer, const struct yaml_node *from)
     return array;
 }
 
+static json_t *words(struct json_writer *writer, const struct corun_campaign_case *item)
+{
+    json_t *row = json_array(), *applications = json_array();
+    for (uint32_t a = 0; a < item->application_count; a++)
+        json_push(writer, applications, json_text(item->applications[a]));
+    json_push(writer, row, json_text(item->gpu));
+    json_push(writer, row, json_text(item->policy));
+    json_push(writer, row, applications);
+    json_push(writer, row, json_boolean(item->isolated));
+    return row;
+}
+
 enum corun_status json_experiment(const struct experiment *experiment, uint64_t cycles,
-                                  const struct experiment_size *sizes, FILE *stream)
+                                  struct corun_campaign *const *campaigns, FILE *stream)
 {
     struct json_writer writer = {false};
     json_t *object = json_object(), *parts = json_array();
@@ -38,11 +50,15 @@ enum corun_status json_experiment(const struct experiment *experiment, uint64_t 
     json_put(&writer, object, "tree", node(&writer, experiment->root));
     json_put(&writer, object, "cycles", json_count(cycles));
     for (uint32_t i = 0; i < experiment->part_count; i++) {
-        json_t *part = json_object();
+        const struct corun_campaign *campaign = campaigns ? campaigns[i] : NULL;
+        json_t *part = json_object(), *cases = json_array();
         json_put(&writer, part, "name", json_text(experiment->parts[i].name));
         json_put(&writer, part, "campaign", json_text(experiment->parts[i].campaign));
-        json_put(&writer, part, "combinations", json_count(sizes[i].combinations));
-        json_put(&writer, part, "sampled", json_count(sizes[i].sampled));
+        json_put(&writer, part, "combinations", json_count(campaign ? experiment_combinations(campaign) : 0));
+        json_put(&writer, part, "sampled", json_count(campaign ? experiment_sampled(campaign) : 0));
+        for (size_t c = 0; campaign && c < corun_campaign_count(campaign); c++)
+            json_push(&writer, cases, words(&writer, corun_campaign_get(campaign, c)));
+        json_put(&writer, part, "cases", cases);
         json_push(&writer, parts, part);
     }
     json_put(&writer, object, "parts", parts);

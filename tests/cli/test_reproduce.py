@@ -130,6 +130,14 @@ class Runs(Reproduce):
         self.write("tiny.yaml", TINY.format(cycles="20K"))
         self.assertEqual(self.counts(), (9, 0, 9))
 
+    def test_shares_a_file_with_other_words(self):
+        text = TINY.format(cycles="20K")
+        self.write("other.yaml", text.replace("tiny", "other").replace('"gtx980:sms=2"', '"gtx980:sms=2,l2=2M"'))
+        self.reproduce("./other.yaml", "-q")
+        done = self.reproduce("./tiny.yaml")
+        self.assertIn("9 cases, 9 found, 0 run", done.stdout)
+        self.assertIn("sample: 3 of 3 combinations", done.stdout)
+
     def test_failed_cases_are_said(self):
         self.write("tiny.yaml", TINY.format(cycles="20K").replace("./c.yaml]", "./bad.yaml]").replace("M: [c]", "M: [bad]"))
         done = self.reproduce("./tiny.yaml")

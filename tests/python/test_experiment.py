@@ -51,7 +51,7 @@ def tree(value, line=[0]):  # one line more for each node, so that places differ
     return [here, 1, str(value)]
 
 
-def experiment(figures, **changes):
+def experiment(figures, cases=(), **changes):
     tree.__defaults__[0][0] = 0
     description = {"name": "tiny", "title": "A title", "paper": "A paper", "section": "figure 1", "paper_cycles": "2M",
                    "classes": {"C": ["a", "b"], "M": ["m", "n"]},
@@ -60,7 +60,7 @@ def experiment(figures, **changes):
     return Experiment(json.dumps({
         "path": "tiny.yaml", "tree": tree(description), "cycles": 1000,
         "parts": [{"name": one["name"], "campaign": "tiny" + ("/" + one["name"] if one["name"] else ""), "combinations": 9,
-                   "sampled": 9} for one in parts]}))
+                   "sampled": 9, "cases": cases} for one in parts]}))
 
 
 def kernel(**changes):
@@ -354,6 +354,15 @@ class OfFiles(unittest.TestCase):
         self.assertEqual(et.rows_of(self.evaluation.experiment.figures[0], self.evaluation, "1K"), (
             ["f: ours", "C+M", "M+M", "cases", "window"],
             [["fast", "1.500", "1.000", "1", "1K"], ["slow", "1.000", "2.000", "1", "1K"]]))
+
+    def test_a_case_in_other_words(self):
+        self.add("a m", "quick", [app(0.75), app(0.75)], gpu="gpu:l2=2M")
+        self.add("a m", "slow", [app(0.5), app(0.5)])
+        own = [["gpu", "fast", ["a", "m"], False], ["gpu", "slow", ["a", "m"], False]]
+        value = {"metric": "stp", "over": "mean", "policy": "fast"}
+        self.assertEqual(self.one(value).cases, 0)
+        self.assertEqual(self.one(value, cases=own).value, 1.5)
+        self.assertEqual(self.one(value, cases=own + own[:1]).cases, 0)  # of another sample
 
     def without_remarks(self, figures):
         self.numbers(figures)
