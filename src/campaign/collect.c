@@ -31,7 +31,9 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     kernel->result.name = keep_text(arena, kernel->result.name);
     if (!kernel->result.name)
         return CORUN_MEMORY;
-    kernel->ipc = metrics_ratio(kernel->result.counters.thread_instructions, kernel->result.cycles);
+    const struct corun_counters *counters = &kernel->result.counters;
+    kernel->ipc =
+        metrics_ratio(counters->thread_instructions - counters->thread_instructions_dropped, kernel->result.cycles);
     const struct corun_kernel_result *isolated = isolated_kernel(member, kernel->result.name);
     kernel->ipc_isolated =
         isolated ? metrics_ratio(isolated->counters.thread_instructions, isolated->cycles) : (double)NAN;
