@@ -1,5 +1,7 @@
 #include "cuda/api.h"
 
+#include "cuda/graph.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,7 +213,7 @@ int api_record(struct call *call, struct event *event, void *handle)
     task->event.event = event;
     if (!stream->capture) {
         task->event.count = ++event->recorded;
-        event->capture = NULL;
+        event->capture = 0;
     }
     return stream_append(call->process, stream, task);
 }
@@ -222,11 +224,12 @@ int api_wait_event(struct call *call, struct event *event, void *handle)
     int error = stream_of_handle(call, handle, &stream);
     if (error != CUDA_SUCCESS)
         return error;
-    if (!stream->capture && event->capture) {
+    struct graph *captured = graph_being_captured(stream->context, event->capture);
+    if (!stream->capture && captured) {
         /* The stream joins the capture that the event is part of. */
         if (stream == stream->context->legacy)
             return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-        stream->capture = event->capture;
+        stream->capture = captured;
         stream->capture_origin = stream->capture_broken = false;
         stream->capture_front.count = 0;
     }

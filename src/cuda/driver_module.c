@@ -438,8 +438,11 @@ static int function_attribute(const struct function *function, int attribute, in
         *value = (int)info.registers_per_thread;
         return CUDA_SUCCESS;
     case FUNCTION_PTX_VERSION:
+        *value = (int)function_architecture(function);
+        return CUDA_SUCCESS;
     case FUNCTION_BINARY_VERSION:
-        *value = (int)config->compute_capability;
+        *value = (int)(function_architecture(function) > config->compute_capability ? function_architecture(function)
+                                                                                    : config->compute_capability);
         return CUDA_SUCCESS;
     case FUNCTION_DYNAMIC_SHARED:
         *value = (int)function->dynamic_shared_limit;

@@ -8,7 +8,7 @@ struct graph *graph_create(struct process *process, struct context *context)
     struct graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return NULL;
-    *graph = (struct graph){.object = {OBJECT_GRAPH}, .context = context};
+    *graph = (struct graph){.object = {OBJECT_GRAPH}, .id = ++process->next_stream_id, .context = context};
     if (!object_add(process, &graph->object)) {
         free(graph);
         return NULL;
@@ -253,30 +253,35 @@ static void set_front(struct stream *stream, struct graph_node *node)
         stream->capture_broken = true;
 }
 
+/* The next node depends on this one, too. */
+static bool join_front(struct stream *stream, struct graph_node *node)
+{
+    for (size_t i = 0; i < stream->capture_front.count; i++)
+        if (stream->capture_front.data[i] == node)
+            return true;
+    return vector_push(&stream->capture_front, node);
+}
+
 int graph_capture(struct process *process, struct stream *stream, struct task *task)
 {
     bool names_event = task->kind == TASK_RECORD || task->kind == TASK_WAIT;
     struct event *event = names_event ? task->event.event : NULL;
-    if (task->kind == TASK_RECORD) {
-        /* No node: the event stands for where the stream is. An empty node keeps that in one place. */
-        struct graph_node *here =
-            graph_add(process, stream->capture, NULL, stream->capture_front.data, stream->capture_front.count);
-        event->capture = stream->capture;
-        event->capture_node = here;
+    if (task->kind == TASK_RECORD) { /* no node: the event stands for where the stream is */
+        bool kept = true;
+        event->capture = stream->capture->id;
+        event->capture_front.count = 0;
+        for (size_t i = 0; i < stream->capture_front.count && kept; i++)
+            kept = vector_push(&event->capture_front, stream->capture_front.data[i]);
         task_free(process, task);
-        if (!here)
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        set_front(stream, here);
-        return CUDA_SUCCESS;
+        return kept ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (task->kind == TASK_WAIT) {
-        struct graph_node *node = event->capture == stream->capture ? event->capture_node : NULL;
+        bool same = event->capture == stream->capture->id, kept = true;
+        for (size_t i = 0; same && i < event->capture_front.count && kept; i++)
+            kept = join_front(stream, event->capture_front.data[i]);
         task_free(process, task);
-        if (!node) {
-            stream->capture_broken = true;
-            return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-        }
-        return vector_push(&stream->capture_front, node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        stream->capture_broken |= !same;
+        return !same ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : kept ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct graph_node *node =
         graph_add(process, stream->capture, task, stream->capture_front.data, stream->capture_front.count);
@@ -284,6 +289,14 @@ int graph_capture(struct process *process, struct stream *stream, struct task *t
         return CUDA_ERROR_OUT_OF_MEMORY;
     set_front(stream, node);
     return CUDA_SUCCESS;
+}
+
+struct graph *graph_being_captured(const struct context *context, uint64_t id)
+{
+    for (size_t i = 0; id && i < context->streams.count; i++)
+        if (context->streams.data[i]->capture && context->streams.data[i]->capture->id == id)
+            return context->streams.data[i]->capture;
+    return NULL;
 }
 
 int graph_begin_capture(struct process *process, struct stream *stream, int mode)

@@ -23,6 +23,7 @@ struct graph_node {
 
 struct graph {
     struct object object; /* GRAPH or GRAPH_EXECUTABLE */
+    uint64_t id;
     struct context *context;
     VECTOR(struct graph_node *) nodes;
     VECTOR(struct stream *) tracks;
@@ -43,6 +44,8 @@ struct graph *graph_copy(struct process *process, struct graph *graph, enum obje
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */
 int graph_capture(struct process *process, struct stream *stream, struct task *task);
+/* The graph of that number, if a stream of the context is still being captured into it; else NULL. */
+struct graph *graph_being_captured(const struct context *context, uint64_t id);
 int graph_begin_capture(struct process *process, struct stream *stream, int mode);
 int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph);
 /* A copy of a task, not in any stream. NULL when out of memory. */

@@ -297,6 +297,11 @@ int module_function(struct process *process, struct module *module, const char *
     return CUDA_SUCCESS;
 }
 
+uint32_t function_architecture(const struct function *function)
+{
+    return function->module->code->ptx->target_sm;
+}
+
 int function_of_host(struct process *process, struct context *context, const void *host, struct function **result)
 {
     *result = pointer_map_get(&context->functions, host);

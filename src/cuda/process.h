@@ -175,13 +175,13 @@ struct event {
     struct object object;
     struct context *context;
     unsigned flags;
-    uint32_t references;   /* tasks that name it, and the program's handle */
-    uint64_t recorded;     /* number of calls that recorded it */
-    uint64_t completed;    /* the last of them that has been reached */
-    uint64_t cycle;        /* when it was */
-    double nanoseconds;    /* the same */
-    struct graph *capture; /* recorded in a stream that is being captured */
-    struct graph_node *capture_node;
+    uint32_t references; /* tasks that name it, and the program's handle */
+    uint64_t recorded;   /* number of calls that recorded it */
+    uint64_t completed;  /* the last of them that has been reached */
+    uint64_t cycle;      /* when it was */
+    double nanoseconds;  /* the same */
+    uint64_t capture; /* recorded in a stream that was being captured: the graph's number, and where the stream was */
+    VECTOR(struct graph_node *) capture_front;
 };
 
 enum task_kind { TASK_LAUNCH, TASK_COPY, TASK_FILL, TASK_RECORD, TASK_WAIT, TASK_CALL, TASK_FREE, TASK_NOTHING };
@@ -380,6 +380,8 @@ int module_load_data(struct process *process, struct context *context, const voi
 void module_unload(struct process *process, struct module *module);
 void module_free(struct process *process, struct module *module);
 int module_function(struct process *process, struct module *module, const char *name, struct function **function);
+/* What its PTX was made for: 75. */
+uint32_t function_architecture(const struct function *function);
 /* Of a host stub, in a context: loads the module where that has not been done. */
 int function_of_host(struct process *process, struct context *context, const void *host, struct function **function);
 int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,

@@ -28,8 +28,10 @@ static void describe(const struct function *function, struct abi_function_attrib
         .local_bytes = info.local_bytes,
         .max_threads = (int)(info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb),
         .registers = (int)info.registers_per_thread,
-        .ptx_version = (int)config->compute_capability,
-        .binary_version = (int)config->compute_capability,
+        .ptx_version = (int)function_architecture(function),
+        .binary_version =
+            (int)(function_architecture(function) > config->compute_capability ? function_architecture(function)
+                                                                               : config->compute_capability),
         .max_dynamic_shared = (int)function->dynamic_shared_limit,
         .preferred_carveout = function->carveout,
     };

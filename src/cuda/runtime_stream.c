@@ -1,5 +1,6 @@
 /* Streams and events of the runtime API. */
 #include "cuda/api.h"
+#include "cuda/graph.h"
 
 #include <string.h>
 
@@ -251,7 +252,7 @@ ENTRY(int, cudaEventSynchronize, void *handle)
         struct event *event = object_find(call.process, handle, OBJECT_EVENT);
         if (!event)
             call.error = CUDA_ERROR_INVALID_HANDLE;
-        else if (event->capture)
+        else if (graph_being_captured(event->context, event->capture))
             call.error = CUDA_ERROR_CAPTURED_EVENT;
         else
             call.error = engine_wait_event(call.process, event, event->recorded);

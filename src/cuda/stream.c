@@ -96,6 +96,7 @@ void event_release(struct process *process, struct event *event)
     if (--event->references)
         return;
     object_remove(process, &event->object);
+    vector_free(&event->capture_front);
     free(event);
 }
 
