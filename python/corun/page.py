@@ -38,9 +38,9 @@ details { border-bottom: 1px solid var(--grid); padding: 0.25rem 0; } details de
 summary { cursor: pointer; padding: 0.15rem 0; } .cases > summary { font-weight: 600; }
 code, pre { font: 0.85rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); padding: 0.5rem 0.7rem; border-radius: 0.3rem; overflow-x: auto; margin: 0.4rem 0; }
-.sketch { max-width: 42rem; margin: 0.6rem 0; } .sketch > svg { display: block; width: 100%; height: auto; }
-.sketch text { font-size: 11px; fill: var(--soft); } .sketch p span { white-space: nowrap; margin-right: 1rem; font-size: 0.85rem; }
-.sketch p svg { vertical-align: -2px; } .hatches { position: absolute; }
+.sketch { max-width: 42rem; margin: 0.6rem 0; } .sketch > svg { display: block; width: 100%; height: 6rem;
+  border: solid var(--soft); border-width: 0 0 1px 1px; } .sketch p span { white-space: nowrap; margin-right: 1rem; }
+.sketch p { font-size: 0.85rem; } .sketch p svg { vertical-align: -2px; } .hatches { position: absolute; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 @media (max-width: 32rem) { table { font-size: 0.82rem; } th, td { padding: 0.25rem 0.4rem; } body { padding: 0.7rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } .figures { display: block; }

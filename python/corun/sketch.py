@@ -3,8 +3,7 @@ sheet; hatches, defined once for the page, say the same."""
 
 import html
 
-WIDTH, HEIGHT = 640, 118
-LEFT, RIGHT, TOP, BOTTOM = 40, 8, 6, 22
+WIDTH, HEIGHT = 640, 96
 HATCHES = ["", "M0 8L8 0", "M0 0L8 8", "M0 8L8 0M0 0L8 8", "M0 4H8", "M4 0V8", "M0 4H8M4 0V8", "M2 2H3M6 6H7"]
 OFF = len(HATCHES)  # the hatch of SMs that are switched off
 
@@ -50,10 +49,10 @@ def split(history, names):
     top = float(series.sum(axis=0).max()) if history.mixes else float(history.sm_count)
     top = top or 1.0
     last = float(history.end_cycles[-1])
-    x = [LEFT + cycle / last * (WIDTH - LEFT - RIGHT) for cycle in [0, *history.end_cycles.tolist()]]
+    x = [cycle / last * WIDTH for cycle in [0, *history.end_cycles.tolist()]]
 
     def y(values):
-        return [round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1) for value in values]
+        return [round(HEIGHT - value / top * HEIGHT, 1) for value in values]
     parts, below = [], [0.0] * len(history.end_cycles)
     for place, values in enumerate(series.tolist()):
         above = [low + value for low, value in zip(below, values)]
@@ -64,12 +63,8 @@ def split(history, names):
         parts.append(f'<path d="{_path(x, y(history.powered_sms.tolist()), y([top] * len(below)))}" fill="url(#hatch-{OFF})"/>')
         keys.append((OFF, "switched off"))
     what = "thread blocks" if history.mixes else "SMs"
-    axis = (f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" stroke="var(--soft)" fill="none"/>'
-            f'<text x="{LEFT - 5}" y="{TOP + 9}" text-anchor="end">{top:.0f}</text>'
-            f'<text x="{LEFT - 5}" y="{HEIGHT - BOTTOM}" text-anchor="end">0</text>'
-            f'<text x="{LEFT}" y="{HEIGHT - 6}">{what} over</text>'
-            f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">{last / 1000:g} thousand cycles</text>')
     legend = "".join(f'<span><svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" fill="url(#hatch-'
                      f'{place % len(HATCHES) if place != OFF else OFF})"/></svg> {html.escape(name)}</span>' for place, name in keys)
-    return (f'<div class="sketch"><p>{legend}</p><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{what} of each '
-            f'application over time">{"".join(parts)}{axis}</svg></div>')
+    return (f'<div class="sketch"><p>{legend}</p><svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
+            f'aria-label="{what} of each application over time">{"".join(parts)}</svg>'
+            f'<p class="soft">up to {top:.0f} {what}, over {last / 1000:g} thousand cycles</p></div>')

@@ -120,8 +120,8 @@ class Histories(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(picture)
         areas = [path for path in root.iter("path") if path.get("fill", "").startswith("url(")]
         self.assertEqual([path.get("fill") for path in areas], ["url(#hatch-0)", "url(#hatch-1)", "url(#hatch-8)"])
-        # a width of 592 from 40 on, 90 high down to 96: 22.5 for an SM; equal steps are one
-        self.assertEqual(areas[0].get("d"), "M40 73.5H434.7V28.5H632L632 96H40Z")
+        # 640 wide, 96 high: 24 for an SM; equal steps are one
+        self.assertEqual(areas[0].get("d"), "M0 72H426.7V24H640L640 96H0Z")
         self.assertIn("a<b", "".join(root.itertext()))
 
 
