@@ -549,8 +549,10 @@ static enum corun_status read_campaign(const char *path, const char *text, size_
     struct corun_campaign *campaign = *result = create_campaign(path, text, bytes);
     struct parser parser = {{path, list}, campaign, .cycles = DEFAULT_CYCLES, .seed = 1, .changes = changes};
     struct yaml_node *own;
-    enum corun_status status = campaign ? CORUN_OK : yaml_out_of_memory(&parser.yaml);
-    if (!status && !root) {
+    if (!campaign)
+        return yaml_out_of_memory(&parser.yaml);
+    enum corun_status status = CORUN_OK;
+    if (!root) {
         status = yaml_tree_parse(campaign->path, text, bytes, campaign->arena, list, &own);
         root = own;
     }
