@@ -25,7 +25,9 @@ enum { KEY_GPU = 1000, KEY_FUNCTIONAL, KEY_THREADS, KEY_CSV, KEY_JSON, KEY_QUIET
 
 static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
-     "a name (see `corun list gpus`) or a YAML file, with overrides; several GPUs are separated by `;` [gtx980]", 1},
+     "a name (see `corun list gpus`) or a YAML file, with overrides; given again, the program sees one more GPU "
+     "[gtx980]",
+     1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; `-`: to stdout", 2},
@@ -45,6 +47,7 @@ struct exec_options {
     enum corun_status status;
     const char *gpu, *csv, *json, *threads;
     bool functional, quiet;
+    char gpus[4 * PATH_BYTES];
     char **program; /* with its arguments, ends with NULL */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], folder[256];
     bool fixed_path;
@@ -56,7 +59,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct exec_options *exec = state->input;
     switch (key) {
     case KEY_GPU:
-        exec->gpu = value;
+        if (strlen(exec->gpus) + strlen(value) + 2 > sizeof exec->gpus)
+            argp_error(state, "--gpu is too long");
+        if (exec->gpu)
+            strcat(exec->gpus, ";");
+        strcat(exec->gpus, value);
+        exec->gpu = exec->gpus;
         break;
     case KEY_FUNCTIONAL:
         exec->functional = true;

@@ -243,7 +243,7 @@ bool program_csv(const struct program_record *record, FILE *stream)
         double time = nanoseconds(record, event, cycles);
         fprintf(stream, "%.1f,%.1f,", nanoseconds(record, event, event->start_cycle), time);
         if (event->kind == PROGRAM_LAUNCH)
-            fprintf(stream, "%u,%u,%u,%u,%u,%u,%u,%u,%u,,,,", event->grid[0], event->grid[1], event->grid[2],
+            fprintf(stream, "%u,%u,%u,%u,%u,%u,%u,%u,%u,,,", event->grid[0], event->grid[1], event->grid[2],
                     event->block[0], event->block[1], event->block[2], event->registers, event->static_shared_bytes,
                     event->dynamic_shared_bytes);
         else

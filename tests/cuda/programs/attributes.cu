@@ -1,0 +1,52 @@
+/* What is known of kernels and devices, and that it fits together. */
+#include "check.h"
+
+#include <cstring>
+
+__global__ void __launch_bounds__(128) bounded(float *p)
+{
+    __shared__ float tile[256];
+    tile[threadIdx.x] = p[threadIdx.x];
+    __syncthreads();
+    p[threadIdx.x] = tile[127 - threadIdx.x];
+}
+
+int main()
+{
+    cudaFuncAttributes kernel;
+    int blocks, count = 0, value;
+    CHECK(cudaGetDeviceCount(&count));
+    EXPECT(count == 1);
+    cudaDeviceProp device;
+    CHECK(cudaGetDeviceProperties(&device, 0));
+    EXPECT(!strcmp(device.name, "gtx980") && device.major == 5 && device.minor == 2 && device.warpSize == 32);
+    EXPECT(device.multiProcessorCount == 16 && device.totalGlobalMem == (size_t)4 << 30);
+    EXPECT(device.maxThreadsPerBlock == 1024 && device.maxGridSize[0] == 2147483647 && device.clockRate == 1216000);
+    CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+    EXPECT(value == device.multiProcessorCount);
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaDeviceGetAttribute(&value, (cudaDeviceAttr)9999, 0));
+    CHECK(cudaFuncGetAttributes(&kernel, bounded));
+    EXPECT(kernel.sharedSizeBytes == 1024 && kernel.maxThreadsPerBlock == 128 && kernel.numRegs > 0);
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 128, 0));
+    EXPECT(blocks == 16); /* 2048 threads of an SM */
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 128, 31 * 1024));
+    EXPECT(blocks == 3); /* 96 KB of shared memory */
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
+    CHECK(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 32 * 1024));
+    size_t available, total, after;
+    float *p;
+    CHECK(cudaMemGetInfo(&available, &total));
+    EXPECT(total == device.totalGlobalMem && available <= total);
+    CHECK(cudaMalloc(&p, 1 << 20));
+    CHECK(cudaMemGetInfo(&after, &total));
+    EXPECT(available - after == 1 << 20);
+    bounded<<<1, 256>>>(p);
+    EXPECT_ERROR(cudaErrorLaunchOutOfResources, cudaGetLastError());
+    bounded<<<1, 128>>>(p);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaDriverGetVersion(&value));
+    EXPECT(value >= 13000);
+    CHECK(cudaRuntimeGetVersion(&value));
+    EXPECT(value >= 11000 && value <= 13000);
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* Allocation in streams: freed when the stream comes to it. */
+#include "check.h"
+
+__global__ void fill(int *p, int value)
+{
+    p[threadIdx.x] = value;
+}
+
+int main()
+{
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    int host[32];
+    size_t before, after, total;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    EXPECT(pool != 0);
+    CHECK(cudaMemGetInfo(&before, &total));
+    for (int i = 0; i < 50; i++) {
+        int *p;
+        CHECK(cudaMallocAsync(&p, sizeof host, stream));
+        fill<<<1, 32, 0, stream>>>(p, i);
+        CHECK(cudaMemcpyAsync(host, p, sizeof host, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaFreeAsync(p, stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    EXPECT(host[0] == 49 && host[31] == 49);
+    CHECK(cudaMemGetInfo(&after, &total));
+    EXPECT(before == after);
+    CHECK(cudaMemPoolTrimTo(pool, 0));
+    return 0;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""What `corun exec` says and writes. Usage: test_exec.py CORUN FOLDER-OF-PROGRAMS [TEST...]"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CORUN, PROGRAMS = sys.argv[1:3]
+
+
+def run(*arguments, **settings):
+    return subprocess.run([CORUN, "exec", *arguments], capture_output=True, text=True, timeout=120, check=False,
+                          env=dict(os.environ, **settings))
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Exec(unittest.TestCase):
+    def test_table(self):
+        done = run("--", program("vector_add"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("gtx980 at 1216 MHz: 1 launch", done.stderr)
+        self.assertRegex(done.stderr, r"add +1 +\d+ ")
+        self.assertIn("host to device, pageable      2  80.00 KB", done.stderr)
+
+    def test_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows_file, json_file = os.path.join(folder, "rows.csv"), os.path.join(folder, "all.json")
+            done = run("-q", "--csv", rows_file, "--json", json_file, "--", program("vector_add"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            with open(rows_file, encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            with open(json_file, encoding="utf-8") as file:
+                everything = json.load(file)
+        self.assertEqual([row["Name"] for row in rows],
+                         ["[CUDA memcpy HtoD]", "[CUDA memcpy HtoD]", "_Z3addPKfS0_Pfi", "[CUDA memcpy DtoH]"])
+        launch = rows[2]
+        self.assertEqual((launch["Grid X"], launch["Block X"], launch["Grid Y"]), ("40", "256", "1"))
+        starts = [float(row["Start (ns)"]) for row in rows]
+        ends = [float(row["Start (ns)"]) + float(row["Duration (ns)"]) for row in rows]
+        self.assertTrue(all(end <= start + 0.2 for end, start in zip(ends, starts[1:])), rows)
+        self.assertEqual(int(rows[0]["Size (B)"]), 40000)
+        # 10 000 threads of 40 blocks with 8 warps: 313 warps work, the others see that they need not
+        self.assertEqual(everything["launches"][0]["kernel"], "add")
+        self.assertEqual(everything["launches"][0]["counters"]["tbs_completed"], 40)
+        self.assertEqual(everything["launches"][0]["counters"]["stores"], 313)
+        self.assertEqual(len(everything["copies"]), 3)
+
+    def test_same_every_time(self):
+        names = ("host_memory", "streams", "graph", "reduction")
+        for name in names:
+            outputs = set()
+            for threads in ("1", "1", "2"):
+                done = run("-q", "--threads", threads, "--json", "-", "--", program(name))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                outputs.add(done.stdout)
+            self.assertEqual(len(outputs), 1, name)
+
+    def test_exit_status_is_the_programs(self):
+        for status in (0, 1, 42, 255):
+            self.assertEqual(run("-q", "--", "sh", "-c", f"exit {status}").returncode, status)
+        self.assertEqual(run("-q", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
+
+    def test_arguments_are_the_programs(self):
+        done = run("sh", "-c", "echo $0 $1", "--csv", "-q")
+        self.assertEqual((done.returncode, done.stdout), (0, "--csv -q\n"))
+
+    def test_what_is_wrong(self):
+        self.assertEqual(run("--", "/nonexistent/program").returncode, 5)
+        self.assertEqual(run("--", "no-such-program").returncode, 5)
+        self.assertEqual(run("--gpu", "no-such-gpu", "--", "true").returncode, 5)
+        self.assertEqual(run().returncode, 2)
+        done = run("--gpu", "gtx980:sms=0", "--", "true")
+        self.assertEqual(done.returncode, 6, done.stderr)
+
+    def test_faults_name_their_place(self):
+        done = run("-q", "--", program("fault"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"fault\(1\)\.ptx:\d+: .*kernel _Z5storePii, thread block \(0,0,0\), thread \(0,0,0\): "
+                                      r"store of 4 bytes at .*0x[0-9a-f]+")
+        self.assertEqual(done.stderr.count("misaligned store"), 1)
+
+    def test_records_of_killed_programs(self):
+        script = f"{program('vector_add')}; kill -9 $$"
+        done = run("--", "sh", "-c", script)
+        self.assertEqual(done.returncode, 137)
+        self.assertIn("1 launch", done.stderr)
+
+    def test_overhead(self):
+        """What the front door adds to the start of a program: under 50 ms, measured as the best of five."""
+        best = 1.0
+        for _ in range(5):
+            start = time.monotonic()
+            self.assertEqual(run("-q", "--functional", "--", program("vector_add")).returncode, 0)
+            best = min(best, time.monotonic() - start)
+        self.assertLess(best, 0.05)
+
+    def test_two_at_once(self):
+        running = [subprocess.Popen([CORUN, "exec", "-q", "--", program("streams")]) for _ in range(2)]
+        self.assertEqual([process.wait(timeout=60) for process in running], [0, 0])
+
+
+def static_runtime(folder):
+    """An ELF file with a section .nv_fatbin and no libcudart, made by hand."""
+    path = os.path.join(folder, "static")
+    names = b"\0.nv_fatbin\0.shstrtab\0"
+    header = 64
+    sections = header + len(names) + (-len(names)) % 8
+    elf = b"\x7fELF\x02\x01\x01" + bytes(9)
+    elf += (3).to_bytes(2, "little") + (62).to_bytes(2, "little") + (1).to_bytes(4, "little") + bytes(16)
+    elf += sections.to_bytes(8, "little") + bytes(4)
+    for value in (64, 56, 0, 64, 3, 2):
+        elf += value.to_bytes(2, "little")
+    elf += bytes(header - len(elf)) if len(elf) < header else b""
+    elf = elf[:header] + names + bytes((-len(names)) % 8)
+
+    def section(name, kind, offset, size):
+        return (name.to_bytes(4, "little") + kind.to_bytes(4, "little") + bytes(16) + offset.to_bytes(8, "little") +
+                size.to_bytes(8, "little") + bytes(24))
+    elf += section(0, 0, 0, 0) + section(1, 1, header, 1) + section(12, 3, header, len(names))
+    with open(path, "wb") as file:
+        file.write(elf)
+    os.chmod(path, 0o755)
+    return path
+
+
+class Programs(unittest.TestCase):
+    def test_static_runtime_is_told_before(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--", static_runtime(folder))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("-cudart shared", done.stderr)
+
+    def test_broken_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(static_runtime(folder), "rb") as file:
+                good = file.read()
+            path = os.path.join(folder, "broken")
+            for length in (1, 10, 63, 64, 70, 100, len(good) - 1):
+                with open(path, "wb") as file:
+                    file.write(good[:length])
+                os.chmod(path, 0o755)
+                self.assertIn(run("--", path).returncode, (4, 13, 126, 127), length)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])

@@ -1,0 +1,2 @@
+/* The same checks where the toolkit's headers serve. */
+#include "../include/check.h"
