@@ -26,7 +26,8 @@ static const char doc[] =
     "the "
     "assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
     "thread "
-    "blocks fit an SM. What is malformed or not supported is told with its place, and the exit status says so.";
+    "blocks fit an SM and whether they may be dropped and started again. What is malformed or not supported is told "
+    "with its place, and the exit status says so.";
 
 struct check_options {
     struct arena *arena;

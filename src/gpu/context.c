@@ -1,7 +1,7 @@
 /*
- * One order at a time becomes: warps stand still → instructions in flight complete → the context is written, packet by packet →
- * the last packet is acknowledged: the place is free. Coming back is the same in reverse. Other thread blocks run on meanwhile,
- * unless the whole SM is switched.
+ * One order at a time becomes: warps stand still → instructions in flight complete → the context is written,
+ * packet by packet → the last packet is acknowledged: the place is free. Coming back is the same in reverse. Other
+ * thread blocks run on meanwhile, unless the whole SM is switched.
  */
 #include "gpu/context.h"
 
@@ -173,7 +173,10 @@ static void saved(struct sm *sm, struct sm_tb *tb)
     vacate(sm, tb, NEWS_TB_SAVED);
 }
 
-/* Latest cycle at which a register is written; NEVER while that is not known, or something of the thread block is under way. */
+/*
+ * Latest cycle at which a register is written; NEVER while that is not known, or something of the thread block is
+ * under way.
+ */
 static uint64_t quiet_cycle(const struct sm *sm, const struct sm_tb *tb)
 {
     if (tb->resident != tb->warps) /* a warp that has ended waits for its loads */

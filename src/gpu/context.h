@@ -1,7 +1,7 @@
 /*
- * The part of an SM that takes thread blocks away before they are done and brings them back: stopping them, saving their contexts
- * through the interconnect, loading them again, dropping them. Rules and costs: docs/architecture.md, "Handing over SMs
- * and thread blocks".
+ * The part of an SM that takes thread blocks away before they are done and brings them back: stopping them, saving
+ * their contexts through the interconnect, loading them again, dropping them. Rules and costs:
+ * docs/architecture.md, "Handing over SMs and thread blocks".
  */
 #ifndef CORUN_GPU_CONTEXT_H
 #define CORUN_GPU_CONTEXT_H

@@ -44,8 +44,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 static bool has_tb(const struct application *application)
 {
     const struct launch *launch = application->running;
-    return launch &&
-           (application->preempted || launch->returned.count || launch->next_tb < launch->grid->tb_count);
+    return launch && (application->preempted || launch->returned.count || launch->next_tb < launch->grid->tb_count);
 }
 
 static uint32_t lowest_returned(struct launch *launch)
@@ -62,8 +61,7 @@ static uint32_t lowest_returned(struct launch *launch)
 static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, uint64_t start)
 {
     struct launch *launch = application->running;
-    struct arrival arrival = {
-        .cycle = start, .launch = launch, .free_transfer = gpu->allowances.free_transfers};
+    struct arrival arrival = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances.free_transfers};
     if (application->preempted) {
         arrival.context = preemption_take(application);
         arrival.context->restoring = true;
@@ -105,14 +103,14 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
         launch->started = true;
         launch->first_cycle = start;
     }
-    observe(gpu, &(struct corun_observation){
-                     .kind = arrival.context ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
-                     .cycle = start,
-                     .sm = sm,
-                     .application = application,
-                     .tb = arrival.tb_index,
-                     .launch = launch->number,
-                     .grid = launch->grid});
+    observe(gpu,
+            &(struct corun_observation){.kind = arrival.context ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
+                                        .cycle = start,
+                                        .sm = sm,
+                                        .application = application,
+                                        .tb = arrival.tb_index,
+                                        .launch = launch->number,
+                                        .grid = launch->grid});
     return true;
 }
 

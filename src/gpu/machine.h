@@ -189,7 +189,10 @@ void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *n
 bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs);
 
 /* preemption.c */
-/* Thread blocks above the limit of (sm, application) are told to leave as the policy wants it, orders no longer needed are taken back. */
+/*
+ * Thread blocks above the limit of (sm, application) are told to leave as the policy wants it, orders no longer
+ * needed are taken back.
+ */
 enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t sm, uint32_t application);
 /* Swaps one thread block out that is on the SM or on its way there, whatever the limits say. */
 enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch,

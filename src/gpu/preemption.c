@@ -1,6 +1,7 @@
 /*
- * Which thread blocks leave an SM when an application stands above a lowered limit, and where those are kept that have left. SMs do
- * what is ordered here (context.c); rules and costs: docs/architecture.md, "Handing over SMs and thread blocks".
+ * Which thread blocks leave an SM when an application stands above a lowered limit, and where those are kept that
+ * have left. SMs do what is ordered here (context.c); rules and costs: docs/architecture.md, "Handing over SMs and
+ * thread blocks".
  */
 #include "gpu/machine.h"
 
@@ -102,8 +103,8 @@ enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t s, struct lau
     uint32_t application = launch->kernel->application;
     if (departure == DEPARTURE_DROP && !launch->grid->idempotent)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s at cycle %llu: it drops thread blocks of kernel %s of %s on SM %u, which may read "
-                            "what it has written and cannot be started again",
+                            "policy %s at cycle %llu: it drops thread blocks of kernel %s of %s on SM %u, which may "
+                            "read what it has written and cannot be started again",
                             gpu->policy->name, (unsigned long long)gpu->now, launch->grid->name,
                             gpu->applications[application].name, s);
     if (departure != DEPARTURE_DROP && !(context = context_create(gpu, launch, tb_index)))
@@ -186,15 +187,15 @@ static uint32_t count_staying(const struct corun_gpu *gpu, uint32_t s, uint32_t 
     }
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         const struct sm_tb *tb = &sm->tbs[i];
-        count += tb->source && tb->launch->kernel->application == application &&
-                 !is_leaving(gpu, s, tb->launch, tb->index);
+        count +=
+            tb->source && tb->launch->kernel->application == application && !is_leaving(gpu, s, tb->launch, tb->index);
     }
     return count;
 }
 
 /*
- * One thread block of the application leaves: the last one that came, or is to come. One that would reach the SM only when
- * the order does is taken back.
+ * One thread block of the application leaves: the last one that came, or is to come. One that would reach the SM
+ * only when the order does is taken back.
  */
 static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint32_t application,
                                         enum departure departure)

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #define CAN(name) (1u << CORUN_CAN_##name)
-#define CAPABILITIES (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
+#define CAPABILITIES \
+    (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | \
+     CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -182,8 +184,8 @@ static void view_epoch(struct corun_gpu *gpu)
 }
 
 /*
- * After a decision: which applications stand above a limit now, and what leaves because of it. The policy hears when an application
- * is back under a limit, unless that is because it has raised it.
+ * After a decision: which applications stand above a limit now, and what leaves because of it. The policy hears
+ * when an application is back under a limit, unless that is because it has raised it.
  */
 static enum corun_status follow_limits(struct corun_gpu *gpu)
 {

@@ -250,7 +250,7 @@ struct sm {
     /* hot */
     uint64_t now;
     uint64_t wake;                                      /* when it has to look again by itself */
-    uint64_t due;                                       /* no later than the next arrival, quota.attention and context.wake */
+    uint64_t due;                                       /* no later than what take_due looks for */
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
     uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
     uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
@@ -339,7 +339,10 @@ void sm_post(struct sm *sm, struct news news);
 void sm_account(struct sm *sm);
 /* A free slot for a thread block, whose `source` is NULL. */
 struct sm_tb *sm_tb_slot(struct sm *sm);
-/* Gives warp slots to the `count` warps of a thread block and notes them; the warps are in no state yet. false: the SM has failed. */
+/*
+ * Gives warp slots to the `count` warps of a thread block and notes them; the warps are in no state yet. false:
+ * the SM has failed.
+ */
 bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps, uint32_t count, uint32_t *slots);
 /* Frees the slot and the warps of a thread block; what is under way for them finds nobody. */
 void sm_tb_remove(struct sm *sm, struct sm_tb *tb);

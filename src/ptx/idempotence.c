@@ -1,6 +1,6 @@
 /*
- * One set of roots per register for the whole function: every instruction gives its results the roots of all that it reads, until
- * nothing changes. Loaded values have none, but for pointers that are parameters.
+ * One set of roots per register for the whole function: every instruction gives its results the roots of all that
+ * it reads, until nothing changes. Loaded values have none, but for pointers that are parameters.
  */
 #include "ptx/idempotence.h"
 
@@ -193,7 +193,10 @@ static bool differs(uint32_t special_register)
     }
 }
 
-/* In shared memory only sums and the like: what an atomic gives back may depend on who came first, and so what is written where. */
+/*
+ * In shared memory only sums and the like: what an atomic gives back may depend on who came first, and so what is
+ * written where.
+ */
 static void look_at_atomic(struct analysis *analysis, const struct ptx_instruction *instruction)
 {
     bool returns = instruction->opcode == PTX_OP_ATOM;

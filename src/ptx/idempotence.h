@@ -1,11 +1,12 @@
 /*
- * May a thread block of a kernel be abandoned at any point and started again? Yes if nothing that the grid reads is written by
- * it, if it writes the same to the same places each time, and if it does nothing that counts (atomics, printing). Conservative:
- * what is not understood is a no.
+ * May a thread block of a kernel be abandoned at any point and started again? Yes if nothing that the grid reads
+ * is written by it, if it writes the same to the same places each time, and if it does nothing that counts
+ * (atomics, printing). Conservative: what is not understood is a no.
  *
- * Addresses are followed to their roots: parameters of the kernel and module variables. Whether two parameters lead to one
- * buffer is known only when the kernel is launched, so the accesses are listed for a look at the arguments. It is taken
- * for granted, as in C, that an address computed from a pointer stays within what that points to.
+ * Addresses are followed to their roots: parameters of the kernel and module variables. Whether two parameters
+ * lead to one buffer is known only when the kernel is launched, so the accesses are listed for a look at the
+ * arguments. It is taken for granted, as in C, that an address computed from a pointer stays within what that
+ * points to.
  */
 #ifndef CORUN_PTX_IDEMPOTENCE_H
 #define CORUN_PTX_IDEMPOTENCE_H

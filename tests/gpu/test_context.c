@@ -1,6 +1,7 @@
 /*
- * Thread blocks that leave an SM before they are done, to the byte and the cycle: what is saved, what it costs, who stands still
- * meanwhile, and what happens when minds change, applications stop or the window ends in the middle of it.
+ * Thread blocks that leave an SM before they are done, to the byte and the cycle: what is saved, what it costs,
+ * who stands still meanwhile, and what happens when minds change, applications stop or the window ends in the
+ * middle of it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -416,7 +417,10 @@ static void free_transfers_still_wait_for_what_is_in_flight(void **state)
     stage_end(stage);
 }
 
-/* The watchdog stops an application while its thread blocks are being saved, or loaded: the other one goes on, stalled SM or not. */
+/*
+ * The watchdog stops an application while its thread blocks are being saved, or loaded: the other one goes on,
+ * stalled SM or not.
+ */
 static void an_application_may_stop_in_the_middle(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * Workloads under a policy that takes thread blocks away at random: whatever is swapped, switched or dropped at whatever moment, results
- * equal the reference, and are the same with any number of host threads. `test_preemption SEED NAME…`: each of these alone, then
- * neighbours in pairs. A seed gives the same run everywhere.
+ * Workloads under a policy that takes thread blocks away at random: whatever is swapped, switched or dropped at
+ * whatever moment, results equal the reference, and are the same with any number of host threads. `test_preemption
+ * SEED NAME…`: each of these alone, then neighbours in pairs. A seed gives the same run everywhere.
  */
 #include "corun/workload.h"
 
