@@ -97,7 +97,7 @@ void record_settle(struct sm *sm, uint32_t index)
     sm->free_records[sm->free_record_count++] = index;
     if (!here || removed)
         return;
-    if (sm->quota.on)
+    if (sm->quota.at_completion)
         quota_complete(sm, record->application, record->lanes, record->reduction ? sm->now : record->done);
     if (record->reduction) {
         after_write(sm, record->warp);
@@ -321,7 +321,7 @@ static void pop(struct sm *sm)
     struct load_store *unit = &sm->load_store;
     const struct memory_entry *entry = &unit->entries[unit->head];
     uint32_t record = entry->record;
-    if (sm->quota.on && record == NOTHING) /* a store has been accepted */
+    if (sm->quota.at_completion && record == NOTHING) /* a store has been accepted */
         quota_complete(sm, entry->application, entry->lanes, sm->now);
     unit->head = (unit->head + 1) & unit->mask;
     unit->count--;

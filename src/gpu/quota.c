@@ -36,14 +36,75 @@ static uint64_t row_warps(const struct sm *sm, uint32_t row, uint32_t applicatio
     return sm->quota.kind == CORUN_QUOTA_WARP_AT_ISSUE ? warps & sm->schedulers[row].warps : warps;
 }
 
-/* Brings the mask of blocked warps up to date with one counter. */
+/* ---- what is under way ---- */
+
+/* Lanes of the application that complete at `from` or later. */
+static int64_t under_way(const struct quotas *quota, uint32_t application, uint64_t from)
+{
+    const struct completions *completions = quota->completions;
+    int64_t sum = 0;
+    for (uint64_t cycle = from; cycle <= completions->latest[application]; cycle++) {
+        const struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
+        sum += slot->cycle == cycle ? slot->lanes : 0;
+    }
+    for (size_t i = 0; i < completions->late.count; i++)
+        if (completions->late.data[i].application == application && completions->late.data[i].cycle >= from)
+            sum += completions->late.data[i].lanes;
+    return sum;
+}
+
+/* What remains at sm->now. */
+static int64_t remaining(const struct sm *sm, uint32_t row, uint32_t application)
+{
+    const struct quotas *quota = &sm->quota;
+    int64_t left = quota->left[row][application];
+    return quota->at_completion ? left + under_way(quota, application, sm->now + 1) : left;
+}
+
+/* When what is under way leaves nothing of what remains now. */
+static void watch(struct sm *sm, uint32_t application, int64_t remains)
+{
+    struct completions *completions = sm->quota.completions;
+    completions->spent_at[application] = NEVER;
+    if (remains <= 0 || sm->quota.left[0][application] > 0)
+        return;
+    uint64_t cycle = sm->now;
+    while (remains > 0 && cycle < completions->latest[application]) {
+        const struct completion *slot = &completions->slots[application][++cycle % QUOTA_SLOTS];
+        remains -= slot->cycle == cycle ? slot->lanes : 0;
+    }
+    if (remains > 0) /* only with late ones, which come into the slots before they complete */
+        return;
+    completions->spent_at[application] = cycle;
+    call(sm, cycle);
+}
+
+static void note(struct completions *completions, uint32_t application, uint32_t lanes, uint64_t cycle)
+{
+    struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
+    if (slot->cycle != cycle)
+        *slot = (struct completion){.cycle = cycle};
+    slot->lanes += lanes;
+    if (cycle > completions->latest[application])
+        completions->latest[application] = cycle;
+}
+
+/* ---- counters ---- */
+
+/* Brings the masks up to date with one counter. */
 static void follow(struct sm *sm, uint32_t row, uint32_t application)
 {
     uint64_t warps = row_warps(sm, row, application);
-    if (sm->quota.left[row][application] > 0)
+    int64_t remains = remaining(sm, row, application);
+    if (remains > 0) {
+        sm->quota.spent[row] &= ~(1u << application);
         sm->quota_spent &= ~warps;
-    else
+    } else {
+        sm->quota.spent[row] |= 1u << application;
         sm->quota_spent |= warps;
+    }
+    if (sm->quota.at_completion)
+        watch(sm, application, remains);
     sm->states_changed = true; /* for the stall causes */
 }
 
@@ -81,7 +142,7 @@ static bool refill(struct sm *sm, uint32_t row, uint32_t who)
     for (uint32_t rest = who; rest; rest &= rest - 1) {
         uint32_t a = lowest_bit(rest);
         if (quota->refill[a] > 0) {
-            int64_t missing = 1 - quota->left[row][a];
+            int64_t missing = 1 - remaining(sm, row, a);
             int64_t needed = (missing + quota->refill[a] - 1) / quota->refill[a];
             rounds = needed < rounds ? needed : rounds;
         }
@@ -108,7 +169,7 @@ static void look(struct sm *sm, uint32_t row)
         uint32_t a = sm->present[i];
         if (!row_warps(sm, row, a))
             continue;
-        if (quota->left[row][a] > 0)
+        if (!(quota->spent[row] >> a & 1u))
             return;
         live |= 1u << a;
     }
@@ -122,84 +183,83 @@ static void look(struct sm *sm, uint32_t row)
     }
 }
 
-static void take_off(struct sm *sm, uint32_t row, uint32_t application, int64_t amount)
+/* Nothing remains of the application's. */
+static void run_out(struct sm *sm, uint32_t row, uint32_t application)
 {
-    int64_t *left = &sm->quota.left[row][application];
-    bool had = *left > 0;
-    *left -= amount;
-    if (had && *left <= 0) {
-        follow(sm, row, application);
-        look(sm, row);
-    }
+    follow(sm, row, application);
+    look(sm, row);
 }
 
 void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_t cycle)
 {
     struct quotas *quota = &sm->quota;
-    if (!quota->on || quota->kind != CORUN_QUOTA_THREAD_AT_COMPLETION || sm->removed >> application & 1u)
-        return;
-    if (cycle <= sm->now) {
-        take_off(sm, 0, application, lanes);
-        return;
-    }
-    call(sm, cycle);
     struct completions *completions = quota->completions;
-    if (cycle - sm->now >= QUOTA_SLOTS) {
-        struct late_completion late = {cycle, application, lanes};
-        if (!vector_push(&completions->late, late))
-            sm->failed = true;
-        return;
+    int64_t left = quota->left[0][application] -= lanes;
+    if (cycle > sm->now) {
+        if (cycle - sm->now < QUOTA_SLOTS) {
+            note(completions, application, lanes, cycle);
+        } else {
+            struct completion late = {cycle, lanes, application};
+            if (!vector_push(&completions->late, late))
+                sm->failed = true;
+            call(sm, cycle - QUOTA_SLOTS + 1);
+        }
     }
-    uint32_t slot = (uint32_t)cycle % QUOTA_SLOTS;
-    completions->lanes[application][slot] += lanes;
-    completions->applications[slot] |= (uint16_t)(1u << application);
-    bits_set(completions->occupied, slot);
+    if (left > 0 || quota->spent[0] >> application & 1u || cycle >= completions->spent_at[application])
+        return;
+    if (remaining(sm, 0, application) <= 0)
+        run_out(sm, 0, application);
+    else
+        watch(sm, application, remaining(sm, 0, application));
 }
 
 /* The load/store unit tells when its instructions complete. */
 void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t slot, const struct machine_op *op, uint64_t cycle)
 {
-    if (sm->quota.kind == CORUN_QUOTA_WARP_AT_ISSUE)
-        take_off(sm, scheduler, sm->warps[slot].application, 1);
-    else if (op->pipe != PIPE_MEMORY || !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
-        quota_complete(sm, sm->warps[slot].application, count_bits(sm->issue.active), cycle);
-}
-
-static void complete_slot(struct sm *sm, uint32_t slot)
-{
-    struct completions *completions = sm->quota.completions;
-    uint32_t applications = completions->applications[slot];
-    completions->applications[slot] = 0;
-    bits_clear(completions->occupied, slot);
-    for (; applications; applications &= applications - 1) {
-        uint32_t a = lowest_bit(applications);
-        uint32_t lanes = completions->lanes[a][slot];
-        completions->lanes[a][slot] = 0;
-        if (!(sm->removed >> a & 1u))
-            take_off(sm, 0, a, lanes);
+    uint32_t application = sm->warps[slot].application;
+    if (sm->quota.at_completion) {
+        if (op->pipe != PIPE_MEMORY || !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
+            quota_complete(sm, application, count_bits(sm->issue.active), cycle);
+    } else if (--sm->quota.left[scheduler][application] == 0) {
+        run_out(sm, scheduler, application);
     }
 }
 
-static void complete_late(struct sm *sm)
+/* Late ones that have come within reach of the slots. */
+static void take_late(struct sm *sm)
 {
     struct completions *completions = sm->quota.completions;
     size_t kept = 0;
     for (size_t i = 0; i < completions->late.count; i++) {
-        struct late_completion late = completions->late.data[i];
-        if (late.cycle > sm->now)
+        const struct completion late = completions->late.data[i];
+        if (late.cycle - sm->now >= QUOTA_SLOTS) {
             completions->late.data[kept++] = late;
-        else if (!(sm->removed >> late.application & 1u))
-            take_off(sm, 0, late.application, late.lanes);
+            continue;
+        }
+        note(completions, late.application, late.lanes, late.cycle);
     }
     completions->late.count = kept;
+    for (uint32_t a = 0; a < completions->application_count; a++)
+        follow(sm, 0, a);
 }
+
+/* ---- orders ---- */
 
 static void forget(struct completions *completions)
 {
-    memset(completions->lanes, 0, sizeof completions->lanes);
-    memset(completions->applications, 0, sizeof completions->applications);
-    memset(completions->occupied, 0, sizeof completions->occupied);
     completions->late.count = 0;
+    memset(completions->slots, 0, completions->application_count * sizeof *completions->slots);
+    memset(completions->latest, 0, sizeof completions->latest);
+    for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
+        completions->spent_at[a] = NEVER;
+}
+
+/* The counter as it was before what completes at this cycle. */
+static void set_counter(struct sm *sm, uint32_t row, uint32_t application, int64_t value, bool add)
+{
+    int64_t *left = &sm->quota.left[row][application];
+    int64_t to_come = sm->quota.at_completion ? under_way(&sm->quota, application, sm->now) : 0;
+    *left = add ? added(*left, value) : value - to_come;
 }
 
 static void obey(struct sm *sm, const struct quota_order *order)
@@ -209,41 +269,34 @@ static void obey(struct sm *sm, const struct quota_order *order)
         forget(quota->completions);
     quota->on = order->on;
     quota->kind = order->kind;
+    quota->at_completion = order->on && order->kind == CORUN_QUOTA_THREAD_AT_COMPLETION;
     quota->told = false;
     for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++) {
         quota->refill[a] = order->refill[a];
         if (order->set >> a & 1u)
             for (uint32_t row = 0; row < row_count(sm); row++)
-                quota->left[row][a] =
-                    order->add >> a & 1u ? added(quota->left[row][a], order->value[a]) : order->value[a];
+                set_counter(sm, row, a, order->value[a], order->add >> a & 1u);
     }
     sm->quota_spent = 0;
     sm->states_changed = true;
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
-        for (uint32_t i = 0; i < sm->present_count; i++)
-            follow(sm, row, sm->present[i]);
+        for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
+            follow(sm, row, a);
 }
 
 /* The first cycle after now at which something is due. */
 static uint64_t next_attention(const struct sm *sm)
 {
     const struct quotas *quota = &sm->quota;
-    const struct completions *completions = quota->completions;
     uint64_t next = NEVER;
     if (quota->orders_taken < quota->orders.count)
         next = quota->orders.data[quota->orders_taken].cycle;
-    for (size_t i = 0; i < completions->late.count; i++)
-        next = completions->late.data[i].cycle < next ? completions->late.data[i].cycle : next;
-    uint32_t start = (uint32_t)(sm->now + 1) % QUOTA_SLOTS, word = start / 64;
-    uint64_t bits = completions->occupied[word] & ~UINT64_C(0) << start % 64;
-    for (uint32_t i = 0; i <= QUOTA_SLOTS / 64 && !bits; i++) {
-        word = (word + 1) % (QUOTA_SLOTS / 64);
-        bits = completions->occupied[word];
-    }
-    if (bits) {
-        uint64_t cycle = sm->now + 1 + (word * 64 + lowest_bit(bits) - start) % QUOTA_SLOTS;
+    for (size_t i = 0; i < quota->completions->late.count; i++) {
+        uint64_t cycle = quota->completions->late.data[i].cycle - QUOTA_SLOTS + 1;
         next = cycle < next ? cycle : next;
     }
+    for (uint32_t a = 0; quota->at_completion && a < CORUN_MAX_APPLICATIONS; a++)
+        next = quota->completions->spent_at[a] < next ? quota->completions->spent_at[a] : next;
     return next;
 }
 
@@ -252,11 +305,11 @@ void quota_attend(struct sm *sm)
     struct quotas *quota = &sm->quota;
     while (quota->orders_taken < quota->orders.count && quota->orders.data[quota->orders_taken].cycle <= sm->now)
         obey(sm, &quota->orders.data[quota->orders_taken++]);
-    uint32_t slot = (uint32_t)sm->now % QUOTA_SLOTS;
-    if (quota->completions->applications[slot])
-        complete_slot(sm, slot);
     if (quota->completions->late.count)
-        complete_late(sm);
+        take_late(sm);
+    for (uint32_t a = 0; quota->at_completion && a < CORUN_MAX_APPLICATIONS; a++)
+        if (quota->completions->spent_at[a] <= sm->now)
+            follow(sm, 0, a);
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
         look(sm, row);
     quota->attention = next_attention(sm);
@@ -275,7 +328,7 @@ void quota_warp_begin(struct sm *sm, uint32_t slot)
     sm->quota_spent &= ~bit;
     if (!sm->quota.on)
         return;
-    if (sm->quota.left[row][sm->warps[slot].application] <= 0)
+    if (sm->quota.spent[row] >> sm->warps[slot].application & 1u)
         sm->quota_spent |= bit;
     quota_warps_changed(sm);
 }
@@ -286,7 +339,7 @@ void quota_unblock(struct sm *sm)
     uint64_t blocked = states[WARP_READY] & sm->quota_spent;
     uint64_t others = states[WARP_DATA] | states[WARP_LOAD] | states[WARP_FENCE] | states[WARP_CONTROL] |
                       states[WARP_FETCH] | (states[WARP_READY] & ~sm->quota_spent);
-    if (!blocked || others || sm->quota.attention != NEVER)
+    if (others || sm->quota.attention != NEVER)
         return;
     bool any = false;
     for (uint32_t row = 0; row < row_count(sm); row++) {
@@ -301,6 +354,31 @@ void quota_unblock(struct sm *sm)
     sm->quota.told = !any;
     if (any)
         call(sm, sm->now + 1);
+}
+
+static void completions_destroy(struct completions *completions)
+{
+    if (!completions)
+        return;
+    vector_free(&completions->late);
+    free(completions->slots);
+    free(completions);
+}
+
+static struct completions *completions_create(uint32_t application_count)
+{
+    struct completions *completions = calloc(1, sizeof *completions);
+    if (!completions)
+        return NULL;
+    for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
+        completions->spent_at[a] = NEVER;
+    completions->application_count = application_count;
+    completions->slots = calloc(application_count, sizeof *completions->slots);
+    if (!completions->slots) {
+        free(completions);
+        return NULL;
+    }
+    return completions;
 }
 
 bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances *allowances, uint32_t first_entry,
@@ -326,7 +404,7 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
     if (!changed || !(order.on || quota->in_use))
         return true;
     quota->in_use = true;
-    if (!quota->completions && !(quota->completions = calloc(1, sizeof *quota->completions)))
+    if (!quota->completions && !(quota->completions = completions_create(application_count)))
         return false;
     if (quota->orders_taken == quota->orders.count)
         quota->orders_taken = quota->orders.count = 0;
@@ -335,18 +413,19 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
     return vector_push(&quota->orders, order);
 }
 
-int64_t quota_left(const struct sm *sm, uint32_t application)
+int64_t quota_left(const struct sm *sm, uint32_t application, uint64_t cycle)
 {
+    const struct quotas *quota = &sm->quota;
+    if (quota->at_completion)
+        return quota->left[0][application] + under_way(quota, application, cycle);
     int64_t sum = 0;
     for (uint32_t row = 0; row < row_count(sm); row++)
-        sum += sm->quota.left[row][application];
+        sum += quota->left[row][application];
     return sum;
 }
 
 void quota_destroy(struct sm *sm)
 {
     vector_free(&sm->quota.orders);
-    if (sm->quota.completions)
-        vector_free(&sm->quota.completions->late);
-    free(sm->quota.completions);
+    completions_destroy(sm->quota.completions);
 }

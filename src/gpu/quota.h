@@ -25,27 +25,34 @@ struct quota_order {
     int64_t refill[CORUN_MAX_APPLICATIONS];
 };
 
-/* Lanes that complete too late for the table of slots. */
-struct late_completion {
+/* Lanes of instructions that complete at a cycle. */
+struct completion {
     uint64_t cycle;
-    uint32_t application, lanes;
+    uint32_t lanes, application;
 };
 
-/* Instructions that will complete, by cycle. */
+/*
+ * THREAD_AT_COMPLETION: what is under way. Counters are without it, since nearly always it does not matter when it completes: what
+ * remains at a cycle is the counter and what completes after that.
+ */
 struct completions {
-    uint32_t lanes[CORUN_MAX_APPLICATIONS][QUOTA_SLOTS];
-    uint16_t applications[QUOTA_SLOTS];  /* with lanes in the slot, as a mask */
-    uint64_t occupied[QUOTA_SLOTS / 64]; /* slots with any */
-    VECTOR(struct late_completion) late;
+    struct completion (
+        *slots)[QUOTA_SLOTS]; /* [application_count]; of cycle c: c mod QUOTA_SLOTS; older ones are void */
+    uint32_t application_count;
+    uint64_t latest[CORUN_MAX_APPLICATIONS];   /* cycle that a slot was used for */
+    uint64_t spent_at[CORUN_MAX_APPLICATIONS]; /* when what is under way leaves nothing; NEVER: something remains */
+    VECTOR(struct completion) late;            /* farther away than the slots reach */
 };
 
 struct quotas {
     uint64_t attention; /* when quota_attend has to be called; NEVER without quotas */
     bool in_use;        /* a policy has ever switched them on */
     bool on;
-    bool told; /* that everything is spent, and nothing has been added since */
+    bool at_completion; /* on, and of that kind */
+    bool told;          /* that everything is spent, and nothing has been added since */
     enum corun_quota_kind kind;
-    int64_t left[QUOTA_ROWS][CORUN_MAX_APPLICATIONS];
+    int64_t left[QUOTA_ROWS][CORUN_MAX_APPLICATIONS]; /* THREAD_AT_COMPLETION: after all that is under way */
+    uint32_t spent[QUOTA_ROWS];                       /* applications of which nothing remains: a mask */
     int64_t refill[CORUN_MAX_APPLICATIONS];
     VECTOR(struct quota_order) orders; /* by cycle, from orders_taken on */
     size_t orders_taken;
@@ -73,12 +80,12 @@ void quota_warps_changed(struct sm *sm);
 /* A warp has come: may it issue? */
 void quota_warp_begin(struct sm *sm, uint32_t warp);
 /*
- * Nothing can issue and nothing is under way on the SM, except that warps wait for barriers and others for quota: adds what
- * the SM may add, although an application has something left where only its waiting warps could use it.
+ * Called when no warp has issued although some are ready and blocked. If nothing can issue and nothing is under way on the SM, except that warps wait for barriers and others for quota: adds
+ * what the SM may add, although an application has something left where only its waiting warps could use it.
  */
 void quota_unblock(struct sm *sm);
-/* What remains, summed over the rows in use. */
-int64_t quota_left(const struct sm *sm, uint32_t application);
+/* What remains at the start of `cycle`, which is not before sm->now; summed over the rows in use. */
+int64_t quota_left(const struct sm *sm, uint32_t application, uint64_t cycle);
 void quota_destroy(struct sm *sm);
 
 #endif

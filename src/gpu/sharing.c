@@ -124,7 +124,7 @@ static void view_share(struct corun_gpu *gpu, uint32_t s, uint32_t a)
     struct tb_needs needs;
     view->resident_tbs = sm->application_tbs[a];
     view->pending_tbs = gpu->use[s].application_tbs[a] - sm->application_tbs[a];
-    view->quota = quota_left(sm, a);
+    view->quota = quota_left(sm, a, gpu->now);
     view->leaving_tbs = gpu->use[s].leaving_tbs[a];
     view->one_more_fits = false;
     if (launch) {

@@ -578,7 +578,7 @@ void sm_run(struct sm *sm, uint64_t until)
             next = NEVER;
             for (uint32_t i = 0; i < sizeof events / sizeof *events; i++)
                 next = events[i] < next ? events[i] : next;
-            if (sm->quota.on)
+            if (sm->states[WARP_READY] & sm->quota_spent)
                 quota_unblock(sm);
             sm->wake = next > now ? next : now + 1;
             next = sm_next(sm);

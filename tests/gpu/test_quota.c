@@ -330,6 +330,46 @@ static void memory_instructions_count_when_they_are_done(void **state)
     stage_end(stage);
 }
 
+static void give_once_more(struct stage *stage, const struct corun_view *view, struct corun_policy_moment moment,
+                           struct corun_allowances *allowances)
+{
+    (void)stage;
+    if (moment.event == CORUN_EVENT_EPOCH && view->cycle == 200)
+        give(view, allowances, true);
+}
+
+/* What is under way when a quota is set is taken off the new one when it completes. */
+static void what_is_under_way_counts_against_the_new_quota(void **state)
+{
+    (void)state;
+    struct script *script = script_new(1, 1);
+    for (uint32_t i = 0; i < 4; i++)
+        script_compute(script, CORUN_UNIT_FP64, CORUN_OPERATION_DIV, (uint16_t)(2 * i), 20, 22);
+    for (uint32_t i = 0; i < 30; i++)
+        script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, 41, 41, 41);
+    script_end(script, 0, 1);
+    struct stage *stage = set_up(CORUN_QUOTA_THREAD_AT_COMPLETION, 1, &script, (int64_t[]){256}, (int64_t[]){0});
+    stage->config.epoch_cycles = 200;
+    stage->config.fp64_units = 4;
+    stage->config.fp64_div_interval = 1;
+    stage->config.fp64_div_latency = 600;
+    stage->config.schedulers_per_sm = 4;
+    stage->decide = give_once_more;
+    stage->limits.cycles = 1900;
+    stage_run(stage);
+    /* 8 additions before 200; 8 until the divisions complete, and none afterwards: 256 - 8 * 32 - 4 * 32 */
+    assert_int_equal(issues_before(stage, 0, 200), 4 + 8);
+    assert_int_equal(issues_before(stage, 0, 600), 4 + 8 + 8);
+    assert_int_equal(issues_before(stage, 0, 1900), 4 + 8 + 8);
+    for (uint32_t i = 0; i < stage->moment_count; i++)
+        if (stage->moments[i].event == CORUN_EVENT_EPOCH) {
+            uint64_t cycle = stage->moments[i].cycle;
+            int64_t expected = cycle < 600 ? 0 : -128;
+            assert_int_equal(stage->moments[i].quota[0], cycle == 600 ? 0 : expected);
+        }
+    stage_end(stage);
+}
+
 /* One ends with quota left: the other one, which has spent its own, is refilled then. */
 static void an_application_that_ends_holds_nobody_up(void **state)
 {
@@ -550,6 +590,7 @@ int main(void)
         cmocka_unit_test(rollover_adds_to_what_remains),
         cmocka_unit_test(every_instruction_is_counted_once),
         cmocka_unit_test(memory_instructions_count_when_they_are_done),
+        cmocka_unit_test(what_is_under_way_counts_against_the_new_quota),
         cmocka_unit_test(an_application_that_ends_holds_nobody_up),
         cmocka_unit_test(an_application_that_comes_waits_for_the_refill),
         cmocka_unit_test(barriers_across_schedulers_do_not_block_for_ever),
