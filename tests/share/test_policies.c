@@ -239,7 +239,7 @@ static void registry_knows_every_policy_once(void **unused)
         assert_int_equal(policy->version, CORUN_POLICY_VERSION);
         assert_non_null(policy->summary);
         assert_true(strstr(policy->paper, "section") ||
-                    strstr(policy->paper, ", 20")); /* or a whole paper, with its year */
+                    strstr(policy->paper, " 20")); /* or a whole paper, with its year */
         for (uint32_t i = 0; i < policy->parameter_count; i++) {
             const struct corun_policy_parameter *parameter = &policy->parameters[i];
             assert_true(parameter->lowest <= parameter->initial && parameter->initial <= parameter->highest);
