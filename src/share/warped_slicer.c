@@ -264,7 +264,8 @@ const struct corun_policy warped_slicer_policy = {
     .version = CORUN_POLICY_VERSION,
     .name = "warped-slicer",
     .summary = "every SM is split by how many thread blocks each kernel profits from, measured when they meet",
-    .paper = "after Xu et al., Warped-Slicer, ISCA 2016",
+    .paper = "after Xu et al., Warped-Slicer, ISCA 2016; what is taken from it: docs/policies-smk-qos.md, section "
+             "warped-slicer",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB,
