@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Finds the one factor, energy_scale, by which all energies and powers of a GPU are multiplied so that the kernel that draws
-most meets the rated power of the board (board_power).
+"""Finds the one factor, energy_scale, by which all energies and powers of a GPU are multiplied so that the kernel that
+draws most meets the rated power of the board (board_power).
 
     calibrate_energy.py CORUN [GPU ...]           says what it finds
     calibrate_energy.py CORUN [GPU ...] --write   and writes it to configs/gpu/GPU.yaml
     calibrate_energy.py CORUN [GPU ...] --check   fails where a file says otherwise
 
-The kernel is bench/energy/peak_power.ptx: full-rate multiply-adds beside a stream from DRAM, on every SM as full as it gets. How many
-multiply-adds there are for each word of the stream is tried out; the highest average power counts. Nothing else is fitted: the
-proportions between the energies stay those of their sources. The same files give the same factor everywhere.
+The kernel is bench/energy/peak_power.ptx: full-rate multiply-adds beside a stream from DRAM, on every SM as full as it
+gets. How many multiply-adds there are for each word of the stream is tried out; the highest average power counts.
+Nothing else is fitted: the proportions between the energies stay those of their sources. The same files give the same
+factor everywhere.
 """
 import json
 import os
@@ -33,8 +34,8 @@ def value(text, name):
 
 def run(corun, gpu, tbs, turns, rounds):
     size = (rounds + 1) * tbs * THREADS * 4
-    command = [corun, "launch", "--gpu", f"{gpu}:energy_scale=1000", "--grid", str(tbs), "--block", str(THREADS), "--json", "-",
-               f"--arg=buf={size}", f"--arg=u32={rounds}", f"--arg=u32={turns}",
+    command = [corun, "launch", "--gpu", f"{gpu}:energy_scale=1000", "--grid", str(tbs), "--block", str(THREADS),
+               "--json", "-", f"--arg=buf={size}", f"--arg=u32={rounds}", f"--arg=u32={turns}",
                os.path.join(ROOT, "bench/energy/peak_power.ptx")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
@@ -69,15 +70,16 @@ def main():
         rated = value(text, "board_power") / 1000
         watts, turns = peak(os.path.abspath(words[0]), path, text)
         scale = round(1000 * rated / watts)
-        print(f"{gpu}: {watts:.1f} W with {16 * turns} multiply-adds for each word, rated {rated:g} W: energy_scale {scale}")
+        print(f"{gpu}: {watts:.1f} W with {16 * turns} multiply-adds for each word, rated {rated:g} W: "
+              f"energy_scale {scale}")
         if value(text, "energy_scale") != scale:
             wrong.append(gpu)
         if "--write" in options:
             source = f"calibration: {rated:g} W over the {watts:.1f} W that the kernel draws"
             if "\n  calibration: " not in text:
                 text = text.replace("\nparameters:\n", f'\n  calibration: "{SOURCE}"\nparameters:\n')
-            text = re.sub(r"^  energy_scale: .*$", f'  energy_scale: {{value: {scale}, unit: permille, source: "{source}"}}', text,
-                          flags=re.M)
+            row = f'  energy_scale: {{value: {scale}, unit: permille, source: "{source}"}}'
+            text = re.sub(r"^  energy_scale: .*$", row, text, flags=re.M)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
     if "--check" in options and wrong:

@@ -1,10 +1,10 @@
 /*
- * Where thread blocks lie in the registers and the shared memory of an SM. Each takes one contiguous place of both, the first that
- * is free; where an SM is partitioned, inside its application's range. What lies elsewhere when that is written is relocated:
- * swapped out, and in again where there is a place for it. (Wang et al., SMK, section 2.4.3.2.)
+ * Where thread blocks lie in the registers and the shared memory of an SM. Each takes one contiguous place of both, the
+ * first that is free; where an SM is partitioned, inside its application's range. What lies elsewhere when that is
+ * written is relocated: swapped out, and in again where there is a place for it. (Wang et al., SMK, section 2.4.3.2.)
  *
- * Without partitions a thread block starts wherever the sums allow it, as ever. One that finds no contiguous place then is noted as
- * scattered, and has to be relocated as soon as its SM is partitioned.
+ * Without partitions a thread block starts wherever the sums allow it, as ever. One that finds no contiguous place then
+ * is noted as scattered, and has to be relocated as soon as its SM is partitioned.
  */
 #include "gpu/machine.h"
 

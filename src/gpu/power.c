@@ -1,8 +1,8 @@
 /*
- * Power of single SMs. An SM that the policy wants off takes no thread block any more, and is off from the first moment on
- * at which it is empty and nothing of it is under way, at the earliest one dispatch latency after it was written: its caches
- * lose what they hold. One that is wanted again has power one dispatch latency after that was written, and takes thread
- * blocks power_wake_cycles later.
+ * Power of single SMs. An SM that the policy wants off takes no thread block any more, and is off from the first moment
+ * on at which it is empty and nothing of it is under way, at the earliest one dispatch latency after it was written:
+ * its caches lose what they hold. One that is wanted again has power one dispatch latency after that was written, and
+ * takes thread blocks power_wake_cycles later.
  */
 #include "gpu/machine.h"
 

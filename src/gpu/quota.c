@@ -1,15 +1,16 @@
 /*
  * Quotas on an SM: counters that are spent, the mask of warps that may not issue, and the refill.
  *
- * Everything happens at a cycle of the SM and touches nothing but the SM, so that it is the same with any number of host
- * threads. What is due at a cycle comes in this order, before warps are picked: loads that are answered, orders of the policy,
- * other completions, refill. Instructions that issue in the cycle take their quota off at once (WARP_AT_ISSUE).
+ * Everything happens at a cycle of the SM and touches nothing but the SM, so that it is the same with any number of
+ * host threads. What is due at a cycle comes in this order, before warps are picked: loads that are answered, orders of
+ * the policy, other completions, refill. Instructions that issue in the cycle take their quota off at once
+ * (WARP_AT_ISSUE).
  *
- * No combination waits for ever unless the policy wants it: an application that has something left and a warp that waits for
- * neither quota nor barrier issues or completes some time. With counters of the SM, warps at a barrier wait for warps with the
- * same counter, so either a barrier is met or the thread block is blocked by itself, which arrive() finds. With counters of the
- * schedulers, two applications can wait for each other across two schedulers, each with quota where only its warps at a barrier
- * could use it: quota_unblock ends that.
+ * No combination waits for ever unless the policy wants it: an application that has something left and a warp that
+ * waits for neither quota nor barrier issues or completes some time. With counters of the SM, warps at a barrier wait
+ * for warps with the same counter, so either a barrier is met or the thread block is blocked by itself, which arrive()
+ * finds. With counters of the schedulers, two applications can wait for each other across two schedulers, each with
+ * quota where only its warps at a barrier could use it: quota_unblock ends that.
  */
 #include "gpu/sm.h"
 
@@ -131,9 +132,9 @@ static void tell(struct sm *sm)
 }
 
 /*
- * Adds the refills as often as it takes until one of the applications in `who` has something left. false: nobody in `who` is
- * refilled. What an application that is not here would get is not added: it would come back with quota of a time in which it
- * could not have issued.
+ * Adds the refills as often as it takes until one of the applications in `who` has something left. false: nobody in
+ * `who` is refilled. What an application that is not here would get is not added: it would come back with quota of a
+ * time in which it could not have issued.
  */
 static bool refill(struct sm *sm, uint32_t row, uint32_t who)
 {

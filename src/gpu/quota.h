@@ -32,8 +32,8 @@ struct completion {
 };
 
 /*
- * THREAD_AT_COMPLETION: what is under way. Counters are without it, since nearly always it does not matter when it completes: what
- * remains at a cycle is the counter and what completes after that.
+ * THREAD_AT_COMPLETION: what is under way. Counters are without it, since nearly always it does not matter when it
+ * completes: what remains at a cycle is the counter and what completes after that.
  */
 struct completions {
     struct completion (
@@ -64,14 +64,14 @@ struct machine_op;
 struct sm;
 
 /*
- * Tells the SM what the policy wrote for it: `allowances` has entries [first_entry + application]. Takes effect at `cycle`,
- * which is not before that of an earlier order. false: out of memory.
+ * Tells the SM what the policy wrote for it: `allowances` has entries [first_entry + application]. Takes effect at
+ * `cycle`, which is not before that of an earlier order. false: out of memory.
  */
 bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances *allowances, uint32_t first_entry,
                     uint32_t application_count);
 /* Does what is due at sm->now: orders, completions, refills. Before warps are picked. */
 void quota_attend(struct sm *sm);
-/* The warp's instruction was issued by the scheduler (sm->issue); unless it goes to the memory, it completes at `cycle`. */
+/* The warp's instruction was issued by the scheduler (sm->issue); unless it goes to the memory, it ends at `cycle`. */
 void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t warp, const struct machine_op *op, uint64_t cycle);
 /* An instruction with so many active lanes completes at `cycle`, which may be now. */
 void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_t cycle);
@@ -80,8 +80,9 @@ void quota_warps_changed(struct sm *sm);
 /* A warp has come: may it issue? */
 void quota_warp_begin(struct sm *sm, uint32_t warp);
 /*
- * Called when no warp has issued although some are ready and blocked. If nothing can issue and nothing is under way on the SM, except that warps wait for barriers and others for quota: adds
- * what the SM may add, although an application has something left where only its waiting warps could use it.
+ * Called when no warp has issued although some are ready and blocked. If nothing can issue and nothing is under way on
+ * the SM, except that warps wait for barriers and others for quota: adds what the SM may add, although an application
+ * has something left where only its waiting warps could use it.
  */
 void quota_unblock(struct sm *sm);
 /* What remains at the start of `cycle`, which is not before sm->now; summed over the rows in use. */

@@ -1,6 +1,6 @@
 /*
- * A stage for policies by script: applications that run scripted code, a policy that does what the test says at each moment,
- * and a record of every instruction that issued. Include after cmocka's headers.
+ * A stage for policies by script: applications that run scripted code, a policy that does what the test says at each
+ * moment, and a record of every instruction that issued. Include after cmocka's headers.
  */
 #ifndef TESTS_GPU_STAGE_H
 #define TESTS_GPU_STAGE_H

@@ -152,8 +152,8 @@ static uint64_t last_issue(const struct stage *stage, uint32_t application)
 }
 
 /*
- * The first has unit 0 for itself, the others share units 1 to 3. The second takes unit 1, the third unit 2; when the second has
- * ended, units 1 and 3 are free, but the fourth needs two side by side.
+ * The first has unit 0 for itself, the others share units 1 to 3. The second takes unit 1, the third unit 2; when the
+ * second has ended, units 1 and 3 are free, but the fourth needs two side by side.
  */
 static void what_is_free_in_pieces_is_not_enough(void **state)
 {

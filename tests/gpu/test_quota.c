@@ -564,7 +564,7 @@ static void impossible_quotas_are_refused_by_name(void **state)
     }
 }
 
-/* Large and small numbers together: sums stay within their type, and a refill of 1 against a large debt takes no time. */
+/* Sums stay within their type, and a refill of 1 against a large debt takes no time. */
 static void debts_and_refills_of_any_size(void **state)
 {
     (void)state;
