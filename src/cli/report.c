@@ -1,17 +1,11 @@
 /* What campaigns found, as tables and pictures: the work is done by the Python package in python/ (docs/reports.md). */
 #include "cli/command.h"
-
-#include "corun/workload.h"
+#include "cli/python.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define DEFAULT_RESULTS "corun-results.db"
-#define PATH_BYTES 4096
-#define ARGUMENTS_MAX 16u
 
 enum { KEY_RESULTS = 'r', KEY_QUIET = 'q', KEY_CAMPAIGN = 'c', KEY_HTML = 256, KEY_CSV, KEY_JSON, KEY_CASES };
 
@@ -28,11 +22,11 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Tables of a results file of `corun campaign`, policy by policy: STP, ANTT, fairness, goals met (docs/reports.md), "
-    "and "
-    "the same as a page with figures, as CSV and as JSON. FILE may be -, the standard output, in place of the tables.\v"
+    "and the same as a page with figures, as CSV and as JSON. FILE may be -, the standard output, in place of the "
+    "tables.\v"
     "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with matplotlib for the "
-    "page "
-    "(Debian: python3-numpy, python3-matplotlib). The results file is only read, also while a campaign is running.";
+    "page (Debian: python3-numpy, python3-matplotlib). The results file is only read, also while a campaign is "
+    "running.";
 
 struct report_options {
     struct arena *arena;
@@ -81,49 +75,27 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 /* Becomes the Python program; comes back only if there is none. */
-static enum corun_status become_python(const struct report_options *report, const char *folder)
+static enum corun_status make_report(const struct report_options *report)
 {
-    const char *wanted = getenv("CORUN_PYTHON"), *python = wanted && *wanted ? wanted : "python3";
     char cases[32];
     snprintf(cases, sizeof cases, "%u", (unsigned)report->cases);
     const struct {
         const char *option, *value;
     } values[] = {{"--results", report->results}, {"--campaign", report->campaign}, {"--html", report->html},
                   {"--csv", report->csv},         {"--json", report->json},         {"--cases", cases}};
-    char *arguments[ARGUMENTS_MAX] = {arena_format(report->arena, "%s", python),
-                                      arena_format(report->arena, "%s", folder)};
-    uint32_t count = 2;
+    const char *arguments[sizeof values / sizeof *values + 2] = {NULL};
+    uint32_t count = 0;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        if (values[i].value) /* in one text, so that no value is taken for an option */
-            arguments[count++] = arena_format(report->arena, "%s=%s", values[i].option, values[i].value);
-    }
-    if (report->quiet)
-        arguments[count++] = arena_format(report->arena, "--quiet");
-    for (uint32_t i = 0; i < count; i++) {
-        if (!arguments[i])
+        if (!values[i].value)
+            continue;
+        /* in one text, so that no value is taken for an option */
+        arguments[count] = arena_format(report->arena, "%s=%s", values[i].option, values[i].value);
+        if (!arguments[count++])
             return corun_report(report->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
-    fflush(NULL);
-    signal(SIGPIPE, SIG_DFL);
-    execvp(python, arguments);
-    int error = errno;
-    return corun_report(report->list, CORUN_NOT_FOUND, CORUN_NOWHERE,
-                        "%s cannot be run: %s; reports need python3 with numpy, and matplotlib for the page (Debian: "
-                        "apt-get install python3-numpy python3-matplotlib)",
-                        python, strerror(error));
-}
-
-static enum corun_status make_report(const struct report_options *report)
-{
-    char data[PATH_BYTES], folder[PATH_BYTES + 16];
-    enum corun_status status = corun_data_directory(data, sizeof data, report->list);
-    if (status)
-        return status;
-    snprintf(folder, sizeof folder, "%s/python", data);
-    if (access(folder, R_OK))
-        return corun_report(report->list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
-                            "the Python package of corun is not there: %s", strerror(errno));
-    return become_python(report, folder);
+    if (report->quiet)
+        arguments[count] = "--quiet";
+    return python_become(arguments, report->list);
 }
 
 int command_report(int argc, char **argv)
