@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /*
  * CUDA's interface names no instance: a program calls cudaMalloc(pointer, bytes) and nothing more. So there is one, here, and
@@ -51,10 +52,16 @@ static void prepare(void)
 /* The end of the process: what is still in streams is dropped, as a driver does. */
 static __attribute__((destructor)) void finish(void)
 {
-    if (!instance.forked && instance.record) {
-        record_close(instance.record);
-        instance.record = NULL;
-    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 2;
+    /* A program may end in the middle of a call, from a signal handler: then nobody gives back the lock. */
+    if (instance.forked || pthread_mutex_timedlock(&instance.lock, &until))
+        return;
+    instance.ended = true;
+    record_close(instance.record);
+    instance.record = NULL;
+    pthread_mutex_unlock(&instance.lock);
 }
 
 /* Settings, devices: once, at the first call that needs them. */
@@ -85,6 +92,7 @@ static void begin(struct call *call)
     pthread_once(&prepared, prepare);
     *call = (struct call){.process = &instance, .thread = &thread};
     pthread_mutex_lock(&instance.lock);
+    instance.calls++;
     call->error = start(&instance);
 }
 

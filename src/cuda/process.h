@@ -9,7 +9,9 @@
  *   stream.c     streams, events, and the tasks that wait in streams
  *   copy.c       what copies and fills do
  *   engine.c     carries tasks out: in program order without timing, or on the simulated machine
+ *   idle.c       goes on for programs that wait without calling
  *   record.c     what was launched and copied, for the table of `corun exec`
+ *   capture.c    the same as a workload, for `corun capture`
  *   runtime_….c, driver_….c   the entry points (entry_points.def), thin over all this
  *
  * Everything here is protected by the lock of the process, which every entry point holds; it is let go while the program's own functions
@@ -284,6 +286,8 @@ struct thread_state {
 struct process {
     pthread_mutex_t lock;
     bool ready, failed, forked, driver_started, functional;
+    bool watched, ended; /* idle.c */
+    uint64_t calls;
     uint32_t threads;
     struct corun_diagnostics *list;
     struct device devices[MAX_DEVICES];
@@ -300,6 +304,7 @@ struct process {
     uint64_t next_sequence, next_stream_id;
     uint32_t launches_waiting, calls_running;
     struct record *record;         /* NULL: nobody wants to know */
+    struct capture *capture;       /* NULL: nobody wants one */
     struct pointer_map complained; /* names of what is absent that were said */
 };
 
@@ -431,6 +436,10 @@ int engine_occupancy(struct process *process, struct function *function, uint32_
                      uint32_t *tbs);
 /* Checks a launch as far as that can be done when it is asked for. */
 int launch_check(struct process *process, const struct launch_request *request);
+
+/* idle.c */
+/* Watches for programs that wait without calling. Once is enough. */
+void idle_start(struct process *process);
 
 /* record.c */
 struct record *record_open(const struct process *process);

@@ -132,6 +132,7 @@ int stream_append(struct process *process, struct stream *stream, struct task *t
 {
     if (stream->capture)
         return graph_capture(process, stream, task);
+    idle_start(process);
     task->stream = stream;
     task->sequence = ++process->next_sequence;
     task->next = NULL;

@@ -1,0 +1,58 @@
+/*
+ * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine goes on in calls only, so
+ * that cycles do not depend on the host's speed; but if a program has not called for seconds while there is work, a thread of ours
+ * goes on in its place. Whoever calls in time never meets it.
+ */
+#include "cuda/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define LOOK_MICROSECONDS 250000u
+#define QUIET_LOOKS 12u /* 3 s */
+
+static bool has_work(const struct process *process)
+{
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        const struct context *context = process->contexts.data[c];
+        for (size_t i = 0; !context->destroyed && i < context->streams.count; i++)
+            if (context->streams.data[i]->first && !context->streams.data[i]->first->started)
+                return true;
+        if (context->device->running_kernels || context->device->copies.count)
+            return true;
+    }
+    return false;
+}
+
+static void *go_on_alone(void *user)
+{
+    struct process *process = user;
+    uint64_t seen = 0;
+    uint32_t quiet = 0;
+    for (;;) {
+        usleep(LOOK_MICROSECONDS);
+        pthread_mutex_lock(&process->lock);
+        quiet = process->calls == seen && has_work(process) ? quiet + 1 : 0;
+        seen = process->calls;
+        while (quiet >= QUIET_LOOKS && !process->ended && process->calls == seen && has_work(process))
+            engine_nudge(process);
+        bool ended = process->ended;
+        pthread_mutex_unlock(&process->lock);
+        if (ended)
+            return NULL;
+    }
+}
+
+void idle_start(struct process *process)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    if (process->watched)
+        return;
+    process->watched = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
+    if (pthread_create(&thread, NULL, go_on_alone, process) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
