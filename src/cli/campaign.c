@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <wordexp.h>
 
-#define DEFAULT_RESULTS "corun-results.db"
-#define PATH_BYTES 4096u
 #define DEFAULT_TASKS 16u
 #define DEFAULT_TASKS_TEXT "16"
 
@@ -60,8 +58,7 @@ static const char doc[] =
     "results file as it comes; whatever ends the command, starting it again goes on with the cases that are missing. "
     "What is in the file already is not run again unless something changed that it depends on.\v"
     "See `corun query` for what to ask the results file. The exit status is 0 also when cases failed: their messages "
-    "are "
-    "in the results file.";
+    "are in the results file.";
 
 struct campaign_options {
     struct corun_diagnostics *list;
@@ -74,14 +71,6 @@ struct campaign_options {
     char data[PATH_BYTES], default_cache[PATH_BYTES];
     struct progress *progress;
 };
-
-static void set_number(struct campaign_options *campaign, const char *text, const char *option, uint64_t kilo,
-                       uint64_t highest, uint64_t *number)
-{
-    enum corun_status status = specify_number(text, option, kilo, 1, highest, campaign->list, number);
-    if (campaign->status == CORUN_OK)
-        campaign->status = status;
-}
 
 /* "2/8" */
 static void set_shard(struct campaign_options *campaign, const char *text)
@@ -102,8 +91,7 @@ static void set_shard(struct campaign_options *campaign, const char *text)
     }
     request->shard = (uint32_t)shard;
     request->shards = (uint32_t)shards;
-    if (campaign->status == CORUN_OK)
-        campaign->status = status;
+    command_keep(&campaign->status, status);
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -119,14 +107,16 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         campaign->only_list = true;
         break;
     case KEY_JOBS:
-        set_number(campaign, value, "--jobs", 1000, CORUN_CAMPAIGN_MAX_JOBS, &number);
+        command_keep(&campaign->status,
+                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, campaign->list, &number));
         request->jobs = (uint32_t)number;
         break;
     case KEY_MEMORY:
-        set_number(campaign, value, "--memory", 1024, INT64_MAX, &request->memory_bytes);
+        command_keep(&campaign->status,
+                     specify_number(value, "--memory", 1024, 1, INT64_MAX, campaign->list, &request->memory_bytes));
         break;
     case KEY_TIME:
-        set_number(campaign, value, "--time", 1000, INT32_MAX, &number);
+        command_keep(&campaign->status, specify_number(value, "--time", 1000, 1, INT32_MAX, campaign->list, &number));
         request->seconds = (uint32_t)number;
         break;
     case KEY_RETRY:
@@ -153,7 +143,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         campaign->slurm = true;
         break;
     case KEY_SLURM_TASKS:
-        set_number(campaign, value, "--slurm-tasks", 1000, CORUN_CAMPAIGN_MAX_TASKS, &number);
+        command_keep(&campaign->status, specify_number(value, "--slurm-tasks", 1000, 1, CORUN_CAMPAIGN_MAX_TASKS,
+                                                       campaign->list, &number));
         campaign->slurm_tasks = (uint32_t)number;
         break;
     case KEY_SLURM_OPTIONS:

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_GPU "gtx980"
 #define DEFAULT_CYCLES 200000u
 #define DEFAULT_SIZE "medium"
-#define PATH_BYTES 4096u
 
 enum {
     KEY_GPU = 'g',
@@ -47,8 +45,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Runs each workload alone over numbers of SMs, memory clocks and interconnect clocks, and tells what limits it: "
-    "the speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels "
-    "and what limits their occupancy, its work by formula, and what the papers say of it.\n\n"
+    "the speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels and "
+    "what limits their occupancy, its work by formula, and what the papers say of it.\n\n"
     "On the GPU as configured a workload runs for a window; at every other point until it has done the same work.\v"
     "WORKLOAD is a name (see `corun list workloads`) or the path of a launch description; SIZE, PARAMETER and VALUE "
     "are as for `corun run`.\n\nA run that is interrupted goes on where it was: every finished point is in the cache.";
@@ -69,14 +67,6 @@ struct characterize_options {
     struct progress *progress;
 };
 
-static void set_number(struct characterize_options *characterize, const char *text, const char *option, uint64_t lowest,
-                       uint64_t highest, uint64_t *number)
-{
-    enum corun_status status = specify_number(text, option, 1000, lowest, highest, characterize->list, number);
-    if (characterize->status == CORUN_OK)
-        characterize->status = status;
-}
-
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct characterize_options *characterize = state->input;
@@ -93,16 +83,19 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         characterize->gpu = value;
         break;
     case KEY_CYCLES:
-        set_number(characterize, value, "--cycles", 1, INT64_MAX, &request->cycles);
+        command_keep(&characterize->status,
+                     specify_number(value, "--cycles", 1000, 1, INT64_MAX, characterize->list, &request->cycles));
         break;
     case KEY_SEED:
-        set_number(characterize, value, "--seed", 0, INT64_MAX, &request->seed);
+        command_keep(&characterize->status,
+                     specify_number(value, "--seed", 1000, 0, INT64_MAX, characterize->list, &request->seed));
         break;
     case KEY_WATCHDOG:
-        set_number(characterize, value, "--watchdog", 1, INT64_MAX, &request->watchdog_cycles);
+        command_keep(&characterize->status, specify_number(value, "--watchdog", 1000, 1, INT64_MAX, characterize->list,
+                                                           &request->watchdog_cycles));
         break;
     case KEY_JOBS:
-        set_number(characterize, value, "--jobs", 1, 1000, &jobs);
+        command_keep(&characterize->status, specify_number(value, "--jobs", 1000, 1, 1000, characterize->list, &jobs));
         request->jobs = (uint32_t)jobs;
         break;
     case KEY_JSON:

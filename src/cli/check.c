@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_GPU "gtx980"
 #define DEFAULT_BLOCK 256u
-#define PATH_BYTES 4096u
 
 enum { KEY_GPU = 'g', KEY_BLOCK = 'b', KEY_SHARED = 0x100 };
 
@@ -23,11 +21,9 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Reads a PTX file and tells what is in it: its kernels with their registers per thread (and whether that number is "
-    "the "
-    "assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
-    "thread "
-    "blocks fit an SM and whether they may be dropped and started again. What is malformed or not supported is told "
-    "with its place, and the exit status says so.";
+    "the assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
+    "thread blocks fit an SM and whether they may be dropped and started again. What is malformed or not supported is "
+    "told with its place, and the exit status says so.";
 
 struct check_options {
     struct arena *arena;
@@ -38,12 +34,6 @@ struct check_options {
     uint64_t shared_bytes;
 };
 
-static void keep_status(struct check_options *check, enum corun_status status)
-{
-    if (check->status == CORUN_OK)
-        check->status = status;
-}
-
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct check_options *check = state->input;
@@ -52,11 +42,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         check->gpu = value;
         break;
     case KEY_BLOCK:
-        keep_status(check, specify_dimensions(value, "--block", check->list, &check->block));
+        command_keep(&check->status, specify_dimensions(value, "--block", check->list, &check->block));
         break;
     case KEY_SHARED:
-        keep_status(check,
-                    specify_number(value, "--shared", 1024, 0, UINT32_MAX / 2, check->list, &check->shared_bytes));
+        command_keep(&check->status,
+                     specify_number(value, "--shared", 1024, 0, UINT32_MAX / 2, check->list, &check->shared_bytes));
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)

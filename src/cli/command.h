@@ -26,6 +26,13 @@
     C(version, "versions of the command, the model and the contracts") \
     C(help, "this text, or that of a command")
 
+/* Used where the command line names no other. */
+#define DEFAULT_GPU "gtx980"
+#define DEFAULT_RESULTS "corun-results.db"
+
+/* The longest path that the command makes, with its end. */
+#define PATH_BYTES 4096u
+
 /* The process status after a run that was ended by SIGINT, as shells have it. */
 #define EXIT_INTERRUPTED 130
 
@@ -38,6 +45,8 @@ CORUN_COMMANDS(CORUN_COMMAND_FUNCTION)
 void command_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* The same where the first argument ends our options: what follows is not ours. */
 void command_parse_in_order(const struct argp *argp, int argc, char **argv, void *input);
+/* Options are parsed one after the other: *first becomes the first of their statuses that is not OK. */
+void command_keep(enum corun_status *first, enum corun_status status);
 /* For struct argp.help_filter: ends a help text with the list of exit statuses. */
 char *command_help_filter(int key, const char *text, void *input);
 /* The list of exit statuses, one per line. */

@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATH_BYTES 4096
 #define LIST_BYTES 65536
 
 enum { KEY_GPU = 1000, KEY_FUNCTIONAL, KEY_THREADS, KEY_CSV, KEY_JSON, KEY_QUIET = 'q' };
@@ -36,11 +35,10 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program "
-                          "arguments`. The program is linked with the shared "
-                          "CUDA runtime (nvcc -cudart shared) or uses the driver API, and holds PTX. Its exit status "
-                          "is that of corun. The table of its "
-                          "kernels goes to stderr.";
+static const char doc[] =
+    "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program arguments`. The program is "
+    "linked with the shared CUDA runtime (nvcc -cudart shared) or uses the driver API, and holds PTX. Its exit status "
+    "is that of corun. The table of its kernels goes to stderr.";
 
 struct exec_options {
     struct corun_diagnostics *list;

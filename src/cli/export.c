@@ -3,8 +3,6 @@
 #include "campaign/specification.h"
 #include "corun/workload.h"
 
-#define PATH_BYTES 4096u
-
 enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100 };
 
 static const struct argp_option options[] = {

@@ -48,6 +48,12 @@ void command_parse_in_order(const struct argp *argp, int argc, char **argv, void
     parse(argp, argc, argv, ARGP_IN_ORDER, input);
 }
 
+void command_keep(enum corun_status *first, enum corun_status status)
+{
+    if (*first == CORUN_OK)
+        *first = status;
+}
+
 int command_help(int argc, char **argv)
 {
     static const struct {

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_GPU "gtx980"
-#define PATH_BYTES 4096u
-
 enum {
     KEY_GPU = 'g',
     KEY_KERNEL = 'k',
@@ -82,24 +79,18 @@ struct launch_options {
     struct progress *progress;
 };
 
-static void keep_status(struct launch_options *launch, enum corun_status status)
-{
-    if (launch->status == CORUN_OK)
-        launch->status = status;
-}
-
 static void add_save(struct launch_options *launch, const char *text)
 {
     const char *equals = strchr(text, '=');
     char *number = equals ? arena_copy_text(launch->arena, text, (size_t)(equals - text)) : NULL;
     uint64_t argument;
     if (!number || !number_parse(number, 1000, &argument) || argument > UINT32_MAX || !equals[1]) {
-        keep_status(launch, corun_report(launch->list, CORUN_USAGE, CORUN_NOWHERE,
-                                         "--save: expected N=FILE, found `%s`", text));
+        command_keep(&launch->status, corun_report(launch->list, CORUN_USAGE, CORUN_NOWHERE,
+                                                   "--save: expected N=FILE, found `%s`", text));
         return;
     }
     if (!vector_push(&launch->saves, ((struct launch_save){(uint32_t)argument, equals + 1})))
-        keep_status(launch, CORUN_MEMORY);
+        command_keep(&launch->status, CORUN_MEMORY);
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -112,18 +103,18 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         request->kernel = value;
         break;
     case KEY_GRID:
-        keep_status(launch, specify_dimensions(value, "--grid", launch->list, &request->grid));
+        command_keep(&launch->status, specify_dimensions(value, "--grid", launch->list, &request->grid));
         break;
     case KEY_BLOCK:
-        keep_status(launch, specify_dimensions(value, "--block", launch->list, &request->block));
+        command_keep(&launch->status, specify_dimensions(value, "--block", launch->list, &request->block));
         break;
     case KEY_SHARED:
-        keep_status(launch, specify_number(value, "--shared", 1024, 0, INT64_MAX, launch->list,
-                                           &request->dynamic_shared_bytes));
+        command_keep(&launch->status, specify_number(value, "--shared", 1024, 0, INT64_MAX, launch->list,
+                                                     &request->dynamic_shared_bytes));
         break;
     case KEY_ARG:
         if (!vector_push(&launch->arguments, (const char *)value))
-            keep_status(launch, CORUN_MEMORY);
+            command_keep(&launch->status, CORUN_MEMORY);
         break;
     case KEY_SAVE:
         add_save(launch, value);
@@ -135,10 +126,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         launch->gpu = value;
         break;
     case KEY_WATCHDOG:
-        keep_status(launch, specify_number(value, "--watchdog", 1000, 1, INT64_MAX, launch->list, &request->watchdog));
+        command_keep(&launch->status,
+                     specify_number(value, "--watchdog", 1000, 1, INT64_MAX, launch->list, &request->watchdog));
         break;
     case KEY_THREADS:
-        keep_status(launch, specify_number(value, "--threads", 1000, 1, 1000, launch->list, &number));
+        command_keep(&launch->status, specify_number(value, "--threads", 1000, 1, 1000, launch->list, &number));
         request->threads = (uint32_t)number;
         break;
     case KEY_JSON:

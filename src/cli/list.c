@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_BYTES 4096u
-
 /* What can be listed: L(name, meaning) */
 #define LISTS(L) \
     L(gpus, "GPU configurations") \

@@ -1,5 +1,6 @@
 #include "cli/python.h"
 
+#include "cli/command.h"
 #include "corun/workload.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATH_BYTES 4096u
 #define ARGUMENTS_MAX 32u
 #define CANNOT_RUN 127
 

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_RESULTS "corun-results.db"
-
 enum { KEY_RESULTS = 'r', KEY_CSV = 'c' };
 
 static const struct argp_option options[] = {

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define DEFAULT_RESULTS "corun-results.db"
-
 enum { KEY_RESULTS = 'r', KEY_QUIET = 'q', KEY_CAMPAIGN = 'c', KEY_HTML = 256, KEY_CSV, KEY_JSON, KEY_CASES };
 
 static const struct argp_option options[] = {
@@ -20,13 +18,12 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] =
-    "Tables of a results file of `corun campaign`, policy by policy: STP, ANTT, fairness, goals met (docs/reports.md), "
-    "and the same as a page with figures, as CSV and as JSON. FILE may be -, the standard output, in place of the "
-    "tables.\v"
-    "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with matplotlib for the "
-    "page (Debian: python3-numpy, python3-matplotlib). The results file is only read, also while a campaign is "
-    "running.";
+static const char doc[] = "Tables of a results file of `corun campaign`, policy by policy: STP, ANTT, fairness, goals "
+                          "met (docs/reports.md), and the same as a page with figures, as CSV and as JSON. FILE may be "
+                          "-, the standard output, in place of the tables.\v"
+                          "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with "
+                          "matplotlib for the page (Debian: python3-numpy, python3-matplotlib). The results file is "
+                          "only read, also while a campaign is running.";
 
 struct report_options {
     struct arena *arena;

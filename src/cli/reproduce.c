@@ -19,8 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define DEFAULT_RESULTS "corun-results.db"
-#define PATH_BYTES 4096u
 #define NAME_BYTES 256u
 
 enum {
@@ -46,8 +44,7 @@ static const struct argp_option options[] = {
     {"all", KEY_ALL, NULL, 0, "every experiment whose policies there are, instead of EXPERIMENT", 1},
     {"sample", KEY_SAMPLE, "N", 0,
      "so many combinations of mixes and goals in each part; a larger sample goes on from a smaller one [as the "
-     "experiment "
-     "says]",
+     "experiment says]",
      2},
     {"cycles", KEY_CYCLES, "N", 0, "the window [as the experiment says]", 2},
     {"full", KEY_FULL, NULL, 0, "everything, in the window of the paper", 2},
@@ -65,11 +62,9 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] = "Runs what a figure or a table of a paper needs and compares: the paper's number, ours, with "
-                          "which sample and window, "
-                          "whether the sign is the same, and how large the effect is beside the paper's. EXPERIMENT is "
-                          "one of --list or a YAML "
-                          "file (docs/experiments.md). Whatever ends the command, starting it again goes on with the "
-                          "cases that are missing.\v"
+                          "which sample and window, whether the sign is the same, and how large the effect is beside "
+                          "the paper's. EXPERIMENT is one of --list or a YAML file (docs/experiments.md). Whatever "
+                          "ends the command, starting it again goes on with the cases that are missing.\v"
                           "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with "
                           "matplotlib for the page.";
 
@@ -87,14 +82,6 @@ struct reproduce_options {
     double until;      /* with --all and --budget, on run_clock() */
     char data[PATH_BYTES], default_cache[PATH_BYTES];
 };
-
-static void set_number(struct reproduce_options *reproduce, const char *text, const char *option, uint64_t highest,
-                       uint64_t lowest, uint64_t *number)
-{
-    enum corun_status status = specify_number(text, option, 1000, lowest, highest, reproduce->list, number);
-    if (reproduce->status == CORUN_OK)
-        reproduce->status = status;
-}
 
 /* "90s", "30m", "1.5h" */
 static bool parse_duration(const char *text, double *seconds)
@@ -131,10 +118,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         reproduce->all = true;
         break;
     case KEY_SAMPLE:
-        set_number(reproduce, value, "--sample", 1000000, 1, &reproduce->sample);
+        command_keep(&reproduce->status,
+                     specify_number(value, "--sample", 1000, 1, 1000000, reproduce->list, &reproduce->sample));
         break;
     case KEY_CYCLES:
-        set_number(reproduce, value, "--cycles", INT64_MAX, 1000, &reproduce->cycles);
+        command_keep(&reproduce->status,
+                     specify_number(value, "--cycles", 1000, 1000, INT64_MAX, reproduce->list, &reproduce->cycles));
         break;
     case KEY_FULL:
         reproduce->full = true;
@@ -144,7 +133,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--budget is a time like 90s, 30m or 1h, not `%s`", value);
         break;
     case KEY_JOBS:
-        set_number(reproduce, value, "--jobs", CORUN_CAMPAIGN_MAX_JOBS, 1, &number);
+        command_keep(&reproduce->status,
+                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, reproduce->list, &number));
         reproduce->run.jobs = (uint32_t)number;
         break;
     case KEY_RETRY:

@@ -33,12 +33,10 @@ static const char arguments_doc[] = "APPLICATION...";
 static const char doc[] =
     "Runs applications together on one simulated GPU and compares each with itself alone.\n\n"
     "An APPLICATION is WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see "
-    "`corun list workloads`) or the path of a launch description; SIZE is small, medium, large or another that it "
-    "has, and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of "
-    "its speed alone, ipc=X thread instructions per cycle, ms=Y milliseconds for one run or fps=Z runs a second, of "
-    "which "
-    "copies of data take MS with ,transfer=MS; it arrives at cycle "
-    "CYCLES. Numbers take K, M and G.\v"
+    "`corun list workloads`) or the path of a launch description; SIZE is small, medium, large or another that it has, "
+    "and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of its "
+    "speed alone, ipc=X thread instructions per cycle, ms=Y milliseconds for one run or fps=Z runs a second, of which "
+    "copies of data take MS with ,transfer=MS; it arrives at cycle CYCLES. Numbers take K, M and G.\v"
     "The results depend on the options above --json only, apart from the wall time.";
 
 struct run_options {
@@ -55,18 +53,6 @@ struct run_options {
     struct progress *progress;
 };
 
-static void keep_status(struct run_options *run, enum corun_status status)
-{
-    if (run->status == CORUN_OK)
-        run->status = status;
-}
-
-static void set_number(struct run_options *run, const char *text, const char *option, uint64_t lowest, uint64_t highest,
-                       uint64_t *number)
-{
-    keep_status(run, specify_number(text, option, 1000, lowest, highest, run->list, number));
-}
-
 /* Any that is not about files goes to the request. */
 static error_t set_option(struct run_options *run, int key, const char *value)
 {
@@ -80,7 +66,7 @@ static error_t set_option(struct run_options *run, int key, const char *value)
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].key == key) {
-            keep_status(run, corun_request_set(run->request, words[i].word, value, run->list));
+            command_keep(&run->status, corun_request_set(run->request, words[i].word, value, run->list));
             return 0;
         }
     }
@@ -98,21 +84,24 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         run->quiet = true;
         break;
     case KEY_TRACE:
-        keep_status(run, specify_trace(value, "--trace", run->arena, run->list, &run->trace, &run->trace_first,
-                                       &run->trace_last));
+        command_keep(&run->status, specify_trace(value, "--trace", run->arena, run->list, &run->trace,
+                                                 &run->trace_first, &run->trace_last));
         break;
     case KEY_TIMELINE:
-        keep_status(run, specify_trace(value, "--timeline", run->arena, run->list, &run->timeline,
-                                       &run->timeline_settings.first_cycle, &run->timeline_settings.last_cycle));
+        command_keep(&run->status,
+                     specify_trace(value, "--timeline", run->arena, run->list, &run->timeline,
+                                   &run->timeline_settings.first_cycle, &run->timeline_settings.last_cycle));
         break;
     case KEY_TIMELINE_INTERVAL:
-        set_number(run, value, "--timeline-interval", 1, INT64_MAX, &run->sample_cycles);
+        command_keep(&run->status,
+                     specify_number(value, "--timeline-interval", 1000, 1, INT64_MAX, run->list, &run->sample_cycles));
         break;
     case KEY_TIMELINE_LIMIT:
-        set_number(run, value, "--timeline-limit", TIMELINE_LOWEST_LIMIT, UINT32_MAX, &run->timeline_settings.limit);
+        command_keep(&run->status, specify_number(value, "--timeline-limit", 1000, TIMELINE_LOWEST_LIMIT, UINT32_MAX,
+                                                  run->list, &run->timeline_settings.limit));
         break;
     case ARGP_KEY_ARG:
-        keep_status(run, corun_request_add(run->request, value, run->list));
+        command_keep(&run->status, corun_request_add(run->request, value, run->list));
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "an application is missing");

@@ -11,13 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_RESULTS "corun-results.db"
 #define DEFAULT_CYCLES 200000
 #define DEFAULT_CYCLES_TEXT "200K"
-#define DEFAULT_GPU "gtx980"
 #define DEFAULT_AT_ONCE 128
 #define DEFAULT_AT_ONCE_TEXT "128"
-#define PATH_BYTES 4096u
 
 enum {
     KEY_GPU = 'g',
@@ -82,14 +79,6 @@ struct search_options {
     struct progress *progress;
 };
 
-static void set_number(struct search_options *search, const char *text, const char *option, uint64_t lowest,
-                       uint64_t highest, uint64_t *number)
-{
-    enum corun_status status = specify_number(text, option, 1000, lowest, highest, search->list, number);
-    if (search->status == CORUN_OK)
-        search->status = status;
-}
-
 /* The place of a word among others; wrong ones end the process. */
 static uint32_t find_word(const char *word, const char *what, const char *const *words, uint32_t count,
                           struct argp_state *state)
@@ -127,24 +116,27 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         request->gpu = value;
         break;
     case KEY_CYCLES:
-        set_number(search, value, "--cycles", 1, INT64_MAX, &request->cycles);
+        command_keep(&search->status,
+                     specify_number(value, "--cycles", 1000, 1, INT64_MAX, search->list, &request->cycles));
         break;
     case KEY_SEED:
-        set_number(search, value, "--seed", 0, INT64_MAX, &request->seed);
+        command_keep(&search->status,
+                     specify_number(value, "--seed", 1000, 0, INT64_MAX, search->list, &request->seed));
         break;
     case KEY_METRIC:
         request->metric = (enum search_metric)find_word(value, "metric", metrics, SEARCH_METRIC_COUNT, state);
         search->has_metric = true;
         break;
     case KEY_AT_ONCE:
-        set_number(search, value, "--at-once", 1, 1000000, &number);
+        command_keep(&search->status, specify_number(value, "--at-once", 1000, 1, 1000000, search->list, &number));
         request->most_at_once = (uint32_t)number;
         break;
     case KEY_RESULTS:
         request->run.results = value;
         break;
     case KEY_JOBS:
-        set_number(search, value, "--jobs", 1, CORUN_CAMPAIGN_MAX_JOBS, &number);
+        command_keep(&search->status,
+                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, search->list, &number));
         request->run.jobs = (uint32_t)number;
         break;
     case KEY_QUIET:
