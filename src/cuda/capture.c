@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/text_table.h"
 #include "cuda/settings.h"
+#include "isa/executor.h"
 #include "workload/capture_format.h"
 
 #include <errno.h>
@@ -401,7 +402,7 @@ static uint64_t event_number(struct process *process, const struct event *event)
     return (uint64_t)(uintptr_t)number;
 }
 
-void capture_launch(struct process *process, const struct task *task, uint64_t meeting_address)
+void capture_launch(struct process *process, const struct task *task, const struct corun_grid *grid)
 {
     const struct launch_request *request = &task->launch.request;
     if (!process->capture)
@@ -417,7 +418,8 @@ void capture_launch(struct process *process, const struct task *task, uint64_t m
         capture_refuse(process, "kernel %s is of a module that was not seen", request->function->name);
     uint64_t stream = stream_number(process, task->stream);
     PUT(process, CAPTURE_LAUNCH, stream, module - 1, request->grid.x, request->grid.y, request->grid.z,
-        request->block.x, request->block.y, request->block.z, request->dynamic_shared_bytes, meeting_address);
+        request->block.x, request->block.y, request->block.z, request->dynamic_shared_bytes,
+        ((const struct launch *)grid)->meeting_address);
     put_text(process, request->function->name, strlen(request->function->name));
     put_text(process, request->parameters, request->parameter_bytes);
     capture->launches++;

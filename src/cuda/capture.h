@@ -32,8 +32,8 @@ void capture_texture(struct process *process, struct context *context, uint64_t 
                      const struct corun_texture *texture);
 void capture_texture_end(struct process *process, struct context *context, uint64_t handle);
 
-/* Before a launch runs, with the address that a cooperative one meets at; and when it has ended. */
-void capture_launch(struct process *process, const struct task *task, uint64_t meeting_address);
+/* Before a launch runs, and when it has ended. */
+void capture_launch(struct process *process, const struct task *task, const struct corun_grid *grid);
 void capture_launched(struct process *process);
 /* Copies, fills, records and waits, when they have been carried out. */
 void capture_task(struct process *process, const struct task *task);
