@@ -8,7 +8,7 @@
  * A task is ready when it is the first of its stream and what it depends on has ended: for the legacy default stream, what other
  * blocking streams were given before; for those, what the legacy stream was given before; for a wait, the event.
  */
-#include "cuda/process.h"
+#include "cuda/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,9 +159,11 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
 static uint64_t meeting_address(struct context *context)
 {
     enum { PLACES = 64, PLACE_BYTES = 256 };
-    if (!context->grid_barrier &&
-        corun_memory_allocate(context->memory, PLACES * PLACE_BYTES, &context->grid_barrier) != CORUN_OK)
-        return 0;
+    if (!context->grid_barrier) {
+        if (corun_memory_allocate(context->memory, PLACES * PLACE_BYTES, &context->grid_barrier) != CORUN_OK)
+            return 0;
+        capture_allocate(process_get(), context, context->grid_barrier, PLACES * PLACE_BYTES);
+    }
     uint64_t address = context->grid_barrier + (uint64_t)(context->grid_barrier_next++ % PLACES) * PLACE_BYTES;
     static const uint64_t zero[PLACE_BYTES / 8];
     (void)corun_memory_write(context->memory, address, zero, sizeof zero);
@@ -194,26 +196,32 @@ static void run_functional(struct process *process, struct task *task)
         status = make_grid(process, context, &task->launch.request, &grid);
         if (status == CORUN_OK) {
             struct corun_functional_result result;
+            capture_launch(process, task, grid);
             status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
             struct corun_counters counters = {.warp_instructions = result.warp_instructions,
                                               .thread_instructions = result.thread_instructions};
             record_launch(process, context->device, task, grid, &counters);
             corun_launch_destroy(grid);
+            capture_launched(process);
         }
         if (status != CORUN_OK) {
+            capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
             fail_launch(process, context, status);
             return;
         }
         break;
     case TASK_COPY:
         error = copy_perform(&task->copy);
+        capture_task(process, task);
         record_copy(process, context->device, task);
         break;
     case TASK_FILL:
         error = fill_perform(context, &task->fill);
+        capture_task(process, task);
         record_copy(process, context->device, task);
         break;
     default:
+        capture_task(process, task);
         carry_out(process, task, 0);
         return;
     }

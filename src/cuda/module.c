@@ -1,6 +1,7 @@
 /* Modules: PTX from fat binaries, texts and files, loaded into a context; their functions and variables. */
 #include "cuda/process.h"
 
+#include "cuda/capture.h"
 #include "cuda/ptx_link.h"
 #include "cuda/ptx_text.h"
 #include "isa/executor.h"
@@ -131,9 +132,11 @@ int module_load_text(struct process *process, struct context *context, const cha
     copy[bytes] = 0;
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status = module->name ? load_what_can_be(process, module, copy, bytes, list) : CORUN_MEMORY;
-    free(copy);
     if (status == CORUN_OK)
         status = corun_program_create(module->code, context->memory, list, &module->program);
+    if (status == CORUN_OK)
+        capture_module(process, module, copy, bytes);
+    free(copy);
     if (status == CORUN_OK && (!add_variable_ranges(process, module) || !object_add(process, &module->object) ||
                                !vector_push(&context->modules, module)))
         status = CORUN_MEMORY;
@@ -238,8 +241,10 @@ static void set_managed(struct process *process, struct context *context, const 
             continue;
         /* A pointer that the host takes of it is good on the device, too. */
         uint64_t same = (uint64_t)(uintptr_t)host;
-        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK)
+        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
             (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context});
+            capture_adopt(process, context, same, bytes, address);
+        }
         *(void **)(uintptr_t)variable->host = host;
     }
 }

@@ -1,6 +1,7 @@
 /* The one instance of the front door in this process, its lock, and the frame of every call. */
 #include "cuda/process.h"
 
+#include "cuda/capture.h"
 #include "cuda/settings.h"
 
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static void after_fork_in_child(void)
     memcpy(&instance.lock, &fresh, sizeof fresh);
     instance.forked = instance.ready;
     instance.record = NULL; /* the parent's */
+    instance.capture = NULL;
 }
 
 static void prepare(void)
@@ -61,6 +63,7 @@ static __attribute__((destructor)) void finish(void)
     instance.ended = true;
     record_close(instance.record);
     instance.record = NULL;
+    capture_close(&instance);
     pthread_mutex_unlock(&instance.lock);
 }
 
@@ -83,6 +86,7 @@ static int start(struct process *process)
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     process->record = record_open(process);
+    process->capture = capture_open(process);
     process->ready = true;
     return CUDA_SUCCESS;
 }

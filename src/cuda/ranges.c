@@ -1,5 +1,5 @@
 /* Memory that programs allocate or register, and whose it is. */
-#include "cuda/process.h"
+#include "cuda/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,7 @@ int memory_allocate(struct process *process, struct context *context, size_t byt
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context->allocated_bytes += bytes;
+    capture_allocate(process, context, *address, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -68,6 +69,7 @@ int memory_allocate_host(struct process *process, struct context *context, size_
     void *host = NULL;
     if (bytes > UINT64_C(1) << 37 || corun_memory_allocate_shared(context->memory, bytes, address, &host) != CORUN_OK)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t place = *address;
     if ((uint64_t)(uintptr_t)host != *address) {
         /* The host has something else there: then its address counts on both sides. */
         uint64_t other = (uint64_t)(uintptr_t)host;
@@ -81,6 +83,7 @@ int memory_allocate_host(struct process *process, struct context *context, size_
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    capture_allocate_host(process, context, place, *address, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -91,6 +94,7 @@ int memory_release(struct process *process, uint64_t address)
         return CUDA_ERROR_INVALID_VALUE;
     if (range->kind == RANGE_DEVICE)
         range->context->allocated_bytes -= range->bytes;
+    capture_free(process, range->context, address);
     corun_memory_free(range->context->memory, address);
     ranges_remove(process, address);
     return CUDA_SUCCESS;
@@ -113,6 +117,7 @@ int memory_register(struct process *process, struct context *context, void *host
         corun_memory_free(context->memory, address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    capture_adopt(process, context, address, bytes, 0);
     return CUDA_SUCCESS;
 }
 
@@ -122,6 +127,7 @@ int memory_unregister(struct process *process, void *host)
     const struct range *range = ranges_find(process, address);
     if (!range || range->address != address || range->kind != RANGE_REGISTERED)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    capture_free(process, range->context, address);
     corun_memory_free(range->context->memory, address);
     ranges_remove(process, address);
     return CUDA_SUCCESS;

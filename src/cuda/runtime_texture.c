@@ -1,5 +1,6 @@
 /* Texture and surface objects of the runtime API. */
 #include "cuda/array.h"
+#include "cuda/capture.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static int keep(struct context *context, const struct corun_texture *description
         corun_texture_destroy(context->memory, object->handle);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    capture_texture(process_get(), context, object->handle, description);
     return CUDA_SUCCESS;
 }
 
@@ -184,6 +186,7 @@ static int destroy(uint64_t handle, bool surface)
             call.error = engine_wait_context(call.process, context); /* kernels under way may read it */
         if (handle && i < context->textures.count) {
             corun_texture_destroy(context->memory, handle);
+            capture_texture_end(call.process, context, handle);
             free(context->textures.data[i]);
             context->textures.data[i] = context->textures.data[--context->textures.count];
         }
