@@ -1,5 +1,12 @@
 """A program that several tests of the command run: `work` computes for a number of rounds, `outside` loads where nothing is."""
 
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
 PTX = """.version 6.3
 .target sm_52
 .address_size 64
@@ -38,3 +45,47 @@ LOOP:
     ret;
 }
 """
+
+DESCRIPTION = """\
+name: {name}
+ptx: work.ptx
+sizes:
+  small: {{rounds: {rounds}}}
+buffers:
+  - {{name: data, type: f32, count: {count}, initial: {{uniform: [0, 1]}}, output: true}}
+launches:
+  - {{kernel: {kernel}, grid: {grid}, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
+"""
+
+
+def describe(name, rounds, kernel="work", grid=32, count=4096):
+    """A launch description of it."""
+    return DESCRIPTION.format(name=name, rounds=rounds, kernel=kernel, grid=grid, count=count)
+
+
+class InFolder(unittest.TestCase):
+    """A folder of their own for the tests of a class, with the program, a cache, and NAME.yaml for each row of `programs`."""
+
+    programs = {}  # name: arguments of describe()
+    command = None  # corun
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-test-"))
+        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
+        (cls.folder / "work.ptx").write_text(PTX)
+        for name, arguments in cls.programs.items():
+            (cls.folder / f"{name}.yaml").write_text(describe(name, **arguments))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def run_corun(self, *arguments):
+        return subprocess.run([self.command, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+
+    def corun(self, *arguments, status=0):
+        done = self.run_corun(*arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
+        return done

@@ -15,21 +15,10 @@ import tempfile
 import time
 import unittest
 
-from programs import PTX
+from programs import PTX, describe
 
 CORUN = None
 OK, USAGE, SYNTAX, NOT_FOUND, ARGUMENT, FILE, INTERRUPTED = 0, 2, 3, 5, 6, 13, 130
-
-DESCRIPTION = """\
-name: {name}
-ptx: work.ptx
-sizes:
-  small: {{rounds: {rounds}}}
-buffers:
-  - {{name: data, type: f32, count: 4096, initial: {{uniform: [0, 1]}}, output: true}}
-launches:
-  - {{kernel: {kernel}, grid: 32, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
-"""
 
 CAMPAIGN = """\
 name: mixed
@@ -55,8 +44,8 @@ class Campaign(unittest.TestCase):
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), LC_ALL="C")
         self.write("work.ptx", PTX)
         for name, rounds in (("a", 50), ("b", 90), ("c", 200)):
-            self.write(f"{name}.yaml", DESCRIPTION.format(name=name, rounds=rounds, kernel="work"))
-        self.write("bad.yaml", DESCRIPTION.format(name="bad", rounds=1, kernel="outside"))
+            self.write(f"{name}.yaml", describe(name, rounds))
+        self.write("bad.yaml", describe("bad", 1, "outside"))
         self.write("campaign.yaml", CAMPAIGN.format(cycles="20K"))
 
     def tearDown(self):
@@ -147,7 +136,7 @@ class Results(Campaign):
         self.run_campaign()
         self.write("b.yaml", "# a comment\n" + (self.folder / "b.yaml").read_text())
         self.assertEqual(self.run_campaign(), (15, 0))
-        self.write("b.yaml", DESCRIPTION.format(name="b", rounds=91, kernel="work"))
+        self.write("b.yaml", describe("b", 91))
         self.assertEqual(self.run_campaign(), (2 + 6, 1 + 6))
 
     def test_failures_are_recorded_and_the_others_go_on(self):
@@ -161,17 +150,17 @@ class Results(Campaign):
             self.assertIn("out of bounds", message)
         self.assertEqual(self.run_campaign(), (8, 0))
         self.assertIn("7 failed", self.corun("campaign", "-r", "results.db", "--retry", "campaign.yaml").stdout)
-        self.write("bad.yaml", DESCRIPTION.format(name="bad", rounds=1, kernel="work"))
+        self.write("bad.yaml", describe("bad", 1))
         self.assertEqual(self.run_campaign(), (8, 7))
 
     def test_time_and_memory_are_limited(self):
-        self.write("c.yaml", DESCRIPTION.format(name="c", rounds=2000000000, kernel="work"))
+        self.write("c.yaml", describe("c", 2000000000))
         self.write("campaign.yaml", CAMPAIGN.format(cycles="100G").replace("./a.yaml, ./b.yaml, ", ""))
         self.run_campaign("--time", "1", "campaign.yaml")
         for status, message in self.rows("SELECT status, message FROM cases"):
             self.assertEqual((status, message), ("lost", "it took longer than 1 seconds"))
         self.write("campaign.yaml", CAMPAIGN.format(cycles="1K").replace("./a.yaml, ./b.yaml, ", ""))
-        self.write("c.yaml", DESCRIPTION.format(name="c", rounds=9, kernel="work").replace("4096", "32 * 1048576"))
+        self.write("c.yaml", describe("c", 9).replace("4096", "32 * 1048576"))
         self.run_campaign("--memory", "100M", "campaign.yaml")
         lost = self.rows("SELECT message FROM cases WHERE status = 'lost' AND cycles = 1000")
         self.assertEqual(len(lost), 3)
@@ -406,7 +395,7 @@ class Parts(Campaign):
         self.assertEqual(self.run_campaign("--only", "keys.csv", "campaign.yaml"), (0, 6))
         self.assertEqual({row[0] for row in self.rows("SELECT policy FROM cases")}, {"even"})
         self.assertEqual(self.run_campaign("--only", "keys.csv", "--shard", "2/4", "campaign.yaml"), (2, 0))
-        self.write("b.yaml", DESCRIPTION.format(name="b", rounds=91, kernel="work"))
+        self.write("b.yaml", describe("b", 91))
         self.assertIn("3 of these 6 cases are none of the campaign",
                       self.corun("campaign", "--only", "keys.csv", "campaign.yaml", status=ARGUMENT).stderr)
         self.write("keys.csv", "key\n" + "0" * 63 + "\n")
@@ -445,7 +434,7 @@ class Descriptions(Campaign):
 
     def test_what_is_there_takes_no_time(self):
         for i in range(40):
-            self.write(f"{i}.yaml", DESCRIPTION.format(name=f"n{i}", rounds=i + 1, kernel="work"))
+            self.write(f"{i}.yaml", describe(f"n{i}", i + 1))
         names = ", ".join(f"./{i}.yaml" for i in range(40))
         self.write("campaign.yaml", f"name: large\ngpus: ['gtx980:sms=2']\npolicies: [even, cooperative]\ncycles: 1K\n"
                                     f"goals: [50%, 60%, 70%, 80%, 90%]\nworkloads: [{names}]\n"
@@ -473,7 +462,7 @@ class Descriptions(Campaign):
         self.assertEqual(self.rows("SELECT count(*), count(DISTINCT key) FROM members")[0], (6, 3))
 
     def test_names_may_have_colons(self):
-        self.write("a:b.yaml", DESCRIPTION.format(name="ab", rounds=7, kernel="work"))
+        self.write("a:b.yaml", describe("ab", 7))
         self.write("campaign.yaml", "name: colons\ngpus: ['gtx980:sms=2']\nsize: small\ncycles: 10K\n"
                                     "cases:\n  - [\"./a:b.yaml:goal=50%\", ./c.yaml]\n")
         lines = self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()

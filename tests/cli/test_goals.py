@@ -3,49 +3,17 @@
 
 import json
 import os
-import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
-from programs import PTX
+from programs import InFolder
 
-CORUN = None
 OK, USAGE, ARGUMENT, POLICY = 0, 2, 6, 12
 GPU = "gtx980:sms=8,epoch_cycles=2K"
 
-DESCRIPTION = """\
-name: {name}
-ptx: work.ptx
-sizes:
-  small: {{rounds: {rounds}}}
-buffers:
-  - {{name: data, type: f32, count: 65536, initial: {{uniform: [0, 1]}}, output: true}}
-launches:
-  - {{kernel: work, grid: 512, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
-"""
 
-
-class Goals(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-goals-"))
-        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
-        (cls.folder / "work.ptx").write_text(PTX)
-        for name, rounds in (("one", 60), ("two", 80)):
-            (cls.folder / f"{name}.yaml").write_text(DESCRIPTION.format(name=name, rounds=rounds))
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
-
-    def corun(self, *arguments, status=OK):
-        done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
-        return done
+class Goals(InFolder):
+    programs = {"one": {"rounds": 60, "grid": 512, "count": 65536}, "two": {"rounds": 80, "grid": 512, "count": 65536}}
 
     def result(self, policy, *applications, cycles="60K", more=()):
         return json.loads(self.corun("run", "-g", GPU, "-c", cycles, "-p", policy, *more, "--json", "-",
@@ -124,5 +92,5 @@ class Goals(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    CORUN = os.path.abspath(sys.argv.pop(1))
+    InFolder.command = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -5,28 +5,15 @@ Usage: test_own_policy.py CORUN INCLUDE EXAMPLE CC [TEST...]"""
 import os
 import pathlib
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from programs import PTX
+from programs import InFolder
 
-CORUN = INCLUDE = EXAMPLE = CC = None
+INCLUDE = EXAMPLE = CC = None
 OK, POLICY, NOT_FOUND, ARGUMENT, FILE = 0, 12, 5, 6, 13
-
-DESCRIPTION = """\
-name: {name}
-ptx: work.ptx
-sizes:
-  small: {{rounds: {rounds}}}
-buffers:
-  - {{name: data, type: f32, count: 4096, initial: {{uniform: [0, 1]}}, output: true}}
-launches:
-  - {{kernel: work, grid: 32, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
-"""
 
 # A policy that does nothing but what is put in; the rest of its table can be replaced.
 PROGRAM = """\
@@ -56,18 +43,8 @@ const struct corun_policy corun_policy = {{
 """
 
 
-class OwnPolicy(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-policy-"))
-        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
-        (cls.folder / "work.ptx").write_text(PTX)
-        for name, rounds in (("a", 50), ("b", 200)):
-            (cls.folder / f"{name}.yaml").write_text(DESCRIPTION.format(name=name, rounds=rounds))
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
+class OwnPolicy(InFolder):
+    programs = {"a": {"rounds": 50}, "b": {"rounds": 200}}
 
     def compile(self, source, name):
         command = [CC, "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-override-init",
@@ -81,12 +58,8 @@ class OwnPolicy(unittest.TestCase):
         self.compile(source, name)
         source.unlink()
 
-    def corun(self, *arguments):
-        return subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                              timeout=60)
-
     def run_with(self, policy, *more):
-        return self.corun("run", "--gpu", "gtx980:sms=2,epoch_cycles=1000", "--cycles", "8K", "--policy", policy, *more,
+        return self.run_corun("run", "--gpu", "gtx980:sms=2,epoch_cycles=1000", "--cycles", "8K", "--policy", policy, *more,
                           "./a.yaml", "./b.yaml")
 
     def refused(self, status, *texts, policy="./mine.so"):
@@ -193,7 +166,7 @@ class Deeds(OwnPolicy):
 
     def test_it_starves_everybody(self):
         self.build("starve.so", decide="for (int i = 0; i < 4; i++) allowances->tb_limit[i] = 0;")
-        result = self.corun("run", "--gpu", "gtx980:sms=2", "--cycles", "20M", "--no-baselines", "--policy", "./starve.so",
+        result = self.run_corun("run", "--gpu", "gtx980:sms=2", "--cycles", "20M", "--no-baselines", "--policy", "./starve.so",
                             "./a.yaml", "./b.yaml")
         self.assertEqual(result.returncode, POLICY, result.stderr)
         self.assertIn("policy mine has let no application run", result.stderr)
@@ -204,7 +177,7 @@ class Campaigns(OwnPolicy):
 
     def cases(self, policy):
         (self.folder / "campaign.yaml").write_text(self.CAMPAIGN.format(policy))
-        result = self.corun("campaign", "--results", "own.db", "campaign.yaml")
+        result = self.run_corun("campaign", "--results", "own.db", "campaign.yaml")
         with sqlite3.connect(self.folder / "own.db") as store:
             rows = store.execute("SELECT policy, status, message FROM cases WHERE NOT isolated").fetchall()
         return result, rows
@@ -229,6 +202,6 @@ class Campaigns(OwnPolicy):
 
 
 if __name__ == "__main__":
-    CORUN, INCLUDE, EXAMPLE = map(os.path.abspath, sys.argv[1:4])
+    InFolder.command, INCLUDE, EXAMPLE = map(os.path.abspath, sys.argv[1:4])
     CC = sys.argv[4]
     unittest.main(argv=sys.argv[:1] + sys.argv[5:])

@@ -4,53 +4,22 @@
 import itertools
 import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from programs import PTX
+from programs import InFolder
 
-CORUN = None
 OK, USAGE, NOT_FOUND, ARGUMENT, FAULT, POLICY, FILE = 0, 2, 5, 6, 8, 12, 13
 
-DESCRIPTION = """\
-name: {name}
-ptx: work.ptx
-sizes:
-  small: {{rounds: {rounds}}}
-buffers:
-  - {{name: data, type: f32, count: 16384, initial: {{uniform: [0, 1]}}, output: true}}
-launches:
-  - {{kernel: {kernel}, grid: {grid}, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
-"""
 
-
-class Command(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-policies-"))
-        cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
-        (cls.folder / "work.ptx").write_text(PTX)
-        # wide fills every SM, narrow has three thread blocks, bad is stopped
-        for name, rounds, grid, kernel in (("wide", 60, 128, "work"), ("other", 200, 128, "work"),
-                                           ("narrow", 400, 3, "work"), ("bad", 1, 4, "outside")):
-            (cls.folder / f"{name}.yaml").write_text(DESCRIPTION.format(name=name, rounds=rounds, grid=grid, kernel=kernel))
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
-
-    def corun(self, *arguments, status=OK):
-        done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
-        return done
+class Command(InFolder):
+    # wide fills every SM, narrow has three thread blocks, bad is stopped
+    programs = {"wide": {"rounds": 60, "grid": 128, "count": 16384}, "other": {"rounds": 200, "grid": 128, "count": 16384},
+                "narrow": {"rounds": 400, "grid": 3, "count": 16384}, "bad": {"rounds": 1, "kernel": "outside", "grid": 4, "count": 16384}}
 
     def says(self, status, words, *arguments):
         self.assertIn(words, self.corun(*arguments, status=status).stderr)
@@ -235,7 +204,7 @@ class Search(Command):
 
     def test_goes_on_after_an_end(self):
         pair = ("oracle-best", "-r", "ended.db", "-c", "4M", "./wide.yaml", "./other.yaml")
-        with subprocess.Popen([CORUN, "search", *self.GPU, *pair], cwd=self.folder, env=self.environment,
+        with subprocess.Popen([self.command, "search", *self.GPU, *pair], cwd=self.folder, env=self.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             until = time.monotonic() + 60
             while not (self.folder / "ended.db").exists() and time.monotonic() < until:  # it listens before that
@@ -272,5 +241,5 @@ class Search(Command):
 
 
 if __name__ == "__main__":
-    CORUN = os.path.abspath(sys.argv.pop(1))
+    InFolder.command = os.path.abspath(sys.argv.pop(1))
     unittest.main()

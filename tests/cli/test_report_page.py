@@ -24,7 +24,8 @@ from PIL import Image  # noqa: E402
 
 import chromium  # noqa: E402
 import test_campaign  # noqa: E402
-from test_campaign import DESCRIPTION, FILE, NOT_FOUND, OK, USAGE  # noqa: E402
+from programs import describe  # noqa: E402
+from test_campaign import FILE, NOT_FOUND, OK, USAGE  # noqa: E402
 
 CAMPAIGNS = {
     "goals": """\
@@ -60,7 +61,7 @@ class Report(unittest.TestCase):
         cls.made.setUp()
         cls.folder, cls.corun = cls.made.folder, cls.made.corun
         try:
-            cls.made.write("bad.yaml", DESCRIPTION.format(name="bad", rounds=1, kernel="outside"))
+            cls.made.write("bad.yaml", describe("bad", 1, "outside"))
             for name, text in CAMPAIGNS.items():
                 cls.made.write(f"{name}.yaml", text)
                 cls.corun("campaign", "-r", "results.db", "-q", f"{name}.yaml")

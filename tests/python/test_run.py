@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "cli")]
 from python_with import SKIPPED, need, run_tests  # noqa: E402
-from programs import PTX  # noqa: E402
+from programs import PTX, describe  # noqa: E402
 
 need("numpy")
 PACKAGE, LIBRARY, CORUN = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
@@ -35,17 +35,6 @@ import numpy  # noqa: E402
 import corun  # noqa: E402
 
 GPU = "gtx980:sms=3"
-DESCRIPTION = """\
-name: {name}
-ptx: work.ptx
-sizes:
-  small: {{rounds: {rounds}}}
-buffers:
-  - {{name: data, type: f32, count: 8192, initial: {{uniform: [0, 1]}}, output: true}}
-launches:
-  - {{kernel: {kernel}, grid: 64, block: 128, arguments: [{{buffer: data}}, {{u32: rounds}}]}}
-"""
-
 
 class Running(unittest.TestCase):
     @classmethod
@@ -53,7 +42,7 @@ class Running(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-python-"))
         (cls.folder / "work.ptx").write_text(PTX)
         for name, rounds, kernel in (("a", 50, "work"), ("b", 200, "work"), ("bad", 9, "outside"), ("endless", 2**31 - 1, "work")):
-            (cls.folder / f"{name}.yaml").write_text(DESCRIPTION.format(name=name, rounds=rounds, kernel=kernel))
+            (cls.folder / f"{name}.yaml").write_text(describe(name, rounds, kernel, grid=64, count=8192))
         cls.a, cls.b, cls.bad, cls.endless = (str(cls.folder / f"{name}.yaml") for name in ("a", "b", "bad", "endless"))
 
     @classmethod
