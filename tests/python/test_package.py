@@ -18,6 +18,7 @@ import xml.etree.ElementTree
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from python_with import need, run_tests  # noqa: E402
+from results_file import SCHEMA  # noqa: E402
 
 need("numpy")
 sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
@@ -26,18 +27,6 @@ import numpy  # noqa: E402
 import corun  # noqa: E402
 from corun import sketch, summary, tables  # noqa: E402
 from corun.results import APPLICATION_ID, VERSION  # noqa: E402
-
-SCHEMA = """
-CREATE TABLE campaigns(name TEXT PRIMARY KEY, summary TEXT NOT NULL, description TEXT NOT NULL);
-CREATE TABLE members(campaign TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY(campaign, ordinal));
-CREATE TABLE cases(key TEXT PRIMARY KEY, gpu TEXT NOT NULL, policy TEXT NOT NULL, applications TEXT NOT NULL,
-  cycles INTEGER NOT NULL, seed INTEGER NOT NULL, isolated INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
-  ended TEXT NOT NULL, wall_seconds REAL, stp REAL, antt REAL, fairness REAL, energy_joules REAL,
-  dram_utilisation REAL, icnt_utilisation REAL, result TEXT);
-CREATE TABLE applications(key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL,
-  goal TEXT NOT NULL, goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,
-  thread_instructions INTEGER, PRIMARY KEY(key, position));
-"""
 
 
 def applications(*rows):
