@@ -2,6 +2,7 @@
 #include "cuda/process.h"
 
 #include "cuda/capture.h"
+#include "cuda/device_heap.h"
 #include "cuda/ptx_link.h"
 #include "cuda/ptx_text.h"
 #include "isa/executor.h"
@@ -14,6 +15,7 @@
 
 /* CUDA's library for launches from the device: every program that is linked has it, next to none uses it. */
 #define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
+#define LIMIT_HEAP 2   /* cudaLimitMallocHeapSize */
 #define MOST_TRIES 40u /* of loading a module without what cannot be loaded */
 
 static struct function *add_function(struct process *process, struct module *module, const struct corun_kernel *kernel,
@@ -130,6 +132,15 @@ int module_load_text(struct process *process, struct context *context, const cha
     }
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
+    if (device_heap_wanted(copy)) {
+        char *linked;
+        size_t linked_bytes;
+        if (device_heap_link(copy, bytes, context->limits[LIMIT_HEAP], list, &linked, &linked_bytes) == CORUN_OK) {
+            free(copy);
+            copy = linked;
+            bytes = linked_bytes;
+        }
+    }
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status = module->name ? load_what_can_be(process, module, copy, bytes, list) : CORUN_MEMORY;
     if (status == CORUN_OK)

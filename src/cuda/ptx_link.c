@@ -281,11 +281,47 @@ static void write_renamed(const struct linker *linker, size_t unit, const char *
     }
 }
 
-enum pass { PASS_VARIABLES, PASS_DECLARATIONS, PASS_FUNCTIONS };
+/* Variables may hold addresses of functions, so these are declared first. */
+enum pass { PASS_DECLARATIONS, PASS_VARIABLES, PASS_FUNCTIONS };
+
+static bool is_declared(const struct ptx_unit *unit, const struct ptx_part *part)
+{
+    for (size_t i = 0; i < unit->parts.count; i++) {
+        const struct ptx_part *other = &unit->parts.data[i];
+        if (other->is_function && !other->has_body && other->name_bytes == part->name_bytes &&
+            !memcmp(other->name, part->name, part->name_bytes))
+            return true;
+    }
+    return false;
+}
+
+/* A device function's heading, as a declaration. */
+static void declare(const struct linker *linker, size_t u, const struct ptx_part *part)
+{
+    size_t length = 0;
+    while (length < part->bytes && part->text[length] != '{') {
+        const char *behind = skip_text(part->text + length);
+        size_t stepped = (size_t)(behind - part->text);
+        length = stepped > length ? stepped : length + 1;
+    }
+    write_renamed(linker, u, part->text, length < part->bytes ? length : part->bytes);
+    fputs(";\n", linker->out);
+}
 
 static enum corun_status write_part(struct linker *linker, size_t u, size_t p, enum pass pass)
 {
     const struct ptx_part *part = &linker->link->units.data[u].parts.data[p];
+    if (pass == PASS_DECLARATIONS && part->is_function && part->has_body && !part->is_entry && part->name &&
+        !is_declared(&linker->link->units.data[u], part)) {
+        size_t taken = u << 32 | p, before = taken;
+        if (part->linkage != PART_LOCAL &&
+            (!text_table_find(&linker->definitions, part->name, part->name_bytes, &taken) || taken != (u << 32 | p) ||
+             !text_table_find_or_add(&linker->declared, part->name, part->name_bytes, taken, &before) ||
+             before != taken))
+            return CORUN_OK;
+        declare(linker, u, part);
+        return CORUN_OK;
+    }
     enum pass own = !part->is_function ? PASS_VARIABLES : part->has_body ? PASS_FUNCTIONS : PASS_DECLARATIONS;
     size_t found, skip = 0;
     if (own != pass)
@@ -324,7 +360,7 @@ static enum corun_status write_all(struct linker *linker)
                             "a translation unit to be linked has no .version or .target");
     fprintf(linker->out, ".version %u.%u\n.target sm_%u\n.address_size 64\n", version / 100, version % 100,
             architecture);
-    for (enum pass pass = PASS_VARIABLES; pass <= PASS_FUNCTIONS; pass++)
+    for (enum pass pass = PASS_DECLARATIONS; pass <= PASS_FUNCTIONS; pass++)
         for (size_t u = 0; u < linker->link->units.count; u++)
             for (size_t p = 0; p < linker->link->units.data[u].parts.count; p++) {
                 enum corun_status status = write_part(linker, u, p, pass);
