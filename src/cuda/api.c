@@ -54,7 +54,10 @@ int api_launch_request(struct call *call, const struct api_launch *launch, struc
 {
     struct function *function = launch->function;
     if (!function->kernel) {
-        say("kernel %s cannot be launched: %s", function->name, function->refused);
+        bool launches = strstr(function->refused, "cudaCDP2") || strstr(function->refused, "cudaLaunchDevice") ||
+                        strstr(function->refused, "cudaGetParameterBuffer");
+        say("kernel %s cannot be launched: %s%s", function->name, function->refused,
+            launches ? " (launches from the device, dynamic parallelism)" : "");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     struct corun_kernel_info info;

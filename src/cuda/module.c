@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUDA's library for launches from the device: every program that is linked has it, next to none uses it. */
+/*
+ * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left out; kernels that call
+ * it are refused by name.
+ */
 #define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
 #define LIMIT_HEAP 2   /* cudaLimitMallocHeapSize */
 #define MOST_TRIES 40u /* of loading a module without what cannot be loaded */
@@ -222,7 +225,7 @@ static int load_linked(struct process *process, struct context *context, const c
             error = CUDA_ERROR_INVALID_IMAGE;
         else if (!text)
             error = no_ptx(&binary, name, list);
-        else if (!ptx_link_add(&link, text->text, text->bytes, strstr(text->text, DEVICE_RUNTIME) != NULL))
+        else if (!strstr(text->text, DEVICE_RUNTIME) && !ptx_link_add(&link, text->text, text->bytes, false))
             error = CUDA_ERROR_OUT_OF_MEMORY;
         fat_binary_free(&binary);
         binary = (struct fat_binary){0};
