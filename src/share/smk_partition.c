@@ -3,7 +3,8 @@
  * GPU", section 2.4.3.2 of the thesis, figures 2-5 to 2-7), and the issue slots by a fair warp quota (section 2.4.4).
  *
  * A partition is made when a kernel comes that has none on the SM, and anew when the kernels of the SM or their thread blocks change.
- * It is what the kernel would hold if thread blocks were added one by one for the kernel with the smallest rK of this SM. The
+ * A next kernel of an application whose thread blocks all find place in the partitions of the one before takes these over: nobody else
+ * is swapped for it. A partition is what the kernel would hold if thread blocks were added one by one for the kernel with the smallest rK of this SM. The
  * machine swaps out what is above it and relocates what lies outside it.
  *
  * With the quota, each kernel has one SM to itself, where its warp instructions per cycle and scheduler (WIPC) are measured. With S of
@@ -39,6 +40,8 @@ struct partition_state {
     double wipc[CORUN_MAX_APPLICATIONS]; /* 0: not known yet */
     struct tb_plan plan;
     struct kernel_sets sets;
+    uint32_t room[TB_PLAN_SMS][CORUN_MAX_APPLICATIONS][TB_RESOURCES]; /* size of each partition */
+    uint32_t took_over; /* applications whose partitions were made for another kernel, as a mask */
 };
 
 /* One range after the other, in the order in which the kernels came to the SM. */
@@ -50,31 +53,65 @@ static void write_ranges(const struct partition_state *state, uint32_t s, struct
         row[a] = (struct corun_partition){0};
     uint32_t first_register = 0, first_shared_byte = 0;
     for (uint32_t i = 0; i < state->sets.count[s]; i++) {
-        uint32_t a = state->sets.members[s][i], tbs = plan->tbs[s][a];
-        const uint32_t *needs = plan->shapes[a].needs;
-        if (!tbs)
+        uint32_t a = state->sets.members[s][i];
+        const uint32_t *room = state->room[s][a];
+        if (!room[TB_SLOTS])
             continue; /* without a thread block there is no range */
         row[a] = (struct corun_partition){.first_register = first_register,
-                                          .register_count = tbs * needs[TB_REGISTERS],
+                                          .register_count = room[TB_REGISTERS],
                                           .first_shared_byte = first_shared_byte,
-                                          .shared_bytes = tbs * needs[TB_SHARED_BYTES],
-                                          .thread_count = tbs * needs[TB_THREADS],
-                                          .tb_slots = tbs};
+                                          .shared_bytes = room[TB_SHARED_BYTES],
+                                          .thread_count = room[TB_THREADS],
+                                          .tb_slots = room[TB_SLOTS]};
         first_register += row[a].register_count;
         first_shared_byte += row[a].shared_bytes;
     }
 }
 
-static void divide(struct partition_state *state, const struct corun_view *view, struct corun_allowances *allowances)
+static void allow(struct partition_state *state, const struct corun_view *view, struct corun_allowances *allowances)
+{
+    for (uint32_t s = 0; s < state->plan.sm_count; s++)
+        if (view->capabilities >> CORUN_CAN_PARTITION & 1u)
+            write_ranges(state, s, allowances);
+    tb_plan_allow(&state->plan, allowances);
+}
+
+/* Thread blocks of the shape that a partition holds. */
+static uint32_t held_by_room(const uint32_t *room, const struct tb_shape *shape)
+{
+    uint32_t tbs = shape->tbs_per_sm;
+    for (uint32_t r = 0; r < TB_RESOURCES; r++)
+        if (shape->needs[r] && room[r] / shape->needs[r] < tbs)
+            tbs = room[r] / shape->needs[r];
+    return tbs;
+}
+
+/* The kernel that has just started takes over the partitions of its application if all its thread blocks find place there. */
+static bool take_over(struct partition_state *state, const struct corun_view *view, uint32_t application)
 {
     struct tb_plan *plan = &state->plan;
+    uint64_t places = 0;
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        places += held_by_room(state->room[s][application], &plan->shapes[application]);
+    if (places < view->applications[application].running.tbs)
+        return false;
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        plan->tbs[s][application] = held_by_room(state->room[s][application], &plan->shapes[application]);
+    state->took_over |= 1u << application;
+    return true;
+}
+
+static void divide(struct partition_state *state)
+{
+    struct tb_plan *plan = &state->plan;
+    state->took_over = 0;
     (void)kernel_sets_follow(&state->sets, tb_plan_members(plan), state->quotas);
     for (uint32_t s = 0; s < plan->sm_count; s++) {
         tb_plan_fill(plan, kernel_sets_mask(&state->sets, s), TB_DOMINANT_SHARE, plan->tbs[s]);
-        if (view->capabilities >> CORUN_CAN_PARTITION & 1u)
-            write_ranges(state, s, allowances);
+        for (uint32_t a = 0; a < plan->application_count; a++)
+            for (uint32_t r = 0; r < TB_RESOURCES; r++)
+                state->room[s][a][r] = plan->tbs[s][a] * plan->shapes[a].needs[r];
     }
-    tb_plan_allow(plan, allowances);
 }
 
 /* The quota of each kernel on an SM, in warp instructions of each of its schedulers and an epoch; false if a WIPC is missing. */
@@ -166,11 +203,16 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
                    struct corun_allowances *allowances)
 {
     struct partition_state *state = memory;
-    bool changed = tb_plan_note(&state->plan, view, moment), epoch = moment.event == CORUN_EVENT_EPOCH;
+    bool starts = moment.event == CORUN_EVENT_KERNEL_START, epoch = moment.event == CORUN_EVENT_EPOCH;
+    bool changed = tb_plan_note(&state->plan, view, moment);
+    changed |= starts && state->took_over >> moment.application & 1u; /* this one may have more thread blocks */
     if (moment.event == CORUN_EVENT_LEAVE)
         state->wipc[moment.application] = 0;
-    if (changed)
-        divide(state, view, allowances);
+    if (changed) {
+        if (!starts || !take_over(state, view, moment.application))
+            divide(state);
+        allow(state, view, allowances);
+    }
     if (epoch && state->quotas)
         sample(state, view, allowances);
     if ((epoch || (changed && allowances->quotas_on)) && state->quotas)

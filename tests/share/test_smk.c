@@ -345,6 +345,32 @@ static void partitions_follow_the_kernel(void **unused)
     stage_end(&tb.stage);
 }
 
+/* A small kernel between large ones lives in the partitions of its application: nobody is swapped for it. */
+static void small_kernels_take_over_partitions(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk-p", 2, 2);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 1000, 100, 0, 0);
+    tb_stage_come(&tb, 1, 1000, 100, 0, 0);
+    expect_limits(&tb, 0, 5, 5);
+    tb_stage_kernel(&tb, 1, 4, 200, 0, 0); /* two find place in 500 registers, four on both SMs */
+    stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    expect_limits(&tb, 0, 5, 2);
+    expect_limits(&tb, 1, 5, 2);
+    assert_int_equal(tb.partition[1].first_register, 500);
+    assert_int_equal(tb.partition[1].register_count, 500);
+    tb_stage_kernel(&tb, 1, 5, 200, 0, 0); /* one more than there are places */
+    stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    expect_limits(&tb, 0, 6, 2);
+    tb_stage_kernel(&tb, 1, 1, 0, 10, 0); /* shared memory, of which the partition has none */
+    stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    assert_int_equal(tb.partition[1].register_count, 0);
+    assert_int_not_equal(tb.partition[1].shared_bytes, 0);
+    stage_end(&tb.stage);
+}
+
 static void without_a_machine_that_partitions_limits_alone(void **unused)
 {
     (void)unused;
@@ -499,6 +525,7 @@ int main(void)
         cmocka_unit_test(sms_count_with_few_kernels_per_sm),
         cmocka_unit_test(partitions_lie_side_by_side),
         cmocka_unit_test(partitions_follow_the_kernel),
+        cmocka_unit_test(small_kernels_take_over_partitions),
         cmocka_unit_test(without_a_machine_that_partitions_limits_alone),
         cmocka_unit_test(sets_of_kernels),
         cmocka_unit_test(quotas_of_the_example),
