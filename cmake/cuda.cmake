@@ -5,7 +5,6 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
   return()
 endif()
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
-pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
 list(FILTER cuda_sources EXCLUDE REGEX "/shim\\.c$")

@@ -13,6 +13,7 @@
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
     C(exec, "a CUDA program that nobody changed") \
+    C(capture, "a CUDA program as a workload, in a file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \
     C(search, "the best or the worst split of the SMs, or the fewest for a goal, by trying many") \
@@ -22,7 +23,7 @@
     C(reproduce, "a figure or a table of a paper again, beside its own numbers") \
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \
-    C(list, "GPUs, workloads, policies, counters") \
+    C(list, "GPUs, their parameters, workloads, policies, counters") \
     C(version, "versions of the command, the model and the contracts") \
     C(help, "this text, or that of a command")
 

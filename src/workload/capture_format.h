@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define CAPTURE_VERSION 1u
+#define CAPTURE_ENDING ".corun" /* how the names of such files end */
 /* Damaged by every way of copying that takes the file for text. */
 #define CAPTURE_MAGIC "\211CORUN\r\n"
 #define CAPTURE_MAGIC_BYTES 8u

@@ -48,6 +48,11 @@ static void write_operation(const struct planned_operation *operation, FILE *str
 
 static void write_content(const struct corun_workload *workload, uint64_t seed, FILE *stream)
 {
+    if (workload->captured) {
+        fprintf(stream, "corun capture %u %zu\n", CAPTURE_VERSION, workload->captured->bytes);
+        fwrite(workload->captured->body, 1, workload->captured->bytes, stream);
+        return;
+    }
     const struct plan *plan = workload->plan;
     fprintf(stream, "corun workload %u\nname %s\nseed %" PRIu64 "\n", CORUN_WORKLOAD_VERSION, plan->description->name,
             seed);

@@ -381,6 +381,9 @@ static enum corun_status write_description(struct exporter *exporter)
 enum corun_status corun_instance_export(struct corun_instance *instance, const char *directory, bool overwrite,
                                         struct corun_diagnostics *list)
 {
+    if (instance->replay)
+        return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){instance->workload->captured->path, 0, 0},
+                            "not supported: a captured program as files; the program itself runs on a GPU");
     struct exporter exporter = {
         .instance = instance,
         .workload = instance->workload,

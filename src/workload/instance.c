@@ -23,8 +23,7 @@ struct grid_maker {
 
 static enum corun_status out_of_memory(const struct corun_workload *workload, struct corun_diagnostics *list)
 {
-    return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for workload '%s'",
-                        workload->description->name);
+    return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for workload '%s'", workload_name(workload));
 }
 
 /* The parameter block of a launch; to be freed. */
@@ -172,6 +171,8 @@ static enum corun_status set_initial_data(struct corun_instance *instance, struc
 
 static enum corun_status create(struct corun_instance *instance, uint32_t application, struct corun_diagnostics *list)
 {
+    if (instance->workload->captured)
+        return replay_create(instance->workload->captured, application, list, &instance->replay);
     instance->memory = corun_memory_create(application);
     if (!instance->memory)
         return out_of_memory(instance->workload, list);
@@ -207,6 +208,7 @@ void corun_instance_destroy(struct corun_instance *instance)
 {
     if (!instance)
         return;
+    replay_destroy(instance->replay);
     for (size_t i = 0; i < instance->distinct; i++)
         corun_launch_destroy(instance->grids[i]);
     free(instance->grids);
@@ -233,6 +235,10 @@ static void copy(struct corun_instance *instance, const struct planned_operation
 static void copy_before(struct corun_instance *instance, uint32_t index)
 {
     const struct plan *plan = instance->workload->plan;
+    if (instance->replay) {
+        replay_before(instance->replay, index);
+        return;
+    }
     uint32_t first = index ? instance->operation_of[index - 1] + 1 : 0;
     uint32_t end = index < plan->grid_count ? instance->operation_of[index] : (uint32_t)plan->operations.count;
     for (uint32_t i = first; i < end; i++)
@@ -242,23 +248,27 @@ static void copy_before(struct corun_instance *instance, uint32_t index)
 const struct corun_grid *corun_instance_grid(void *user, uint32_t index)
 {
     struct corun_instance *instance = user;
-    uint32_t count = instance->workload->plan->grid_count;
+    uint32_t count = workload_grid_count(instance->workload);
     if (index > count)
         return NULL;
     copy_before(instance, index);
-    return index < count ? instance->grids[instance->grid_of[index]] : NULL;
+    return index < count ? corun_instance_grid_at(instance, index) : NULL;
 }
 
 enum corun_status corun_instance_restart(void *user)
 {
     struct corun_instance *instance = user;
+    if (instance->replay) {
+        replay_restart(instance->replay);
+        return CORUN_OK;
+    }
     corun_program_reset(instance->program);
     return set_initial_data(instance, NULL);
 }
 
 void corun_instance_fill(struct corun_instance *instance, struct corun_application_description *description)
 {
-    description->name = instance->workload->description->name;
+    description->name = workload_name(instance->workload);
     description->grid = corun_instance_grid;
     description->restart = corun_instance_restart;
     description->user = instance;
@@ -266,12 +276,12 @@ void corun_instance_fill(struct corun_instance *instance, struct corun_applicati
 
 const struct corun_grid *corun_instance_grid_at(const struct corun_instance *instance, uint32_t index)
 {
-    return instance->grids[instance->grid_of[index]];
+    return instance->replay ? replay_grid(instance->replay, index) : instance->grids[instance->grid_of[index]];
 }
 
 uint32_t corun_instance_grid_count(const struct corun_instance *instance)
 {
-    return instance->workload->plan->grid_count;
+    return workload_grid_count(instance->workload);
 }
 
 enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t watchdog, struct corun_diagnostics *list,
@@ -280,16 +290,17 @@ enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t w
 {
     struct corun_functional_result sum = {0};
     enum corun_status status = corun_instance_restart(instance);
-    for (uint32_t i = 0; i < instance->workload->plan->grid_count && !status; i++) {
+    for (uint32_t i = 0; i < workload_grid_count(instance->workload) && !status; i++) {
         copy_before(instance, i);
         struct corun_functional_result part = {0};
-        status = corun_run_functional(instance->grids[instance->grid_of[i]], watchdog, list, print, user, &part);
+        struct corun_grid *grid = (struct corun_grid *)(uintptr_t)corun_instance_grid_at(instance, i);
+        status = corun_run_functional(grid, watchdog, list, print, user, &part);
         sum.warp_instructions += part.warp_instructions;
         sum.thread_instructions += part.thread_instructions;
         sum.global_bytes += part.global_bytes;
     }
     if (!status)
-        copy_before(instance, instance->workload->plan->grid_count);
+        copy_before(instance, workload_grid_count(instance->workload));
     if (result)
         *result = sum;
     return status;
@@ -297,7 +308,7 @@ enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t w
 
 size_t corun_instance_buffer_count(const struct corun_instance *instance)
 {
-    return instance->workload->description->buffers.count;
+    return instance->replay ? 0 : instance->workload->description->buffers.count;
 }
 
 void corun_instance_buffer_at(const struct corun_instance *instance, size_t index, struct corun_buffer_info *info)
@@ -316,5 +327,5 @@ void corun_instance_buffer_at(const struct corun_instance *instance, size_t inde
 
 struct corun_memory *corun_instance_memory(struct corun_instance *instance)
 {
-    return instance->memory;
+    return instance->replay ? replay_memory(instance->replay) : instance->memory;
 }

@@ -5,6 +5,7 @@
 #include "workload/workload.h"
 
 struct corun_instance {
+    struct replay *replay; /* of a captured program; NULL: of a description. Then only workload and seed are set, too */
     const struct corun_workload *workload;
     uint64_t seed;
     struct corun_memory *memory;

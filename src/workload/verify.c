@@ -113,6 +113,8 @@ enum corun_status corun_instance_verify(struct corun_instance *instance, struct 
     const struct corun_workload *workload = instance->workload;
     const struct plan *plan = workload->plan;
     struct corun_verification verification = {0};
+    if (instance->replay)
+        return replay_verify(instance->replay, list, result);
     if (!workload->reference || !workload->reference->compute)
         return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){workload->description->path, 0, 0},
                             "workload '%s' has no reference to be verified against", workload->description->name);

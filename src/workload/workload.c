@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end)
 
 static bool is_path(const char *text)
 {
-    return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml");
+    return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml") || ends_with(text, CAPTURE_ENDING);
 }
 
 /* Says so, and which one was probably meant. */
@@ -195,6 +195,12 @@ static enum corun_status check_launches(struct corun_workload *workload, const s
 static enum corun_status load(struct corun_workload *workload, const char *path, const char *size,
                               struct corun_diagnostics *list)
 {
+    if (ends_with(path, CAPTURE_ENDING)) {
+        if (size)
+            return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){path, 0, 0},
+                                "a captured program has no sizes: '@%s'", size);
+        return capture_load(path, list, &workload->captured);
+    }
     char *text = NULL;
     size_t bytes = 0;
     enum corun_status status = text_file_read(path, DESCRIPTION_MAX_BYTES, list, &text, &bytes);
@@ -240,6 +246,7 @@ void corun_workload_destroy(struct corun_workload *workload)
 {
     if (!workload)
         return;
+    capture_destroy(workload->captured);
     if (workload->module)
         corun_module_destroy(workload->module);
     plan_destroy(workload->plan);
@@ -252,6 +259,10 @@ void corun_workload_destroy(struct corun_workload *workload)
 
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info)
 {
+    if (workload->captured) {
+        capture_describe(workload->captured, info);
+        return;
+    }
     description_describe(workload->description, info);
     info->size = workload->plan->overrides.size_name;
     info->has_reference = workload->reference && workload->reference->compute;
@@ -261,12 +272,12 @@ void corun_workload_describe(const struct corun_workload *workload, struct corun
 
 void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)
 {
-    *work = workload->plan->work;
+    *work = workload->captured ? (struct corun_workload_work){0} : workload->plan->work;
 }
 
 bool corun_workload_parameter_at(const struct corun_workload *workload, size_t index, const char **name, int64_t *value)
 {
-    if (index >= workload->plan->parameters.count)
+    if (workload->captured || index >= workload->plan->parameters.count)
         return false;
     *name = workload->plan->parameters.data[index].name;
     *value = workload->plan->parameters.data[index].value;
@@ -285,11 +296,15 @@ const char *corun_workload_ptx_path(const struct corun_workload *workload)
 
 size_t corun_workload_launch_count(const struct corun_workload *workload)
 {
-    return workload->description->kernel_launches;
+    return workload->captured ? workload->captured->groups.count : workload->description->kernel_launches;
 }
 
 void corun_workload_launch_at(const struct corun_workload *workload, size_t index, struct corun_workload_launch *launch)
 {
+    if (workload->captured) {
+        *launch = workload->captured->groups.data[index];
+        return;
+    }
     *launch = (struct corun_workload_launch){.kernel = workload->kernels[index]};
     for (size_t i = 0; i < workload->plan->operations.count; i++) {
         const struct planned_operation *operation = &workload->plan->operations.data[i];

@@ -2,9 +2,11 @@
 #ifndef CORUN_WORKLOAD_WORKLOAD_H
 #define CORUN_WORKLOAD_WORKLOAD_H
 
+#include "workload/capture.h"
 #include "workload/plan.h"
 
 struct corun_workload {
+    struct captured *captured; /* NULL: of a description. Else the only member that is set */
     struct description *description;
     struct plan *plan;
     const struct corun_reference *reference; /* NULL: none */
@@ -13,5 +15,16 @@ struct corun_workload {
     struct corun_module *module;
     const struct corun_kernel **kernels; /* by launch_description.index */
 };
+
+/* Launches in one run. */
+static inline uint32_t workload_grid_count(const struct corun_workload *workload)
+{
+    return workload->captured ? (uint32_t)workload->captured->launches.count : workload->plan->grid_count;
+}
+
+static inline const char *workload_name(const struct corun_workload *workload)
+{
+    return workload->captured ? workload->captured->name : workload->description->name;
+}
 
 #endif
