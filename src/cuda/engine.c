@@ -230,6 +230,12 @@ static void run_functional(struct process *process, struct task *task)
     finish(process, task, 0);
 }
 
+/* Thread blocks that wait for each other must all find room: a cooperative kernel has the device for itself. */
+static bool may_join(const struct device *device, const struct task *task)
+{
+    return !device || !device->running_kernels || (!device->alone && !task->launch.request.cooperative);
+}
+
 /* Ready and not started, the most urgent one: priority, then order of the calls. NULL if there is none. */
 static struct task *next_ready(struct process *process, const struct device *device, bool lane_free, uint64_t *since)
 {
@@ -241,7 +247,7 @@ static struct task *next_ready(struct process *process, const struct device *dev
         for (size_t i = 0; i < context->streams.count; i++) {
             struct task *task = context->streams.data[i]->first;
             uint64_t cycle;
-            if (!task || task->started || (task->kind == TASK_LAUNCH && !lane_free))
+            if (!task || task->started || (task->kind == TASK_LAUNCH && (!lane_free || !may_join(device, task))))
                 continue;
             if (best && (task->stream->priority > best->stream->priority ||
                          (task->stream->priority == best->stream->priority && task->sequence > best->sequence)))
@@ -330,6 +336,8 @@ static void start_launch(struct process *process, struct device *device, struct 
         status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
+    if (task->stream->launched && since < task->stream->free_cycle + device->config.launch_latency)
+        since = task->stream->free_cycle + device->config.launch_latency;
     struct lane *lane = free_lane(device);
     if (status == CORUN_OK && !lane) /* every lane has failed before */
         status = CORUN_LIMIT;
@@ -342,9 +350,10 @@ static void start_launch(struct process *process, struct device *device, struct 
         fail_launch(process, context, status);
         return;
     }
-    task->started = true;
+    task->started = task->stream->launched = true;
     lane->running = task;
     device->running_kernels++;
+    device->alone = task->launch.request.cooperative;
     struct corun_launched launched;
     struct corun_kernel_result before;
     corun_gpu_launched(device->gpu, lane->application, &launched);

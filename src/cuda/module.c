@@ -18,13 +18,15 @@
  * it are refused by name.
  */
 #define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
-#define LIMIT_HEAP 2   /* cudaLimitMallocHeapSize */
-#define MOST_TRIES 40u /* of loading a module without what cannot be loaded */
+#define PLAIN_SHARED_BYTES 49152u /* of a thread block that has not asked for more */
+#define LIMIT_HEAP 2              /* cudaLimitMallocHeapSize */
+#define MOST_TRIES 40u            /* of loading a module without what cannot be loaded */
 
 static struct function *add_function(struct process *process, struct module *module, const struct corun_kernel *kernel,
                                      const char *name, const char *refused)
 {
     struct function *function = calloc(1, sizeof *function);
+    uint32_t shared = module->context->device->config.shared_bytes_per_tb;
     if (!function)
         return NULL;
     *function = (struct function){.object = {OBJECT_FUNCTION},
@@ -32,7 +34,7 @@ static struct function *add_function(struct process *process, struct module *mod
                                   .kernel = kernel,
                                   .name = name,
                                   .refused = refused,
-                                  .dynamic_shared_limit = module->context->device->config.shared_bytes_per_tb,
+                                  .dynamic_shared_limit = shared < PLAIN_SHARED_BYTES ? shared : PLAIN_SHARED_BYTES,
                                   .carveout = -1};
     if (!object_add(process, &function->object)) {
         free(function);

@@ -80,6 +80,7 @@ struct device {
     uint64_t base_cycle; /* cycle minus the machine's own: time that passed while it was idle */
     struct lane lanes[LANES];
     uint32_t running_kernels;
+    bool alone; /* the running kernel is a cooperative one */
     VECTOR(struct task *) copies; /* under way */
     uint64_t engine_free_cycle[ENGINE_COUNT];
     struct task *orphans; /* launches of failed contexts, which the machine may still name */
@@ -259,6 +260,7 @@ struct stream {
     bool destroyed;
     struct task *first, *last;
     uint64_t free_cycle; /* when the task before has ended */
+    bool launched;
     struct graph *capture;
     VECTOR(struct graph_node *) capture_front; /* what the next captured node depends on */
     bool capture_origin, capture_broken;
