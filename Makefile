@@ -21,8 +21,8 @@ help: ## this list
 demo: build ## two kernels on a simulated GTX 980, one with a goal
 	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 500K sgemm:goal=90% lbm
 
-build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the library for Python
-	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_shared
+build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the libraries for Python and CUDA programs
+	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_libraries
 
 check: ## everything is built with both compilers and passes its tests
 	@scripts/install-dependencies.sh build check
@@ -50,7 +50,6 @@ lint: ## format, static analysis, layers
 	scripts/lint.sh $(BUILD) $(JOBS)
 
 install: build ## into $(DESTDIR)$(PREFIX)
-	cmake --build $(BUILD) --parallel $(JOBS) --target corun_libraries
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS

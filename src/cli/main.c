@@ -4,15 +4,18 @@
  * The map of the house, from the top. An include only ever points down; include/corun/ has what every floor may see.
  *
  *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share:
- *                 output.c (messages, streams), progress.c (the line on the terminal, SIGINT)
- *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c),
- *                 characterisations (characterization.c)
+ *                 output.c (messages, streams), progress.c (the line on the terminal, SIGINT), python.c (starts what makes
+ *                 reports), policy_watch.c (policies of users that crash)
+ *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
+ *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
+ *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
  *   src/campaign  a case from its description to its result (case.c), or from the words of a command line (request.c), and how it
  *                 went over time (history.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
  *                 launches of anybody's PTX (launch.c, argument.c); many cases (campaign.c) from one description
  *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c);
- *                 figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
+ *                 figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c);
+ *                 the best split of the SMs by trying (search.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances

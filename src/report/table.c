@@ -215,7 +215,7 @@ static void print_energy(const struct corun_energy_result *energy, uint64_t thre
     print_percent(stream, figure_static_part(energy));
     fputs(" of it static   ", stream);
     print_scaled(stream, rate);
-    fputs(" thread instructions per joule\nof the rest", stream);
+    fputs(" thread instructions per joule\ndynamic energy:", stream);
     double dynamic = energy->total * (1 - figure_static_part(energy));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double joules;
