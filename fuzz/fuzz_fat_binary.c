@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as a fat binary; and as PTX text that is taken apart into functions and linked, as translation units of a program
- * are. Nothing may be read or written outside, and what linking makes has its length.
+ * libFuzzer: any bytes as a fat binary; and as PTX text that is taken apart into functions and linked, as translation
+ * units of a program are. Nothing may be read or written outside, and what linking makes has its length.
  */
 #include "cuda/fat_binary.h"
 #include "cuda/ptx_link.h"

@@ -1,6 +1,6 @@
 /*
- * What programs and CUDA's interfaces have agreed on in bytes and numbers: error codes, structures, flags. Names are ours where
- * the interface does not fix them.
+ * What programs and CUDA's interfaces have agreed on in bytes and numbers: error codes, structures, flags. Names are
+ * ours where the interface does not fix them.
  */
 #ifndef CORUN_CUDA_ABI_H
 #define CORUN_CUDA_ABI_H

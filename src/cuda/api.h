@@ -1,12 +1,15 @@
-/* What the runtime API and the driver API do alike: launches, copies, fills. Every function is called with the lock held. */
+/*
+ * What the runtime API and the driver API do alike: launches, copies, fills. Every function is called with the lock
+ * held.
+ */
 #ifndef CORUN_CUDA_API_H
 #define CORUN_CUDA_API_H
 
 #include "cuda/process.h"
 
 /*
- * A launch in a stream. `arguments` points at each value, or `extra` at all of them together (LAUNCH_PARAMETER_…); either may be
- * NULL.
+ * A launch in a stream. `arguments` points at each value, or `extra` at all of them together (LAUNCH_PARAMETER_…);
+ * either may be NULL.
  */
 struct api_launch {
     struct function *function;

@@ -1,4 +1,6 @@
-/* What the front door says to the user of a program: the only place of this layer that writes to the program's streams. */
+/*
+ * What the front door says to the user of a program: the only place of this layer that writes to the program's streams.
+ */
 #include "cuda/process.h"
 
 #include <stdarg.h>

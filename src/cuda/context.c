@@ -85,7 +85,9 @@ void cuda_context_destroy(struct process *process, struct context *context)
         else
             i++;
     }
-    /* The machine of the device knows the code and the addresses of this context: it goes, too, unless others use it. */
+    /*
+     * The machine of the device knows the code and the addresses of this context: it goes, too, unless others use it.
+     */
     bool others = false;
     for (size_t i = 0; i < process->contexts.count; i++)
         others |= process->contexts.data[i] != context && process->contexts.data[i]->device == context->device;

@@ -11,9 +11,10 @@
 #define MOST_HEAP (UINT64_C(1) << 35) /* offsets in units of 16 bytes have 32 bits */
 
 /*
- * Blocks are powers of two with 16 bytes in front: the next free block and the class. Free blocks of a class form a stack whose head is a
- * block's offset / 16 in the low half and a count of changes in the high half, so that a compare-and-swap notices when a block was
- * taken and put back meanwhile. What no stack has is cut off the top of the heap.
+ * Blocks are powers of two with 16 bytes in front: the next free block and the class. Free blocks of a class form a
+ * stack whose head is a block's offset / 16 in the low half and a count of changes in the high half, so that a
+ * compare-and-swap notices when a block was taken and put back meanwhile. What no stack has is cut off the top of the
+ * heap.
  */
 static const char heap_text[] =
     ".version 6.0\n.target sm_30\n.address_size 64\n"

@@ -244,7 +244,9 @@ static int fill_rows(uint64_t to, size_t pitch, uint32_t value, uint32_t element
     return call_end(&call);
 }
 
-/* F(name, type of the value, bytes): one element after the other, with and without a stream, in one row and in several. */
+/*
+ * F(name, type of the value, bytes): one element after the other, with and without a stream, in one row and in several.
+ */
 #define F(bits, type, bytes) \
     ENTRY(int, cuMemsetD##bits##_v2, uint64_t to, type value, size_t count) \
     { \

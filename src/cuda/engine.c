@@ -2,11 +2,13 @@
  * Carrying out what waits in streams.
  *
  * Nothing runs while the program does not ask: tasks collect in streams, and a call that waits makes the machine go on
- * until what it waits for has happened. So the order of events depends on what the program asked for and not on how fast it did; the
- * machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in which they were asked for.
+ * until what it waits for has happened. So the order of events depends on what the program asked for and not on how
+ * fast it did; the machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in
+ * which they were asked for.
  *
- * A task is ready when it is the first of its stream and what it depends on has ended: for the legacy default stream, what other
- * blocking streams were given before; for those, what the legacy stream was given before; for a wait, the event.
+ * A task is ready when it is the first of its stream and what it depends on has ended: for the legacy default stream,
+ * what other blocking streams were given before; for those, what the legacy stream was given before; for a wait, the
+ * event.
  */
 #include "cuda/capture.h"
 

@@ -32,12 +32,14 @@ struct fat_binary {
 };
 
 /*
- * Reads the containers that lie one behind the other at `data`: at most `limit` bytes, or as far as they say themselves if limit is
- * 0. What is broken is SYNTAX; what was read before stays. PTX is unpacked.
+ * Reads the containers that lie one behind the other at `data`: at most `limit` bytes, or as far as they say themselves
+ * if limit is 0. What is broken is SYNTAX; what was read before stays. PTX is unpacked.
  */
 enum corun_status fat_binary_read(struct fat_binary *binary, const void *data, size_t limit,
                                   struct corun_diagnostics *list);
-/* The text for a GPU of that architecture: the newest that it knows, else the oldest there is. NULL if there is none. */
+/*
+ * The text for a GPU of that architecture: the newest that it knows, else the oldest there is. NULL if there is none.
+ */
 const struct fat_binary_text *fat_binary_best(const struct fat_binary *binary, uint32_t architecture);
 void fat_binary_free(struct fat_binary *binary);
 

@@ -1,8 +1,9 @@
 /*
  * Graphs: tasks with dependencies, written down by capturing streams or one by one, and launched as a whole.
  *
- * A graph is a list of nodes; sorted, every node comes after those that it depends on. An executable graph is a sorted copy. Launched, its nodes go into streams of its own: a node goes to the stream of its first dependency if it is
- * the first to follow it there, else to another one, and events hold what crosses streams.
+ * A graph is a list of nodes; sorted, every node comes after those that it depends on. An executable graph is a sorted
+ * copy. Launched, its nodes go into streams of its own: a node goes to the stream of its first dependency if it is the
+ * first to follow it there, else to another one, and events hold what crosses streams.
  */
 #ifndef CORUN_CUDA_GRAPH_H
 #define CORUN_CUDA_GRAPH_H

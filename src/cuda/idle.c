@@ -1,7 +1,7 @@
 /*
- * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine goes on in calls only, so
- * that cycles do not depend on the host's speed; but if a program has not called for seconds while there is work, a thread of ours
- * goes on in its place. Whoever calls in time never meets it.
+ * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine goes on
+ * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
+ * there is work, a thread of ours goes on in its place. Whoever calls in time never meets it.
  */
 #include "cuda/process.h"
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 /*
- * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left out; kernels that call
- * it are refused by name.
+ * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left
+ * out; kernels that call it are refused by name.
  */
 #define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
 #define PLAIN_SHARED_BYTES 49152u /* of a thread block that has not asked for more */
@@ -59,8 +59,8 @@ static bool refuse(struct process *process, struct module *module, const char *n
 }
 
 /*
- * Empties the functions that the messages are about. False if a message is about something else: then the module cannot be
- * loaded at all.
+ * Empties the functions that the messages are about. False if a message is about something else: then the module cannot
+ * be loaded at all.
  */
 static bool empty_functions(struct process *process, struct module *module, char *text, size_t bytes,
                             const struct corun_diagnostics *problems)

@@ -1,4 +1,7 @@
-/* Values found by an address or another non-zero number: handles, host stubs. Zeroed is empty; pointer_map_free ends it. */
+/*
+ * Values found by an address or another non-zero number: handles, host stubs. Zeroed is empty; pointer_map_free ends
+ * it.
+ */
 #ifndef CORUN_CUDA_POINTER_MAP_H
 #define CORUN_CUDA_POINTER_MAP_H
 

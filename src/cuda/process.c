@@ -9,8 +9,8 @@
 #include <time.h>
 
 /*
- * CUDA's interface names no instance: a program calls cudaMalloc(pointer, bytes) and nothing more. So there is one, here, and
- * this is the only mutable state at file scope of the library.
+ * CUDA's interface names no instance: a program calls cudaMalloc(pointer, bytes) and nothing more. So there is one,
+ * here, and this is the only mutable state at file scope of the library.
  */
 static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;

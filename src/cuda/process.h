@@ -14,8 +14,8 @@
  *   capture.c    the same as a workload, for `corun capture`
  *   runtime_….c, driver_….c   the entry points (entry_points.def), thin over all this
  *
- * Everything here is protected by the lock of the process, which every entry point holds; it is let go while the program's own functions
- * run and, now and then, while the machine advances.
+ * Everything here is protected by the lock of the process, which every entry point holds; it is let go while the
+ * program's own functions run and, now and then, while the machine advances.
  */
 #ifndef CORUN_CUDA_PROCESS_H
 #define CORUN_CUDA_PROCESS_H
@@ -80,7 +80,7 @@ struct device {
     uint64_t base_cycle; /* cycle minus the machine's own: time that passed while it was idle */
     struct lane lanes[LANES];
     uint32_t running_kernels;
-    bool alone; /* the running kernel is a cooperative one */
+    bool alone;                   /* the running kernel is a cooperative one */
     VECTOR(struct task *) copies; /* under way */
     uint64_t engine_free_cycle[ENGINE_COUNT];
     struct task *orphans; /* launches of failed contexts, which the machine may still name */
@@ -96,7 +96,10 @@ enum range_kind {
     RANGE_MODULE      /* a variable */
 };
 
-/* Host address and device address are different only for RANGE_HOST and RANGE_MANAGED that could not be put where the device has them. */
+/*
+ * Host address and device address are different only for RANGE_HOST and RANGE_MANAGED that could not be put where the
+ * device has them.
+ */
 struct range {
     uint64_t address, bytes;
     enum range_kind kind;
@@ -319,8 +322,8 @@ struct call {
 };
 
 /*
- * Begin a call: takes the lock and finds the current context. False if the call cannot go on: `error` says why. Every call ends with
- * call_end or runtime_end, which give back the lock.
+ * Begin a call: takes the lock and finds the current context. False if the call cannot go on: `error` says why. Every
+ * call ends with call_end or runtime_end, which give back the lock.
  */
 bool runtime_begin(struct call *call);        /* with a context, and that without error */
 bool runtime_begin_device(struct call *call); /* a device is enough */
@@ -421,7 +424,10 @@ int fill_perform(struct context *context, const struct fill *fill);
 size_t copy_bytes(const struct copy *copy);
 
 /* engine.c */
-/* Works until the stream is empty, all streams of the context are, the event has been reached. Gives the context's error. */
+/*
+ * Works until the stream is empty, all streams of the context are, the event has been reached. Gives the context's
+ * error.
+ */
 int engine_wait_stream(struct process *process, struct stream *stream);
 int engine_wait_context(struct process *process, struct context *context);
 int engine_wait_event(struct process *process, struct event *event, uint64_t count);

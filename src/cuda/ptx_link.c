@@ -75,7 +75,10 @@ static const char *statement_end(const char *at, bool *has_body)
     return at;
 }
 
-/* The name that a statement declares: of a function what stands before its parameters, of a variable its last word before [, = or ;. */
+/*
+ * The name that a statement declares: of a function what stands before its parameters, of a variable its last word
+ * before [, = or ;.
+ */
 static void find_name(struct ptx_part *part)
 {
     const char *end = part->text + part->bytes;
@@ -191,7 +194,10 @@ static void want(struct ptx_link *link, const char *name, size_t bytes)
     }
 }
 
-/* Takes what is wanted and, again and again, what that declares and does not define. Libraries drop out that nobody calls. */
+/*
+ * Takes what is wanted and, again and again, what that declares and does not define. Libraries drop out that nobody
+ * calls.
+ */
 static void keep_wanted(struct ptx_link *link)
 {
     size_t count = 0, before;

@@ -1,6 +1,7 @@
 /*
- * Linking PTX: translation units that name each other's functions and variables become one text. Definitions with linkage are taken
- * once (a weak one is the same in all units), names without linkage that two units have are told apart.
+ * Linking PTX: translation units that name each other's functions and variables become one text. Definitions with
+ * linkage are taken once (a weak one is the same in all units), names without linkage that two units have are told
+ * apart.
  */
 #ifndef CORUN_CUDA_PTX_LINK_H
 #define CORUN_CUDA_PTX_LINK_H

@@ -1,6 +1,6 @@
 /*
- * PTX as text: what has to be done before it is parsed. A module of a template library has dozens of kernels, and one that uses
- * what corun does not know must not keep the others from running.
+ * PTX as text: what has to be done before it is parsed. A module of a template library has dozens of kernels, and one
+ * that uses what corun does not know must not keep the others from running.
  */
 #ifndef CORUN_CUDA_PTX_TEXT_H
 #define CORUN_CUDA_PTX_TEXT_H

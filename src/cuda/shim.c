@@ -1,9 +1,9 @@
 /*
- * libcudart and libcuda as programs see them: every symbol is a jump to the implementation, which all of them share. Built once
- * for each library with SHIM_CUDART=11, 12 or 13, or SHIM_CUDA=1.
+ * libcudart and libcuda as programs see them: every symbol is a jump to the implementation, which all of them share.
+ * Built once for each library with SHIM_CUDART=11, 12 or 13, or SHIM_CUDA=1.
  *
- * A per-thread variant tells that by the variable corun_per_thread of its thread before it jumps: all registers but rax and r11
- * belong to the call.
+ * A per-thread variant tells that by the variable corun_per_thread of its thread before it jumps: all registers but rax
+ * and r11 belong to the call.
  */
 #ifndef __x86_64__
 #error "the CUDA front door is for x86-64"

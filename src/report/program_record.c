@@ -129,7 +129,10 @@ enum corun_status program_record_read(struct program_record *record, const char 
     return status;
 }
 
-/* Itanium names as far as people need them: <length><name> parts, nested ones joined; templates and parameters are left out. */
+/*
+ * Itanium names as far as people need them: <length><name> parts, nested ones joined; templates and parameters are left
+ * out.
+ */
 void program_kernel_name(const char *mangled, char *name, size_t bytes)
 {
     const char *at = mangled;

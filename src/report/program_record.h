@@ -1,6 +1,6 @@
 /*
- * What a CUDA program launched and copied under `corun exec`: read from the lines that the CUDA libraries leave (src/cuda/record.c), and
- * written as a table, CSV and JSON.
+ * What a CUDA program launched and copied under `corun exec`: read from the lines that the CUDA libraries leave
+ * (src/cuda/record.c), and written as a table, CSV and JSON.
  */
 #ifndef CORUN_REPORT_PROGRAM_RECORD_H
 #define CORUN_REPORT_PROGRAM_RECORD_H

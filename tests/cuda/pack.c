@@ -1,6 +1,6 @@
 /*
- * Puts PTX into a fat binary, as a compiler does: pack OUTPUT {raw|lz4|zstd} [empty] {ARCHITECTURE FILE}... With `empty`, an empty
- * container comes first, as in programs that are compiled to be linked.
+ * Puts PTX into a fat binary, as a compiler does: pack OUTPUT {raw|lz4|zstd} [empty] {ARCHITECTURE FILE}... With
+ * `empty`, an empty container comes first, as in programs that are compiled to be linked.
  */
 #include <lz4.h>
 #include <stdint.h>

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#define TEXT ".version 6.3\n.target sm_50\n.address_size 64\n// " \
+#define TEXT \
+    ".version 6.3\n.target sm_50\n.address_size 64\n// " \
     "a comment that is long enough to be packed, packed, packed, packed, packed, packed, packed, packed, packed\n"
 
 enum packing { RAW, LZ4, ZSTD };
@@ -36,7 +37,8 @@ static void put_container(struct image *image, uint64_t bytes)
 }
 
 /* An entry; gives its bytes. `told` is the size that it says its text has. */
-static uint64_t put_entry(struct image *image, enum packing packing, uint32_t kind, uint32_t architecture, uint64_t told)
+static uint64_t put_entry(struct image *image, enum packing packing, uint32_t kind, uint32_t architecture,
+                          uint64_t told)
 {
     uint8_t payload[1024] = {0};
     size_t packed = sizeof TEXT;

@@ -14,11 +14,12 @@
 
 #define HEAD ".version 6.3\n.target sm_50\n.address_size 64\n"
 
-static const char caller[] = HEAD ".extern .func twice(.param .b32 x);\n.extern .global .u32 total;\n"
-                                  ".global .u32 own = 1; // .func not_here {\n"
-                                  ".visible .entry run()\n{\n .reg .u32 %r<3>;\n ld.global.u32 %r1, [total];\n"
-                                  " ld.global.u32 %r2, [own];\n { .param .b32 a; st.param.b32 [a], %r1; call twice, (a); }\n"
-                                  " ret;\n}\n";
+static const char caller[] =
+    HEAD ".extern .func twice(.param .b32 x);\n.extern .global .u32 total;\n"
+         ".global .u32 own = 1; // .func not_here {\n"
+         ".visible .entry run()\n{\n .reg .u32 %r<3>;\n ld.global.u32 %r1, [total];\n"
+         " ld.global.u32 %r2, [own];\n { .param .b32 a; st.param.b32 [a], %r1; call twice, (a); }\n"
+         " ret;\n}\n";
 static const char callee[] = HEAD ".visible .global .u32 total = 5;\n.global .u32 own = 2;\n"
                                   ".visible .func twice(.param .b32 x)\n{\n .reg .u32 %r<3>;\n ld.param.b32 %r1, [x];\n"
                                   " st.global.u32 [own], %r1;\n ret;\n}\n";

@@ -1,6 +1,7 @@
 /*
- * What the tests' CUDA programs need of CUDA's headers, so that clang alone can compile them: kernels/include/device.h for device code,
- * and here the declarations of the functions and structures that the programs use. With nvcc they get the toolkit's.
+ * What the tests' CUDA programs need of CUDA's headers, so that clang alone can compile them: kernels/include/device.h
+ * for device code, and here the declarations of the functions and structures that the programs use. With nvcc they get
+ * the toolkit's.
  */
 #ifndef CORUN_TEST_CUDA_RUNTIME_H
 #define CORUN_TEST_CUDA_RUNTIME_H
@@ -62,7 +63,12 @@ enum cudaDeviceAttr {
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal };
-enum cudaGraphNodeType { cudaGraphNodeTypeKernel, cudaGraphNodeTypeMemcpy, cudaGraphNodeTypeMemset, cudaGraphNodeTypeHost };
+enum cudaGraphNodeType {
+    cudaGraphNodeTypeKernel,
+    cudaGraphNodeTypeMemcpy,
+    cudaGraphNodeTypeMemset,
+    cudaGraphNodeTypeHost
+};
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;

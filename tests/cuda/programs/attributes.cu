@@ -36,7 +36,8 @@ int main()
     EXPECT(blocks == 16); /* 2048 threads of an SM */
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 128, 31 * 1024));
     EXPECT(blocks == 3); /* 96 KB of shared memory */
-    EXPECT_ERROR(cudaErrorInvalidValue, cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
+    EXPECT_ERROR(cudaErrorInvalidValue,
+                 cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
     CHECK(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 32 * 1024));
     size_t available, total, after;
     float *p;

@@ -1,4 +1,6 @@
-/* Thread blocks of a cooperative launch meet: as the toolkit's header does it, with the words that %envreg1 and 2 name. */
+/*
+ * Thread blocks of a cooperative launch meet: as the toolkit's header does it, with the words that %envreg1 and 2 name.
+ */
 #include "check.h"
 
 __device__ static void meet(unsigned blocks)

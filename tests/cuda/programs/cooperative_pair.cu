@@ -1,4 +1,6 @@
-/* Two cooperative kernels of two streams, each as large as the GPU: one after the other, or they would wait for ever. */
+/*
+ * Two cooperative kernels of two streams, each as large as the GPU: one after the other, or they would wait for ever.
+ */
 #include "check.h"
 
 __device__ unsigned arrived[2];
@@ -23,8 +25,8 @@ int main()
     void *arguments[2][1] = {{&first}, {&second}};
     for (int i = 0; i < 2; i++) {
         CHECK(cudaStreamCreate(&streams[i]));
-        CHECK(cudaLaunchCooperativeKernel((const void *)together, dim3(blocks * multiprocessors), dim3(256), arguments[i], 0,
-                                          streams[i]));
+        CHECK(cudaLaunchCooperativeKernel((const void *)together, dim3(blocks * multiprocessors), dim3(256),
+                                          arguments[i], 0, streams[i]));
     }
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaMemcpyFromSymbol(host, arrived, sizeof host));

@@ -1,4 +1,6 @@
-/* Copies take the latency and the bytes over the bandwidth of the configuration: 2 us, 10 GB/s pinned, 4 GB/s pageable. */
+/*
+ * Copies take the latency and the bytes over the bandwidth of the configuration: 2 us, 10 GB/s pinned, 4 GB/s pageable.
+ */
 #include "check.h"
 
 #include <vector>

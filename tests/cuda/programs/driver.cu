@@ -1,4 +1,7 @@
-/* The driver API: contexts, modules of PTX text, launches both ways, messages in the program's buffer, entry points by name. */
+/*
+ * The driver API: contexts, modules of PTX text, launches both ways, messages in the program's buffer, entry points by
+ * name.
+ */
 #include "check.h"
 
 #include <cstring>
@@ -45,8 +48,8 @@ CUresult cuMemFree(CUdeviceptr);
 CUresult cuMemcpyDtoH(void *, CUdeviceptr, size_t);
 CUresult cuMemcpyHtoD(CUdeviceptr, const void *, size_t);
 CUresult cuMemsetD32(CUdeviceptr, unsigned, size_t);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void **,
-                        void **);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        cudaStream_t, void **, void **);
 CUresult cuGetErrorName(CUresult, const char **);
 CUresult cuGetProcAddress_v2(const char *, void **, int, unsigned long long, int *);
 }
@@ -57,7 +60,8 @@ static const char text[] = ".version 6.3\n.target sm_50\n.address_size 64\n"
                            ".visible .global .align 4 .u32 bias = 5;\n"
                            ".visible .entry fill(.param .u64 out, .param .u32 value)\n{\n"
                            "    .reg .u64 %p<4>;\n    .reg .u32 %r<5>;\n"
-                           "    ld.param.u64 %p1, [out];\n    ld.param.u32 %r1, [value];\n    cvta.to.global.u64 %p1, %p1;\n"
+                           "    ld.param.u64 %p1, [out];\n    ld.param.u32 %r1, [value];\n"
+                           "    cvta.to.global.u64 %p1, %p1;\n"
                            "    mov.u32 %r2, %tid.x;\n    mul.wide.u32 %p2, %r2, 4;\n    add.u64 %p3, %p1, %p2;\n"
                            "    ld.global.u32 %r3, [bias];\n    add.u32 %r4, %r1, %r2;\n    add.u32 %r4, %r4, %r3;\n"
                            "    st.global.u32 [%p3], %r4;\n    ret;\n}\n";

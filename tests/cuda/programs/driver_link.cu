@@ -26,8 +26,8 @@ CUresult cuLinkComplete(CUlinkState, void **, size_t *);
 CUresult cuLinkDestroy(CUlinkState);
 CUresult cuModuleLoadData(CUmodule *, const void *);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void **,
-                        void **);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        cudaStream_t, void **, void **);
 }
 #endif
 
@@ -37,7 +37,8 @@ static char first[] = ".version 6.3\n.target sm_50\n.address_size 64\n"
                       ".visible .entry run(.param .u64 to)\n{\n    .reg .u64 %p<3>;\n    .reg .u32 %r<6>;\n"
                       "    ld.param.u64 %p1, [to];\n    ld.global.u32 %r1, [base];\n    ld.global.u32 %r2, [mine];\n"
                       "    add.u32 %r1, %r1, %r2;\n    {\n    .param .b32 in;\n    .param .b32 out;\n"
-                      "    st.param.b32 [in], %r1;\n    call (out), triple, (in);\n    ld.param.b32 %r3, [out];\n    }\n"
+                      "    st.param.b32 [in], %r1;\n    call (out), triple, (in);\n"
+                      "    ld.param.b32 %r3, [out];\n    }\n"
                       "    st.global.u32 [%p1], %r3;\n    ret;\n}\n";
 static char second[] = ".version 6.4\n.target sm_52\n.address_size 64\n"
                        ".visible .global .align 4 .u32 base = 9;\n.global .align 4 .u32 mine = 3;\n"

@@ -29,7 +29,8 @@ int main()
                        cudaMemcpyDeviceToHost));
     EXPECT(host[0] == 0x11111111 && host[1] == 0x11111111 && host[2] == 2 && host[width] == 0x11111111 &&
            host[2 * width] == 200);
-    EXPECT_ERROR(cudaErrorInvalidPitchValue, cudaMemcpy2D(host.data(), 8, device, pitch, 16, 2, cudaMemcpyDeviceToHost));
+    EXPECT_ERROR(cudaErrorInvalidPitchValue,
+                 cudaMemcpy2D(host.data(), 8, device, pitch, 16, 2, cudaMemcpyDeviceToHost));
 
     cudaPitchedPtr box;
     CHECK(cudaMalloc3D(&box, make_cudaExtent(width, height, depth)));

@@ -1,4 +1,6 @@
-/* Order within a stream, between streams by events, and of the default stream; kernels of two streams overlap in time. */
+/*
+ * Order within a stream, between streams by events, and of the default stream; kernels of two streams overlap in time.
+ */
 #include "check.h"
 
 __global__ void spin(int *out, int rounds)

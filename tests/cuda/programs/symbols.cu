@@ -38,6 +38,7 @@ int main()
     CHECK(cudaMemcpyFromSymbol(&count, counter, sizeof count));
     EXPECT(count == 0);
     EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpyFromSymbol(tables, table, sizeof tables + 1));
-    EXPECT_ERROR(cudaErrorInvalidSymbol, cudaMemcpyFromSymbol(tables, (const void *)tables, 8, 0, cudaMemcpyDeviceToHost));
+    EXPECT_ERROR(cudaErrorInvalidSymbol,
+                 cudaMemcpyFromSymbol(tables, (const void *)tables, 8, 0, cudaMemcpyDeviceToHost));
     return 0;
 }
