@@ -5,6 +5,7 @@
 #include "campaign/mixes.h"
 #include "campaign/sample.h"
 #include "campaign/specification.h"
+#include "workload/capture_format.h"
 #include "workload/text_file.h"
 #include "workload/yaml_reader.h"
 
@@ -90,7 +91,9 @@ static enum corun_status add_sizes(struct parser *parser, struct text_list *name
     for (size_t i = 0; i < names->items.count && parser->size; i++) {
         const char *text = names->items.data[i].text;
         size_t length = specify_workload_length(text);
-        if (memchr(text, '@', length))
+        size_t ending = strlen(CAPTURE_ENDING);
+        if (memchr(text, '@', length) ||
+            (length > ending && !memcmp(text + length - ending, CAPTURE_ENDING, ending))) /* has no sizes */
             continue;
         char *name = arena_copy_text(parser->campaign->arena, text, length);
         const char *whole = name ? format(parser, name, "@", parser->size) : NULL;

@@ -361,8 +361,11 @@ static void follow_host(struct process *process, bool write)
                 memcpy(seen->known + at, now + at, part);
                 at += part;
             }
+            struct rows rows = {seen->address + first, 0, 0, at - first, 1, 1, now + first};
             if (at > first && write)
-                put_write(process, (struct rows){seen->address + first, 0, 0, at - first, 1, 1, now + first});
+                put_write(process, rows);
+            else if (at > first) /* the host may read it without a copy */
+                put_check(process, rows);
             at += at < seen->bytes ? PAGE_BYTES : 0;
         }
     }

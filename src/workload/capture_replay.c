@@ -317,9 +317,12 @@ static void do_copy(struct replay *replay, const uint64_t *numbers)
     (void)capture_rows_of(source, &from);
     uint8_t *to = corun_memory_pointer(replay->memory, rows.address, rows.span);
     const uint8_t *data = corun_memory_pointer(replay->memory, from.address, from.span);
+    /* Rows without gaps at once, as the program's copy did: the two sides may overlap. */
+    bool whole = rows.pitch == rows.width && from.pitch == rows.width;
     for (uint64_t z = 0; z < rows.depth; z++)
-        for (uint64_t y = 0; y < rows.height; y++)
-            memmove(to + z * rows.slice + y * rows.pitch, data + z * from.slice + y * from.pitch, rows.width);
+        for (uint64_t y = 0; y < (whole ? 1 : rows.height); y++)
+            memmove(to + z * rows.slice + y * rows.pitch, data + z * from.slice + y * from.pitch,
+                    whole ? rows.width * rows.height : rows.width);
 }
 
 static void do_check(struct replay *replay, const struct capture_operation *operation, size_t index)

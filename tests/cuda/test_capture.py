@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""`corun capture` and captured programs as workloads. Usage: test_capture.py CORUN PROGRAMS TEST_CAPTURED [TEST...]"""
+import filecmp
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CORUN, PROGRAMS, TEST_CAPTURED = sys.argv[1:4]
+NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph")
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Capture(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        for name in NAMES:
+            done = cls.corun("capture", "--verify", "-o", f"{name}.corun", "--", program(name), "functional")
+            assert done.returncode == 0, (name, done.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def corun(cls, *arguments):
+        return subprocess.run([CORUN, *arguments], capture_output=True, text=True, timeout=120, check=False,
+                              cwd=cls.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_alone(self, file, *more):
+        done = self.corun("run", "--no-cache", "-q", "--runs", "1", "-j", "-", *more, file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["apps"][0]
+
+    def durations(self, name):
+        """Cycles of all launches of a kernel under `corun exec`, in the order of their launches."""
+        done = self.corun("exec", "-q", "--json", "-", "--", program(name), "functional")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cycles = {}
+        for launch in json.loads(done.stdout)["launches"]:
+            cycles.setdefault(launch["symbol"], []).append(launch["cycles"])
+        return cycles
+
+    def test_same_bytes(self):
+        for name in NAMES:
+            done = self.corun("capture", "-q", "-o", "second.corun", "--", program(name), "functional")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue(filecmp.cmp(self.path(f"{name}.corun"), self.path("second.corun"), shallow=False), name)
+
+    def test_cycles_of_exec(self):
+        """One launch, or several in a row with nothing between them, take the cycles that they took in the program."""
+        for name in ("vector_add", "cooperative", "managed", "graph", "pitched"):
+            kernels = {kernel["name"]: kernel for kernel in self.run_alone(f"{name}.corun")["kernels"]}
+            expected = self.durations(name)
+            self.assertEqual(set(kernels), set(expected), name)
+            for kernel, cycles in expected.items():
+                self.assertEqual(kernels[kernel]["launches"], len(cycles))
+                self.assertEqual(kernels[kernel]["cycles"], sum(cycles), (name, kernel, cycles))
+
+    def test_host_threads(self):
+        one, two = (self.run_alone("reduction.corun", "--threads", threads) for threads in ("1", "2"))
+        self.assertEqual(one, two)
+
+    def test_results_together(self):
+        """Timed, side by side, at addresses of six applications; and twice without timing."""
+        files = [f"{name}.corun" for name in NAMES if name != "pitched"]
+        for some in (files[:4], files[4:], ["managed.corun", "managed.corun", "cooperative.corun"]):
+            done = subprocess.run([TEST_CAPTURED, *some], capture_output=True, text=True, timeout=120, check=False,
+                                  cwd=self.folder)
+            self.assertEqual(done.returncode, 0, (some, done.stdout + done.stderr))
+
+    def test_with_a_workload(self):
+        done = self.corun("run", "--no-cache", "-q", "--policy", "even", "--cycles", "30K", "-j", "-",
+                          "vector_add.corun:goal=50%", "sgemm@small")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        apps = json.loads(done.stdout)["apps"]
+        self.assertEqual([app["name"] for app in apps], ["vector_add", "sgemm"])
+        self.assertGreater(apps[0]["runs"], 3)
+        self.assertGreater(apps[1]["warp_instructions"], 0)
+
+    def test_characterize(self):
+        done = self.corun("characterize", "--no-cache", "--cycles", "5K", "vector_add.corun")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("vector_add", done.stdout)
+
+    def test_campaign(self):
+        """The contents of the file are part of what a case is known by; its name is not enough."""
+        shutil.copy(self.path("vector_add.corun"), self.path("one.corun"))
+        with open(self.path("some.yaml"), "w", encoding="utf-8") as file:
+            file.write("name: captured\ncycles: 5K\npolicies: [even]\nsize: small\n"
+                       "cases:\n  - [one.corun, reduction.corun]\n  - [one.corun, sgemm]\n")
+        counts = []
+        for _ in range(2):
+            for _ in range(2):
+                done = self.corun("campaign", "-q", "--no-cache", "--results", "results.db", "some.yaml")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                counts.append(self.corun("query", "--csv", "--results", "results.db",
+                                         "select count(*) as cases from cases where not isolated and "
+                                         "status = 'finished'").stdout.split())
+            shutil.copy(self.path("symbols.corun"), self.path("one.corun"))
+        self.assertEqual(counts, [["cases", "2"], ["cases", "2"], ["cases", "4"], ["cases", "4"]])
+
+    def test_damaged(self):
+        with open(self.path("vector_add.corun"), "rb") as file:
+            good = file.read()
+        changed = bytearray(good)
+        changed[len(good) // 2] ^= 1
+        later = bytearray(good)
+        later[8] = 99
+        for data, words, status in ((changed, "do not fit its hash", 3), (good[:100], "its header says", 3),
+                                    (good[:20], "within its header", 3), (good + b"x", "its header says", 3),
+                                    (later, "version 99", 4), (b"", "not a file of corun capture", 3),
+                                    (b"\x7fELF" + bytes(100), "not a file of corun capture", 3)):
+            with open(self.path("bad.corun"), "wb") as file:
+                file.write(data)
+            done = self.corun("run", "bad.corun")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.corun("run", "vector_add.corun@small").returncode, 5)
+        self.assertEqual(self.corun("run", "none.corun").returncode, 5)
+        self.assertEqual(self.corun("export", "vector_add.corun", "files").returncode, 4)
+
+    def test_what_cannot_be_captured(self):
+        done = self.corun("capture", "-o", "none.corun", "--", "true")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("launched no kernel", done.stderr)
+        done = self.corun("capture", "-o", "none.corun", "--", program("fault"), "functional")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("failed", done.stderr)
+        script = f"{program('vector_add')} functional; {program('vector_add')} functional"
+        done = self.corun("capture", "-o", "none.corun", "--", "sh", "-c", script)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("2 processes", done.stderr)
+        self.assertFalse(os.path.exists(self.path("none.corun")))
+        self.assertEqual(self.corun("capture", "-o", "none", "--", "true").returncode, 2)
+        self.assertEqual(self.corun("capture", "--", "/nonexistent/program").returncode, 5)
+
+    def test_exit_status_is_the_programs(self):
+        script = f"{program('vector_add')} functional; exit 42"
+        done = self.corun("capture", "-q", "-o", "kept.corun", "--", "sh", "-c", script)
+        self.assertEqual((done.returncode, done.stderr), (42, ""))
+        self.assertTrue(filecmp.cmp(self.path("kept.corun"), self.path("vector_add.corun"), shallow=False))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
