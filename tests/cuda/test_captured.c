@@ -1,0 +1,94 @@
+/*
+ * Captured programs together on one GPU, each once to its end: what they read must be what the programs read, wherever their
+ * addresses are in the machine. Usage: cuda_test_captured FILE...
+ */
+#include "corun/config.h"
+#include "corun/workload.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static int file_count;
+static char **files;
+
+static void expect_ok(enum corun_status status, const struct corun_diagnostics *list)
+{
+    for (size_t i = 0; status && i < corun_diagnostics_count(list); i++)
+        print_error("%s\n", corun_diagnostics_get(list, i)->message);
+    assert_int_equal(status, CORUN_OK);
+}
+
+static void together(void **state)
+{
+    (void)state;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct corun_gpu_config config;
+    struct corun_gpu *gpu;
+    struct corun_workload *workloads[CORUN_MAX_APPLICATIONS];
+    struct corun_instance *instances[CORUN_MAX_APPLICATIONS];
+    corun_gpu_config_default(&config);
+    expect_ok(corun_gpu_create(&config, list, &gpu), list);
+    assert_in_range(file_count, 1, CORUN_MAX_APPLICATIONS);
+    for (int i = 0; i < file_count; i++) {
+        expect_ok(corun_workload_load(files[i], NULL, list, &workloads[i]), list);
+        expect_ok(corun_instance_create(workloads[i], (uint32_t)i, 1, list, &instances[i]), list);
+        struct corun_application_description description = {.goal = CORUN_GOAL_NONE};
+        corun_instance_fill(instances[i], &description);
+        uint32_t index;
+        expect_ok(corun_gpu_add(gpu, &description, &index), list);
+    }
+    struct corun_limits limits = {.cycles = 5000000, .runs = 1};
+    expect_ok(corun_gpu_run(gpu, &limits, list), list);
+    for (int i = 0; i < file_count; i++) {
+        struct corun_application_result result;
+        struct corun_verification verification;
+        corun_gpu_application(gpu, (uint32_t)i, &result);
+        assert_int_equal(result.status, CORUN_OK);
+        assert_int_equal(result.runs, 1);
+        expect_ok(corun_instance_verify(instances[i], list, &verification), list);
+        assert_true(verification.elements > 0);
+    }
+    corun_gpu_destroy(gpu);
+    for (int i = 0; i < file_count; i++) {
+        corun_instance_destroy(instances[i]);
+        corun_workload_destroy(workloads[i]);
+    }
+    corun_diagnostics_destroy(list);
+}
+
+/* Memory is set back: a second run without timing reads the same as the first; and what is changed is found. */
+static void again(void **state)
+{
+    (void)state;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    for (int i = 0; i < file_count; i++) {
+        struct corun_workload *workload;
+        struct corun_instance *instance;
+        expect_ok(corun_workload_load(files[i], NULL, list, &workload), list);
+        expect_ok(corun_instance_create(workload, 5, 1, list, &instance), list);
+        for (int run = 0; run < 2; run++) {
+            expect_ok(corun_instance_run(instance, 0, list, NULL, NULL, NULL), list);
+            expect_ok(corun_instance_verify(instance, list, NULL), list);
+        }
+        /* Without its kernels, what the program read cannot come out. */
+        expect_ok(corun_instance_restart(instance), list);
+        (void)corun_instance_grid(instance, corun_instance_grid_count(instance));
+        assert_int_equal(corun_instance_verify(instance, list, NULL), CORUN_MISMATCH);
+        corun_instance_destroy(instance);
+        corun_workload_destroy(workload);
+    }
+    corun_diagnostics_destroy(list);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(together), cmocka_unit_test(again)};
+    file_count = argc - 1;
+    files = argv + 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
