@@ -39,9 +39,10 @@ static enum corun_status plan_baselines(struct baseline_pool *pool, size_t *task
 {
     struct run *run = pool->run;
     enum corun_status status = CORUN_OK;
+    for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
+        task_of[a] = NONE;
     for (uint32_t a = 0; a < run->job->application_count && status == CORUN_OK; a++) {
         struct member *member = &run->members[a];
-        task_of[a] = NONE;
         if (!needs_baseline(run->job, member))
             continue;
         struct baseline_request request = run_baseline_request(run, member);

@@ -5,6 +5,7 @@
 #include "campaign/specification.h"
 #include "corun/workload.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static enum corun_status add_all(struct search *search, uint32_t step)
     uint32_t count = search->request->application_count, units = search->outcome->sm_count / step;
     uint32_t parts[MIX_MAX];
     enum corun_status status = CORUN_OK;
+    assert(count >= 2); /* search_run has refused others */
     for (uint32_t a = 0; a < count; a++)
         parts[a] = 1;
     parts[count - 1] = units - (count - 1);
@@ -60,9 +62,7 @@ static enum corun_status add_all(struct search *search, uint32_t step)
             sms[a] = parts[a] * step;
         sms[count - 1] += search->outcome->sm_count % step;
         status = add_split(search, sms);
-        /*
-         * the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one
-         */
+        /* the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one */
         uint32_t a = count - 1;
         while (a > 0 && parts[a] == 1)
             a--;
@@ -101,6 +101,7 @@ static enum corun_status add_offline(struct search *search)
     struct search_outcome *outcome = search->outcome;
     uint32_t count = search->request->application_count;
     enum corun_status status = CORUN_OK;
+    assert(count >= 2); /* search_run has refused others */
     for (uint32_t own = 1; own + count - 1 <= outcome->sm_count && !status; own++) {
         uint32_t sms[MIX_MAX], left = outcome->sm_count - own, turn = 0;
         for (uint32_t a = 0; a < count; a++)

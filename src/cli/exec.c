@@ -55,13 +55,13 @@ struct exec_options {
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct exec_options *exec = state->input;
+    size_t used;
     switch (key) {
     case KEY_GPU:
-        if (strlen(exec->gpus) + strlen(value) + 2 > sizeof exec->gpus)
+        used = strlen(exec->gpus);
+        if (used + strlen(value) + 2 > sizeof exec->gpus)
             argp_error(state, "--gpu is too long");
-        if (exec->gpu)
-            strcat(exec->gpus, ";");
-        strcat(exec->gpus, value);
+        snprintf(exec->gpus + used, sizeof exec->gpus - used, "%s%s", exec->gpu ? ";" : "", value);
         exec->gpu = exec->gpus;
         break;
     case KEY_FUNCTIONAL:
@@ -276,6 +276,42 @@ static enum corun_status report(struct exec_options *exec, const struct program_
     return status;
 }
 
+/* What must be there before the program starts, and the folder for what its processes leave. */
+static enum corun_status prepare(struct exec_options *exec)
+{
+    const char *temporary = getenv("TMPDIR");
+    enum corun_status status = find_program(exec);
+    if (status == CORUN_OK)
+        status = find_libraries(exec);
+    if (status == CORUN_OK)
+        status = check_gpus(exec);
+    if (status == CORUN_OK)
+        status = program_file_check(exec->path, exec->list, &exec->fixed_path, exec->runtime);
+    if (status != CORUN_OK)
+        return status;
+    snprintf(exec->folder, sizeof exec->folder, "%.200s/corun-exec-XXXXXX",
+             temporary && *temporary ? temporary : P_tmpdir);
+    if (!mkdtemp(exec->folder))
+        status = corun_report(exec->list, CORUN_FILE, (struct corun_place){exec->folder, 0, 0},
+                              "no folder can be made: %s", strerror(errno));
+    return status;
+}
+
+/* The exit status of the program; what is wrong on our side is in exec->status. */
+static int execute(struct exec_options *exec, struct program_record *record)
+{
+    exec->status = prepare(exec);
+    if (exec->status != CORUN_OK)
+        return -1;
+    int result = run_program(exec);
+    enum corun_status collected = collect(exec, record);
+    if (exec->status == CORUN_OK)
+        exec->status = collected;
+    if (result >= 0 && collected == CORUN_OK)
+        exec->status = report(exec, record);
+    return result;
+}
+
 int command_exec(int argc, char **argv)
 {
     static const struct argp argp = {.options = options,
@@ -283,33 +319,12 @@ int command_exec(int argc, char **argv)
                                      .args_doc = "-- PROGRAM [ARGUMENT...]",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct exec_options exec = {.list = corun_diagnostics_create()};
+    struct exec_options exec = {.list = corun_diagnostics_create(), .status = CORUN_MEMORY};
     struct program_record *record = program_record_create();
     int result = -1;
-    exec.status = exec.list && record ? CORUN_OK : CORUN_MEMORY;
-    if (exec.status == CORUN_OK) {
+    if (exec.list && record) {
         command_parse_in_order(&argp, argc, argv, &exec);
-        exec.status = find_program(&exec);
-    }
-    if (exec.status == CORUN_OK)
-        exec.status = find_libraries(&exec);
-    if (exec.status == CORUN_OK)
-        exec.status = check_gpus(&exec);
-    if (exec.status == CORUN_OK)
-        exec.status = program_file_check(exec.path, exec.list, &exec.fixed_path, exec.runtime);
-    const char *temporary = getenv("TMPDIR");
-    snprintf(exec.folder, sizeof exec.folder, "%.200s/corun-exec-XXXXXX",
-             temporary && *temporary ? temporary : P_tmpdir);
-    if (exec.status == CORUN_OK && !mkdtemp(exec.folder))
-        exec.status = corun_report(exec.list, CORUN_FILE, (struct corun_place){exec.folder, 0, 0},
-                                   "no folder can be made: %s", strerror(errno));
-    if (exec.status == CORUN_OK) {
-        result = run_program(&exec);
-        enum corun_status collected = collect(&exec, record);
-        if (exec.status == CORUN_OK)
-            exec.status = collected;
-        if (result >= 0 && collected == CORUN_OK)
-            exec.status = report(&exec, record);
+        result = execute(&exec, record);
     }
     int status = output_diagnostics(exec.list, exec.status);
     program_record_destroy(record);

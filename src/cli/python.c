@@ -15,6 +15,11 @@
 #define ARGUMENTS_MAX 32u
 #define CANNOT_RUN 127
 
+struct call {
+    char folder[PATH_BYTES + 16]; /* the package */
+    const char *words[ARGUMENTS_MAX + 3];
+};
+
 static enum corun_status cannot_run(const char *python, int error, struct corun_diagnostics *list)
 {
     return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
@@ -23,26 +28,32 @@ static enum corun_status cannot_run(const char *python, int error, struct corun_
                         python, strerror(error));
 }
 
-/* The child: becomes python, or tells why not through the pipe, which closes by itself otherwise. */
-static _Noreturn void become(char *const *words, int pipe_end)
+/* Becomes python; comes back with errno if there is none. */
+static int execute(const struct call *call)
 {
     signal(SIGPIPE, SIG_DFL);
-    execvp(words[0], words);
-    int error = errno;
+    execvp(call->words[0], (char *const *)call->words); /* which changes none of them */
+    return errno;
+}
+
+/* The child: becomes python, or tells why not through the pipe, which closes by itself otherwise. */
+static _Noreturn void become(const struct call *call, int pipe_end)
+{
+    int error = execute(call);
     (void)!write(pipe_end, &error, sizeof error);
     _exit(CANNOT_RUN);
 }
 
-static enum corun_status spawn(char *const *words, struct corun_diagnostics *list, int *exit_status)
+static enum corun_status spawn(const struct call *call, struct corun_diagnostics *list, int *exit_status)
 {
-    const char *python = words[0];
+    const char *python = call->words[0];
     int ends[2], error = 0, state = 0;
     if (pipe2(ends, O_CLOEXEC))
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no pipe to %s: %s", python, strerror(errno));
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        become(words, ends[1]);
+        become(call, ends[1]);
     close(ends[1]);
     ssize_t told = child > 0 ? read(ends[0], &error, sizeof error) : 0;
     close(ends[0]);
@@ -58,63 +69,40 @@ static enum corun_status spawn(char *const *words, struct corun_diagnostics *lis
     return CORUN_OK;
 }
 
-static void free_words(char **words)
-{
-    for (uint32_t i = 0; words[i]; i++)
-        free(words[i]);
-}
-
-/* The command line: python, the package, the arguments, NULL. After an error there is nothing to free. */
-static enum corun_status make_words(const char *const *arguments, struct corun_diagnostics *list, char **words)
+/* The command line: python, the package, the arguments, NULL. */
+static enum corun_status make_call(const char *const *arguments, struct corun_diagnostics *list, struct call *call)
 {
     const char *wanted = getenv("CORUN_PYTHON");
-    char data[PATH_BYTES], folder[PATH_BYTES + 16];
-    uint32_t count = 0, last = 0;
-    words[0] = NULL;
+    char data[PATH_BYTES];
+    uint32_t count = 0;
     enum corun_status status = corun_data_directory(data, sizeof data, list);
     if (status)
         return status;
-    snprintf(folder, sizeof folder, "%s/python", data);
-    if (access(folder, R_OK))
-        return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
+    snprintf(call->folder, sizeof call->folder, "%s/python", data);
+    if (access(call->folder, R_OK))
+        return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){call->folder, 0, 0},
                             "the Python package of corun is not there: %s", strerror(errno));
-    while (arguments[last] && last < ARGUMENTS_MAX)
-        last++;
-    for (count = 0; count < last + 2; count++) {
-        const char *word = count == 0   ? (wanted && *wanted ? wanted : "python3")
-                           : count == 1 ? folder
-                                        : arguments[count - 2];
-        words[count] = strdup(word);
-        words[count + 1] = NULL;
-        if (!words[count]) {
-            free_words(words);
-            return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-        }
-    }
+    call->words[0] = wanted && *wanted ? wanted : "python3";
+    call->words[1] = call->folder;
+    for (; arguments[count] && count < ARGUMENTS_MAX; count++)
+        call->words[2 + count] = arguments[count];
+    call->words[2 + count] = NULL;
     return CORUN_OK;
 }
 
 enum corun_status python_run(const char *const *arguments, struct corun_diagnostics *list, int *exit_status)
 {
-    char *words[ARGUMENTS_MAX + 3];
-    enum corun_status status = make_words(arguments, list, words);
-    if (status)
-        return status;
-    status = spawn(words, list, exit_status);
-    free_words(words);
-    return status;
+    struct call call;
+    enum corun_status status = make_call(arguments, list, &call);
+    return status ? status : spawn(&call, list, exit_status);
 }
 
 enum corun_status python_become(const char *const *arguments, struct corun_diagnostics *list)
 {
-    char *words[ARGUMENTS_MAX + 3];
-    enum corun_status status = make_words(arguments, list, words);
+    struct call call;
+    enum corun_status status = make_call(arguments, list, &call);
     if (status)
         return status;
     fflush(NULL);
-    signal(SIGPIPE, SIG_DFL);
-    execvp(words[0], words);
-    status = cannot_run(words[0], errno, list);
-    free_words(words);
-    return status;
+    return cannot_run(call.words[0], execute(&call), list);
 }

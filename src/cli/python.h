@@ -9,7 +9,7 @@
  * then been explained on stderr. NOT_FOUND: the package or python3 is not there; MEMORY, FILE.
  */
 enum corun_status python_run(const char *const *arguments, struct corun_diagnostics *list, int *exit_status);
-/* The same in place of this process: comes back only with an error, NOT_FOUND or MEMORY. */
+/* The same in place of this process: comes back only with an error. */
 enum corun_status python_become(const char *const *arguments, struct corun_diagnostics *list);
 
 #endif
