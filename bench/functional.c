@@ -1,6 +1,6 @@
 /*
- * Warp instructions per second of the executor alone, without timing: an arithmetic loop and a streaming kernel. Built by hand or as target
- * bench_functional; `make bench` measures the whole.
+ * Warp instructions per second of the executor alone, without timing: an arithmetic loop and a streaming kernel. Built
+ * by hand or as target bench_functional; `make bench` measures the whole.
  */
 #include "corun/memory.h"
 #include "corun/program.h"

@@ -1,6 +1,6 @@
 /*
- * What lane functions cost: billions of lane operations per second, and how many times longer than a copy of one register (128 bytes
- * behind the same kind of call) each takes; for each level, with full and with partial masks.
+ * What lane functions cost: billions of lane operations per second, and how many times longer than a copy of one
+ * register (128 bytes behind the same kind of call) each takes; for each level, with full and with partial masks.
  *
  *     bench_lanes [milliseconds per figure]
  */
@@ -80,7 +80,10 @@ static const char *const instructions[] = {
     "shfl.sync.bfly.b32 %r0, %r1, %r2, %r3, -1;",
 };
 
-/* Registers 0, 1, 2, 3 of any class are slots 0, 2, 4, 6; the values are floats around 1, of which doubles and integers are made too. */
+/*
+ * Registers 0, 1, 2, 3 of any class are slots 0, 2, 4, 6; the values are floats around 1, of which doubles and integers
+ * are made too.
+ */
 static int measure_all(double budget)
 {
     static uint8_t registers[16 * SLOT_BYTES] __attribute__((aligned(64)));

@@ -1,6 +1,6 @@
 /*
- * What the memory system costs the host: nanoseconds of processor time per request for L2 hits, DRAM streams, scattered reads, whole-line
- * writes and atomics, with every SM sending as fast as its window allows.
+ * What the memory system costs the host: nanoseconds of processor time per request for L2 hits, DRAM streams, scattered
+ * reads, whole-line writes and atomics, with every SM sending as fast as its window allows.
  *
  *     memory_system [requests per pattern, in thousands]
  */

@@ -1,7 +1,7 @@
 /*
  * What the timing model costs without functional execution: warp instructions per second of scripted code on the
- * default GPU, one thread. Rows: arithmetic only, then 10, 25 and 40 % loads of one line each, then 25 % loads of 16 and of
- * 32 lines; the last column is the cost of a warp instruction relative to the first row.
+ * default GPU, one thread. Rows: arithmetic only, then 10, 25 and 40 % loads of one line each, then 25 % loads of 16
+ * and of 32 lines; the last column is the cost of a warp instruction relative to the first row.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,12 @@
 /*
- * How fast workloads are simulated, one thread: warp instructions per second with timing, functional only, and their ratio.
+ * How fast workloads are simulated, one thread: warp instructions per second with timing, functional only, and their
+ * ratio.
  *
  *     bench_workloads [-g GPU] [-n RUNS] [-s SIZE] [WORKLOAD …]
  *
- * Each row is one run of the workload from its first launch to its last; rates are medians over RUNS (default 3), loading and
- * filling buffers excluded; seconds are those that the processor spent on it, so that other work on the machine counts less. Without names: every workload. The last line is the geometric mean.
+ * Each row is one run of the workload from its first launch to its last; rates are medians over RUNS (default 3),
+ * loading and filling buffers excluded; seconds are those that the processor spent on it, so that other work on the
+ * machine counts less. Without names: every workload. The last line is the geometric mean.
  */
 #include "corun/gpu.h"
 #include "corun/workload.h"

@@ -1,5 +1,5 @@
 /*
- * A case: several applications share one simulated GPU under one policy for one window, each compared with itself alone.
+ * A case: several applications share one simulated GPU under one policy for one window, each beside itself alone.
  *
  *     corun_gpu_config_load, corun_workload specifications, corun_policy_find → corun_case_run → results
  *
@@ -66,7 +66,9 @@ struct corun_case {
     /* Text that the applications print in the shared run; may be NULL. */
     void (*print)(void *user, const char *text, size_t bytes);
     void *print_user;
-    /* Called now and then, never by two threads at once; false ends the case early with what was measured. May be NULL. */
+    /*
+     * Called now and then, never by two threads at once; false ends the case early with what was measured. May be NULL.
+     */
     bool (*progress)(void *user, const struct corun_case_progress *progress);
     void *progress_user;
     /* Before and after every call of the policy (corun_limits.policy_call); may be NULL. */
@@ -96,7 +98,7 @@ enum corun_goal_outcome {
     CORUN_GOAL_MET,
     CORUN_GOAL_MISSED,
     CORUN_GOAL_NOT_KNOWN,
-    /* missed, and out of reach: it is more than the application reaches alone, or the policy had nothing more to give */
+    /* missed; it is more than the application reaches alone, or the policy had nothing more to give */
     CORUN_GOAL_OUT_OF_REACH
 };
 
@@ -169,21 +171,24 @@ struct corun_case_result {
 };
 
 /*
- * Runs a case. OK if it was measured, also if an application was stopped: that is in its result's status and in a diagnostic. With
- * another status *result is NULL. Diagnostics whose status is OK are warnings. Errors: ARGUMENT (an impossible case),
- * LIMIT, POLICY, MEMORY and those of corun_workload_load.
+ * Runs a case. OK if it was measured, also if an application was stopped: that is in its result's status and in a
+ * diagnostic. With another status *result is NULL. Diagnostics whose status is OK are warnings. Errors: ARGUMENT (an
+ * impossible case), LIMIT, POLICY, MEMORY and those of corun_workload_load.
  */
 enum corun_status corun_case_run(const struct corun_case *job, struct corun_diagnostics *list,
                                  struct corun_case_result **result);
 void corun_case_result_destroy(struct corun_case_result *result);
 
-/* Everything, as `corun run --json` writes it: UTF-8, one JSON object. The caller's to free(). MEMORY; *text is NULL then. */
+/*
+ * Everything, as `corun run --json` writes it: UTF-8, one JSON object. The caller's to free(). MEMORY; *text is NULL
+ * then.
+ */
 enum corun_status corun_case_result_json(const struct corun_case_result *result, char **text);
 
 #define CORUN_ALL UINT32_MAX
 /*
- * Counters of one application on one SM, or of all of them with CORUN_ALL. What the memory system counts belongs to applications
- * and to no SM. ARGUMENT if there is no such SM or application.
+ * Counters of one application on one SM, or of all of them with CORUN_ALL. What the memory system counts belongs to
+ * applications and to no SM. ARGUMENT if there is no such SM or application.
  */
 enum corun_status corun_case_result_counters(const struct corun_case_result *result, uint32_t sm, uint32_t application,
                                              struct corun_counters *counters);

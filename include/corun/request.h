@@ -1,5 +1,6 @@
 /*
- * A request: a case in the words of `corun run`, for programs and other languages that would rather not fill structures.
+ * A request: a case in the words of `corun run`, for programs and other languages that would rather not fill
+ * structures.
  *
  *     corun_request_create → corun_request_set …, corun_request_add … → corun_request_run → results → corun_request_destroy
  *
@@ -20,7 +21,8 @@ extern "C" {
     O(gpu, "gpu", 'g', "GPU", 1, \
       "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]") \
     O(policy, "policy", 'p', "POLICY", 1, \
-      "how the applications share it, NAME[:parameter=value,...] (see `corun list policies`) [left-over]") \
+      "how the applications share it, NAME[:parameter=value,...] (see `corun list policies`), or a shared object, " \
+      "./mine.so[:...] [left-over]") \
     O(cycles, "cycles", 'c', "N", 2, \
       "the window ends after N core cycles; applications that end earlier start over [200K, unless another end is " \
       "given]") \
@@ -44,22 +46,24 @@ struct corun_request *corun_request_create(void);
 void corun_request_destroy(struct corun_request *request);
 
 /*
- * Sets an option of the table above; `option` is its word, with or without dashes before it; messages call it as it is written
- * here. `value` is NULL for those that have none. The text is copied. USAGE, NOT_FOUND, ARGUMENT, MEMORY.
+ * Sets an option of the table above; `option` is its word, with or without dashes before it; messages call it as it is
+ * written here. `value` is NULL for those that have none. The text is copied. USAGE, NOT_FOUND, ARGUMENT, MEMORY.
  */
 enum corun_status corun_request_set(struct corun_request *request, const char *option, const char *value,
                                     struct corun_diagnostics *list);
 
 /*
- * Adds an application: WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES], GOAL being 90%, ipc=X, ms=Y or fps=Z. The
- * text is copied. USAGE (also: more than CORUN_MAX_APPLICATIONS), MEMORY.
+ * Adds an application: WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES], GOAL being 90%, ipc=X, ms=Y or
+ * fps=Z, the last two also with ,transfer=MS (see `corun run --help`). The text is copied. USAGE (also: more than
+ * CORUN_MAX_APPLICATIONS), MEMORY.
  */
 enum corun_status corun_request_add(struct corun_request *request, const char *application,
                                     struct corun_diagnostics *list);
 
 /*
- * The case that the request stands for, with everything looked up that it names: for callers who want to add observers. It belongs
- * to the request, until that is changed, run or destroyed. NOT_FOUND, SYNTAX, ARGUMENT; those of corun_data_directory.
+ * The case that the request stands for, with everything looked up that it names: for callers who want to add observers.
+ * It belongs to the request, until that is changed, run or destroyed. NOT_FOUND, SYNTAX, ARGUMENT; of a policy in a
+ * shared object also FILE and POLICY; those of corun_data_directory.
  */
 enum corun_status corun_request_case(struct corun_request *request, struct corun_diagnostics *list,
                                      struct corun_case **job);

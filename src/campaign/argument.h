@@ -55,8 +55,8 @@ enum corun_status argument_parse(const char *text, struct arena *arena, struct c
 enum corun_status argument_place(struct argument *argument, struct corun_memory *memory,
                                  struct corun_diagnostics *list);
 /*
- * Builds the parameter block of a kernel: *block, parameter_bytes long, in the arena. ARGUMENT names the parameter that an
- * argument does not fit, or those that are missing.
+ * Builds the parameter block of a kernel: *block, parameter_bytes long, in the arena. ARGUMENT names the parameter that
+ * an argument does not fit, or those that are missing.
  */
 enum corun_status argument_pack(const struct argument *arguments, size_t count, const struct corun_kernel_info *kernel,
                                 struct arena *arena, struct corun_diagnostics *list, void **block);

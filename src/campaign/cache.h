@@ -23,7 +23,10 @@ struct content_key content_digest_end(struct content_digest *digest); /* destroy
 
 /* The values that were stored under the key, or NULL. What is wrong with an existing file is a warning in `list`. */
 json_t *cache_load(const char *directory, const struct content_key *key, struct corun_diagnostics *list);
-/* Stores values; `about` says in words what they are. Whoever reads meanwhile sees all or nothing. Failure is a warning. */
+/*
+ * Stores values; `about` says in words what they are. Whoever reads meanwhile sees all or nothing. Failure is a
+ * warning.
+ */
 void cache_store(const char *directory, const struct content_key *key, const char *about, json_t *values,
                  struct corun_diagnostics *list);
 

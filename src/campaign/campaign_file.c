@@ -124,7 +124,9 @@ static enum corun_status read_workloads(struct parser *parser, const struct yaml
     return status;
 }
 
-/* A list of goals: a text is one for the first application, a list those of the first few. Without: one case, no goal. */
+/*
+ * A list of goals: a text is one for the first application, a list those of the first few. Without: one case, no goal.
+ */
 static enum corun_status read_goals(struct parser *parser, const struct yaml_node *root)
 {
     const struct yaml_node *node = yaml_find(root, "goals");
@@ -324,7 +326,10 @@ static enum corun_status read_cases(struct parser *parser, const struct yaml_nod
     return status;
 }
 
-/* Keeps the cases of some combinations of a mix and goals: each stands there on every GPU with every policy, side by side. */
+/*
+ * Keeps the cases of some combinations of a mix and goals: each stands there on every GPU with every policy, side by
+ * side.
+ */
 static enum corun_status take_sample(struct parser *parser)
 {
     struct corun_campaign *campaign = parser->campaign;

@@ -28,7 +28,10 @@ struct campaign_changes {
 /* Of a description in memory; `path` is for messages. */
 enum corun_status campaign_parse(const char *path, const char *text, size_t bytes, struct corun_diagnostics *list,
                                  struct corun_campaign **campaign);
-/* The same of a tree, which must live as long as the campaign; `text` is what the results file keeps as its description. */
+/*
+ * The same of a tree, which must live as long as the campaign; `text` is what the results file keeps as its
+ * description.
+ */
 enum corun_status campaign_read(const char *path, const char *text, const struct yaml_node *root,
                                 const struct campaign_changes *changes, struct corun_diagnostics *list,
                                 struct corun_campaign **campaign);

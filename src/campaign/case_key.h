@@ -6,8 +6,8 @@
 #include "corun/campaign.h"
 
 /*
- * Keys of all cases of a campaign, in their order; *keys is the caller's to free. Loads every workload and GPU once, so a
- * campaign that names what does not exist fails here, before anything runs: what corun_workload_load and
+ * Keys of all cases of a campaign, in their order; *keys is the caller's to free. Loads every workload and GPU once, so
+ * a campaign that names what does not exist fails here, before anything runs: what corun_workload_load and
  * corun_gpu_config_load return; MEMORY.
  */
 enum corun_status case_keys(const struct corun_campaign *campaign, const char *data_directory,

@@ -1,7 +1,7 @@
 /*
- * An experiment: a figure or a table of a paper, as a YAML file (docs/experiments.md): the campaigns that it needs, what is
- * computed from their results, and the paper's own numbers. What is computed is the business of the Python package; here the
- * file is read, checked, and its campaigns are made.
+ * An experiment: a figure or a table of a paper, as a YAML file (docs/experiments.md): the campaigns that it needs,
+ * what is computed from their results, and the paper's own numbers. What is computed is the business of the Python
+ * package; here the file is read, checked, and its campaigns are made.
  */
 #ifndef CORUN_CAMPAIGN_EXPERIMENT_H
 #define CORUN_CAMPAIGN_EXPERIMENT_H
@@ -48,7 +48,10 @@ struct experiment_extent {
 /* What the file asks for, or everything in the paper's window. */
 struct experiment_extent experiment_initial_extent(const struct experiment *experiment, bool full);
 
-/* The campaign of a part, which must not outlive the experiment. As corun_campaign_load; NOT_FOUND: policies are missing. */
+/*
+ * The campaign of a part, which must not outlive the experiment. As corun_campaign_load; NOT_FOUND: policies are
+ * missing.
+ */
 enum corun_status experiment_campaign(const struct experiment *experiment, uint32_t part,
                                       const struct experiment_extent *extent, struct corun_diagnostics *list,
                                       struct corun_campaign **campaign);

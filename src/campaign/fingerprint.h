@@ -2,7 +2,10 @@
 #ifndef CORUN_CAMPAIGN_FINGERPRINT_H
 #define CORUN_CAMPAIGN_FINGERPRINT_H
 
-/* Hashes, in hexadecimal, over the sources: of PTX front end, executor and simulated GPU; of the policies. The build defines them. */
+/*
+ * Hashes, in hexadecimal, over the sources: of PTX front end, executor and simulated GPU; of the policies. The build
+ * defines them.
+ */
 const char *model_fingerprint(void);
 const char *policy_fingerprint(void);
 

@@ -7,8 +7,8 @@
 #define FIRST_INTERVAL_CYCLES 1000u
 
 /*
- * Something that is there from one cycle to another, again and again: up to a cycle t, what has been there so far adds up to
- * level * t - base.
+ * Something that is there from one cycle to another, again and again: up to a cycle t, what has been there so far adds
+ * up to level * t - base.
  */
 struct presence {
     int64_t level, base;

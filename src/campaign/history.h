@@ -1,6 +1,6 @@
 /*
- * What happened over the window of a case, in at most HISTORY_INTERVALS intervals: an observer of the shared run that keeps sums
- * and passes on what it is told to the case's own observer, if it has one.
+ * What happened over the window of a case, in at most HISTORY_INTERVALS intervals: an observer of the shared run that
+ * keeps sums and passes on what it is told to the case's own observer, if it has one.
  */
 #ifndef CORUN_CAMPAIGN_HISTORY_H
 #define CORUN_CAMPAIGN_HISTORY_H

@@ -45,8 +45,9 @@ struct launch_result {
 };
 
 /*
- * OK if it ran or was stopped (its status is in the result and its reason in the list). Buffers are saved unless it was stopped.
- * USAGE (a --save names no buffer), NOT_FOUND, ARGUMENT, LIMIT, FILE, MEMORY and what corun_module_load returns.
+ * OK if it ran or was stopped (its status is in the result and its reason in the list). Buffers are saved unless it was
+ * stopped. USAGE (a --save names no buffer), NOT_FOUND, ARGUMENT, LIMIT, FILE, MEMORY and what corun_module_load
+ * returns.
  */
 enum corun_status launch_run(const struct launch_request *request, struct corun_diagnostics *list,
                              struct launch_result *result);

@@ -19,8 +19,8 @@ uint64_t mixes_count(const struct mix_rule *rule);
 /* The mix of that number, 0 to count - 1, in lexicographic order of the things' numbers. */
 void mixes_get(const struct mix_rule *rule, uint64_t number, uint32_t mix[MIX_MAX]);
 /*
- * `count` different numbers below `all`, ascending, chosen by the seed (Floyd's algorithm). `numbers` has room for them.
- * False when out of memory.
+ * `count` different numbers below `all`, ascending, chosen by the seed (Floyd's algorithm). `numbers` has room for
+ * them. False when out of memory.
  */
 bool mixes_sample(uint64_t all, uint32_t count, uint64_t seed, uint64_t *numbers);
 

@@ -7,7 +7,10 @@
 
 /* Before anything is measured: wall seconds of one processor for a million cycles of a case. */
 #define STATED_SECONDS_PER_MEGACYCLE 6.0
-/* Of a budget, for the first sample, whose time is only stated; and of what is left, for a sample whose time is measured. */
+/*
+ * Of a budget, for the first sample, whose time is only stated; and of what is left, for a sample whose time is
+ * measured.
+ */
 #define FIRST_SHARE 0.2
 #define LATER_SHARE 0.9
 /* A sample is at most so many times the one before, so that an early measurement does not decide too much. */

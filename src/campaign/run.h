@@ -48,7 +48,9 @@ struct baseline_request run_baseline_request(const struct run *run, const struct
 enum corun_status run_find_baselines(struct run *run);
 /* The speed-up curves of all members, if the policy needs them: isolated runs on fewer SMs. */
 enum corun_status run_find_speedups(struct run *run);
-/* What one run of a member's instance launches, for policies; NULL when out of memory, which costs them foresight only. */
+/*
+ * What one run of a member's instance launches, for policies; NULL when out of memory, which costs them foresight only.
+ */
 const struct corun_launch_view *run_program(const struct run *run, const struct member *member, uint32_t *count);
 /* Copies everything the GPU measured into the result, in memory of the arena. MEMORY. */
 enum corun_status run_collect(struct run *run, struct arena *arena, struct corun_case_result *result);

@@ -62,7 +62,9 @@ static enum corun_status add_all(struct search *search, uint32_t step)
             sms[a] = parts[a] * step;
         sms[count - 1] += search->outcome->sm_count % step;
         status = add_split(search, sms);
-        /* the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one */
+        /*
+         * the next one: the last application gives a unit to the one before it; if it has only one, to an earlier one
+         */
         uint32_t a = count - 1;
         while (a > 0 && parts[a] == 1)
             a--;

@@ -26,7 +26,9 @@ struct selection_request {
     uint32_t shard, shards; /* the shard-th, from 1, of so many; 0: all */
 };
 
-/* All that are asked for are missing. NOT_FOUND and others of what the cases name; ARGUMENT, FILE of the list of keys. */
+/*
+ * All that are asked for are missing. NOT_FOUND and others of what the cases name; ARGUMENT, FILE of the list of keys.
+ */
 enum corun_status selection_create(const struct selection_request *request, struct corun_diagnostics *list,
                                    struct selection *selection);
 /* Looks for them in the results file. `retry`: those that failed are missing. FILE. */

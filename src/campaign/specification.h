@@ -7,16 +7,16 @@
 #include "corun/program.h"
 
 /*
- * WORKLOAD[@SIZE[,parameter=value,...]][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena. USAGE,
- * MEMORY.
+ * WORKLOAD[@SIZE[,parameter=value,...]][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena.
+ * USAGE, MEMORY.
  */
 /* How much of such a text names the workload, with its size: what comes before :goal=… and :start=…. */
 size_t specify_workload_length(const char *text);
 enum corun_status specify_application(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                       struct corun_case_application *application);
 /*
- * NAME[:parameter=value,...]. "left-over" is no policy: *policy is NULL. *parameters is in the arena, NULL without a policy.
- * NOT_FOUND, ARGUMENT, MEMORY.
+ * NAME[:parameter=value,...]. "left-over" is no policy: *policy is NULL. *parameters is in the arena, NULL without a
+ * policy. NOT_FOUND, ARGUMENT, MEMORY.
  */
 enum corun_status specify_policy(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                  const struct corun_policy **policy, const double **parameters);

@@ -41,9 +41,10 @@ enum corun_status store_read(struct store *store, const char *key, struct corun_
                              struct store_measured *measured);
 
 /*
- * Takes from another results file, in one transaction, what is missing: its campaigns, cases that are not here, finished
- * ones in place of others, and the later one of two that are not finished. *taken: how many cases. FILE: `path` cannot be
- * read, is damaged or not one of ours: then nothing was taken. *end: the file of this store is at fault, or its disk.
+ * Takes from another results file, in one transaction, what is missing: its campaigns, cases that are not here,
+ * finished ones in place of others, and the later one of two that are not finished. *taken: how many cases. FILE:
+ * `path` cannot be read, is damaged or not one of ours: then nothing was taken. *end: the file of this store is at
+ * fault, or its disk.
  */
 enum corun_status store_merge(struct store *store, const char *path, struct corun_diagnostics *list, uint64_t *taken,
                               bool *end);

@@ -1,6 +1,6 @@
 /*
- * A case in a process of its own: what it does wrong, or what is done to it, ends this case only. The parent reads one message from
- * a pipe; a worker that ends without one was killed.
+ * A case in a process of its own: what it does wrong, or what is done to it, ends this case only. The parent reads one
+ * message from a pipe; a worker that ends without one was killed.
  */
 #ifndef CORUN_CAMPAIGN_WORKER_H
 #define CORUN_CAMPAIGN_WORKER_H
@@ -31,7 +31,10 @@ enum worker_end {
 bool worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index);
 /* Reads what has come; true when it has ended: then worker_take. */
 bool worker_read(struct worker *worker);
-/* How it ended. *text, with a NUL behind it, lives until the next start. Waits for the process, which has closed its pipe. */
+/*
+ * How it ended. *text, with a NUL behind it, lives until the next start. Waits for the process, which has closed its
+ * pipe.
+ */
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
                             size_t *bytes);
 /* Ends it, whatever it is doing. */

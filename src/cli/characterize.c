@@ -272,7 +272,10 @@ static enum corun_status run_characterize(struct characterize_options *character
     return measure(characterize, result);
 }
 
-/* The status of the process when the characterisation itself went well: that of the first workload that could not be run. */
+/*
+ * The status of the process when the characterisation itself went well: that of the first workload that could not be
+ * run.
+ */
 static enum corun_status status_of(const struct characterize_options *characterize,
                                    const struct corun_characterize_result *result)
 {

@@ -59,7 +59,10 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
 struct report_style output_style(FILE *stream);
 /* Checks at the end of the process that everything arrived at stdout: else status FILE. */
 void output_guard(void);
-/* Where results are cached: the folder given, else the user's, written to `room`; NULL if none is wanted or there is none. */
+/*
+ * Where results are cached: the folder given, else the user's, written to `room`; NULL if none is wanted or there is
+ * none.
+ */
 const char *command_cache(const char *given, bool none, char *room, size_t bytes);
 
 /* Opens a file for a report; "-" is stdout. NULL after a report. */

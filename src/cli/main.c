@@ -23,8 +23,8 @@
  *   src/ptx       PTX text to a checked module
  *   src/base      arenas, vectors, numbers, diagnostics
  *
- * To understand it, read include/corun/source.h (what a machine is told), include/corun/policy.h (what a policy is told and
- * says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
+ * To understand it, read include/corun/source.h (what a machine is told), include/corun/policy.h (what a policy is told
+ * and says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
  */
 #include "cli/command.h"
 

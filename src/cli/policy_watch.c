@@ -1,6 +1,6 @@
 /*
- * A policy of the user's runs inside this process. When it crashes, or does not come back, there is nothing to return to: this says whose
- * fault it was and ends the process, in the manner of a signal handler, with what is safe in one.
+ * A policy of the user's runs inside this process. When it crashes, or does not come back, there is nothing to return
+ * to: this says whose fault it was and ends the process, in the manner of a signal handler, with what is safe in one.
  */
 #include "cli/policy_watch.h"
 

@@ -4,7 +4,10 @@
 
 #include "corun/case.h"
 
-/* If the policy of the case is a shared object: from now on the process ends with status POLICY and its name when it does that. */
+/*
+ * If the policy of the case is a shared object: from now on the process ends with status POLICY and its name when it
+ * does that.
+ */
 void policy_watch(struct corun_case *job);
 
 #endif

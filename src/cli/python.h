@@ -5,8 +5,8 @@
 #include "corun/status.h"
 
 /*
- * Runs it with these arguments, at most 32 and NULL behind the last, and waits for its end; *exit_status is its own, which has
- * then been explained on stderr. NOT_FOUND: the package or python3 is not there; MEMORY, FILE.
+ * Runs it with these arguments, at most 32 and NULL behind the last, and waits for its end; *exit_status is its own,
+ * which has then been explained on stderr. NOT_FOUND: the package or python3 is not there; MEMORY, FILE.
  */
 enum corun_status python_run(const char *const *arguments, struct corun_diagnostics *list, int *exit_status);
 /* The same in place of this process: comes back only with an error. */

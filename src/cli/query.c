@@ -155,8 +155,8 @@ static char *immutable_name(const char *path)
 }
 
 /*
- * SQLite keeps files beside one in write-ahead mode, also for reading. Where it may not, in somebody else's folder or on
- * a read-only medium, the file does not change unless there is such a file.
+ * SQLite keeps files beside one in write-ahead mode, also for reading. Where it may not, in somebody else's folder or
+ * on a read-only medium, the file does not change unless there is such a file.
  */
 static int open_file(const char *path, sqlite3 **database)
 {

@@ -1,4 +1,7 @@
-/* Figures and tables of papers again: runs the campaigns of an experiment (docs/experiments.md), then has its numbers compared. */
+/*
+ * Figures and tables of papers again: runs the campaigns of an experiment (docs/experiments.md), then has its numbers
+ * compared.
+ */
 #include "cli/command.h"
 #include "cli/python.h"
 
@@ -193,7 +196,10 @@ static int is_experiment(const struct dirent *entry)
     return length > 5 && !strcmp(entry->d_name + length - 5, ".yaml");
 }
 
-/* Calls `take` with the path of each experiment there is; the first status that is not OK is the result, after all of them. */
+/*
+ * Calls `take` with the path of each experiment there is; the first status that is not OK is the result, after all of
+ * them.
+ */
 static enum corun_status each_experiment(struct reproduce_options *reproduce,
                                          enum corun_status (*take)(struct reproduce_options *reproduce,
                                                                    const char *path))
@@ -299,8 +305,8 @@ static bool show_progress(void *user, const char *campaign, uint64_t sample,
 }
 
 /*
- * Hands the experiment over in memory, so that nothing is left behind, and runs the package. Without campaigns it only checks
- * the figures.
+ * Hands the experiment over in memory, so that nothing is left behind, and runs the package. Without campaigns it only
+ * checks the figures.
  */
 static enum corun_status compare(struct reproduce_options *reproduce, const struct experiment *experiment,
                                  uint64_t cycles, struct corun_campaign *const *campaigns, const char *html,

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * What limits each workload and its class, its kernels, its speed over SMs and clocks, its work, and what the papers say of
- * it. Write errors are left to the stream; false means out of memory.
+ * What limits each workload and its class, its kernels, its speed over SMs and clocks, its work, and what the papers
+ * say of it. Write errors are left to the stream; false means out of memory.
  */
 bool characterization_print(const struct corun_characterize_result *result, const struct report_style *style,
                             FILE *stream);

@@ -1,7 +1,8 @@
 /*
- * Records in order of arrival, never more than a limit: when it is reached, those whose key is not a multiple of the next
- * power of two are dropped, and from then on not taken. Every record starts with its key, a uint64_t: consecutive numbers
- * thin out regularly, their hashes (series_hash) at random, which repeating patterns cannot deceive; both are the same on every run.
+ * Records in order of arrival, never more than a limit: when it is reached, those whose key is not a multiple of the
+ * next power of two are dropped, and from then on not taken. Every record starts with its key, a uint64_t: consecutive
+ * numbers thin out regularly, their hashes (series_hash) at random, which repeating patterns cannot deceive; both are
+ * the same on every run.
  */
 #ifndef CORUN_REPORT_SERIES_H
 #define CORUN_REPORT_SERIES_H

@@ -6,7 +6,9 @@
 #include "corun/case.h"
 #include "report/columns.h"
 
-/* What was run, IPC and goals, where the cycles went, memory, STP, ANTT and fairness, and the simulation's own speed. */
+/*
+ * What was run, IPC and goals, where the cycles went, memory, STP, ANTT and fairness, and the simulation's own speed.
+ */
 bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
 /* Per PTX line of each kernel: how often it was issued and what warps waited for before it. */
 bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream);

@@ -1,12 +1,15 @@
-/* Collecting a timeline. Thread blocks get a lane of their SM for as long as they are there, so that slices never overlap. */
+/*
+ * Collecting a timeline. Thread blocks get a lane of their SM for as long as they are there, so that slices never
+ * overlap.
+ */
 #include "report/timeline_records.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Of the limit: a half for thread blocks, a quarter for samples, an eighth for launches (two slices each), a sixteenth each for moments
- * and for states of SMs and variables.
+ * Of the limit: a half for thread blocks, a quarter for samples, an eighth for launches (two slices each), a sixteenth
+ * each for moments and for states of SMs and variables.
  */
 static bool set_limits(struct timeline *timeline)
 {
@@ -312,7 +315,10 @@ static void see_sample(struct timeline *timeline, const struct corun_gpu *gpu, u
     *sample = (struct timeline_sample){
         .key = timeline->samples.seen, .cycle = cycle, .powered_sms = timeline_powered_sms(timeline)};
     corun_gpu_memory(gpu, &sample->memory);
-    /* What is under way at this cycle is counted with a reserve: never more than it is, but now and then less than before. */
+    /*
+     * What is under way at this cycle is counted with a reserve: never more than it is, but now and then less than
+     * before.
+     */
     sample->memory.dram_busy_cycles = later(sample->memory.dram_busy_cycles, before.dram_busy_cycles);
     sample->memory.icnt_busy_cycles = later(sample->memory.icnt_busy_cycles, before.icnt_busy_cycles);
     for (uint32_t a = 0; a < timeline->settings.application_count; a++) {

@@ -1,10 +1,11 @@
 /*
- * Timelines: what an observed run did over time, as a trace that Perfetto (https://ui.perfetto.dev) and chrome://tracing open: the
- * object form of the Trace Event Format.
+ * Timelines: what an observed run did over time, as a trace that Perfetto (https://ui.perfetto.dev) and
+ * chrome://tracing open: the object form of the Trace Event Format.
  *
  *     timeline_create → timeline_see (for corun_gpu_observe) … → timeline_write → timeline_destroy
  *
- * Times are those of the core clock. The file depends on the run alone: not on host threads, wall time or memory layout.
+ * Times are those of the core clock. The file depends on the run alone: not on host threads, wall time or memory
+ * layout.
  */
 #ifndef CORUN_REPORT_TIMELINE_H
 #define CORUN_REPORT_TIMELINE_H

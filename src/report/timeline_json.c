@@ -1,15 +1,15 @@
 /*
- * Writing a timeline: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event Format), one
- * event a line.
+ * Writing a timeline: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
+ * Format), one event a line.
  *
  * Process 1 is the GPU: its thread 1 has the policy's moments, thread 100 * (SM + 1) + lane the thread blocks of that
- * lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a; its one thread has the
- * launches. Every thread has slices that follow one another ("X", never overlapping) or instants ("i"); counters ("C") belong
- * to the process.
+ * lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a; its one thread has
+ * the launches. Every thread has slices that follow one another ("X", never overlapping) or instants ("i"); counters
+ * ("C") belong to the process.
  *
- * Times are microseconds with three digits. Viewers make nanoseconds of them, some by cutting off: slices are therefore written
- * one nanosecond shorter than they were, so that one that follows at once never seems to overlap. Perfetto tells threads by
- * their number alone: no two processes have the same.
+ * Times are microseconds with three digits. Viewers make nanoseconds of them, some by cutting off: slices are therefore
+ * written one nanosecond shorter than they were, so that one that follows at once never seems to overlap. Perfetto
+ * tells threads by their number alone: no two processes have the same.
  */
 #include "report/json_writer.h"
 #include "report/timeline_records.h"

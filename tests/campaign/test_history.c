@@ -1,4 +1,7 @@
-/* The history of a case from handmade observations: what is there, means over intervals, too many intervals, two observers. */
+/*
+ * The history of a case from handmade observations: what is there, means over intervals, too many intervals, two
+ * observers.
+ */
 #include "campaign/history.h"
 
 #include <setjmp.h>
@@ -180,7 +183,10 @@ static void test_power_and_variables(void **state)
     end(&bench);
 }
 
-/* Without an end that is known, intervals double: of 1000 samples a thousand cycles apart, no more than a hundred are kept. */
+/*
+ * Without an end that is known, intervals double: of 1000 samples a thousand cycles apart, no more than a hundred are
+ * kept.
+ */
 static void test_too_many(void **state)
 {
     (void)state;

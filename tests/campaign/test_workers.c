@@ -80,7 +80,9 @@ static int end(void **state)
     return 0;
 }
 
-/* What each of four workloads' workers writes; isolated and asked for are the same cases here: the policy is left-over. */
+/*
+ * What each of four workloads' workers writes; isolated and asked for are the same cases here: the policy is left-over.
+ */
 static enum corun_status write_strangely(const struct corun_case_result *result, FILE *stream)
 {
     static const char chunk[1 << 16];

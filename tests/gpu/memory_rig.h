@@ -1,6 +1,6 @@
 /*
- * SMs in place of the real ones, for tests of the memory system: each sends its packets in order, one per cycle, while it
- * has fewer than `window` under way, and notes every reply.
+ * SMs in place of the real ones, for tests of the memory system: each sends its packets in order, one per cycle, while
+ * it has fewer than `window` under way, and notes every reply.
  */
 #ifndef TESTS_GPU_MEMORY_RIG_H
 #define TESTS_GPU_MEMORY_RIG_H

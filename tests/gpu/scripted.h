@@ -168,7 +168,9 @@ static const struct corun_source_operations script_operations = {
     .printed = script_printed,
 };
 
-/* A script of `tbs` thread blocks of `warps` warps; code is added with the functions below and closed with script_end. */
+/*
+ * A script of `tbs` thread blocks of `warps` warps; code is added with the functions below and closed with script_end.
+ */
 static inline struct script *script_new(uint32_t tbs, uint32_t warps)
 {
     struct script *script = calloc(1, sizeof *script);

@@ -24,9 +24,9 @@ static struct corun_gpu_config config_of(void)
 }
 
 /*
- * Two thread blocks of two warps. Each warp: an addition (2 registers read, 1 written), a multiply-add of one register by
- * itself (1, 1), a special function (2, 1), a double addition (2, 1), a shared load with a conflict of degree 2 (1, 1), a
- * global load (1, 1), a global store (2, 0), exit.
+ * Two thread blocks of two warps. Each warp: an addition (2 registers read, 1 written), a multiply-add of one register
+ * by itself (1, 1), a special function (2, 1), a double addition (2, 1), a shared load with a conflict of degree 2 (1,
+ * 1), a global load (1, 1), a global store (2, 0), exit.
  */
 enum { WARPS = 4, ISSUED = 8, REGISTERS = 3 + 2 + 3 + 3 + 2 + 2 + 2 };
 

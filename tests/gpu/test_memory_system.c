@@ -262,7 +262,10 @@ static bool writes_to_one_slice(const struct rig *rig, uint32_t sm, uint32_t n, 
     return sm < rig->senders;
 }
 
-/* n SMs write lines of four flits to one slice: its ejection port, like a single SM's injection port, takes a flit per cycle. */
+/*
+ * n SMs write lines of four flits to one slice: its ejection port, like a single SM's injection port, takes a flit per
+ * cycle.
+ */
 static void one_slice_is_contended(void **state)
 {
     (void)state;

@@ -1,4 +1,7 @@
-/* Observation: what is told is what the counters say afterwards, the same with any number of threads, and changes nothing. */
+/*
+ * Observation: what is told is what the counters say afterwards, the same with any number of threads, and changes
+ * nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

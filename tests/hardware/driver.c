@@ -1,9 +1,9 @@
 /*
- * A CUDA driver for tests: the entry points that bench/hardware/real_gpu.py calls, made of corun's functional executor, and the
- * few of NVML. So the script's whole way, from launch.json to a row of CSV, runs without a GPU.
+ * A CUDA driver for tests: the entry points that bench/hardware/real_gpu.py calls, made of corun's functional executor,
+ * and the few of NVML. So the script's whole way, from launch.json to a row of CSV, runs without a GPU.
  *
- * Like a real driver, and unlike what would be easier here: memory comes with rubbish in it; launches, copies and events wait in
- * a stream until something synchronises; a fault shows then and spoils all that follows.
+ * Like a real driver, and unlike what would be easier here: memory comes with rubbish in it; launches, copies and
+ * events wait in a stream until something synchronises; a fault shows then and spoils all that follows.
  *
  * Time is counted: a launch takes a nanosecond for each of its warp instructions, everything else none. Environment:
  *

@@ -1,6 +1,7 @@
 /*
- * Runs one PTX instruction over lanes of edge values and random ones, on every level this processor has, with full and partial
- * masks, and compares every lane with a scalar reference. The operands are laid out as isa/lanes.h tells the decoder.
+ * Runs one PTX instruction over lanes of edge values and random ones, on every level this processor has, with full and
+ * partial masks, and compares every lane with a scalar reference. The operands are laid out as isa/lanes.h tells the
+ * decoder.
  */
 #ifndef CORUN_TEST_LANES_HARNESS_H
 #define CORUN_TEST_LANES_HARNESS_H
@@ -210,9 +211,9 @@ static struct ptx_module *parse_instruction(const char *text, const struct ptx_i
 }
 
 /*
- * `classes`: the destination and the sources, a letter each (see class_bytes); Q as destination is p|q, p as a later letter is the
- * predicate operand; C as first letter of the sources: the carry flag, in and out as the instruction has it. `extra` is appended to
- * the operands as written.
+ * `classes`: the destination and the sources, a letter each (see class_bytes); Q as destination is p|q, p as a later
+ * letter is the predicate operand; C as first letter of the sources: the carry flag, in and out as the instruction has
+ * it. `extra` is appended to the operands as written.
  */
 struct lanes_case {
     const char *name, *classes, *extra;

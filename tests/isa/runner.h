@@ -1,4 +1,6 @@
-/* Helpers of the executor's tests: PTX in the test, buffers in one application's memory, a run, a look at the result. */
+/*
+ * Helpers of the executor's tests: PTX in the test, buffers in one application's memory, a run, a look at the result.
+ */
 #ifndef TESTS_ISA_RUNNER_H
 #define TESTS_ISA_RUNNER_H
 

@@ -1,4 +1,7 @@
-/* What lanes of a warp and threads of a block compute together, and branches through tables, against answers computed here. */
+/*
+ * What lanes of a warp and threads of a block compute together, and branches through tables, against answers computed
+ * here.
+ */
 #include "runner.h"
 
 static uint32_t popcount(uint32_t x)
@@ -99,7 +102,10 @@ static void test_elect_and_find(void **state)
     runner_free(&runner);
 }
 
-/* Twice through the same barrier, so that the second round must not see the first one; 96 threads, the last warp leaves early. */
+/*
+ * Twice through the same barrier, so that the second round must not see the first one; 96 threads, the last warp leaves
+ * early.
+ */
 static void test_barrier_reductions(void **state)
 {
     (void)state;

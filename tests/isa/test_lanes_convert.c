@@ -1,4 +1,7 @@
-/* Conversions over lanes: every pair of types, every rounding, against long double (which holds every integer and double) under fesetround. */
+/*
+ * Conversions over lanes: every pair of types, every rounding, against long double (which holds every integer and
+ * double) under fesetround.
+ */
 #include "isa/lanes_harness.h"
 
 #include <fenv.h>

@@ -1,6 +1,6 @@
 /*
- * Floating point operations over lanes against the host's scalar arithmetic under fesetround, and the .approx operations against long
- * double with the error limits that the PTX ISA documents.
+ * Floating point operations over lanes against the host's scalar arithmetic under fesetround, and the .approx
+ * operations against long double with the error limits that the PTX ISA documents.
  */
 #include "isa/lanes_harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * Half precision and bfloat16 against a table of all their values and 128-bit arithmetic: the exact result, then the nearest entry, of two
- * equally near ones that with an even last bit.
+ * Half precision and bfloat16 against a table of all their values and 128-bit arithmetic: the exact result, then the
+ * nearest entry, of two equally near ones that with an even last bit.
  */
 #include "isa/lanes_harness.h"
 
@@ -60,7 +60,10 @@ static exact as_exact(const struct format *format, uint32_t bits)
     return bits & 0x8000 ? -format->value[bits & 0x7fff] : format->value[bits & 0x7fff];
 }
 
-/* toward: 0 nearest, 1 to zero, 2 down, 3 up. `tail`: what 128 bits could not hold of x; it decides between two that are equally near. */
+/*
+ * toward: 0 nearest, 1 to zero, 2 down, 3 up. `tail`: what 128 bits could not hold of x; it decides between two that
+ * are equally near.
+ */
 static uint32_t nearest_with(const struct format *format, exact x, exact tail, unsigned toward)
 {
     bool negative = x < 0;

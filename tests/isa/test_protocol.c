@@ -1,6 +1,6 @@
 /*
- * The executor as a machine drives it: warps of several thread blocks on several SMs take turns, stores are committed and
- * atomics performed between them. Memory must end as after a functional run.
+ * The executor as a machine drives it: warps of several thread blocks on several SMs take turns, stores are committed
+ * and atomics performed between them. Memory must end as after a functional run.
  */
 #include "runner.h"
 

@@ -1,5 +1,6 @@
 /*
- * Bandwidth of L1, L2 and DRAM in bytes per core cycle: many warps load whole lines, as many as the level below could deliver.
+ * Bandwidth of L1, L2 and DRAM in bytes per core cycle: many warps load whole lines, as many as the level below could
+ * deliver.
  */
 #include "harness.h"
 
@@ -100,8 +101,8 @@ static struct reading measure_dram(const struct bench *bench, const struct row *
 }
 
 /*
- * Long turns of the SMs at the slices: with short ones, fair to the SMs, their streams mix and rows are opened more often
- * (4 packets a turn cost 6 % of the bandwidth on gtx980).
+ * Long turns of the SMs at the slices: with short ones, fair to the SMs, their streams mix and rows are opened more
+ * often (4 packets a turn cost 6 % of the bandwidth on gtx980).
  */
 #define DRAM_ALONE ALONE ",icnt_turn_packets=1024"
 

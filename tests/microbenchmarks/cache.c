@@ -64,7 +64,9 @@ static struct reading measure_code_misses(const struct bench *bench, const struc
     return loop(bench, bench->design->icache_bytes * 2);
 }
 
-/* A line is asked for when the last instruction of the one before has been issued; its first one issues when it comes. */
+/*
+ * A line is asked for when the last instruction of the one before has been issued; its first one issues when it comes.
+ */
 static double implied_code_misses(const struct bench *bench, const struct row *row)
 {
     (void)row;

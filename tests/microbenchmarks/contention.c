@@ -1,6 +1,6 @@
 /*
- * Contention: MSHRs that bound what is under way, rows of a DRAM bank that close each other, the order in which a controller
- * serves its queue, atomics that meet at one slice or spread over all.
+ * Contention: MSHRs that bound what is under way, rows of a DRAM bank that close each other, the order in which a
+ * controller serves its queue, atomics that meet at one slice or spread over all.
  */
 #include "harness.h"
 

@@ -1,9 +1,9 @@
 /*
  * Micro-benchmarks: small PTX kernels whose answer follows from the configuration of the GPU.
  *
- * A row names what is measured, how, and which value the configuration implies. A kernel is written for the GPU that
- * we believe to have (`design`: footprints, strides, numbers of warps) and runs on one (`machine`); the two differ only where
- * a unit has been switched off to see that the row notices.
+ * A row names what is measured, how, and which value the configuration implies. A kernel is written for the GPU that we
+ * believe to have (`design`: footprints, strides, numbers of warps) and runs on one (`machine`); the two differ only
+ * where a unit has been switched off to see that the row notices.
  */
 #ifndef CORUN_TESTS_MICROBENCHMARKS_HARNESS_H
 #define CORUN_TESTS_MICROBENCHMARKS_HARNESS_H

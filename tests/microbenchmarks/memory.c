@@ -1,8 +1,9 @@
 /*
  * The memory hierarchy: pointer chases in each of its levels, bank conflicts, coalescing.
  *
- * A chase reads the address of its next step from memory; its cells are put where the configuration says that they share a
- * row, a bank, a cache or none of these. The kernel is straight code: what is measured are loads that wait for loads.
+ * A chase reads the address of its next step from memory; its cells are put where the configuration says that they
+ * share a row, a bank, a cache or none of these. The kernel is straight code: what is measured are loads that wait for
+ * loads.
  */
 #include "harness.h"
 
@@ -272,7 +273,10 @@ static void run_stride(const struct bench *bench, const char *load, uint32_t cou
     text_repeat(&kernel, count, load, 1, 8);
     text_use(&kernel, 1, 8);
     text_end(&kernel);
-    /* The schedulers' order in a cycle is fixed: one alone must be able to keep the unit busy when the others have ended. */
+    /*
+     * The schedulers' order in a cycle is fixed: one alone must be able to keep the unit busy when the others have
+     * ended.
+     */
     const struct corun_gpu_config *c = bench->design;
     uint32_t threads = c->threads_per_sm / 2 < c->threads_per_tb ? c->threads_per_sm / 2 : c->threads_per_tb;
     *run = (struct run){
@@ -316,7 +320,9 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return b ? greatest_divisor(b, a % b) : a;
 }
 
-/* Lanes that are served together: half a warp or as many as there are banks. They use banks / gcd(stride, banks) banks. */
+/*
+ * Lanes that are served together: half a warp or as many as there are banks. They use banks / gcd(stride, banks) banks.
+ */
 static double implied_conflicts(const struct bench *bench, const struct row *row)
 {
     (void)row;

@@ -1,7 +1,7 @@
 /*
- * Occupancy as it is seen in a run: more thread blocks than an SM holds, each of which chases a pointer for some thousand
- * cycles. Resident thread blocks on the average from the counters, and at most from the clocks that the thread blocks note when they begin
- * and end.
+ * Occupancy as it is seen in a run: more thread blocks than an SM holds, each of which chases a pointer for some
+ * thousand cycles. Resident thread blocks on the average from the counters, and at most from the clocks that the thread
+ * blocks note when they begin and end.
  */
 #include "harness.h"
 

@@ -1,8 +1,8 @@
 /*
- * Issue order. Every scheduler has eight warps that are always ready. Greedy-then-oldest takes one to its end before the next,
- * round robin takes them in turn, two-level takes turns within its active set: the first warp that ends has shared its
- * scheduler with none, all, or the active ones. From the kernel's clock; the trace tells how many warps the scheduler
- * had issued from by the time at which one of them could be half done.
+ * Issue order. Every scheduler has eight warps that are always ready. Greedy-then-oldest takes one to its end before
+ * the next, round robin takes them in turn, two-level takes turns within its active set: the first warp that ends has
+ * shared its scheduler with none, all, or the active ones. From the kernel's clock; the trace tells how many warps the
+ * scheduler had issued from by the time at which one of them could be half done.
  */
 #include "harness.h"
 

@@ -159,8 +159,8 @@ static void slots_are_used_again(void **state)
 }
 
 /*
- * The same question answered another way: bit sets iterated to a fixed point, as in any textbook. Registers that are live or accessed at one
- * instruction together must not share a slot.
+ * The same question answered another way: bit sets iterated to a fixed point, as in any textbook. Registers that are
+ * live or accessed at one instruction together must not share a slot.
  */
 struct sets {
     const struct ptx_function *function;

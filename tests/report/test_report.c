@@ -1,5 +1,6 @@
 /*
- * Reports of a handmade result. The tables are compared with the files beside this one; CORUN_UPDATE=1 writes those anew.
+ * Reports of a handmade result. The tables are compared with the files beside this one; CORUN_UPDATE=1 writes those
+ * anew.
  */
 #include "report/json.h"
 #include "report/table.h"

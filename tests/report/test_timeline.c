@@ -1,4 +1,7 @@
-/* Timelines of handmade observations: lanes, ranges, limits, names. A real run's are checked by tests/cli/test_timeline.py. */
+/*
+ * Timelines of handmade observations: lanes, ranges, limits, names. A real run's are checked by
+ * tests/cli/test_timeline.py.
+ */
 #include "report/series.h"
 #include "report/timeline.h"
 

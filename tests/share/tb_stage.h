@@ -72,8 +72,8 @@ static inline uint32_t tb_stage_limits(const struct tb_stage *tb, uint32_t appli
 }
 
 /*
- * The machine obeys: what is above its limit has left, each SM holds what it may as long as there is something waiting. Quotas that were set
- * have been taken over.
+ * The machine obeys: what is above its limit has left, each SM holds what it may as long as there is something waiting.
+ * Quotas that were set have been taken over.
  */
 static inline void tb_stage_obey(struct tb_stage *tb)
 {

@@ -1,4 +1,7 @@
-/* Quota-based QoS by script: what each mode gives, spreads, keeps and refills, and where thread blocks go. Numbers by hand. */
+/*
+ * Quota-based QoS by script: what each mode gives, spreads, keeps and refills, and where thread blocks go. Numbers by
+ * hand.
+ */
 #include "tb_stage.h"
 
 static int64_t quota(const struct tb_stage *tb, uint32_t s, uint32_t a)
@@ -42,7 +45,10 @@ static void begin_pair(struct tb_stage *tb, const char *policy, uint32_t sms, do
     tb_stage_obey(tb);
 }
 
-/* Figure 4: quotas of 100 and 50, here in each cycle of the epoch; (a) what is spent is refilled for the second only, what is left is lost. */
+/*
+ * Figure 4: quotas of 100 and 50, here in each cycle of the epoch; (a) what is spent is refilled for the second only,
+ * what is left is lost.
+ */
 static void figure_4a_naive(void **unused)
 {
     (void)unused;
@@ -182,7 +188,10 @@ static void a_new_kernel_takes_the_rest_along(void **unused)
     stage_end(&tb.stage);
 }
 
-/* One that comes at 40 % of an epoch gets 60 % of a quota; the first goal makes quotas count for those that were there before. */
+/*
+ * One that comes at 40 % of an epoch gets 60 % of a quota; the first goal makes quotas count for those that were there
+ * before.
+ */
 static void late_arrival(void **unused)
 {
     (void)unused;

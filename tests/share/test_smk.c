@@ -1,4 +1,7 @@
-/* SMK by script: the steps of the papers' examples, worked out by hand, and what happens when kernels come, go and change. */
+/*
+ * SMK by script: the steps of the papers' examples, worked out by hand, and what happens when kernels come, go and
+ * change.
+ */
 #include "share/kernel_sets.h"
 #include "share/tb_plan.h"
 #include "tb_stage.h"
@@ -107,7 +110,9 @@ static void newcomer_gets_its_share(void **unused)
     tb_stage_come(&tb, 1, 1000, 10, 200, 10); /* another resource, but registers are in the way */
     assert_int_equal(tb.stage.reclaim[0], CORUN_RECLAIM_SWAP_TB);
     expect_room(&tb);
-    /* One leaves SM 0, where five of the second fit beside the four; then one leaves SM 1: 0.8 and 1, and no more fit. */
+    /*
+     * One leaves SM 0, where five of the second fit beside the four; then one leaves SM 1: 0.8 and 1, and no more fit.
+     */
     uint32_t a = tb_stage_limits(&tb, 0), b = tb_stage_limits(&tb, 1);
     assert_int_equal(a, 8);
     assert_int_equal(b, 10);
@@ -257,7 +262,10 @@ static void completion_while_another_leaves(void **unused)
     stage_end(&tb.stage);
 }
 
-/* One small kernel that is on all SMs has as much as one that fills them, and is the one that makes room for a third kernel. */
+/*
+ * One small kernel that is on all SMs has as much as one that fills them, and is the one that makes room for a third
+ * kernel.
+ */
 static void sms_count_with_few_kernels_per_sm(void **unused)
 {
     (void)unused;

@@ -63,7 +63,10 @@ static void few_sms_measure_the_ends(void **unused)
     stage_end(&tb.stage);
 }
 
-/* The second needs seven for the next step, which do not fit beside five: it stays with one, and the first has the rest. */
+/*
+ * The second needs seven for the next step, which do not fit beside five: it stays with one, and the first has the
+ * rest.
+ */
 static void steps_that_bring_nothing_are_not_taken(void **unused)
 {
     (void)unused;

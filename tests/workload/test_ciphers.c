@@ -1,4 +1,7 @@
-/* The references of the ciphers and hashes against published test vectors: what the kernels are compared with is right itself. */
+/*
+ * The references of the ciphers and hashes against published test vectors: what the kernels are compared with is right
+ * itself.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * A host without memory: one workload is loaded, instantiated and run with timing over and over, and another allocation fails each
- * time. Every time the answer is MEMORY, nothing crashes, and everything can be destroyed (the address sanitizer sees leaks).
- * The linker leads malloc and its like here (tests/CMakeLists.txt).
+ * A host without memory: one workload is loaded, instantiated and run with timing over and over, and another allocation
+ * fails each time. Every time the answer is MEMORY, nothing crashes, and everything can be destroyed (the address
+ * sanitizer sees leaks). The linker leads malloc and its like here (tests/CMakeLists.txt).
  */
 #include "corun/workload.h"
 

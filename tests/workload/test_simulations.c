@@ -1,6 +1,6 @@
 /*
- * The references of option pricing, n-body, ray tracing and fractal flames against what must hold for them whatever they compute it
- * by: closed forms, laws of conservation, geometry, the functions of math.h.
+ * The references of option pricing, n-body, ray tracing and fractal flames against what must hold for them whatever
+ * they compute it by: closed forms, laws of conservation, geometry, the functions of math.h.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +32,10 @@ static void assert_near(double value, double expected, double tolerance)
         fail_msg("%.9g, but expected %.9g +- %.2g", value, expected, tolerance);
 }
 
-/* A call and a put of the same strike are together worth the stock less the discounted strike; a sure call that difference. */
+/*
+ * A call and a put of the same strike are together worth the stock less the discounted strike; a sure call that
+ * difference.
+ */
 static void test_parity_of_options(void **state)
 {
     (void)state;
@@ -129,7 +132,9 @@ static void test_momentum(void **state)
     assert_near((double)new_velocity[4], -0.0625 * softened, 1e-7);
 }
 
-/* One sphere in front of the camera that scatters all light: its outline, the sky above, the floor below the horizon. */
+/*
+ * One sphere in front of the camera that scatters all light: its outline, the sky above, the floor below the horizon.
+ */
 static void test_outline_of_a_sphere(void **state)
 {
     (void)state;
@@ -254,7 +259,9 @@ static void test_variations(void **state)
     }
 }
 
-/* Three transforms that halve the distance to a corner draw Sierpinski's triangle: all of it, and nothing in its holes. */
+/*
+ * Three transforms that halve the distance to a corner draw Sierpinski's triangle: all of it, and nothing in its holes.
+ */
 static void test_triangle(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Host threads are no part of the model: two workloads that share the GPU give the same numbers with one and with three. Each
- * workload of the suite has its turn.
+ * Host threads are no part of the model: two workloads that share the GPU give the same numbers with one and with
+ * three. Each workload of the suite has its turn.
  */
 #include "corun/workload.h"
 

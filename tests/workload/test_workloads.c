@@ -1,6 +1,6 @@
 /*
- * The workloads themselves: all of them load in every size, and what a run without timing computes equals the CPU reference.
- * Without arguments: what is true of all of them together. Else each argument is one of
+ * The workloads themselves: all of them load in every size, and what a run without timing computes equals the CPU
+ * reference. Without arguments: what is true of all of them together. Else each argument is one of
  *
  *     NAME         one workload: small and medium equal the reference, and seeds decide; each is a test of its own for ctest
  *     SIZE         every workload in this size against its reference
