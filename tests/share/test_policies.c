@@ -1,70 +1,19 @@
 /* The built-in policies by script: views in, allowances out; no machine. */
-#include "corun/policy.h"
+#include "sm_stage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define MAX_SMS 40u
-
-/* A machine that does nothing but hold the tables. */
-struct stage {
-    const struct corun_policy *policy;
-    void *state;
-    struct corun_view view;
-    struct corun_application_view applications[CORUN_MAX_APPLICATIONS];
-    struct corun_sm_view sms[MAX_SMS];
-    struct corun_share_view shares[MAX_SMS * CORUN_MAX_APPLICATIONS];
-    uint32_t tb_limit[MAX_SMS * CORUN_MAX_APPLICATIONS], order[MAX_SMS * CORUN_MAX_APPLICATIONS];
-    enum corun_reclaim reclaim[MAX_SMS * CORUN_MAX_APPLICATIONS];
-    bool exclusive[MAX_SMS], powered[MAX_SMS];
-    struct corun_allowances allowances;
-};
-
-static enum corun_status stage_start(struct stage *stage, const char *policy, uint32_t sms, uint32_t applications,
-                                     const double *values)
+/* `parameter` NULL: all as they are initially. */
+static enum corun_status begin(struct stage *stage, const char *policy, uint32_t sms, uint32_t applications,
+                               const char *parameter, double value)
 {
-    memset(stage, 0, sizeof *stage);
-    stage->policy = corun_policy_find(policy);
-    assert_non_null(stage->policy);
-    stage->state = calloc(1, stage->policy->state_bytes);
-    stage->view = (struct corun_view){.version = CORUN_POLICY_VERSION,
-                                      .epoch_cycles = 10000,
-                                      .sm_count = sms,
-                                      .application_count = applications,
-                                      .capabilities = UINT32_MAX,
-                                      .applications = stage->applications,
-                                      .sms = stage->sms,
-                                      .shares = stage->shares};
-    for (uint32_t i = 0; i < sms * applications; i++)
-        stage->tb_limit[i] = CORUN_UNLIMITED;
-    stage->allowances.tb_limit = stage->tb_limit;
-    stage->allowances.order = stage->order;
-    stage->allowances.reclaim = stage->reclaim;
-    stage->allowances.exclusive = stage->exclusive;
-    stage->allowances.powered = stage->powered;
-    double initial[8];
-    for (uint32_t i = 0; i < stage->policy->parameter_count; i++)
-        initial[i] = stage->policy->parameters[i].initial;
-    return stage->policy->start(stage->state, &stage->view, values ? values : initial, &stage->allowances);
+    stage_create(stage, policy, sms, applications);
+    if (parameter)
+        stage_set(stage, parameter, value);
+    return stage_start(stage);
 }
 
 static void stage_event(struct stage *stage, enum corun_policy_event event, uint32_t application)
 {
-    if (event == CORUN_EVENT_ARRIVE)
-        stage->applications[application].state = CORUN_APPLICATION_RUNNING;
-    if (event == CORUN_EVENT_LEAVE)
-        stage->applications[application].state = CORUN_APPLICATION_LEFT;
-    stage->policy->decide(stage->state, &stage->view,
-                          (struct corun_policy_moment){.event = event, .application = application}, &stage->allowances);
-}
-
-static void stage_end(struct stage *stage)
-{
-    free(stage->state);
+    stage_moment(stage, event, 0, application);
 }
 
 /* One letter per SM: who may start thread blocks there; '.' nobody, '*' several. */
@@ -88,8 +37,8 @@ static void even_splits_and_gives_remainders_to_the_first(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "even", 10, 4, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "even", 10, 4, NULL, 0), CORUN_OK);
     assert_string_equal(owners(&stage, text), "..........");
     for (uint32_t a = 0; a < 4; a++)
         stage_event(&stage, CORUN_EVENT_ARRIVE, a);
@@ -103,8 +52,8 @@ static void even_splits_anew_on_arrival_and_leave(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "even", 7, 3, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "even", 7, 3, NULL, 0), CORUN_OK);
     stage_event(&stage, CORUN_EVENT_ARRIVE, 1);
     assert_string_equal(owners(&stage, text), "BBBBBBB");
     stage_event(&stage, CORUN_EVENT_ARRIVE, 0);
@@ -127,13 +76,13 @@ static void even_takes_as_many_applications_as_sms(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "even", 3, 3, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "even", 3, 3, NULL, 0), CORUN_OK);
     for (uint32_t a = 0; a < 3; a++)
         stage_event(&stage, CORUN_EVENT_ARRIVE, a);
     assert_string_equal(owners(&stage, text), "ABC");
     stage_end(&stage);
-    assert_int_equal(stage_start(&stage, "even", 3, 4, NULL), CORUN_POLICY);
+    assert_int_equal(begin(&stage, "even", 3, 4, NULL, 0), CORUN_POLICY);
     assert_non_null(strstr(stage.allowances.refusal, "more applications than SMs"));
     stage_end(&stage);
 }
@@ -142,7 +91,7 @@ static void even_mixes_only_when_told_so(void **unused)
 {
     (void)unused;
     struct stage stage;
-    assert_int_equal(stage_start(&stage, "even", 4, 2, (const double[]){0}), CORUN_OK);
+    assert_int_equal(begin(&stage, "even", 4, 2, "exclusive", 0), CORUN_OK);
     for (uint32_t s = 0; s < 4; s++)
         assert_false(stage.exclusive[s]);
     stage_end(&stage);
@@ -152,8 +101,8 @@ static void cooperative_takes_turns(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "cooperative", 2, 3, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "cooperative", 2, 3, NULL, 0), CORUN_OK);
     assert_string_equal(owners(&stage, text), "..");
     for (uint32_t a = 0; a < 3; a++)
         stage_event(&stage, CORUN_EVENT_ARRIVE, a);
@@ -173,8 +122,8 @@ static void cooperative_puts_a_new_one_at_the_end_of_the_turns(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "cooperative", 1, 3, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "cooperative", 1, 3, NULL, 0), CORUN_OK);
     stage_event(&stage, CORUN_EVENT_ARRIVE, 1);
     stage_event(&stage, CORUN_EVENT_ARRIVE, 2);
     stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 1); /* the turns are now C, B */
@@ -192,8 +141,8 @@ static void cooperative_goes_on_when_one_leaves(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "cooperative", 1, 3, NULL), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "cooperative", 1, 3, NULL, 0), CORUN_OK);
     for (uint32_t a = 0; a < 3; a++)
         stage_event(&stage, CORUN_EVENT_ARRIVE, a);
     stage_event(&stage, CORUN_EVENT_LEAVE, 0); /* in its turn: it was stopped */
@@ -212,8 +161,8 @@ static void cooperative_counts_several_runs_per_turn(void **unused)
 {
     (void)unused;
     struct stage stage;
-    char text[MAX_SMS + 1];
-    assert_int_equal(stage_start(&stage, "cooperative", 1, 2, (const double[]){2}), CORUN_OK);
+    char text[STAGE_SMS + 1];
+    assert_int_equal(begin(&stage, "cooperative", 1, 2, "runs", 2), CORUN_OK);
     stage_event(&stage, CORUN_EVENT_ARRIVE, 0);
     stage_event(&stage, CORUN_EVENT_ARRIVE, 1);
     stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 0);
