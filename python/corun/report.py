@@ -56,6 +56,17 @@ def write_file(path, text):
         raise
 
 
+def write_outputs(outputs):
+    """outputs: (path or None, function that makes the text)"""
+    for path, make in outputs:
+        if path:
+            text = make()
+            try:
+                write_file(path, text)
+            except OSError as error:
+                raise ReportError(FILE, f"{path}: cannot be written: {error.strerror}") from None
+
+
 def render(write, parts):
     stream = io.StringIO(newline="")
     write(parts, stream)
@@ -74,22 +85,16 @@ def report(options):
         if options.html:
             from .page import make_page  # needs matplotlib, which the others do not
             outputs.append((options.html, lambda: make_page(results, parts, options.cases)))
-        for path, make in outputs:
-            if path:
-                text = make()
-                try:
-                    write_file(path, text)
-                except OSError as error:
-                    raise ReportError(FILE, f"{path}: cannot be written: {error.strerror}") from None
+        write_outputs(outputs)
         if not options.quiet and "-" not in (options.csv, options.json, options.html):
             sys.stdout.write(render(tables.print_report, parts))
     sys.stdout.flush()
 
 
-def main(arguments=None):
-    options = parse(arguments)
+def end(work):
+    """Does it, and says on the standard error output what went wrong: the exit status."""
     try:
-        report(options)
+        work()
     except ReportError as error:
         print(f"corun: {error}", file=sys.stderr)
         return error.status
@@ -106,3 +111,8 @@ def main(arguments=None):
         print(f"corun: standard output cannot be written: {error.strerror}", file=sys.stderr)
         return FILE
     return 0
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    return end(lambda: report(options))
