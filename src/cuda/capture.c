@@ -345,7 +345,7 @@ static void put_check(struct process *process, struct rows rows)
     put_text(process, hash, sizeof hash);
 }
 
-/* What the host has written since the launch before (`write`), or what the launch has: pages that are not as they were. */
+/* Pages that are not as they were: the host has written them since the launch before (`write`), or the launch has. */
 static void follow_host(struct process *process, bool write)
 {
     struct capture *capture = process->capture;

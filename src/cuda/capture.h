@@ -1,6 +1,6 @@
 /*
- * Writes what a program does with its GPU to a file that is a workload (`corun capture`, docs/captures.md). Every function does
- * nothing while nobody wants a capture.
+ * Writes what a program does with its GPU to a file that is a workload (`corun capture`, docs/captures.md). Every
+ * function does nothing while nobody wants a capture.
  */
 #ifndef CORUN_CUDA_CAPTURE_H
 #define CORUN_CUDA_CAPTURE_H

@@ -1,5 +1,6 @@
 /*
- * A captured CUDA program (docs/captures.md): its modules, and everything that happened to its memory between its launches, in order.
+ * A captured CUDA program (docs/captures.md): its modules, its launches, and everything that happened to its memory
+ * between them, in order.
  *
  *   capture_file.c    the file: header, hash, zstd frame
  *   capture_read.c    its operations, checked

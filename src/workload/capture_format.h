@@ -1,9 +1,9 @@
 /*
  * The file of a captured CUDA program (docs/captures.md): what `src/cuda/capture.c` writes and capture_read.c reads.
  *
- * A header of 64 bytes, numbers in little endian, and one zstd frame. The frame holds operations in the order in which they happened. An
- * operation is a byte that says which, its numbers (seven bits to a byte, the lowest first, the highest bit says that more follow),
- * and its texts (a number of bytes, and these).
+ * A header of 64 bytes, numbers in little endian, and one zstd frame. The frame holds operations in the order in
+ * which they happened. An operation is a byte that says which, its numbers (seven bits to a byte, the lowest first,
+ * the highest bit says that more follow), and its texts (a number of bytes, and these).
  */
 #ifndef CORUN_WORKLOAD_CAPTURE_FORMAT_H
 #define CORUN_WORKLOAD_CAPTURE_FORMAT_H
@@ -29,8 +29,9 @@
 #define CAPTURE_MEETING_BYTES 256u /* zeroed before a cooperative launch */
 
 /*
- * O(name, numbers, texts, meaning). `rows` stands for address, pitch, slice, width, height, depth, all in bytes but height and
- * depth: a box of `width` bytes a row, `height` rows every `pitch` bytes, `depth` times that every `slice` bytes.
+ * O(name, numbers, texts, meaning). `rows` stands for address, pitch, slice, width, height, depth, all in bytes but
+ * height and depth: a box of `width` bytes a row, `height` rows every `pitch` bytes, `depth` times that every `slice`
+ * bytes.
  */
 #define CAPTURE_OPERATIONS(O) \
     O(PROGRAM, 0, 2, "the first: name of the program; the GPU that it saw") \

@@ -1,9 +1,10 @@
 /*
- * An application that does again what a captured program did: its launches, and before each what the program's host side wrote, copied
- * and filled since the one before.
+ * An application that does again what a captured program did: its launches, and before each what the program's host
+ * side wrote, copied and filled since the one before.
  *
- * Device addresses are those of the program, because its memory is full of them. A machine with several applications needs to tell their
- * addresses apart: what it is told is moved into the range of the application, on its way there and nowhere else.
+ * Device addresses are those of the program, because its memory is full of them. A machine with several applications
+ * needs to tell their addresses apart: what it is told is moved into the range of the application, on its way there
+ * and nowhere else.
  */
 #include "workload/capture.h"
 

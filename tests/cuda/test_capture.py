@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 CORUN, PROGRAMS, TEST_CAPTURED = sys.argv[1:4]
-NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph")
+NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph",
+         "replayed")
 
 
 def program(name):
@@ -57,6 +58,20 @@ class Capture(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertTrue(filecmp.cmp(self.path(f"{name}.corun"), self.path("second.corun"), shallow=False), name)
 
+    def test_contents_once(self):
+        """128 KiB that are copied twelve times are there once, beside 384 KiB that the host writes to mapped memory."""
+        with open(self.path("replayed.corun"), "rb") as file:
+            header = file.read(64)
+        self.assertLess(int.from_bytes(header[16:24], "little"), 4 * 131072 + 16384)
+
+    def test_of_nvcc(self):
+        """What nvcc has made, where it is installed."""
+        for name in NAMES:
+            if os.path.exists(program(f"{name}-nvcc")):
+                done = self.corun("capture", "--verify", "-q", "-o", "nvcc.corun", "--", program(f"{name}-nvcc"),
+                                  "functional")
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
     def test_cycles_of_exec(self):
         """One launch, or several in a row with nothing between them, take the cycles that they took in the program."""
         for name in ("vector_add", "cooperative", "managed", "graph", "pitched"):
@@ -74,7 +89,8 @@ class Capture(unittest.TestCase):
     def test_results_together(self):
         """Timed, side by side, at addresses of six applications; and twice without timing."""
         files = [f"{name}.corun" for name in NAMES if name != "pitched"]
-        for some in (files[:4], files[4:], ["managed.corun", "managed.corun", "cooperative.corun"]):
+        for some in (files[:4], files[4:-1], ["replayed.corun", "replayed.corun"],
+                     ["managed.corun", "managed.corun", "cooperative.corun"]):
             done = subprocess.run([TEST_CAPTURED, *some], capture_output=True, text=True, timeout=120, check=False,
                                   cwd=self.folder)
             self.assertEqual(done.returncode, 0, (some, done.stdout + done.stderr))

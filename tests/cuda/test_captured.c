@@ -1,6 +1,6 @@
 /*
- * Captured programs together on one GPU, each once to its end: what they read must be what the programs read, wherever their
- * addresses are in the machine. Usage: cuda_test_captured FILE...
+ * Captured programs together on one GPU, each once to its end: what they read must be what the programs read,
+ * wherever their addresses are in the machine. Usage: cuda_test_captured FILE...
  */
 #include "corun/config.h"
 #include "corun/workload.h"
