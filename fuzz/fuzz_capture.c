@@ -1,6 +1,6 @@
 /*
- * Feeds bytes to the reader of captured programs, behind its hash and its compression, and replays what comes out without its
- * launches.
+ * Feeds bytes to the reader of captured programs, behind its hash and its compression, and replays what comes out
+ * without its launches.
  */
 #include "workload/capture.h"
 
