@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "base/vector.h"
+#include "campaign/specification.h"
 #include "corun/config.h"
 #include "corun/workload.h"
 #include "cuda/program_file.h"
@@ -11,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@
 
 #define LIST_BYTES 65536
 
-enum { KEY_GPU = 1000, KEY_FUNCTIONAL, KEY_THREADS, KEY_CSV, KEY_JSON, KEY_QUIET = 'q' };
+enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV };
 
 static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
@@ -29,7 +31,7 @@ static const struct argp_option options[] = {
      1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
-    {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; `-`: to stdout", 2},
+    {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
     {"quiet", KEY_QUIET, NULL, 0, "no table at the end", 2},
     {0},
@@ -37,13 +39,14 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program arguments`. The program is "
-    "linked with the shared CUDA runtime (nvcc -cudart shared) or uses the driver API, and holds PTX. Its exit status "
-    "is that of corun. The table of its kernels goes to stderr.";
+    "linked with the shared CUDA runtime (nvcc -cudart shared) or uses the driver API, and holds PTX (docs/cuda.md). "
+    "The table of its kernels goes to the standard error output; the exit status is the program's.";
 
 struct exec_options {
     struct corun_diagnostics *list;
     enum corun_status status;
-    const char *gpu, *csv, *json, *threads;
+    const char *gpu, *csv, *json;
+    uint64_t threads; /* 0: as the libraries have it */
     bool functional, quiet;
     char gpus[4 * PATH_BYTES];
     char **program; /* with its arguments, ends with NULL */
@@ -68,7 +71,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         exec->functional = true;
         break;
     case KEY_THREADS:
-        exec->threads = value;
+        command_keep(&exec->status, specify_number(value, "--threads", 1000, 1, 1000, exec->list, &exec->threads));
         break;
     case KEY_CSV:
         exec->csv = value;
@@ -172,8 +175,11 @@ static void start(const struct exec_options *exec)
         setenv(setting_GPU, exec->gpu, 1);
     if (exec->functional)
         setenv(setting_FUNCTIONAL, "1", 1);
-    if (exec->threads)
-        setenv(setting_THREADS, exec->threads, 1);
+    if (exec->threads) {
+        char threads[24];
+        snprintf(threads, sizeof threads, "%" PRIu64, exec->threads);
+        setenv(setting_THREADS, threads, 1);
+    }
     /* Addresses of host memory that a kernel uses decide cache sets: the same in every run. */
     (void)personality(ADDR_NO_RANDOMIZE);
     execv(exec->path, exec->program);
@@ -280,7 +286,9 @@ static enum corun_status report(struct exec_options *exec, const struct program_
 static enum corun_status prepare(struct exec_options *exec)
 {
     const char *temporary = getenv("TMPDIR");
-    enum corun_status status = find_program(exec);
+    enum corun_status status = exec->status;
+    if (status == CORUN_OK)
+        status = find_program(exec);
     if (status == CORUN_OK)
         status = find_libraries(exec);
     if (status == CORUN_OK)
@@ -319,9 +327,10 @@ int command_exec(int argc, char **argv)
                                      .args_doc = "-- PROGRAM [ARGUMENT...]",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct exec_options exec = {.list = corun_diagnostics_create(), .status = CORUN_MEMORY};
+    struct exec_options exec = {.list = corun_diagnostics_create()};
     struct program_record *record = program_record_create();
     int result = -1;
+    exec.status = exec.list && record ? CORUN_OK : CORUN_MEMORY;
     if (exec.list && record) {
         command_parse_in_order(&argp, argc, argv, &exec);
         result = execute(&exec, record);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -217,14 +218,30 @@ class Command(unittest.TestCase):
 
 class Help(Command):
     def test_every_command_explains_itself(self):
-        text = self.run_command("--help").stdout
-        for command in ("run", "launch", "characterize", "campaign", "search", "query", "merge", "report", "check", "export",
-                        "list", "version"):
-            self.assertIn(f"  {command}", text)
+        for command in self.commands():
             own = self.run_command(command, "--help").stdout
             self.assertIn("Exit status:", own)
             self.assertIn("a barrier can never be met", own)
             self.assertEqual(own, self.run_command("help", command).stdout)
+
+    def commands(self):
+        """All but help, as it lists them."""
+        rows = self.run_command("--help").stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+        names = [row.split()[0] for row in rows]
+        self.assertGreater(len(names), 10)
+        self.assertEqual(names.pop(), "help")
+        return names
+
+    def test_the_man_page_has_every_option(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "corun.1").read_text()
+        for command in self.commands():
+            self.assertIn(f".It Cm {command}\n", page)
+            self.assertIn(f".Nm\n.Cm {command}\n", page)
+            parts = page.split(f".Ss Options of {command}\n")
+            part = parts[1].split("\n.S")[0] if len(parts) == 2 else ""
+            known = set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", part, re.M))
+            told = set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", self.run_command(command, "--help").stdout, re.M))
+            self.assertEqual(told - {"help", "usage"}, known, command)
 
     def test_version(self):
         self.assertRegex(self.run_command("version").stdout, r"^corun \d+\.\d+\.\d+\n")
@@ -238,6 +255,8 @@ class Help(Command):
         self.fails(USAGE, ["an application is missing"], "run")
         self.fails(USAGE, ["a PTX file is missing"], "launch")
         self.fails(USAGE, ["did you mean `gpus`"], "list", "gpu")
+        self.fails(USAGE, ["a program is missing"], "exec", "--threads", "2")
+        self.fails(USAGE, ["--threads", "`many`"], "exec", "--threads", "many", "--", "true")
         self.fails(NOT_FOUND, ["parameters follow a size"], "run", "sgemm,k=8")
         for option in ("--cycles=0", "--cycles=-1", "--cycles=many", "--cycles=1T", "--cycles=99999999999999999999",
                        "--instructions=0", "--runs=0", "--seed=x", "--threads=0", "--watchdog=0", "--jobs=0"):
