@@ -16,7 +16,7 @@
  *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c);
  *                 figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c);
  *                 the best split of the SMs by trying (search.c)
- *   src/workload  launch descriptions in YAML, their data, their CPU references
+ *   src/workload  launch descriptions in YAML, their data, their CPU references; captured CUDA programs (capture.h)
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
  *   src/isa       the source: PTX decoded and executed, 32 lanes at a time

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define COMPRESSION_LEVEL 9
+#define COMPRESSION_LEVEL 5
 #define PAGE_BYTES UINT64_C(4096)
 #define PATH_BYTES 4096
 
@@ -513,8 +513,6 @@ void capture_close(struct process *process)
     struct capture *capture = process->capture;
     if (!capture)
         return;
-    if (!capture->launches)
-        capture_refuse(process, "%s", "");
     if (!capture->refused[0] && capture->launches) {
         PUT(process, CAPTURE_END, capture->launches);
         put(process, NULL, 0, ZSTD_e_end);
