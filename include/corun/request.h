@@ -47,7 +47,8 @@ void corun_request_destroy(struct corun_request *request);
 
 /*
  * Sets an option of the table above; `option` is its word, with or without dashes before it; messages call it as it is
- * written here. `value` is NULL for those that have none. The text is copied. USAGE, NOT_FOUND, ARGUMENT, MEMORY.
+ * written here. `value` is NULL for those that have none. The text is copied. USAGE, NOT_FOUND, ARGUMENT, MEMORY; of a
+ * policy in a shared object also FILE and POLICY.
  */
 enum corun_status corun_request_set(struct corun_request *request, const char *option, const char *value,
                                     struct corun_diagnostics *list);
@@ -62,8 +63,8 @@ enum corun_status corun_request_add(struct corun_request *request, const char *a
 
 /*
  * The case that the request stands for, with everything looked up that it names: for callers who want to add observers.
- * It belongs to the request, until that is changed, run or destroyed. NOT_FOUND, SYNTAX, ARGUMENT; of a policy in a
- * shared object also FILE and POLICY; those of corun_data_directory.
+ * It belongs to the request, until that is changed, run or destroyed. NOT_FOUND, SYNTAX, ARGUMENT; those of
+ * corun_data_directory.
  */
 enum corun_status corun_request_case(struct corun_request *request, struct corun_diagnostics *list,
                                      struct corun_case **job);

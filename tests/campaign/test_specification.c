@@ -233,14 +233,10 @@ int main(void)
 {
 #define WITH_LISTS(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        WITH_LISTS(applications),
-        WITH_LISTS(applications_with_parameters),
-        WITH_LISTS(wrong_applications),
-        WITH_LISTS(policies),
-        WITH_LISTS(wrong_policies),
-        WITH_LISTS(choices_by_name),
-        WITH_LISTS(dimensions),
-        WITH_LISTS(traces),
+        WITH_LISTS(applications),       WITH_LISTS(applications_with_parameters),
+        WITH_LISTS(wrong_applications), WITH_LISTS(policies),
+        WITH_LISTS(wrong_policies),     WITH_LISTS(choices_by_name),
+        WITH_LISTS(dimensions),         WITH_LISTS(traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
