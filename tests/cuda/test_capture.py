@@ -73,14 +73,17 @@ class Capture(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr), (0, ""), name)
 
     def test_cycles_of_exec(self):
-        """One launch, or several in a row with nothing between them, take the cycles that they took in the program."""
-        for name in ("vector_add", "cooperative", "managed", "graph", "pitched"):
+        """The first launch takes the cycles that it took in the program; later ones start at other phases of the DRAM."""
+        first = {"vector_add": "_Z3addPKfS0_Pfi", "cooperative": "_Z6roundsPVii", "managed": "_Z6squareP4node",
+                 "pitched": "_Z6numberPcmii", "reduction": "_Z6reduceILi128EEvPKiiPi"}
+        for name in (*first, "graph", "host_memory", "replayed", "symbols"):
             kernels = {kernel["name"]: kernel for kernel in self.run_alone(f"{name}.corun")["kernels"]}
             expected = self.durations(name)
             self.assertEqual(set(kernels), set(expected), name)
             for kernel, cycles in expected.items():
                 self.assertEqual(kernels[kernel]["launches"], len(cycles))
-                self.assertEqual(kernels[kernel]["cycles"], sum(cycles), (name, kernel, cycles))
+                allowed = 0 if first.get(name) == kernel else 0.02 * sum(cycles)
+                self.assertAlmostEqual(kernels[kernel]["cycles"], sum(cycles), delta=allowed, msg=(name, kernel, cycles))
 
     def test_host_threads(self):
         one, two = (self.run_alone("reduction.corun", "--threads", threads) for threads in ("1", "2"))
