@@ -11,7 +11,7 @@ import unittest
 
 CORUN, PROGRAMS, TEST_CAPTURED = sys.argv[1:4]
 NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph",
-         "replayed")
+         "replayed", "textures", "surfaces", "driver", "capture")
 
 
 def program(name):
@@ -92,7 +92,7 @@ class Capture(unittest.TestCase):
     def test_results_together(self):
         """Timed, side by side, at addresses of six applications; and twice without timing."""
         files = [f"{name}.corun" for name in NAMES if name != "pitched"]
-        for some in (files[:4], files[4:-1], ["replayed.corun", "replayed.corun"],
+        for some in (files[:4], files[4:8], files[8:], ["replayed.corun", "replayed.corun"],
                      ["managed.corun", "managed.corun", "cooperative.corun"]):
             done = subprocess.run([TEST_CAPTURED, *some], capture_output=True, text=True, timeout=120, check=False,
                                   cwd=self.folder)
