@@ -93,7 +93,7 @@ struct corun_application_view {
     uint64_t warp_instructions;
     uint32_t runs;                  /* completed */
     struct corun_grid_view running; /* kernel == NULL if none */
-    uint32_t grids_queued;          /* launched or about to be, after the running one */
+    uint32_t grids_queued;          /* of this run, after the running one, as far as its program is known */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
     uint32_t speedup_count;
     const struct corun_launch_view *program; /* all that one run launches; NULL if not known beforehand */

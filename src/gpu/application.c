@@ -127,13 +127,12 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
         /* what is resident or announced is taken back from the account with the needs it was entered with */
         for (uint32_t i = 0; i < MAX_TBS; i++)
             if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
-                dispatcher_release(
-                    gpu, s,
-                    &(struct news){.cycle = gpu->now,
-                                   .launch = sm->tbs[i].launch,
-                                   .needs = sm->tbs[i].needs,
-                                   .tb_index = sm->tbs[i].index,
-                                   .application = (uint8_t)index});
+                dispatcher_release(gpu, s,
+                                   &(struct news){.cycle = gpu->now,
+                                                  .launch = sm->tbs[i].launch,
+                                                  .needs = sm->tbs[i].needs,
+                                                  .tb_index = sm->tbs[i].index,
+                                                  .application = (uint8_t)index});
         for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
             if (sm->arrivals.data[i].launch->kernel->application == index) {
                 struct news news = {.cycle = gpu->now,

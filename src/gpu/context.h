@@ -33,7 +33,7 @@ struct context {
     uint32_t bytes;
     uint32_t tb_index;
     uint32_t warp_count;
-    bool restoring; /* on its way to an SM, or being loaded there */
+    bool restoring;   /* on its way to an SM, or being loaded there */
     uint64_t waiting; /* at a barrier */
     uint64_t thread_instructions;
     struct barrier barriers[CONTEXT_BARRIERS];

@@ -134,10 +134,10 @@ struct corun_gpu {
     double *parameters;
     void *policy_state;
     struct corun_allowances allowances;
-    VECTOR(struct guarded) guarded; /* what the policy may write */
-    uint64_t allowances_cycle; /* when they were last written */
+    VECTOR(struct guarded) guarded;           /* what the policy may write */
+    uint64_t allowances_cycle;                /* when they were last written */
     struct corun_partition *partitions_given; /* [s][a] that have been followed */
-    bool quotas_given;         /* what the SMs have been told of quotas_on and quota_kind */
+    bool quotas_given;                        /* what the SMs have been told of quotas_on and quota_kind */
     enum corun_quota_kind quota_kind_given;
     struct corun_view view;
     struct corun_application_view *application_views;

@@ -8,8 +8,8 @@
 
 #define CAN(name) (1u << CORUN_CAN_##name)
 #define CAPABILITIES \
-    (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | \
-     CAN(SWITCH_SM) | CAN(DROP) | CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
+    (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | \
+     CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
 
 static const char *const capability_names[] = {
 #define CAPABILITY_NAME(name, meaning) meaning,
@@ -107,6 +107,10 @@ static void view_application(struct corun_gpu *gpu, uint32_t index)
                                             .program_count = a->description.program_count,
                                             .runs = a->runs};
     view_grid(gpu, a, &view->running);
+    if (a->state == CORUN_APPLICATION_RUNNING && a->description.grid) {
+        uint32_t begun = a->grid_index + (a->running != NULL), count = a->description.program_count;
+        view->grids_queued = count > begun ? count - begun : !a->running; /* at its end it starts over */
+    }
     if (a->state == CORUN_APPLICATION_ABSENT)
         return;
     view->thread_instructions = application_thread_instructions(gpu, index);
@@ -212,9 +216,8 @@ enum corun_status sharing_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t a
 {
     struct sm_use *use = &gpu->use[sm];
     uint32_t bit = 1u << application;
-    bool reached = use->over_limit & bit &&
-                   use->application_tbs[application] <=
-                       gpu->allowances.tb_limit[sm * gpu->application_count + application];
+    bool reached = use->over_limit & bit && use->application_tbs[application] <=
+                                                gpu->allowances.tb_limit[sm * gpu->application_count + application];
     enum corun_status status = CORUN_OK;
     gpu->dispatch_due = true;
     if (reached)

@@ -522,8 +522,7 @@ static void account_residency(struct sm *sm)
     for (uint32_t i = 0; i < sm->present_count; i++) {
         uint32_t application = sm->present[i];
         struct corun_counters *counters = sm->application_counters[application];
-        counters->warp_cycles +=
-            cycles * count_bits(sm->application_warps[application] | sm->still_warps[application]);
+        counters->warp_cycles += cycles * count_bits(sm->application_warps[application] | sm->still_warps[application]);
         counters->tb_cycles += cycles * sm->application_tbs[application];
     }
 }

@@ -69,7 +69,7 @@ struct launch {
     uint8_t *parameters;
     uint32_t parameter_bytes;
     uint32_t dynamic_shared_bytes;
-    uint64_t meeting_address; /* 0: not cooperative */
+    uint64_t meeting_address;                /* 0: not cooperative */
     uint32_t (*thread)[3][CORUN_WARP_LANES]; /* [warp] → %tid.x, y, z of its lanes */
     size_t warp_register_bytes, warp_local_bytes;
     struct launch_sm *sms;
@@ -82,16 +82,16 @@ struct corun_warp {
     struct simt_stack stack;
     const struct operation *code;
     struct corun_tb *tb;
-    uint8_t *local;        /* interleaved: word w of lane l is at (w * 32 + l) * 4 */
-    uint32_t frame;        /* first byte of local memory of the running function */
-    uint32_t function;     /* which one it is, in kernel->functions */
-    uint32_t local_used;   /* highest end of a frame so far */
-    uint32_t barrier_line; /* of the barrier that it came to last */
-    uint32_t index;        /* in its thread block */
-    uint32_t slot;         /* %warpid */
-    uint32_t sm_count;     /* %nsmid */
-    const uint64_t *cycle; /* NULL: no clock */
-    uint8_t *saved;        /* registers of recursive functions */
+    uint8_t *local;                    /* interleaved: word w of lane l is at (w * 32 + l) * 4 */
+    uint32_t frame;                    /* first byte of local memory of the running function */
+    uint32_t function;                 /* which one it is, in kernel->functions */
+    uint32_t local_used;               /* highest end of a frame so far */
+    uint32_t barrier_line;             /* of the barrier that it came to last */
+    uint32_t index;                    /* in its thread block */
+    uint32_t slot;                     /* %warpid */
+    uint32_t sm_count;                 /* %nsmid */
+    const uint64_t *cycle;             /* NULL: no clock */
+    uint8_t *saved;                    /* registers of recursive functions */
     const struct operation *reduction; /* bar.red that it waits in, NULL: none */
     uint32_t reduction_lanes;
     uint8_t reduction_barrier;

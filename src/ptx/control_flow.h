@@ -9,7 +9,8 @@
 /* Instructions first … end-1; only the last one can leave the block other than to the next. */
 struct ptx_block {
     uint32_t first, end;
-    const uint32_t *successors; /* block index or PTX_EXIT; for a guarded branch the target is [0], the next block [1] */
+    const uint32_t
+        *successors; /* block index or PTX_EXIT; for a guarded branch the target is [0], the next block [1] */
     uint32_t successor_count;
     const uint32_t *predecessors;
     uint32_t predecessor_count;

@@ -4,24 +4,12 @@
 
 /* In order of introduction. */
 static const struct corun_policy *const policies[] = {
-    &cooperative_policy,
-    &even_policy,
-    &smart_even_policy,
-    &rounds_policy,
-    &profile_policy,
-    &fixed_policy,
-    &time_slice_policy,
-    &spart_policy,
-    &smqos_policy,
-    &static_smqos_policy,
-    &spart_qos_policy,
-    &smk_policy,
-    &smk_p_policy,
-    &smk_pw_policy,
-    &qos_naive_policy,
-    &qos_elastic_policy,
-    &qos_rollover_policy,
-    &qos_rollover_time_policy,
+    &cooperative_policy,   &even_policy,         &smart_even_policy,
+    &rounds_policy,        &profile_policy,      &fixed_policy,
+    &time_slice_policy,    &spart_policy,        &smqos_policy,
+    &static_smqos_policy,  &spart_qos_policy,    &smk_policy,
+    &smk_p_policy,         &smk_pw_policy,       &qos_naive_policy,
+    &qos_elastic_policy,   &qos_rollover_policy, &qos_rollover_time_policy,
     &warped_slicer_policy,
 };
 
