@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-POLICIES = ("left-over", "cooperative", "even", "even:exclusive=0")
+POLICIES = ("left-over", "cooperative", "even", "even:exclusive=off")
 WORKLOADS = ("sgemm", "mri-q", "lbm", "spmv", "stencil", "histogram")
 SWEEP_CASES = 900
 SWEEP_CYCLES = 2_000_000
