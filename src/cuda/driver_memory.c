@@ -1,5 +1,6 @@
 /* Memory and copies of the driver API. */
 #include "cuda/api.h"
+#include "cuda/array.h"
 
 #include <string.h>
 
@@ -130,19 +131,51 @@ ENTRY(int, cuMemcpyPeerAsync, uint64_t to, void *to_context, uint64_t from, void
 /* CUmemorytype */
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3, MEMORY_UNIFIED = 4 };
 
-static bool side_address(int type, const void *host, uint64_t device, uint64_t *address)
+/* One side of a box: an array, or memory with rows of a pitch. */
+struct box_side {
+    int type;
+    uint64_t host, device;
+    const void *array;
+    size_t x, y, z, pitch, height; /* 0: no more than what is copied */
+};
+
+static int resolve_array(struct call *call, const struct box_side *box, const struct copy *copy, struct copy_side *side)
 {
-    *address = type == MEMORY_HOST ? (uint64_t)(uintptr_t)host : device;
-    return type == MEMORY_HOST || type == MEMORY_DEVICE || type == MEMORY_UNIFIED;
+    const struct array *array = array_find(call->process, box->array);
+    if (!array)
+        return CUDA_ERROR_INVALID_HANDLE;
+    size_t width = array->extent.width * array->element_bytes, height = array->extent.height ? array->extent.height : 1;
+    size_t depth = array->extent.depth ? array->extent.depth : 1;
+    if (box->x > width || copy->width_bytes > width - box->x || box->y > height || copy->height > height - box->y ||
+        box->z > depth || copy->depth > depth - box->z)
+        return CUDA_ERROR_INVALID_VALUE;
+    array_side(array, box->x, box->y, box->z, side);
+    return CUDA_SUCCESS;
 }
 
-static int kind_of(int to_type, int from_type)
+static int resolve_box(struct call *call, const struct box_side *box, const struct copy *copy, struct copy_side *side)
 {
-    if (to_type == MEMORY_UNIFIED || from_type == MEMORY_UNIFIED)
-        return COPY_DEFAULT;
-    if (from_type == MEMORY_HOST)
-        return to_type == MEMORY_HOST ? COPY_HOST_TO_HOST : COPY_HOST_TO_DEVICE;
-    return to_type == MEMORY_HOST ? COPY_DEVICE_TO_HOST : COPY_DEVICE_TO_DEVICE;
+    if (box->type == MEMORY_ARRAY)
+        return resolve_array(call, box, copy, side);
+    if (box->type != MEMORY_HOST && box->type != MEMORY_DEVICE && box->type != MEMORY_UNIFIED)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t pitch = box->pitch ? box->pitch : copy->width_bytes;
+    size_t slice = pitch * (box->height ? box->height : copy->height);
+    if (copy->width_bytes > pitch)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t address = box->type == MEMORY_HOST ? box->host : box->device;
+    if (!address)
+        return CUDA_ERROR_INVALID_VALUE;
+    int error = copy_resolve(call->process, address + box->z * slice + box->y * pitch + box->x,
+                             box->type == MEMORY_DEVICE, side);
+    if (error == CUDA_SUCCESS && box->type == MEMORY_HOST) {
+        if (!side->host)
+            return CUDA_ERROR_INVALID_VALUE;
+        side->context = NULL; /* managed memory, from the host's side */
+    }
+    side->pitch = pitch;
+    side->slice_bytes = slice;
+    return error;
 }
 
 static int copy_box(const struct abi_driver_copy_3d *p, void *stream, bool wait)
@@ -150,28 +183,21 @@ static int copy_box(const struct abi_driver_copy_3d *p, void *stream, bool wait)
     struct call call;
     if (!driver_begin(&call))
         return call_end(&call);
-    struct copy box = {.width_bytes = p->width_bytes, .height = p->height, .depth = p->depth};
-    size_t to_pitch = p->to_pitch ? p->to_pitch : p->width_bytes;
-    size_t from_pitch = p->from_pitch ? p->from_pitch : p->width_bytes;
-    size_t to_slice = to_pitch * (p->to_height ? p->to_height : p->height);
-    size_t from_slice = from_pitch * (p->from_height ? p->from_height : p->height);
-    uint64_t to, from;
-    if (!side_address(p->to_type, p->to_host, p->to_device, &to) ||
-        !side_address(p->from_type, p->from_host, p->from_device, &from)) {
-        say("not supported: copies from and to arrays");
-        call.error = CUDA_ERROR_NOT_SUPPORTED;
-    } else if (p->width_bytes > to_pitch || p->width_bytes > from_pitch) {
-        call.error = CUDA_ERROR_INVALID_VALUE;
-    } else if (copy_bytes(&box)) {
-        to += p->to_z * to_slice + p->to_y * to_pitch + p->to_x;
-        from += p->from_z * from_slice + p->from_y * from_pitch + p->from_x;
-        call.error = api_copy_sides(&call, to, from, kind_of(p->to_type, p->from_type), &box);
-        box.to.pitch = to_pitch;
-        box.to.slice_bytes = to_slice;
-        box.from.pitch = from_pitch;
-        box.from.slice_bytes = from_slice;
+    struct copy copy = {.width_bytes = p->width_bytes, .height = p->height, .depth = p->depth};
+    struct box_side to = {
+        p->to_type,  (uint64_t)(uintptr_t)p->to_host, p->to_device, p->to_array, p->to_x, p->to_y, p->to_z, p->to_pitch,
+        p->to_height};
+    struct box_side from = {p->from_type,   (uint64_t)(uintptr_t)p->from_host,
+                            p->from_device, p->from_array,
+                            p->from_x,      p->from_y,
+                            p->from_z,      p->from_pitch,
+                            p->from_height};
+    if (copy_bytes(&copy)) {
+        call.error = resolve_box(&call, &to, &copy, &copy.to);
         if (call.error == CUDA_SUCCESS)
-            call.error = api_copy(&call, &box, stream, wait);
+            call.error = resolve_box(&call, &from, &copy, &copy.from);
+        if (call.error == CUDA_SUCCESS)
+            call.error = api_copy(&call, &copy, stream, wait);
     }
     return call_end(&call);
 }
@@ -185,12 +211,14 @@ static int copy_rectangle(const struct abi_driver_copy_2d *p, void *stream, bool
                                      .from_type = p->from_type,
                                      .from_host = p->from_host,
                                      .from_device = p->from_device,
+                                     .from_array = p->from_array,
                                      .from_pitch = p->from_pitch,
                                      .to_x = p->to_x,
                                      .to_y = p->to_y,
                                      .to_type = p->to_type,
                                      .to_host = p->to_host,
                                      .to_device = p->to_device,
+                                     .to_array = p->to_array,
                                      .to_pitch = p->to_pitch,
                                      .width_bytes = p->width_bytes,
                                      .height = p->height,
