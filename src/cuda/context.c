@@ -111,6 +111,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         for (size_t o = 0; o < dead->textures.count; o++)
             free(dead->textures.data[o]);
         vector_free(&dead->textures);
+        texture_references_free(process, dead);
         vector_free(&dead->modules);
         vector_free(&dead->image_modules);
         pointer_map_free(&dead->functions);

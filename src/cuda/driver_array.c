@@ -2,12 +2,7 @@
 #include "cuda/driver_array.h"
 #include "cuda/api.h"
 
-/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR */
-struct abi_array_descriptor {
-    size_t width, height;
-    int format;
-    unsigned channels;
-};
+/* CUDA_ARRAY3D_DESCRIPTOR */
 struct abi_array_3d_descriptor {
     size_t width, height, depth;
     int format;

@@ -4,6 +4,13 @@
 
 #include "cuda/array.h"
 
+/* CUDA_ARRAY_DESCRIPTOR */
+struct abi_array_descriptor {
+    size_t width, height;
+    int format;
+    unsigned channels;
+};
+
 /* The channels of a CUarray_format. False if there is none such. */
 bool channel_of_format(int format, unsigned channels, struct abi_channel *channel);
 /* CUarray_format of channels that are known to be right, and their number. */

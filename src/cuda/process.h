@@ -43,7 +43,8 @@ enum object_kind {
     OBJECT_POOL,
     OBJECT_LINK,
     OBJECT_USER,
-    OBJECT_ARRAY
+    OBJECT_ARRAY,
+    OBJECT_TEXTURE_REFERENCE
 };
 
 /* The first member of everything that a program has a handle of. */
@@ -56,6 +57,7 @@ struct stream;
 struct task;
 struct graph;
 struct texture_object;
+struct texture_reference;
 
 /* device.c */
 
@@ -152,6 +154,14 @@ struct image_variable {
     bool managed, constant;
 };
 
+/* A texture or surface reference (texture_reference.h). */
+struct image_reference {
+    struct image *image;
+    const char *name;
+    const void *host;
+    bool surface, normalized_values;
+};
+
 /* context.c */
 
 struct context {
@@ -169,6 +179,7 @@ struct context {
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
     struct pointer_map functions;          /* host stub → struct function */
     VECTOR(struct texture_object *) textures;
+    VECTOR(struct texture_reference *) references;
     size_t limits[16];
     uint64_t allocated_bytes;
     uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */
@@ -304,6 +315,7 @@ struct process {
     VECTOR(struct image *) images;
     VECTOR(struct image_function) functions;
     VECTOR(struct image_variable) variables;
+    VECTOR(struct image_reference) references;
     struct pointer_map function_of_host; /* host stub → index + 1 */
     struct pointer_map variable_of_host;
     uint64_t next_sequence, next_stream_id;
@@ -396,8 +408,13 @@ uint32_t function_architecture(const struct function *function);
 int function_of_host(struct process *process, struct context *context, const void *host, struct function **function);
 int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
                      uint64_t *bytes);
+/* What a program was given when it registered; NULL if it is none. runtime_register.c */
+struct image *image_of_handle(const struct process *process, void **handle);
 int module_of_image(struct process *process, struct context *context, const struct image *image,
                     struct module **module);
+
+/* texture_reference.c */
+void texture_references_free(struct process *process, struct context *context);
 
 /* stream.c */
 struct stream *stream_create(struct process *process, struct context *context, unsigned flags, int priority);

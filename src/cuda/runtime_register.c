@@ -40,7 +40,7 @@ ENTRY(void, __cudaRegisterFatBinaryEnd, void **handle)
     (void)handle;
 }
 
-static struct image *image_of(const struct process *process, void **handle)
+struct image *image_of_handle(const struct process *process, void **handle)
 {
     for (size_t i = 0; i < process->images.count; i++)
         if (handle == &process->images.data[i]->handle)
@@ -51,7 +51,7 @@ static struct image *image_of(const struct process *process, void **handle)
 ENTRY(void, __cudaUnregisterFatBinary, void **handle)
 {
     struct process *process = enter();
-    struct image *image = image_of(process, handle);
+    struct image *image = image_of_handle(process, handle);
     if (image && !image->unregistered) {
         image->unregistered = true;
         for (size_t i = 0; i < process->functions.count; i++)
@@ -68,7 +68,7 @@ ENTRY(void, __cudaRegisterFunction, void **handle, const char *host, char *devic
       void *thread_id, void *block_id, void *block_dim, void *grid_dim, int *warp_size)
 {
     struct process *process = enter();
-    struct image *image = image_of(process, handle);
+    struct image *image = image_of_handle(process, handle);
     if (image && host && name && vector_push(&process->functions, ((struct image_function){image, name, host})))
         (void)pointer_map_set(&process->function_of_host, host, (void *)(uintptr_t)process->functions.count);
     leave(process);
@@ -80,7 +80,7 @@ static void register_variable(void **handle, const void *host, const char *name,
                               bool constant)
 {
     struct process *process = enter();
-    struct image *image = image_of(process, handle);
+    struct image *image = image_of_handle(process, handle);
     struct image_variable variable = {image, name, host, bytes, managed, constant};
     if (image && host && name && vector_push(&process->variables, variable))
         (void)pointer_map_set(&process->variable_of_host, host, (void *)(uintptr_t)process->variables.count);
@@ -111,7 +111,7 @@ ENTRY(char, __cudaInitModule, void **handle)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct image *image = image_of(call.process, handle);
+        struct image *image = image_of_handle(call.process, handle);
         struct module *module;
         if (image)
             call.error = module_of_image(call.process, call.context, image, &module);
