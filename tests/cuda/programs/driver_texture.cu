@@ -198,6 +198,47 @@ static void lines_and_boxes()
     SUCCEED(cuArrayDestroy(array));
 }
 
+/* What is missing or was never made is an error and nothing more. */
+static void wild()
+{
+    CUarray array, no_array = (CUarray)(size_t)0x1230;
+    CUtexObject texture;
+    CUsurfObject surface;
+    CUDA_RESOURCE_DESC resource = {};
+    CUDA_TEXTURE_DESC reading = {};
+    CUDA_ARRAY_DESCRIPTOR huge = {};
+    CUDA_MEMCPY2D copy = {};
+    char byte = 0;
+    huge.Width = huge.Height = (size_t)1 << 30;
+    huge.Format = CU_AD_FORMAT_FLOAT;
+    huge.NumChannels = 4;
+    EXPECT(cuArrayCreate(&array, &huge) != CUDA_SUCCESS);
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuArrayCreate(&array, 0));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy(no_array));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy(0));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuMemcpyHtoA(no_array, 0, &byte, 1));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuMemcpyAtoH(&byte, 0, 0, 1));
+    copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    copy.srcArray = no_array;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+    copy.dstHost = &byte;
+    copy.WidthInBytes = copy.Height = 1;
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuMemcpy2D(&copy));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, 0, &reading, 0));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, &resource, 0, 0));
+    resource.res.array.hArray = no_array;
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuTexObjectCreate(&texture, &resource, &reading, 0));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_HANDLE, cuSurfObjectCreate(&surface, &resource));
+    resource.resType = CU_RESOURCE_TYPE_LINEAR;
+    resource.res.linear.devPtr = 0x1230;
+    resource.res.linear.format = CU_AD_FORMAT_FLOAT;
+    resource.res.linear.numChannels = 1;
+    resource.res.linear.sizeInBytes = 64;
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&texture, &resource, &reading, 0));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(0x1230));
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuTexObjectGetTextureDesc(&reading, 0x1230));
+}
+
 int main()
 {
     CUdevice device;
@@ -209,6 +250,7 @@ int main()
     SUCCEED(cuModuleLoadData(&module, text));
     pictures(module);
     lines_and_boxes();
+    wild();
     SUCCEED(cuModuleUnload(module));
     SUCCEED(cuCtxDestroy(context));
     return 0;
