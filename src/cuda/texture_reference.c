@@ -1,4 +1,5 @@
 #include "cuda/texture_reference.h"
+#include "cuda/capture.h"
 
 #include <stdlib.h>
 
@@ -35,6 +36,8 @@ int texture_reference_get(struct call *call, struct module *module, const char *
 int texture_reference_bind(struct call *call, struct texture_reference *reference)
 {
     uint64_t after = 0;
+    /* A replay gives handles out anew, and would have to know which variables hold them. */
+    capture_refuse(call->process, "the program uses texture or surface references");
     int error = engine_wait_context(call->process, call->context);
     uint64_t before = reference->handle; /* other threads have had the lock */
     if (error != CUDA_SUCCESS)
