@@ -8,7 +8,8 @@
     S(FUNCTIONAL, "CORUN_CUDA_FUNCTIONAL", "1: results without timing") \
     S(THREADS, "CORUN_CUDA_THREADS", "host threads that advance SMs") \
     S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched") \
-    S(CAPTURE, "CORUN_CUDA_CAPTURE", "folder in which every process leaves its launches as a workload; only without timing")
+    S(CAPTURE, "CORUN_CUDA_CAPTURE", \
+      "folder in which every process leaves its launches as a workload; only without timing")
 
 #define CORUN_CUDA_SETTING_NAME(name, variable, meaning) \
     static const char setting_##name[] __attribute__((unused)) = variable;

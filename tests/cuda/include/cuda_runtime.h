@@ -12,7 +12,9 @@
 
 struct dim3 {
     unsigned int x, y, z;
-    __host__ __device__ dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
+    __host__ __device__ dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz)
+    {
+    }
 };
 
 typedef int cudaError_t;
@@ -343,9 +345,8 @@ static inline __attribute__((host)) cudaError_t cudaFuncSetAttribute(T *function
     return cudaFuncSetAttribute((const void *)function, attribute, value);
 }
 template <class T>
-static inline __attribute__((host)) cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T function,
-                                                                                              int threads,
-                                                                                              size_t shared)
+static inline __attribute__((host)) cudaError_t
+cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T function, int threads, size_t shared)
 {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, threads, shared);
 }
