@@ -100,7 +100,8 @@ ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, 
 {
     if (!name || !function)
         return CUDA_ERROR_INVALID_VALUE;
-    *function = find_entry(name, version, (int)flags);
+    *function = find_entry(name, version, flags == 0 && corun_per_thread ? FLAG_PER_THREAD : (int)flags);
+    corun_per_thread = false;
     if (status)
         *status = *function ? SYMBOL_FOUND : SYMBOL_NOT_FOUND;
     return *function || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
