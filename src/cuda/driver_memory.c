@@ -330,7 +330,7 @@ static int pointer_attribute(const struct process *process, void *value, int att
         *(uint64_t *)value = address;
         return CUDA_SUCCESS;
     case ATTRIBUTE_HOST_POINTER:
-        if (range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE)
+        if (range_of_device(range))
             return CUDA_ERROR_INVALID_VALUE;
         *(uint64_t *)value = address;
         return CUDA_SUCCESS;

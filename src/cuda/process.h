@@ -44,7 +44,8 @@ enum object_kind {
     OBJECT_LINK,
     OBJECT_USER,
     OBJECT_ARRAY,
-    OBJECT_TEXTURE_REFERENCE
+    OBJECT_TEXTURE_REFERENCE,
+    OBJECT_PHYSICAL
 };
 
 /* The first member of everything that a program has a handle of. */
@@ -58,6 +59,7 @@ struct task;
 struct graph;
 struct texture_object;
 struct texture_reference;
+struct virtual_memory;
 
 /* device.c */
 
@@ -75,6 +77,7 @@ struct device {
     struct context *primary; /* NULL until it is used */
     uint32_t primary_uses;   /* retained by the driver API */
     unsigned flags;
+    uint64_t physical_bytes; /* of virtual memory management */
     void *pool; /* the default one, once it was asked for */
     /* Time: the machine's cycles, or without a machine a count that only copies advance. */
     struct corun_gpu *gpu; /* made by the first timed launch */
@@ -95,7 +98,8 @@ enum range_kind {
     RANGE_HOST,       /* pinned, allocated here: device and host address are the same where that was possible */
     RANGE_MANAGED,    /* the same, for both sides */
     RANGE_REGISTERED, /* the program's own memory */
-    RANGE_MODULE      /* a variable */
+    RANGE_MODULE,     /* a variable */
+    RANGE_VIRTUAL     /* mapped by virtual memory management */
 };
 
 /*
@@ -322,6 +326,7 @@ struct process {
     uint32_t launches_waiting, calls_running;
     struct record *record;         /* NULL: nobody wants to know */
     struct capture *capture;       /* NULL: nobody wants one */
+    struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct pointer_map complained; /* names of what is absent that were said */
 };
 
@@ -381,6 +386,8 @@ void object_remove(struct process *process, struct object *object);
 void *object_find(struct process *process, const void *handle, enum object_kind kind);
 
 /* ranges.c */
+/* Memory of a device that the host does not see. */
+bool range_of_device(const struct range *range);
 bool ranges_add(struct process *process, struct range range);
 void ranges_remove(struct process *process, uint64_t address);
 /* The range that holds an address; NULL if there is none. Valid until the next change. */

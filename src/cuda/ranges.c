@@ -18,6 +18,11 @@ static size_t first_above(const struct process *process, uint64_t address)
     return low;
 }
 
+bool range_of_device(const struct range *range)
+{
+    return range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE || range->kind == RANGE_VIRTUAL;
+}
+
 bool ranges_add(struct process *process, struct range range)
 {
     size_t position = first_above(process, range.address);
@@ -50,7 +55,8 @@ const struct range *ranges_find(const struct process *process, uint64_t address)
 
 int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address)
 {
-    if (bytes > device_memory_bytes(context->device) - context->allocated_bytes)
+    uint64_t used = context->allocated_bytes + context->device->physical_bytes;
+    if (used > device_memory_bytes(context->device) || bytes > device_memory_bytes(context->device) - used)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (corun_memory_allocate(context->memory, bytes, address) != CORUN_OK)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -90,7 +96,8 @@ int memory_allocate_host(struct process *process, struct context *context, size_
 int memory_release(struct process *process, uint64_t address)
 {
     const struct range *range = ranges_find(process, address);
-    if (!range || range->address != address || range->kind == RANGE_REGISTERED || range->kind == RANGE_MODULE)
+    if (!range || range->address != address || range->kind == RANGE_REGISTERED || range->kind == RANGE_MODULE ||
+        range->kind == RANGE_VIRTUAL)
         return CUDA_ERROR_INVALID_VALUE;
     if (range->kind == RANGE_DEVICE)
         range->context->allocated_bytes -= range->bytes;

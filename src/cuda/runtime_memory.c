@@ -147,7 +147,7 @@ ENTRY(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
     struct call call;
     if (runtime_begin(&call)) {
         const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)host);
-        if (!device || flags || !range || range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE)
+        if (!device || flags || !range || range_of_device(range))
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
             *device = host; /* one address for both */
@@ -173,8 +173,9 @@ ENTRY(int, cudaMemGetInfo, size_t *available, size_t *total)
     struct call call;
     if (runtime_begin(&call)) {
         size_t all = device_memory_bytes(call.context->device);
+        size_t used = call.context->allocated_bytes + call.context->device->physical_bytes;
         if (available)
-            *available = all - call.context->allocated_bytes;
+            *available = used < all ? all - used : 0;
         if (total)
             *total = all;
     }
@@ -192,7 +193,7 @@ ENTRY(int, cudaPointerGetAttributes, struct abi_pointer_attributes *attributes, 
             *attributes = (struct abi_pointer_attributes){POINTER_UNREGISTERED, -2, NULL, (void *)(uintptr_t)pointer};
         } else {
             void *same = (void *)(uintptr_t)pointer;
-            bool device = range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE;
+            bool device = range_of_device(range);
             *attributes =
                 (struct abi_pointer_attributes){device                         ? POINTER_DEVICE
                                                 : range->kind == RANGE_MANAGED ? POINTER_MANAGED

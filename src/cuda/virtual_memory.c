@@ -1,0 +1,281 @@
+#include "cuda/virtual_memory.h"
+
+#include "cuda/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct virtual_memory *virtual_memory_get(struct process *process)
+{
+    if (!process->virtual_memory)
+        process->virtual_memory = calloc(1, sizeof *process->virtual_memory);
+    return process->virtual_memory;
+}
+
+void physical_release(struct process *process, struct physical *physical)
+{
+    if (--physical->references)
+        return;
+    object_remove(process, &physical->object);
+    physical->device->physical_bytes -= physical->bytes;
+    close(physical->file);
+    free(physical);
+}
+
+/* A part of a reservation that is neither mapped nor anything else of the program's. */
+static void *reserve_pages(uint64_t address, uint64_t bytes, int how)
+{
+    return mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
+}
+
+uint64_t virtual_reserve(struct process *process, uint64_t bytes, uint64_t alignment)
+{
+    struct virtual_memory *all = virtual_memory_get(process);
+    uint64_t whole;
+    if (!all || __builtin_add_overflow(bytes, alignment, &whole))
+        return 0;
+    uint8_t *block = reserve_pages(0, whole, 0);
+    if (block == MAP_FAILED)
+        return 0;
+    uint64_t first = (uint64_t)(uintptr_t)block, address = (first + alignment - 1) / alignment * alignment;
+    if (address > first)
+        munmap(block, address - first);
+    if (first + whole > address + bytes)
+        munmap(block + (address - first) + bytes, first + whole - address - bytes);
+    if (!vector_push(&all->reservations, ((struct reservation){address, bytes}))) {
+        munmap(block + (address - first), bytes);
+        return 0;
+    }
+    return address;
+}
+
+/* The reservation that holds all of a part; NULL if there is none. */
+static const struct reservation *reservation_of(const struct virtual_memory *all, uint64_t address, uint64_t bytes)
+{
+    for (size_t i = 0; i < all->reservations.count; i++) {
+        const struct reservation *reservation = &all->reservations.data[i];
+        uint64_t offset = address - reservation->address;
+        if (address >= reservation->address && offset < reservation->bytes && bytes <= reservation->bytes - offset)
+            return reservation;
+    }
+    return NULL;
+}
+
+static bool overlaps(const struct mapping *mapping, uint64_t address, uint64_t bytes)
+{
+    return address < mapping->address + mapping->bytes && mapping->address < address + bytes;
+}
+
+int virtual_free(struct process *process, uint64_t address, uint64_t bytes)
+{
+    struct virtual_memory *all = virtual_memory_get(process);
+    for (size_t i = 0; all && i < all->mappings.count; i++)
+        if (overlaps(&all->mappings.data[i], address, bytes))
+            return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; all && i < all->reservations.count; i++)
+        if (all->reservations.data[i].address == address && all->reservations.data[i].bytes == bytes) {
+            munmap((void *)(uintptr_t)address, bytes);
+            all->reservations.data[i] = all->reservations.data[--all->reservations.count];
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* In ascending address. */
+static bool insert(struct virtual_memory *all, struct mapping mapping)
+{
+    if (!vector_push(&all->mappings, mapping))
+        return false;
+    size_t i = all->mappings.count - 1;
+    for (; i && all->mappings.data[i - 1].address > mapping.address; i--)
+        all->mappings.data[i] = all->mappings.data[i - 1];
+    all->mappings.data[i] = mapping;
+    return true;
+}
+
+int virtual_map(struct process *process, uint64_t address, uint64_t bytes, uint64_t offset, struct physical *physical)
+{
+    struct virtual_memory *all = virtual_memory_get(process);
+    if (!all)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!bytes || address % GRANULARITY || bytes % GRANULARITY || offset % GRANULARITY || offset > physical->bytes ||
+        bytes > physical->bytes - offset || !reservation_of(all, address, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < all->mappings.count; i++)
+        if (overlaps(&all->mappings.data[i], address, bytes))
+            return CUDA_ERROR_INVALID_VALUE;
+    if (!insert(all, (struct mapping){address, bytes, physical, 0}))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    physical->references++;
+    if (mmap((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, physical->file,
+             (off_t)offset) == MAP_FAILED) {
+        (void)virtual_unmap(process, address, bytes);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* What contexts know of mappings is taken back. */
+static void forget(struct process *process, struct virtual_memory *all)
+{
+    for (size_t i = 0; i < all->adopted.count; i++) {
+        const struct adopted *adopted = &all->adopted.data[i];
+        if (adopted->context->destroyed)
+            continue;
+        corun_memory_free(adopted->context->memory, adopted->address);
+        if (adopted->owner)
+            ranges_remove(process, adopted->address);
+    }
+    all->adopted.count = 0;
+}
+
+/* A context gets a run of mappings. */
+static int adopt(struct process *process, struct virtual_memory *all, struct context *context, uint64_t address,
+                 uint64_t bytes)
+{
+    bool owner = !ranges_find(process, address);
+    if (!vector_push(&all->adopted, ((struct adopted){context, address, owner})))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (corun_memory_adopt(context->memory, address, (void *)(uintptr_t)address, bytes) != CORUN_OK ||
+        (owner && !ranges_add(process, (struct range){address, bytes, RANGE_VIRTUAL, 0, context})))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CUDA_SUCCESS;
+}
+
+static bool continues(const struct virtual_memory *all, const struct mapping *before, const struct mapping *after)
+{
+    return after->address == before->address + before->bytes &&
+           reservation_of(all, before->address, 1) == reservation_of(all, after->address, 1);
+}
+
+/*
+ * Contexts see runs of neighbouring mappings that their device may use as one piece each: a copy may go over the seam
+ * between two of them.
+ */
+static int tell_contexts(struct process *process)
+{
+    struct virtual_memory *all = process->virtual_memory;
+    int error = CUDA_SUCCESS;
+    forget(process, all);
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        struct context *context = process->contexts.data[c];
+        uint32_t bit = 1u << context->device->ordinal;
+        for (size_t i = 0; !context->destroyed && i < all->mappings.count && error == CUDA_SUCCESS;) {
+            const struct mapping *first = &all->mappings.data[i++];
+            uint64_t bytes = first->bytes;
+            if (!(first->devices & bit))
+                continue;
+            for (; i < all->mappings.count && all->mappings.data[i].devices & bit &&
+                   continues(all, &all->mappings.data[i - 1], &all->mappings.data[i]);
+                 i++)
+                bytes += all->mappings.data[i].bytes;
+            capture_refuse(process, "the program uses virtual memory management (cuMemMap)");
+            error = adopt(process, all, context, first->address, bytes);
+        }
+    }
+    return error;
+}
+
+/* What is under way may use what is there now. */
+static int wait_for_all(struct process *process)
+{
+    int error = CUDA_SUCCESS;
+    for (size_t c = 0; c < process->contexts.count; c++)
+        if (!process->contexts.data[c]->destroyed) {
+            int own = engine_wait_context(process, process->contexts.data[c]);
+            error = error == CUDA_SUCCESS ? own : error;
+        }
+    return error;
+}
+
+int virtual_unmap(struct process *process, uint64_t address, uint64_t bytes)
+{
+    struct virtual_memory *all = virtual_memory_get(process);
+    uint64_t covered = 0;
+    for (size_t i = 0; all && i < all->mappings.count; i++) {
+        const struct mapping *mapping = &all->mappings.data[i];
+        bool within = mapping->address >= address && mapping->address - address < bytes &&
+                      mapping->bytes <= bytes - (mapping->address - address);
+        if (within)
+            covered += mapping->bytes;
+        else if (overlaps(mapping, address, bytes))
+            return CUDA_ERROR_INVALID_VALUE; /* mappings go as they came */
+    }
+    if (!bytes || covered != bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    int error = wait_for_all(process);
+    size_t kept = 0;
+    for (size_t i = 0; i < all->mappings.count; i++) {
+        struct mapping mapping = all->mappings.data[i];
+        if (overlaps(&mapping, address, bytes))
+            physical_release(process, mapping.physical);
+        else
+            all->mappings.data[kept++] = mapping;
+    }
+    all->mappings.count = kept;
+    int told = tell_contexts(process);
+    (void)reserve_pages(address, bytes, MAP_FIXED);
+    return error == CUDA_SUCCESS ? told : error;
+}
+
+int virtual_set_access(struct process *process, uint64_t address, uint64_t bytes, uint32_t device, bool accessible)
+{
+    struct virtual_memory *all = virtual_memory_get(process);
+    uint64_t covered = 0;
+    if (!all)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < all->mappings.count; i++) {
+        const struct mapping *mapping = &all->mappings.data[i];
+        if (mapping->address >= address && mapping->address + mapping->bytes <= address + bytes)
+            covered += mapping->bytes;
+    }
+    if (!bytes || covered != bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    int error = wait_for_all(process);
+    if (error != CUDA_SUCCESS)
+        return error;
+    for (size_t i = 0; i < all->mappings.count; i++) {
+        struct mapping *mapping = &all->mappings.data[i];
+        if (!overlaps(mapping, address, bytes))
+            continue;
+        if (accessible)
+            mapping->devices |= 1u << device;
+        else
+            mapping->devices &= ~(1u << device);
+    }
+    return tell_contexts(process);
+}
+
+const struct mapping *virtual_find(struct process *process, uint64_t address)
+{
+    const struct virtual_memory *all = virtual_memory_get(process);
+    for (size_t i = 0; all && i < all->mappings.count; i++)
+        if (address - all->mappings.data[i].address < all->mappings.data[i].bytes)
+            return &all->mappings.data[i];
+    return NULL;
+}
+
+struct physical *physical_create(struct process *process, struct device *device, uint64_t bytes, int file)
+{
+    struct physical *physical = calloc(1, sizeof *physical);
+    if (physical)
+        *physical = (struct physical){
+            .object = {OBJECT_PHYSICAL}, .device = device, .bytes = bytes, .references = 1, .handles = 1, .file = file};
+    if (physical && file < 0) {
+        physical->file = memfd_create("corun-device-memory", MFD_CLOEXEC);
+        if (physical->file >= 0 && ftruncate(physical->file, (off_t)bytes)) {
+            close(physical->file);
+            physical->file = -1;
+        }
+    }
+    if (!physical || physical->file < 0 || !object_add(process, &physical->object)) {
+        if (physical && physical->file >= 0 && file < 0)
+            close(physical->file);
+        free(physical);
+        return NULL;
+    }
+    device->physical_bytes += bytes;
+    return physical;
+}
