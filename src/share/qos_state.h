@@ -22,6 +22,8 @@ struct qos_state {
     bool history, adjusts;
     struct tb_plan plan;
     uint32_t allowed[TB_PLAN_SMS]; /* bit mask: applications that may have thread blocks there */
+    uint32_t due[TB_PLAN_SMS];     /* bit mask: applications to which this epoch's adjustment has not come yet there */
+    uint32_t next_entry;           /* application * SMs + SM: there the adjustment goes on, after the last swap */
     struct qos_member members[CORUN_MAX_APPLICATIONS];
     uint64_t swaps; /* thread blocks that run-time adjustment swapped out */
 };
@@ -30,7 +32,11 @@ struct qos_state {
 bool qos_has_goal(const struct corun_view *view, uint32_t application);
 /* Symmetric thread blocks (section 3.6): kernels with goals on every SM, the others on SMs of their own; equal threads in each SM. */
 void qos_allocate(struct qos_state *state, const struct corun_view *view);
-/* Algorithm 3-1, at the start of an epoch. True if the plan has changed. */
+/*
+ * Algorithm 3-1: who gets one more thread block on each SM is found at the start of an epoch; where others have to be swapped out for it,
+ * the next SM waits until nobody is leaving any more. True if the plan has changed.
+ */
 bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach);
+bool qos_go_on(struct qos_state *state, const struct corun_view *view);
 
 #endif

@@ -1,7 +1,7 @@
 /* Thread blocks of quota-based QoS: where they are at first, and how many more a kernel gets that misses its goal. */
 #include "share/qos_state.h"
 
-#include <math.h>
+#include <string.h>
 
 bool qos_has_goal(const struct corun_view *view, uint32_t application)
 {
@@ -27,6 +27,7 @@ void qos_allocate(struct qos_state *state, const struct corun_view *view)
     }
     for (uint32_t s = 0; s < plan->sm_count; s++)
         tb_plan_fill(plan, state->allowed[s], TB_THREAD_COUNT, plan->tbs[s]);
+    memset(state->due, 0, sizeof state->due);
 }
 
 /* Thread blocks that could leave an SM without its having less to issue: as many as its warps that were ready and not picked make up. */
@@ -45,7 +46,7 @@ static bool lacks_tbs(const struct qos_state *state, const struct corun_view *vi
             idle += idle_tbs(state, view, s, a);
             sms++;
         }
-    return idle < 2 * sms;
+    return !sms || idle < 2 * sms;
 }
 
 /* The three conditions of section 3.6. */
@@ -96,31 +97,68 @@ static bool others_at_least(const struct qos_state *state, const struct corun_vi
     return true;
 }
 
+static bool is_leaving(const struct corun_view *view)
+{
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        if (view->shares[i].leaving_tbs)
+            return true;
+    return false;
+}
+
+/* Below its goal so far, and without thread blocks that idle. */
+static bool is_short(const struct qos_state *state, const struct corun_view *view, uint32_t k)
+{
+    return tb_plan_members(&state->plan) >> k & 1u && qos_has_goal(view, k) &&
+           view->applications[k].ipc < state->members[k].goal_ipc && lacks_tbs(state, view, k);
+}
+
+bool qos_go_on(struct qos_state *state, const struct corun_view *view)
+{
+    struct tb_plan *plan = &state->plan;
+    bool pending = is_leaving(view), changed = false;
+    uint32_t entries = plan->application_count * plan->sm_count, first = state->next_entry;
+    for (uint32_t i = 0; i < entries; i++) {
+        uint32_t entry = (first + i) % entries, k = entry / plan->sm_count, s = entry % plan->sm_count;
+        if (!(state->due[s] >> k & 1u))
+            continue;
+        uint32_t leaving = 0;
+        bool room = tb_plan_fits(plan, s, k);
+        uint32_t victim = room ? TB_PLAN_NEVER : find_victim(state, view, s, k, &leaving);
+        bool can = has_more(plan, view, k) && (room || victim != TB_PLAN_NEVER);
+        if (can && !room && pending)
+            continue; /* its turn comes */
+        state->due[s] &= ~(1u << k);
+        if (!can)
+            continue;
+        if (!room) {
+            plan->tbs[s][victim] -= leaving;
+            state->swaps += leaving;
+            state->next_entry = (entry + 1) % entries;
+            pending = true;
+        }
+        plan->tbs[s][k]++;
+        changed = true;
+    }
+    return changed;
+}
+
 bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach)
 {
     struct tb_plan *plan = &state->plan;
-    uint32_t members = tb_plan_members(plan);
-    bool pending = view->preemptions_pending > 0, changed = false;
+    uint32_t before[CORUN_MAX_APPLICATIONS], all_due = 0, still_due = 0;
+    bool more_to_come = is_leaving(view) || !others_at_least(state, view);
     for (uint32_t k = 0; k < plan->application_count; k++) {
-        out_of_reach[k] = false;
-        if (!(members >> k & 1u) || !qos_has_goal(view, k) || view->applications[k].ipc >= state->members[k].goal_ipc ||
-            !lacks_tbs(state, view, k))
-            continue;
-        bool helped = pending || !others_at_least(state, view); /* there is more to come */
-        for (uint32_t s = 0; s < plan->sm_count && has_more(plan, view, k); s++) {
-            uint32_t leaving = 0, victim = TB_PLAN_NEVER;
-            if (!tb_plan_fits(plan, s, k)) {
-                victim = pending ? TB_PLAN_NEVER : find_victim(state, view, s, k, &leaving);
-                if (victim == TB_PLAN_NEVER)
-                    continue;
-                plan->tbs[s][victim] -= leaving;
-                state->swaps += leaving;
-                pending = true;
-            }
-            plan->tbs[s][k]++;
-            helped = changed = true;
-        }
-        out_of_reach[k] = !helped;
+        before[k] = tb_plan_total(plan, k);
+        all_due |= (uint32_t)is_short(state, view, k) << k;
+    }
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        state->due[s] = all_due;
+    bool changed = qos_go_on(state, view);
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        still_due |= state->due[s];
+    for (uint32_t k = 0; k < plan->application_count; k++) {
+        bool helped = more_to_come || still_due >> k & 1u || tb_plan_total(plan, k) > before[k];
+        out_of_reach[k] = all_due >> k & 1u && !helped;
     }
     return changed;
 }

@@ -278,21 +278,64 @@ static void begin_adjustment(struct tb_stage *tb, double second_goal)
     assert_true(tb_stage_limits(tb, 0) == 10 && tb_stage_limits(tb, 1) == 10);
 }
 
+static void is_back_under(struct tb_stage *tb, uint32_t s, uint32_t a)
+{
+    stage_moment(&tb->stage, CORUN_EVENT_LIMIT_REACHED, s, a);
+}
+
+/* All SMs get their turn in an epoch, the next one as soon as nobody is leaving the one before. */
 static void best_effort_makes_room_one_swap_at_a_time(void **unused)
 {
     (void)unused;
     struct tb_stage tb;
     begin_adjustment(&tb, 0);
+    uint32_t *leaves = &tb.stage.shares[1].leaving_tbs;
     epoch(&tb, (double[]){90, 0}, (double[]){90, 0}); /* whatever it has reached */
     assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 0, 1) == 4);
     assert_true(tb_stage_limit(&tb, 1, 0) == 5 && tb_stage_limit(&tb, 1, 1) == 5);
     assert_true(stage_variable(&tb.stage, "swaps") == 1);
-    tb.stage.view.preemptions_pending = 1; /* not done yet */
+    *leaves = 1; /* not done yet */
+    is_back_under(&tb, 1, 1);
+    assert_true(stage_variable(&tb.stage, "swaps") == 1);
+    *leaves = 0;
+    is_back_under(&tb, 0, 1);
+    assert_true(tb_stage_limit(&tb, 1, 0) == 6 && tb_stage_limit(&tb, 1, 1) == 4);
+    assert_true(stage_variable(&tb.stage, "swaps") == 2);
+    is_back_under(&tb, 1, 1); /* each had its turn */
+    assert_true(tb_stage_limits(&tb, 0) == 12 && stage_variable(&tb.stage, "swaps") == 2);
     epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
-    assert_true(stage_variable(&tb.stage, "swaps") == 1);
-    tb.stage.view.preemptions_pending = 0;
+    assert_true(tb_stage_limit(&tb, 0, 0) == 7 && tb_stage_limit(&tb, 1, 0) == 6);
+    *leaves = 1; /* for a whole epoch: SM 1 comes first then */
+    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    assert_true(stage_variable(&tb.stage, "swaps") == 3);
+    *leaves = 0;
+    is_back_under(&tb, 0, 1);
+    assert_true(tb_stage_limit(&tb, 0, 0) == 7 && tb_stage_limit(&tb, 1, 0) == 7);
+    is_back_under(&tb, 1, 1);
+    assert_true(tb_stage_limit(&tb, 0, 0) == 8 && tb_stage_limit(&tb, 1, 0) == 7);
     epoch(&tb, (double[]){90, 10}, (double[]){100, 10}); /* the goal is met */
-    assert_true(stage_variable(&tb.stage, "swaps") == 1);
+    is_back_under(&tb, 0, 1);
+    assert_true(stage_variable(&tb.stage, "swaps") == 5);
+    stage_end(&tb.stage);
+}
+
+/* One thread block fills an SM, and the first kernel has them all: the second gets its place all the same. */
+static void one_without_a_place_gets_one(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "qos-rollover", 2, 2);
+    set_goal(&tb, 0, 100);
+    set_goal(&tb, 1, 100);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 100, 1000, 0, 100);
+    tb_stage_come(&tb, 1, 100, 1000, 0, 100);
+    tb_stage_obey(&tb);
+    assert_true(tb_stage_limits(&tb, 0) == 2 && tb_stage_limits(&tb, 1) == 0);
+    epoch(&tb, (double[]){200, 0}, (double[]){200, 0}); /* half of 200 is not above 100 */
+    assert_true(tb_stage_limits(&tb, 1) == 0 && tb.stage.out_of_reach[1]);
+    epoch(&tb, (double[]){210, 0}, (double[]){210, 0}); /* 105 is */
+    assert_true(tb_stage_limit(&tb, 0, 1) == 1 && tb_stage_limit(&tb, 0, 0) == 0 && !tb.stage.out_of_reach[1]);
     stage_end(&tb.stage);
 }
 
@@ -311,9 +354,12 @@ static void room_that_is_there_is_taken(void **unused)
     epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
     assert_true(tb_stage_limit(&tb, 0, 0) == 8 && tb_stage_limit(&tb, 0, 1) == 0);
     tb_stage_obey(&tb);
-    tb.stage.view.preemptions_pending = 1;
+    tb.stage.shares[1].leaving_tbs = 1;
     epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
     assert_true(tb_stage_limit(&tb, 0, 0) == 9 && tb_stage_limit(&tb, 1, 0) == 7 && tb_stage_limit(&tb, 1, 1) == 1);
+    tb.stage.shares[1].leaving_tbs = 0;
+    is_back_under(&tb, 0, 1);
+    assert_true(tb_stage_limit(&tb, 0, 0) == 9 && tb_stage_limit(&tb, 1, 0) == 8 && tb_stage_limit(&tb, 1, 1) == 0);
     stage_end(&tb.stage);
 }
 
@@ -401,6 +447,7 @@ int main(void)
         cmocka_unit_test(symmetric_thread_blocks),
         cmocka_unit_test(four_kernels_two_goals),
         cmocka_unit_test(best_effort_makes_room_one_swap_at_a_time),
+        cmocka_unit_test(one_without_a_place_gets_one),
         cmocka_unit_test(room_that_is_there_is_taken),
         cmocka_unit_test(one_with_idle_tbs_lacks_none),
         cmocka_unit_test(victims_with_goals),
