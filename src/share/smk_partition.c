@@ -16,13 +16,15 @@
 
 #include <math.h>
 
-enum { PARAMETER_MAX_KERNELS, PARAMETER_IDEAL, PARAMETER_COUNT };
+enum { PARAMETER_MAX_KERNELS, PARAMETER_IDEAL, SMK_P_PARAMETERS, PARAMETER_QUOTA = SMK_P_PARAMETERS, PARAMETER_COUNT };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_MAX_KERNELS] =
         {"max_kernels_per_sm", CORUN_MAX_APPLICATIONS, 1, CORUN_MAX_APPLICATIONS, true,
          "kernels that share an SM at most; with as many as there are applications, as many as fit", NULL},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_QUOTA] = {"quota", 1, 0, 1, true,
+                         "holds kernels to their quotas; off: they are only measured, on SMs of their own", "off|on"},
 };
 
 #define SHOWN_APPLICATIONS 4u
@@ -36,7 +38,8 @@ static const struct corun_policy_variable variables[] = {
 };
 
 struct partition_state {
-    bool quotas;
+    bool measures;                       /* each kernel has an SM to itself */
+    bool limits;                         /* and quotas follow from what it does there */
     double wipc[CORUN_MAX_APPLICATIONS]; /* 0: not known yet */
     struct tb_plan plan;
     struct kernel_sets sets;
@@ -105,7 +108,7 @@ static void divide(struct partition_state *state)
 {
     struct tb_plan *plan = &state->plan;
     state->took_over = 0;
-    (void)kernel_sets_follow(&state->sets, tb_plan_members(plan), state->quotas);
+    (void)kernel_sets_follow(&state->sets, tb_plan_members(plan), state->measures);
     for (uint32_t s = 0; s < plan->sm_count; s++) {
         tb_plan_fill(plan, kernel_sets_mask(&state->sets, s), TB_DOMINANT_SHARE, plan->tbs[s]);
         for (uint32_t a = 0; a < plan->application_count; a++)
@@ -189,7 +192,8 @@ static enum corun_status smk_pw_start(void *memory, const struct corun_view *vie
                                       struct corun_allowances *allowances)
 {
     struct partition_state *state = memory;
-    state->quotas = true;
+    state->measures = true;
+    state->limits = values[PARAMETER_QUOTA] != 0;
     if (view->sm_count <= view->application_count)
         allowances->refusal = "each kernel is measured on an SM of its own, and at least one more is needed to share";
     if (allowances->refusal)
@@ -213,9 +217,9 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
             divide(state);
         allow(state, view, allowances);
     }
-    if (epoch && state->quotas)
+    if (epoch && state->measures)
         sample(state, view, allowances);
-    if ((epoch || (changed && allowances->quotas_on)) && state->quotas)
+    if ((epoch || (changed && allowances->quotas_on)) && state->limits)
         give_quotas(state, view, allowances);
 }
 
@@ -225,7 +229,7 @@ const struct corun_policy smk_p_policy = {
     .summary = "kernels share every SM, which is divided by dominant resource fairness",
     .paper = "Wang et al., Simultaneous Multikernel GPU, HPCA 2016; section 2.4.3.2 of the thesis",
     .parameters = parameters,
-    .parameter_count = PARAMETER_COUNT,
+    .parameter_count = SMK_P_PARAMETERS,
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB,
     .state_bytes = sizeof(struct partition_state),
     .start = smk_p_start,

@@ -473,6 +473,27 @@ static void quotas_of_the_example(void **unused)
     stage_end(&tb.stage);
 }
 
+static void kernels_can_be_measured_without_being_limited(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk-pw", 3, 2);
+    tb.stage.view.schedulers_per_sm = 4;
+    stage_set(&tb.stage, "quota", 0);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 1000, 0, 0, 250);
+    tb_stage_come(&tb, 1, 1000, 0, 0, 125);
+    expect_limits(&tb, 0, 4, 0);
+    expect_limits(&tb, 1, 0, 8);
+    tb_stage_obey(&tb);
+    sampled(&tb, 0, 0, 0.4);
+    sampled(&tb, 1, 1, 0.5);
+    stage_moment(&tb.stage, CORUN_EVENT_EPOCH, 0, 0);
+    assert_true(fabs(stage_variable(&tb.stage, "wipc_2") - 0.5) < 1e-12);
+    assert_false(tb.stage.allowances.quotas_on);
+    stage_end(&tb.stage);
+}
+
 static void one_that_leaves_gives_its_sm_back(void **unused)
 {
     (void)unused;
@@ -537,6 +558,7 @@ int main(void)
         cmocka_unit_test(without_a_machine_that_partitions_limits_alone),
         cmocka_unit_test(sets_of_kernels),
         cmocka_unit_test(quotas_of_the_example),
+        cmocka_unit_test(kernels_can_be_measured_without_being_limited),
         cmocka_unit_test(one_that_leaves_gives_its_sm_back),
         cmocka_unit_test(too_few_sms_to_measure),
         cmocka_unit_test(ideal_is_for_every_one),
