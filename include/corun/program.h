@@ -89,6 +89,12 @@ uint64_t corun_program_variable(const struct corun_program *program, const char 
 /* Writes the initial values of the module's variables again (an application starts over). */
 void corun_program_reset(struct corun_program *program);
 
+/*
+ * When kernels have used memory beside its allocations (corun_memory_map_pages): true, and the first time that they did so is in the
+ * list, as OK. Says it once. To be called while no machine runs.
+ */
+bool corun_program_outside(struct corun_program *program, struct corun_diagnostics *list);
+
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
 enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,
                                       struct corun_diagnostics *list, struct corun_grid **grid);

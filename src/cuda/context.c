@@ -54,6 +54,8 @@ struct context *cuda_context_create(struct process *process, struct device *devi
                                 /* stack, printf buffer, heap, depth, pending launches */
                                 .limits = {1024, 1 << 20, 8 << 20, 2, 2048, 128}};
     context->memory = corun_memory_create(index);
+    if (context->memory)
+        corun_memory_map_pages(context->memory);
     if (!context->memory || !vector_push(&process->contexts, context) || !object_add(process, &context->object) ||
         !(context->legacy = stream_create(process, context, 0, 0))) {
         corun_memory_destroy(context->memory);

@@ -51,6 +51,13 @@ static void fail_launch(struct process *process, struct context *context, enum c
     engine_abandon(process, context);
 }
 
+/* Accesses that a GPU lets pass are worth a line: they are mistakes. */
+static void tell_outside(struct process *process, const struct task *task)
+{
+    if (corun_program_outside(task->launch.request.function->module->program, process->list))
+        say_diagnostics(process->list);
+}
+
 static bool precedes(const struct stream *stream, const struct task *task)
 {
     return stream->first && stream->first->sequence < task->sequence;
@@ -204,6 +211,7 @@ static void run_functional(struct process *process, struct task *task)
                                               .thread_instructions = result.thread_instructions};
             record_launch(process, context->device, task, grid, &counters);
             corun_launch_destroy(grid);
+            tell_outside(process, task);
             capture_launched(process);
         }
         if (status != CORUN_OK) {
@@ -401,6 +409,7 @@ static void collect_launches(struct process *process, struct device *device)
         struct corun_kernel_result result;
         corun_gpu_kernel(device->gpu, lane->application, launched.kernel, &result);
         subtract(&result.counters, &task->launch.before);
+        tell_outside(process, task);
         task->start_cycle = device->base_cycle + launched.first_cycle;
         task->end_cycle = device->base_cycle + launched.last_cycle;
         record_launch(process, device, task, task->launch.grid, &result.counters);

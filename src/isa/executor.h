@@ -21,6 +21,15 @@ typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offse
 /* The best one for this processor; all give the same. */
 shape_function access_shape_function(void);
 
+/* The first access of a program on an SM that led beside what is allocated; kernel NULL: none yet. */
+struct outside {
+    const struct corun_kernel *kernel;
+    struct corun_place place;
+    uint64_t address;
+    uint32_t bytes;
+    bool store;
+};
+
 /* What an SM needs to run warps of a program. */
 struct executor_sm {
     struct corun_program *program;
@@ -36,6 +45,7 @@ struct executor_sm {
     char *printed;
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */
+    struct outside outside;
 };
 
 struct corun_program {
@@ -50,6 +60,7 @@ struct corun_program {
     struct executor_sm **sms;
     uint32_t sm_count;
     struct executor_sm *functional;
+    bool outside_told;
 };
 
 #define BARRIERS 16u /* of a thread block */
@@ -151,6 +162,12 @@ void call_value_write(const struct corun_warp *warp, const struct call_value *va
                       const uint8_t *from);
 
 void special_register_read(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+
+/*
+ * Where an access of a lane leads that memory_lookup does not find, if memory is mapped by pages; NULL: it is a fault. Stores
+ * and atomics (`store`) lead to the end of an allocation's last line at the farthest, what they write there stays.
+ */
+uint8_t *outside_find(struct corun_warp *warp, uint64_t address, uint32_t bytes, bool store);
 
 /* vprintf by the lanes `mask`. False: a fault was raised. */
 bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mask);

@@ -11,6 +11,7 @@
 #define ALIGN_BYTES UINT64_C(256)
 #define GAP_BYTES UINT64_C(256)
 #define PAGE_BYTES UINT64_C(4096)
+#define MAPPED_BYTES (UINT64_C(1) << 21)   /* a GPU's memory is mapped in pages of 2 MiB */
 #define MAP_FROM_BYTES (UINT64_C(1) << 17) /* larger blocks are mapped: pages that nobody touches cost nothing */
 
 /* How the storage of an allocation is given back. */
@@ -28,6 +29,7 @@ struct corun_memory {
     uint64_t reserved_next, reserved_end;
     uint64_t allocated_bytes;
     uint64_t generation;
+    bool pages;                            /* accesses near an allocation are good */
     VECTOR(struct corun_texture) textures; /* by handle - 1; width 0: destroyed */
     VECTOR(struct allocation) allocations; /* in ascending address; adopted ones lie below `first` or behind `end` */
 };
@@ -75,6 +77,14 @@ struct corun_memory *corun_memory_create(uint32_t application)
     memory->reserved_next = range + RESERVED_FIRST;
     memory->reserved_end = range + RESERVED_END;
     return memory;
+}
+
+void corun_memory_map_pages(struct corun_memory *memory)
+{
+    assert(memory->allocations.count == 0);
+    memory->pages = true;
+    memory->first += MAPPED_BYTES; /* what is loaded in front of the first allocation is the application's, too */
+    memory->next = memory->first;
 }
 
 void corun_memory_destroy(struct corun_memory *memory)
@@ -227,6 +237,27 @@ uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cac
         return NULL;
     *cache = (struct memory_cache){allocation->address, allocation->bytes, allocation->host};
     return allocation->host + offset;
+}
+
+uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address, uint32_t bytes, bool store)
+{
+    static uint8_t zeros[ALIGN_BYTES]; /* only read: stores do not get it */
+    if (!memory->pages || bytes > sizeof zeros || address < memory->first - MAPPED_BYTES || address >= memory->end)
+        return NULL;
+    size_t i = find_below(memory, address);
+    const struct allocation *all = memory->allocations.data;
+    bool above = i != SIZE_MAX && all[i].address >= memory->first;
+    uint64_t padded = above ? round_up(all[i].bytes) : 0, offset = above ? address - all[i].address : 0;
+    if (above && offset < padded && bytes <= padded - offset)
+        return all[i].host + offset;
+    if (store)
+        return NULL;
+    bool behind = above && (offset < padded || offset - padded < MAPPED_BYTES);
+    size_t next = i == SIZE_MAX ? 0 : i + 1;
+    while (next < memory->allocations.count && all[next].address < memory->first)
+        next++;
+    bool before = next < memory->allocations.count && all[next].address - address <= MAPPED_BYTES;
+    return behind || before ? zeros : NULL;
 }
 
 void *corun_memory_pointer(struct corun_memory *memory, uint64_t address, uint64_t bytes)

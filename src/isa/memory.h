@@ -17,6 +17,12 @@ struct memory_cache {
 /* Host pointer to [address, address + bytes), NULL if it is out of bounds. */
 uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes);
 
+/*
+ * The same where nothing is allocated, of memory that is mapped by pages: what is behind an allocation in its last line or, to load
+ * only, zeros near one. NULL: nothing is mapped there.
+ */
+uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address, uint32_t bytes, bool store);
+
 static inline uint8_t *memory_lookup(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
                                      uint64_t bytes)
 {

@@ -224,6 +224,8 @@ enum corun_status replay_create(const struct captured *captured, uint32_t applic
     replay->operations = executor_operations;
     replay->operations.issue = issue_shifted;
     replay->memory = corun_memory_create(0);
+    if (replay->memory)
+        corun_memory_map_pages(replay->memory);
     replay->programs = calloc(captured->modules.count + 1, sizeof(*replay->programs));
     replay->grids = calloc(captured->shapes.count + 1, sizeof(*replay->grids));
     enum corun_status status = CORUN_OK;

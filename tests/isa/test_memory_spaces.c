@@ -286,6 +286,79 @@ static void test_faults(void **state)
                  20);
 }
 
+/* Runs one thread with a buffer of 1000 bytes whose memory is mapped by pages: lines 18.. of the text are `body`. */
+static enum corun_status run_mapped(struct runner *runner, const char *text)
+{
+    *runner = (struct runner){.list = corun_diagnostics_create(), .memory = corun_memory_create(0), .out_bytes = 1000};
+    corun_memory_map_pages(runner->memory);
+    assert_int_equal(corun_memory_allocate(runner->memory, 1000, &runner->out), CORUN_OK);
+    assert_int_equal(corun_module_load("test.ptx", text, strlen(text), runner->list, &runner->module), CORUN_OK);
+    assert_int_equal(corun_program_create(runner->module, runner->memory, runner->list, &runner->program), CORUN_OK);
+    uint32_t word = 7;
+    assert_int_equal(corun_memory_write(runner->memory, runner->out, &word, sizeof word), CORUN_OK);
+    return runner_run_grid(runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner->out,
+                           sizeof runner->out, 0);
+}
+
+static void expect_mapped(const char *text, uint32_t value, const char *note)
+{
+    struct runner runner;
+    uint32_t word;
+    assert_int_equal(run_mapped(&runner, text), CORUN_OK);
+    assert_int_equal(corun_memory_read(runner.memory, runner.out, &word, sizeof word), CORUN_OK);
+    assert_int_equal(word, value);
+    assert_int_equal(corun_program_outside(runner.program, runner.list), note != NULL);
+    assert_string_equal(runner_message(&runner), note ? note : "");
+    assert_int_equal(runner_line(&runner), note ? 19 : 0);
+    assert_false(corun_program_outside(runner.program, runner.list)); /* said once */
+    runner_free(&runner);
+}
+
+static void expect_unmapped(const char *text)
+{
+    struct runner runner;
+    assert_int_equal(run_mapped(&runner, text), CORUN_FAULT);
+    assert_false(corun_program_outside(runner.program, runner.list));
+    runner_free(&runner);
+}
+
+/* The buffer is at 0x10000201000 and ends at 0x102013e8, its last line at 0x10201400; 2 MiB around it can be loaded. */
+static void test_mapped_pages(void **state)
+{
+    (void)state;
+    expect_mapped(KERNEL("ld.global.u32 %r1, [%out+996];\nst.global.u32 [%out], %r1;"), 0, NULL);
+    expect_mapped(
+        KERNEL("ld.global.u32 %r1, [%out+-4];\nst.global.u32 [%out], %r1;"), 0,
+        "note: kernel k loads 4 bytes at 0x10000200ffc, where nothing is allocated (the nearest allocation has "
+        "1000 bytes at 0x10000201000); it goes on, as on a GPU");
+    expect_mapped(
+        KERNEL("ld.global.u32 %r1, [%out+-2097152];\nst.global.u32 [%out], %r1;"), 0,
+        "note: kernel k loads 4 bytes at 0x10000001000, where nothing is allocated (the nearest allocation has "
+        "1000 bytes at 0x10000201000); it goes on, as on a GPU");
+    expect_mapped(
+        KERNEL("ld.global.u32 %r1, [%out+2098172];\nst.global.u32 [%out], %r1;"), 0,
+        "note: kernel k loads 4 bytes at 0x100004013fc, where nothing is allocated (the nearest allocation has "
+        "1000 bytes at 0x10000201000); it goes on, as on a GPU");
+    /* What is stored behind the end stays there. */
+    expect_mapped(
+        KERNEL("st.global.u32 [%out+1020], 5;\nld.global.u32 %r1, [%out+1020];\nst.global.u32 [%out], %r1;"), 5,
+        "note: kernel k writes 4 bytes at 0x100002013fc, where nothing is allocated (the nearest allocation has "
+        "1000 bytes at 0x10000201000); it goes on, as on a GPU");
+    expect_mapped(
+        KERNEL("atom.global.add.u32 %r1, [%out+1000], 3;\natom.global.add.u32 %r1, [%out+1000], 1;\n"
+               "st.global.u32 [%out], %r1;"),
+        3,
+        "note: kernel k writes 4 bytes at 0x100002013e8, where nothing is allocated (the nearest allocation has "
+        "1000 bytes at 0x10000201000); it goes on, as on a GPU");
+    expect_unmapped(KERNEL("ld.global.u32 %r1, [%out+-2097156];"));
+    expect_unmapped(KERNEL("ld.global.u32 %r1, [%out+2098176];"));
+    expect_unmapped(KERNEL("mov.u64 %rd1, 0;\nld.global.u32 %r1, [%rd1];"));
+    expect_unmapped(KERNEL("st.global.u32 [%out+1024], 5;"));
+    expect_unmapped(KERNEL("st.global.u32 [%out+-4], 5;"));
+    expect_unmapped(KERNEL("atom.global.add.u32 %r1, [%out+1024], 3;"));
+    expect_unmapped(KERNEL("ld.global.u32 %r1, [%out+2];"));
+}
+
 static void test_memory_interface(void **state)
 {
     (void)state;
@@ -327,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_generic_lanes_disagree),
         cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_mapped_pages),
         cmocka_unit_test(test_memory_interface),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
