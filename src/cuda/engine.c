@@ -11,6 +11,7 @@
  * event.
  */
 #include "cuda/capture.h"
+#include "cuda/stream_value.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define SLICE_CYCLES 50000u                       /* between two looks at what other threads want */
 #define NUDGE_CYCLES 20000u                       /* of an event or stream that is only asked about */
 #define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
+#define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
 #define MOST_WAITING 1024u                        /* launches ahead of the machine, as on the hardware */
 
 static int fault_error(const char *message)
@@ -92,6 +94,12 @@ static bool is_ready(const struct task *task, uint64_t *since)
         if (event->context->device == context->device && event->cycle > cycle)
             cycle = event->cycle;
     }
+    if (task->kind == TASK_WAIT_VALUE) { /* seen when the machine is looked at */
+        if (!stream_value_reached(task))
+            return false;
+        if (context->device->cycle > cycle)
+            cycle = context->device->cycle;
+    }
     if (task->submitted_cycle > cycle)
         cycle = task->submitted_cycle;
     *since = cycle;
@@ -110,6 +118,7 @@ static void finish(struct process *process, struct task *task, uint64_t cycle)
     task->end_cycle = cycle;
     if (task->kind == TASK_LAUNCH)
         process->launches_waiting--;
+    process->values_waiting -= task->kind == TASK_WAIT_VALUE;
     task_free(process, task);
     if (stream->destroyed && !stream->first)
         stream_free(process, stream);
@@ -154,6 +163,10 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
         break;
     case TASK_CALL:
         run_call(process, task);
+        break;
+    case TASK_WRITE_VALUE:
+        if (stream_value_write(task) != CUDA_SUCCESS)
+            cuda_context_fail(task->stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
         break;
     case TASK_FREE:
         (void)memory_release(process, task->address);
@@ -492,6 +505,25 @@ static bool advance_device(struct process *process, struct device *device, uint6
     return true;
 }
 
+/* Nobody writes what streams wait for: on the hardware that would be for ever. */
+static void give_up_values(struct process *process)
+{
+    process->value_looks = 0;
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        struct context *context = process->contexts.data[c];
+        for (size_t i = 0; !context->destroyed && i < context->streams.count; i++) {
+            const struct task *first = context->streams.data[i]->first;
+            if (!first || first->kind != TASK_WAIT_VALUE)
+                continue;
+            say("a stream has waited for seconds for a value at address %#llx that nobody writes",
+                (unsigned long long)first->value.address);
+            cuda_context_fail(context, CUDA_ERROR_LAUNCH_TIMEOUT);
+            engine_abandon(process, context);
+            break;
+        }
+    }
+}
+
 /* A slice of every device. False if nothing can go on. */
 static bool advance(struct process *process, uint64_t slice)
 {
@@ -501,7 +533,12 @@ static bool advance(struct process *process, uint64_t slice)
     else
         for (uint32_t i = 0; i < process->device_count; i++)
             any |= advance_device(process, &process->devices[i], slice);
-    bool elsewhere = !any && process->calls_running; /* a function of the program runs in another thread */
+    /* A function of the program runs in another thread, or another thread will write what a stream waits for. */
+    bool elsewhere = !any && (process->calls_running || process->values_waiting);
+    if (any || !process->values_waiting)
+        process->value_looks = 0;
+    else if (slice == SLICE_CYCLES && ++process->value_looks > MOST_VALUE_LOOKS)
+        give_up_values(process);
     pthread_mutex_unlock(&process->lock);
     if (elsewhere)
         usleep(100);
@@ -580,6 +617,7 @@ void engine_abandon(struct process *process, struct context *context)
             stream->first = task->next;
             if (task->kind == TASK_LAUNCH)
                 process->launches_waiting--;
+            process->values_waiting -= task->kind == TASK_WAIT_VALUE;
             if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
                 task->event.event->completed = task->event.count;
             if (task->kind == TASK_LAUNCH && task->launch.grid) {

@@ -205,7 +205,18 @@ struct event {
     VECTOR(struct graph_node *) capture_front;
 };
 
-enum task_kind { TASK_LAUNCH, TASK_COPY, TASK_FILL, TASK_RECORD, TASK_WAIT, TASK_CALL, TASK_FREE, TASK_NOTHING };
+enum task_kind {
+    TASK_LAUNCH,
+    TASK_COPY,
+    TASK_FILL,
+    TASK_RECORD,
+    TASK_WAIT,
+    TASK_CALL,
+    TASK_FREE,
+    TASK_WAIT_VALUE,
+    TASK_WRITE_VALUE,
+    TASK_NOTHING
+};
 
 /* One side of a copy: rows of `width_bytes` every `pitch` bytes, `height` rows every `slice_bytes` bytes. */
 struct copy_side {
@@ -265,6 +276,11 @@ struct task {
             abi_stream_callback callback;
             void *user;
         } call;
+        struct {
+            uint64_t address, value;
+            uint32_t bytes;
+            unsigned flags;
+        } value;          /* stream_value.c */
         uint64_t address; /* FREE */
     };
 };
@@ -324,6 +340,7 @@ struct process {
     struct pointer_map variable_of_host;
     uint64_t next_sequence, next_stream_id;
     uint32_t launches_waiting, calls_running;
+    uint32_t values_waiting, value_looks; /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;         /* NULL: nobody wants to know */
     struct capture *capture;       /* NULL: nobody wants one */
     struct virtual_memory *virtual_memory; /* NULL until it is used */

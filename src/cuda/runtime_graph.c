@@ -15,6 +15,7 @@ enum {
     NODE_EMPTY,
     NODE_WAIT,
     NODE_RECORD,
+    NODE_MEMORY_OPERATIONS = 12,
 };
 
 struct abi_kernel_node {
@@ -451,9 +452,16 @@ ENTRY(int, cudaGraphNodeGetDependentNodes_v2, void *node, void **nodes, void *ed
 
 static int type_of(const struct graph_node *node)
 {
-    static const int types[] = {
-        [TASK_LAUNCH] = NODE_KERNEL, [TASK_COPY] = NODE_COPY, [TASK_FILL] = NODE_FILL,  [TASK_RECORD] = NODE_RECORD,
-        [TASK_WAIT] = NODE_WAIT,     [TASK_CALL] = NODE_HOST, [TASK_FREE] = NODE_EMPTY, [TASK_NOTHING] = NODE_EMPTY};
+    static const int types[] = {[TASK_LAUNCH] = NODE_KERNEL,
+                                [TASK_COPY] = NODE_COPY,
+                                [TASK_FILL] = NODE_FILL,
+                                [TASK_RECORD] = NODE_RECORD,
+                                [TASK_WAIT] = NODE_WAIT,
+                                [TASK_CALL] = NODE_HOST,
+                                [TASK_FREE] = NODE_EMPTY,
+                                [TASK_NOTHING] = NODE_EMPTY,
+                                [TASK_WAIT_VALUE] = NODE_MEMORY_OPERATIONS,
+                                [TASK_WRITE_VALUE] = NODE_MEMORY_OPERATIONS};
     return node->child ? NODE_GRAPH : types[node->kind];
 }
 

@@ -138,6 +138,7 @@ int stream_append(struct process *process, struct stream *stream, struct task *t
     task->next = NULL;
     task->submitted_cycle = stream->context->device->cycle;
     process->launches_waiting += task->kind == TASK_LAUNCH;
+    process->values_waiting += task->kind == TASK_WAIT_VALUE;
     if (stream->last)
         stream->last->next = task;
     else

@@ -1,0 +1,145 @@
+#include "cuda/stream_value.h"
+
+#include "cuda/api.h"
+#include "cuda/capture.h"
+
+#include <string.h>
+
+/* What a wait compares: the value there with the one that is given, as a number that may run over, bit by bit, … */
+enum { WAIT_AT_LEAST = 0, WAIT_EQUAL = 1, WAIT_AND = 2, WAIT_NOR = 3, WAIT_KINDS = 3, WAIT_FLUSH = 1 << 30 };
+enum { WRITE_NO_BARRIER = 1 };
+/* CUstreamBatchMemOpType */
+enum {
+    OPERATION_WAIT_32 = 1,
+    OPERATION_WRITE_32 = 2,
+    OPERATION_FLUSH = 3,
+    OPERATION_WAIT_64 = 4,
+    OPERATION_WRITE_64 = 5
+};
+enum { OPERATION_BARRIER = 6, MOST_OPERATIONS = 256 };
+
+struct abi_stream_operation {
+    int operation;
+    uint64_t address, value; /* of 32 bits or 64 */
+    unsigned flags;
+    uint64_t alias, reserved;
+};
+
+static uint8_t *place_of(const struct context *context, uint64_t address, uint32_t bytes)
+{
+    const struct range *range = ranges_find(process_get(), address);
+    if (!range || bytes > range->bytes - (address - range->address))
+        return NULL;
+    return range_of_device(range) ? corun_memory_pointer(range->context->memory, address, bytes)
+                                  : (context->destroyed ? NULL : (uint8_t *)(uintptr_t)address);
+}
+
+bool stream_value_reached(const struct task *task)
+{
+    const uint8_t *place = place_of(task->stream->context, task->value.address, task->value.bytes);
+    uint64_t there = 0, wanted = task->value.value, mask = task->value.bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    if (!place) /* it has been freed: nobody will write it */
+        return true;
+    memcpy(&there, place, task->value.bytes);
+    switch (task->value.flags & WAIT_KINDS) {
+    case WAIT_EQUAL:
+        return there == wanted;
+    case WAIT_AND:
+        return (there & wanted) != 0;
+    case WAIT_NOR:
+        return (~(there | wanted) & mask) != 0;
+    default:
+        return task->value.bytes == 8 ? (int64_t)(there - wanted) >= 0 : (int32_t)(uint32_t)(there - wanted) >= 0;
+    }
+}
+
+int stream_value_write(const struct task *task)
+{
+    uint8_t *place = place_of(task->stream->context, task->value.address, task->value.bytes);
+    if (!place)
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    memcpy(place, &task->value.value, task->value.bytes);
+    return CUDA_SUCCESS;
+}
+
+static int append(struct call *call, void *handle, enum task_kind kind, uint64_t address, uint64_t value,
+                  uint32_t bytes, unsigned flags)
+{
+    struct stream *stream;
+    unsigned known = kind == TASK_WAIT_VALUE ? WAIT_KINDS | WAIT_FLUSH : WRITE_NO_BARRIER;
+    int error = stream_of_handle(call, handle, &stream);
+    if (error != CUDA_SUCCESS)
+        return error;
+    if (address % bytes || flags & ~known || !place_of(stream->context, address, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct task *task = task_create(kind);
+    if (!task)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    task->value.address = address;
+    task->value.value = bytes == 8 ? value : (uint32_t)value;
+    task->value.bytes = bytes;
+    task->value.flags = flags;
+    capture_refuse(call->process, "the program's streams wait for values in memory or write them");
+    return stream_append(call->process, stream, task);
+}
+
+static int one(void *stream, enum task_kind kind, uint64_t address, uint64_t value, uint32_t bytes, unsigned flags)
+{
+    struct call call;
+    if (driver_begin(&call))
+        call.error = append(&call, stream, kind, address, value, bytes, flags);
+    return call_end(&call);
+}
+
+ENTRY(int, cuStreamWaitValue32, void *stream, uint64_t address, uint32_t value, unsigned flags)
+{
+    return one(stream, TASK_WAIT_VALUE, address, value, 4, flags);
+}
+
+ENTRY(int, cuStreamWaitValue64, void *stream, uint64_t address, uint64_t value, unsigned flags)
+{
+    return one(stream, TASK_WAIT_VALUE, address, value, 8, flags);
+}
+
+ENTRY(int, cuStreamWriteValue32, void *stream, uint64_t address, uint32_t value, unsigned flags)
+{
+    return one(stream, TASK_WRITE_VALUE, address, value, 4, flags);
+}
+
+ENTRY(int, cuStreamWriteValue64, void *stream, uint64_t address, uint64_t value, unsigned flags)
+{
+    return one(stream, TASK_WRITE_VALUE, address, value, 8, flags);
+}
+
+static int operate(struct call *call, void *stream, const struct abi_stream_operation *operation)
+{
+    bool wide = operation->operation == OPERATION_WAIT_64 || operation->operation == OPERATION_WRITE_64;
+    switch (operation->operation) {
+    case OPERATION_WAIT_32:
+    case OPERATION_WAIT_64:
+        return append(call, stream, TASK_WAIT_VALUE, operation->address, operation->value, wide ? 8 : 4,
+                      operation->flags);
+    case OPERATION_WRITE_32:
+    case OPERATION_WRITE_64:
+        return append(call, stream, TASK_WRITE_VALUE, operation->address, operation->value, wide ? 8 : 4,
+                      operation->flags);
+    case OPERATION_FLUSH: /* writes are seen when they are done */
+    case OPERATION_BARRIER:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_stream_operation *operations,
+      unsigned flags)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        if (!operations || count > MOST_OPERATIONS || flags)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        for (unsigned i = 0; i < count && call.error == CUDA_SUCCESS; i++)
+            call.error = operate(&call, stream, &operations[i]);
+    }
+    return call_end(&call);
+}

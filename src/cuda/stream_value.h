@@ -1,0 +1,12 @@
+/* Streams that wait for a value in memory, and write one. */
+#ifndef CORUN_CUDA_STREAM_VALUE_H
+#define CORUN_CUDA_STREAM_VALUE_H
+
+#include "cuda/process.h"
+
+/* Is the value that a TASK_WAIT_VALUE waits for there? */
+bool stream_value_reached(const struct task *task);
+/* Carries a TASK_WRITE_VALUE out. */
+int stream_value_write(const struct task *task);
+
+#endif
