@@ -15,6 +15,7 @@
 #include "share/policies.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PARAMETER_MAX_KERNELS, PARAMETER_IDEAL, SMK_P_PARAMETERS, PARAMETER_QUOTA = SMK_P_PARAMETERS, PARAMETER_COUNT };
 
@@ -37,10 +38,18 @@ static const struct corun_policy_variable variables[] = {
     {"wipc_4", "warp instructions per cycle and scheduler of application 4 on an SM of its own, in the last epoch"},
 };
 
+/* What is known of a kernel on an SM of its own. */
+struct measured {
+    struct tb_shape shape; /* of its thread blocks */
+    double wipc;           /* 0: nothing yet */
+    bool whole;            /* of an epoch in which the SM was full from beginning to end */
+    uint32_t held;         /* thread blocks there when the last epoch ended */
+};
+
 struct partition_state {
-    bool measures;                       /* each kernel has an SM to itself */
-    bool limits;                         /* and quotas follow from what it does there */
-    double wipc[CORUN_MAX_APPLICATIONS]; /* 0: not known yet */
+    bool measures; /* each kernel has an SM to itself */
+    bool limits;   /* and quotas follow from what it does there */
+    struct measured measured[CORUN_MAX_APPLICATIONS];
     struct tb_plan plan;
     struct kernel_sets sets;
     uint32_t room[TB_PLAN_SMS][CORUN_MAX_APPLICATIONS][TB_RESOURCES]; /* size of each partition */
@@ -127,9 +136,9 @@ static bool find_quotas(const struct partition_state *state, const struct corun_
         part[a] = 0;
         if (!plan->tbs[s][a])
             continue;
-        if (state->wipc[a] <= 0)
+        if (state->measured[a].wipc <= 0)
             return false;
-        part[a] = state->wipc[a] * plan->tbs[s][a] / plan->shapes[a].tbs_per_sm;
+        part[a] = state->measured[a].wipc * plan->tbs[s][a] / plan->shapes[a].tbs_per_sm;
         sum += part[a];
     }
     for (uint32_t a = 0; a < plan->application_count && sum > 0; a++)
@@ -157,18 +166,45 @@ static void give_quotas(const struct partition_state *state, const struct corun_
     }
 }
 
+/*
+ * WIPC is that of a full SM. The last thread blocks of a grid have it to themselves, or it is empty for a while: such an epoch does not count,
+ * or others would have to wait for a kernel that hardly gets a turn. Until the SM was full for an epoch, what the thread blocks there issued is
+ * taken as if there had been as many as fit, the largest of such epochs.
+ */
+static void measure(struct measured *measured, const struct tb_shape *shape, uint32_t places, uint32_t held,
+                    double wipc)
+{
+    uint32_t most = held > measured->held ? held : measured->held;
+    bool full = measured->held >= places && held >= places;
+    if (memcmp(&measured->shape, shape, sizeof *shape) != 0) { /* another kernel */
+        *measured = (struct measured){.shape = *shape};
+        full = false;
+    }
+    measured->held = held;
+    if (full)
+        measured->wipc = wipc;
+    else if (most && !measured->whole)
+        measured->wipc = fmax(measured->wipc, wipc * fmax(1, (double)places / most));
+    measured->whole |= full;
+}
+
 static void sample(struct partition_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
     for (uint32_t s = 0; s < view->sm_count; s++) {
         uint32_t a = state->sets.sampler_of[s];
-        if (a == TB_PLAN_NEVER)
+        if (a == TB_PLAN_NEVER || state->took_over >> a & 1u)
             continue;
         uint64_t issued = view->shares[s * view->application_count + a].warp_instructions;
+        double wipc = (double)issued / (double)view->epoch_cycles / view->schedulers_per_sm;
         if (issued) /* else it had nothing to run */
-            state->wipc[a] = (double)issued / (double)view->epoch_cycles / view->schedulers_per_sm;
+            measure(&state->measured[a], &state->plan.shapes[a], state->plan.tbs[s][a], tb_held(view, s, a), wipc);
+        else
+            state->measured[a].held = 0;
     }
-    for (uint32_t a = 0; a < SHOWN_APPLICATIONS; a++)
-        allowances->variables[a] = a < view->application_count && state->wipc[a] > 0 ? state->wipc[a] : (double)NAN;
+    for (uint32_t a = 0; a < SHOWN_APPLICATIONS; a++) {
+        double wipc = a < view->application_count ? state->measured[a].wipc : 0;
+        allowances->variables[a] = wipc > 0 ? wipc : (double)NAN;
+    }
 }
 
 static enum corun_status start(struct partition_state *state, const struct corun_view *view, const double *values,
@@ -211,7 +247,7 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
     bool changed = tb_plan_note(&state->plan, view, moment);
     changed |= starts && state->took_over >> moment.application & 1u; /* this one may have more thread blocks */
     if (moment.event == CORUN_EVENT_LEAVE)
-        state->wipc[moment.application] = 0;
+        state->measured[moment.application] = (struct measured){0};
     if (changed) {
         if (!starts || !take_over(state, view, moment.application))
             divide(state);

@@ -473,6 +473,45 @@ static void quotas_of_the_example(void **unused)
     stage_end(&tb.stage);
 }
 
+/* The quota of the first of two kernels that are due WIPC * 2 / 4 and WIPC * 4 / 8 of an SM; epochs are 10 000 cycles. */
+static int64_t quota_after(struct tb_stage *tb, uint32_t held, double wipc)
+{
+    tb->stage.shares[0].resident_tbs = held;
+    sampled(tb, 0, 0, wipc);
+    stage_moment(&tb->stage, CORUN_EVENT_EPOCH, 0, 0);
+    return tb->quota[4];
+}
+
+/* The last thread blocks of a grid on the SM of its own, or none for a while: WIPC is that of a full SM. */
+static void only_a_full_sm_is_measured(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "smk-pw", 3, 2);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 1000, 0, 0, 250);
+    tb_stage_come(&tb, 1, 1000, 0, 0, 125);
+    expect_limits(&tb, 0, 4, 0);
+    expect_limits(&tb, 1, 0, 8);
+    expect_limits(&tb, 2, 2, 4);
+    tb_stage_obey(&tb);
+    sampled(&tb, 1, 1, 0.5);                            /* due 0.25 */
+    assert_int_equal(quota_after(&tb, 2, 0.2), 4444);   /* two of four: as if 0.4, due 0.2 */
+    assert_int_equal(quota_after(&tb, 4, 0.375), 4444); /* was not full all the time: not less than before */
+    assert_int_equal(quota_after(&tb, 4, 0.375), 4285); /* it was: 0.1875 of 0.4375 */
+    assert_int_equal(quota_after(&tb, 1, 0.1), 4285);   /* the grid ends */
+    assert_int_equal(quota_after(&tb, 0, 0.01), 4285);
+    assert_int_equal(quota_after(&tb, 0, 0), 4285);
+    assert_int_equal(quota_after(&tb, 4, 0.25), 4285); /* the next one */
+    assert_int_equal(quota_after(&tb, 4, 0.25), 3333); /* 0.125 of 0.375 */
+    tb_stage_kernel(&tb, 0, 1000, 0, 0, 500);          /* another kernel: 2 fit, 1 beside 4 of the other */
+    stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 0);
+    expect_limits(&tb, 0, 2, 0);
+    expect_limits(&tb, 2, 1, 4);
+    assert_int_equal(quota_after(&tb, 2, 0.1), 1666); /* the first there is: 0.05 of 0.3 */
+    stage_end(&tb.stage);
+}
+
 static void kernels_can_be_measured_without_being_limited(void **unused)
 {
     (void)unused;
@@ -558,6 +597,7 @@ int main(void)
         cmocka_unit_test(without_a_machine_that_partitions_limits_alone),
         cmocka_unit_test(sets_of_kernels),
         cmocka_unit_test(quotas_of_the_example),
+        cmocka_unit_test(only_a_full_sm_is_measured),
         cmocka_unit_test(kernels_can_be_measured_without_being_limited),
         cmocka_unit_test(one_that_leaves_gives_its_sm_back),
         cmocka_unit_test(too_few_sms_to_measure),
