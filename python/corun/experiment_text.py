@@ -171,12 +171,13 @@ def markdown(evaluation):
     """The page of docs/results: paper, ours, sample and window, same sign or not, ratio of effects, and the remarks of the
     file, of which none is made here."""
     experiment = evaluation.experiment
-    sampled = max((part.sampled for part in experiment.parts.values()), default=0)
-    whole = all(part.sampled == part.combinations for part in experiment.parts.values())
+    sampled = max(map(evaluation.finished, experiment.parts.values()), default=0)
+    whole = all(evaluation.finished(part) == part.combinations for part in experiment.parts.values())
     size = "" if whole else f" --sample {sampled}"
+    window = cycles_text(next(iter(evaluation.windows)) if len(evaluation.windows) == 1 else experiment.cycles)
     lines = [f"# {experiment.name}: {experiment.title}", "",
-             f"Made by `corun reproduce {experiment.name}{size} --cycles {cycles_text(experiment.cycles)} --markdown FILE`: do "
-             "not edit. What the columns say is in [experiments](../experiments.md).", "",
+             f"Made by `corun reproduce {experiment.name}{size} --cycles {window} --markdown FILE`: do not "
+             "edit. What the columns say is in [experiments](../experiments.md).", "",
              f"{experiment.paper}, {experiment.section}.", ""]
     if experiment.shows:
         lines += [experiment.shows, ""]
@@ -188,7 +189,7 @@ def markdown(evaluation):
         lines += ["", f"## {figure.title}", ""]
         if figure.source:
             lines += [f"The paper's numbers: {figure.source}", ""]
-        lines += markdown_table(*rows_of(figure, evaluation, cycles_text(experiment.cycles)))
+        lines += markdown_table(*rows_of(figure, evaluation, window))
         reasons = reason_lines(figure, evaluation)
         lines += [""] + [f"* {line}" for line in reasons] if reasons else []
     lines += ["", verdict(evaluation)]

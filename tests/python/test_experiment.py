@@ -330,6 +330,7 @@ class OfFiles(unittest.TestCase):
         self.assertIn("| over slow | less | -11.1 % | 3 | 1K | yes | - |", text)
         self.assertIn("## Remarks\n\nTheirs is larger.\n", text)
         self.assertIn("* window: 1K cycles; the paper's: 2M", text)
+        self.assertIn("`corun reproduce tiny --sample 3 --cycles 1K --markdown FILE`", text)
         self.assertIn("Same sign: 2 of 2.", text)
         self.assertNotIn("Remarks", self.without_remarks(figures))
         stream = io.StringIO()
