@@ -23,6 +23,7 @@
  *   vote.*.pred P, A, m         predicate_in A; predicate_out[0] P; source m (only with .sync)
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)
  *   activemask d                no source
+ *   vadd4.u32.s32.u32 d, a, b, c and their like: source a b c; what they do is put into op->variant here
  *   lop3 d, a, b, c, lut        source a b c; the table is put into op->variant here
  *   mov.b64 d, {a, b, ..}       source a b .. (pack: operands[1] is a vector of 2 or 4)
  *   mov.b64 {a, b, ..}, s       destination a; extra[0], [1], [2] the other elements; source s. LANES_DISCARD for `_`.
@@ -53,6 +54,22 @@
 #define LANES_DISCARD 0xffffu
 #define PREDICATE_TRUE 0xfffeu
 #define PREDICATE_FALSE 0xfffdu
+
+/* op->variant of operations on two halves or four bytes at once; the kinds are in the order of opcodes.def. */
+enum video_variant {
+    VIDEO_ADD,
+    VIDEO_SUB,
+    VIDEO_MEAN,
+    VIDEO_DIFFERENCE,
+    VIDEO_MIN,
+    VIDEO_MAX,
+    VIDEO_KIND = 7,
+    VIDEO_SIGNED = 1 << 3, /* the result */
+    VIDEO_A_SIGNED = 1 << 4,
+    VIDEO_B_SIGNED = 1 << 5,
+    VIDEO_SATURATE = 1 << 6,
+    VIDEO_SUM = 1 << 7
+};
 
 /* Builds of the same functions for different processors; they give the same bits. */
 enum lanes_level {

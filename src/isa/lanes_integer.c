@@ -172,6 +172,44 @@ static inline uint32_t ecr_selector(uint32_t n)
     return (uint32_t)(UINT64_C(0x3210221011100000) >> n * 16) & 0xffffu;
 }
 
+/* One of the parts of a and b; the result before it is cut to the part's width. */
+static inline int32_t video_part(uint32_t kind, int32_t x, int32_t y)
+{
+    switch (kind) {
+    case VIDEO_ADD:
+        return x + y;
+    case VIDEO_SUB:
+        return x - y;
+    case VIDEO_MEAN:
+        return (x + y + (x + y >= 0)) >> 1;
+    case VIDEO_DIFFERENCE:
+        return x < y ? y - x : x - y;
+    case VIDEO_MIN:
+        return x < y ? x : y;
+    default:
+        return x > y ? x : y;
+    }
+}
+
+/* Two halves or four bytes at once (PTX ISA, "SIMD Video Instructions"). */
+static inline uint32_t video(uint32_t a, uint32_t b, uint32_t c, uint32_t variant, uint32_t parts)
+{
+    uint32_t bits = 32 / parts, ones_of_part = 0xffffffffu >> (32 - bits), result = 0, sum = c;
+    int32_t highest = (int32_t)(variant & VIDEO_SIGNED ? ones_of_part >> 1 : ones_of_part);
+    int32_t lowest = variant & VIDEO_SIGNED ? -highest - 1 : 0;
+    for (uint32_t i = 0; i < parts; i++) {
+        uint32_t part_a = a >> i * bits & ones_of_part, part_b = b >> i * bits & ones_of_part;
+        int32_t x = (int32_t)(variant & VIDEO_A_SIGNED ? sign_extend(part_a, bits) : part_a);
+        int32_t y = (int32_t)(variant & VIDEO_B_SIGNED ? sign_extend(part_b, bits) : part_b);
+        int32_t value = video_part(variant & VIDEO_KIND, x, y);
+        if (variant & VIDEO_SATURATE)
+            value = value < lowest ? lowest : value > highest ? highest : value;
+        sum += (uint32_t)value;
+        result |= ((uint32_t)value & ones_of_part) << i * bits;
+    }
+    return variant & VIDEO_SUM ? sum : result;
+}
+
 #define PRODUCT(x, y) ((uint32_t)(x) * (uint32_t)(y))
 #define DOT4(load_a, load_b) \
     (PRODUCT(load_a(a), load_b(b)) + PRODUCT(load_a(a >> 8), load_b(b >> 8)) + \

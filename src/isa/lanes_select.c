@@ -290,6 +290,17 @@ static uint32_t select_bits(const struct ptx_instruction *i)
     }
 }
 
+static uint32_t select_video(const struct ptx_instruction *i, struct operation *op)
+{
+    bool four = i->opcode >= PTX_OP_VADD4;
+    uint32_t kind = i->opcode - (four ? PTX_OP_VADD4 : PTX_OP_VADD2);
+    op->variant = (uint8_t)(kind | (i->types[0] == PTX_TYPE_S32 ? VIDEO_SIGNED : 0) |
+                            (i->types[1] == PTX_TYPE_S32 ? VIDEO_A_SIGNED : 0) |
+                            (i->types[2] == PTX_TYPE_S32 ? VIDEO_B_SIGNED : 0) | (i->sat ? VIDEO_SATURATE : 0) |
+                            (i->atomic ? VIDEO_SUM : 0));
+    return four ? LANE_video_4 : LANE_video_2;
+}
+
 static uint32_t select_f32(const struct ptx_instruction *i)
 {
     /* PTX before 1.4 had no .approx: these operations without any modifier are the approximate ones, with .ftz. */
@@ -617,6 +628,8 @@ static uint32_t select_name(const struct ptx_instruction *i, struct operation *o
 {
     if (is_half(i->types[0]) || is_half(i->types[1]))
         return select_half(i, op);
+    if (ptx_is_video(i->opcode))
+        return select_video(i, op);
     switch (i->opcode) {
     case PTX_OP_MOV:
         return select_move(i);

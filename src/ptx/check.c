@@ -115,6 +115,8 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
             return "adds, orders or combines only";
         return combines == (type == PTX_TYPE_B32) ? NULL : "needs type .b32 with a logic operation, else .u32 or .s32";
     }
+    if (ptx_is_video(instruction->opcode))
+        return instruction->atomic == PTX_ATOMIC_ADD ? NULL : "sums up with .add only";
     if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
         return "takes type .b16 with .cas only";
     if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD)
@@ -200,7 +202,8 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
     if (instruction->sat && type == PTX_TYPE_F64)
         return "has .sat on type .f64";
     bool adds = opcode == PTX_OP_ADD || opcode == PTX_OP_SUB;
-    if (instruction->sat && !is_float && !(type == PTX_TYPE_S32 && (adds || instruction->half == PTX_HALF_HI)))
+    if (instruction->sat && !is_float && !ptx_is_video(opcode) &&
+        !(type == PTX_TYPE_S32 && (adds || instruction->half == PTX_HALF_HI)))
         return "cannot have .sat";
     if (opcode == PTX_OP_DIV && is_float && !instruction->rounding && !instruction->precision)
         return "needs .approx, .full or a rounding such as .rn";

@@ -60,7 +60,7 @@ static bool set_type(struct parser *parser, const struct mnemonic *mnemonic, str
                      const struct token *word)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
-    uint32_t limit = (row->types != 0) + (row->second_types != 0);
+    uint32_t limit = ptx_type_limit(instruction->opcode);
     uint32_t allowed = instruction->type_count ? row->second_types : row->types;
     enum ptx_type type = (enum ptx_type)word->name->type;
     if (instruction->type_count < limit && (allowed >> type & 1)) {
@@ -116,10 +116,13 @@ static bool set_suffixes(struct parser *parser, const struct mnemonic *mnemonic,
     for (uint32_t i = used; i < mnemonic->count; i++)
         if (!set_suffix(parser, mnemonic, instruction, &mnemonic->words[i]))
             return false;
-    uint32_t wanted = (row->types != 0) + (row->second_types != 0);
+    uint32_t wanted = ptx_type_limit(instruction->opcode);
     if (instruction->type_count < wanted) {
         parser_error(parser, CORUN_SYNTAX, mnemonic->words[0].place,
-                     instruction->type_count ? "'%s' needs a second type" : "'%s' needs a type", mnemonic->text);
+                     instruction->type_count == 1  ? "'%s' needs a second type"
+                     : instruction->type_count > 1 ? "'%s' needs one more type"
+                                                   : "'%s' needs a type",
+                     mnemonic->text);
         return false;
     }
     return true;

@@ -136,6 +136,19 @@ struct ptx_opcode_row {
 };
 extern const struct ptx_opcode_row ptx_opcodes[PTX_OP_COUNT];
 
+/* Operations on two halves or four bytes at once: of the result, of a and of b they name a type each. */
+static inline bool ptx_is_video(uint32_t opcode)
+{
+    return (opcode >= PTX_OP_VADD2 && opcode <= PTX_OP_VMAX2) || (opcode >= PTX_OP_VADD4 && opcode <= PTX_OP_VMAX4);
+}
+
+/* The most types that an operation has; those behind the second one are of the same set. */
+static inline uint32_t ptx_type_limit(uint32_t opcode)
+{
+    const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
+    return (row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode);
+}
+
 struct ptx_place {
     uint32_t line, column; /* from 1 */
 };

@@ -335,14 +335,19 @@ static void put_call(struct printer *printer, const struct ptx_call *call, const
 static void put_mnemonic(struct printer *printer, const struct ptx_instruction *instruction)
 {
     put(printer, "%s", ptx_opcodes[instruction->opcode].word);
+    bool video = ptx_is_video(instruction->opcode); /* all their words come behind the types */
     for (uint32_t i = 0; i < PTX_FIELD_COUNT; i++)
-        if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE)
+        if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE && !video)
             put(printer, ".%s", ptx_suffixes[instruction->fields[i]].word);
     for (uint32_t i = 0; i < instruction->type_count; i++)
         put(printer, ".%s", ptx_types[instruction->types[i]].word);
     uint8_t behind = instruction->permute ? instruction->permute : instruction->outside;
     if (behind)
         put(printer, ".%s", ptx_suffixes[behind].word);
+    if (video && instruction->sat)
+        put(printer, ".%s", ptx_suffixes[instruction->sat].word);
+    if (video && instruction->atomic)
+        put(printer, ".%s", ptx_suffixes[instruction->atomic].word);
 }
 
 /* The table of a brx.idx, in front of it; returns its name. */

@@ -47,6 +47,30 @@ static uint64_t insert(uint64_t a, uint64_t b, uint64_t c, uint64_t e, unsigned 
     return result;
 }
 
+enum { U, S };
+
+/* Operations on two halves or four bytes at once, as the PTX manual writes them. */
+static uint64_t parts(uint64_t a, uint64_t b, uint64_t c, int count, char what, int d_type, int a_type, int b_type,
+                      int saturate, int adds)
+{
+    int64_t span = count == 2 ? 65536 : 256, sum = 0;
+    uint64_t result = 0, scale = 1;
+    for (int i = 0; i < count; i++, scale *= (uint64_t)span, a /= (uint64_t)span, b /= (uint64_t)span) {
+        int64_t x = (int64_t)(a % (uint64_t)span), y = (int64_t)(b % (uint64_t)span), z;
+        x -= a_type == S && x >= span / 2 ? span : 0;
+        y -= b_type == S && y >= span / 2 ? span : 0;
+        int64_t mean = x + y >= 0 ? (x + y + 1) / 2 : (x + y - ((x + y) % 2 != 0)) / 2;
+        z = what == '+' ? x + y : what == '-' ? x - y : what == 'm' ? mean : what == 'd' ? llabs(x - y) : 0;
+        z = what == '<' ? (x < y ? x : y) : what == '>' ? (x > y ? x : y) : z;
+        int64_t top = d_type == S ? span / 2 - 1 : span - 1, bottom = d_type == S ? -span / 2 : 0;
+        if (saturate)
+            z = z > top ? top : z < bottom ? bottom : z;
+        sum += z;
+        result += (uint64_t)((z % span + span) % span) * scale;
+    }
+    return adds ? U32(c + (uint64_t)sum) : result;
+}
+
 static uint64_t find(uint64_t a, unsigned bits, bool is_signed, bool amount)
 {
     for (unsigned i = bits; i-- > 0;)
@@ -297,6 +321,19 @@ static int64_t distance(int64_t a, int64_t b)
     X(prmt_ecl, "prmt.b32.ecl", "rrrr", bytes4(a, b, 3, (c & 3) > 2 ? 3 : 2, (c & 3) > 1 ? c & 3 : 1, c & 3), "") \
     X(prmt_ecr, "prmt.b32.ecr", "rrrr", bytes4(a, b, c & 3, (c & 3) < 2 ? c & 3 : 2, (c & 3) < 1 ? 0 : 1, 0), "") \
     X(prmt_rc16, "prmt.b32.rc16", "rrrr", c & 1 ? bytes4(a, b, 3, 2, 3, 2) : bytes4(a, b, 1, 0, 1, 0), "") \
+    X(vadd2, "vadd2.u32.u32.u32", "rrrr", parts(a, b, c, 2, '+', U, U, U, 0, 0), "") \
+    X(vadd2_sat, "vadd2.s32.s32.s32.sat", "rrrr", parts(a, b, c, 2, '+', S, S, S, 1, 0), "") \
+    X(vadd4_sat, "vadd4.u32.u32.u32.sat", "rrrr", parts(a, b, c, 4, '+', U, U, U, 1, 0), "") \
+    X(vadd4_mixed, "vadd4.s32.u32.s32.sat", "rrrr", parts(a, b, c, 4, '+', S, U, S, 1, 0), "") \
+    X(vsub2, "vsub2.u32.u32.u32.sat", "rrrr", parts(a, b, c, 2, '-', U, U, U, 1, 0), "") \
+    X(vsub4, "vsub4.s32.s32.s32.add", "rrrr", parts(a, b, c, 4, '-', S, S, S, 0, 1), "") \
+    X(vavrg2, "vavrg2.u32.u32.u32", "rrrr", parts(a, b, c, 2, 'm', U, U, U, 0, 0), "") \
+    X(vavrg4, "vavrg4.s32.s32.s32", "rrrr", parts(a, b, c, 4, 'm', S, S, S, 0, 0), "") \
+    X(vabsdiff2, "vabsdiff2.u32.s32.s32.add", "rrrr", parts(a, b, c, 2, 'd', U, S, S, 0, 1), "") \
+    X(vabsdiff4, "vabsdiff4.u32.u32.u32", "rrrr", parts(a, b, c, 4, 'd', U, U, U, 0, 0), "") \
+    X(vabsdiff4_add, "vabsdiff4.u32.u32.u32.add", "rrrr", parts(a, b, c, 4, 'd', U, U, U, 0, 1), "") \
+    X(vmin2, "vmin2.s32.s32.s32", "rrrr", parts(a, b, c, 2, '<', S, S, S, 0, 0), "") \
+    X(vmax4, "vmax4.u32.u32.u32", "rrrr", parts(a, b, c, 4, '>', U, U, U, 0, 0), "") \
     X(dp4a_uu, "dp4a.u32.u32", "rrrr", dot4(a, b, c, 0, 0), "") \
     X(dp4a_us, "dp4a.u32.s32", "rrrr", dot4(a, b, c, 0, 1), "") \
     X(dp4a_su, "dp4a.s32.u32", "rrrr", dot4(a, b, c, 1, 0), "") \
