@@ -215,7 +215,7 @@ ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options,
 {
     (void)options, (void)values, (void)count;
     struct call call; /* the runtime API has the same: a device's own context comes into being */
-    if (runtime_begin(&call)) {
+    if (primary_begin(&call)) {
         struct jit_log log = read_options(jit_count, jit_options, jit_values);
         struct module *module = NULL;
         call.error = handle && data ? module_load_data(call.process, call.context, data, call.process->list, &module)
@@ -232,7 +232,7 @@ ENTRY(int, cuLibraryLoadFromFile, void **handle, const char *path, int *jit_opti
 {
     (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
     struct call call;
-    if (runtime_begin(&call)) {
+    if (primary_begin(&call)) {
         struct module *module = NULL;
         call.error = handle ? load_file(&call, path, &module) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS)

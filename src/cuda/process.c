@@ -15,7 +15,7 @@
 static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static _Thread_local struct thread_state thread;
-_Thread_local bool corun_per_thread;
+_Thread_local bool corun_per_thread, corun_driver_call;
 
 struct process *process_get(void)
 {
@@ -94,7 +94,7 @@ static int start(struct process *process)
 static void begin(struct call *call)
 {
     pthread_once(&prepared, prepare);
-    *call = (struct call){.process = &instance, .thread = &thread};
+    *call = (struct call){.process = &instance, .thread = &thread, .driver = corun_driver_call};
     pthread_mutex_lock(&instance.lock);
     instance.calls++;
     call->error = start(&instance);
@@ -109,6 +109,11 @@ bool runtime_begin_device(struct call *call)
 }
 
 bool runtime_begin(struct call *call)
+{
+    return corun_driver_call ? driver_begin(call) : primary_begin(call);
+}
+
+bool primary_begin(struct call *call)
 {
     if (!runtime_begin_device(call))
         return false;
@@ -166,7 +171,7 @@ int call_end(struct call *call)
 int runtime_end(struct call *call)
 {
     /* cudaErrorNotReady is an answer, not a failure. */
-    if (call->error != CUDA_SUCCESS && call->error != CUDA_ERROR_NOT_READY)
+    if (call->error != CUDA_SUCCESS && call->error != CUDA_ERROR_NOT_READY && !call->driver)
         call->thread->last_error = call->error;
     return call_end(call);
 }

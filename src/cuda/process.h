@@ -78,7 +78,7 @@ struct device {
     uint32_t primary_uses;   /* retained by the driver API */
     unsigned flags;
     uint64_t physical_bytes; /* of virtual memory management */
-    void *pool; /* the default one, once it was asked for */
+    void *pool;              /* the default one, once it was asked for */
     /* Time: the machine's cycles, or without a machine a count that only copies advance. */
     struct corun_gpu *gpu; /* made by the first timed launch */
     uint64_t cycle;
@@ -340,11 +340,11 @@ struct process {
     struct pointer_map variable_of_host;
     uint64_t next_sequence, next_stream_id;
     uint32_t launches_waiting, calls_running;
-    uint32_t values_waiting, value_looks; /* streams that wait for a value; how often nothing else was to be done */
-    struct record *record;         /* NULL: nobody wants to know */
-    struct capture *capture;       /* NULL: nobody wants one */
+    uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
+    struct record *record;                 /* NULL: nobody wants to know */
+    struct capture *capture;               /* NULL: nobody wants one */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
-    struct pointer_map complained; /* names of what is absent that were said */
+    struct pointer_map complained;         /* names of what is absent that were said */
 };
 
 /* One call of an entry point. */
@@ -352,6 +352,7 @@ struct call {
     struct process *process;
     struct thread_state *thread;
     struct context *context; /* current; NULL if none is wanted */
+    bool driver;             /* by the driver API: no context comes into being, no error is kept */
     int error;
 };
 
@@ -359,7 +360,8 @@ struct call {
  * Begin a call: takes the lock and finds the current context. False if the call cannot go on: `error` says why. Every
  * call ends with call_end or runtime_end, which give back the lock.
  */
-bool runtime_begin(struct call *call);        /* with a context, and that without error */
+bool runtime_begin(struct call *call); /* with a context, and that without error; a driver's call as driver_begin */
+bool primary_begin(struct call *call); /* with a context, the device's own if there is none, in both interfaces */
 bool runtime_begin_device(struct call *call); /* a device is enough */
 int runtime_end(struct call *call);           /* keeps the error for cudaGetLastError */
 int runtime_end_quietly(struct call *call);   /* does not */
@@ -500,6 +502,8 @@ void record_close(struct record *record);
 #define CORUN_CUDA_EXPORT __attribute__((visibility("default")))
 /* Set by the entry points for which stream 0 is the thread's own (shim.c), cleared when the call ends. */
 extern CORUN_CUDA_EXPORT _Thread_local bool corun_per_thread;
+/* Set by libcuda's entry points, cleared by libcudart's: which interface was called. */
+extern CORUN_CUDA_EXPORT _Thread_local bool corun_driver_call;
 /* Defines the function behind an entry point (entry_points.def). */
 #define ENTRY(type, name, ...) \
     CORUN_CUDA_EXPORT type corun_##name(__VA_ARGS__); \

@@ -2,8 +2,9 @@
  * libcudart and libcuda as programs see them: every symbol is a jump to the implementation, which all of them share.
  * Built once for each library with SHIM_CUDART=11, 12 or 13, or SHIM_CUDA=1.
  *
- * A per-thread variant tells that by the variable corun_per_thread of its thread before it jumps: all registers but rax
- * and r11 belong to the call.
+ * A per-thread variant tells that by the variable corun_per_thread of its thread before it jumps, and libcuda by
+ * corun_driver_call, because functions behind both interfaces differ a little: all registers but rax and r11 belong to
+ * the call.
  */
 #ifndef __x86_64__
 #error "the CUDA front door is for x86-64"
@@ -14,7 +15,12 @@
 
 #define SYMBOL(name) ".globl " #name "\n.type " #name ", @function\n" #name ":\nendbr64\n"
 #define ENDED(name) ".size " #name ", . - " #name "\n"
-#define JUMP(handler) "jmp *corun_" #handler "@GOTPCREL(%rip)\n"
+#define JUMP(handler) MARK_INTERFACE "jmp *corun_" #handler "@GOTPCREL(%rip)\n"
+#ifdef SHIM_CUDART
+#define MARK_INTERFACE "movq corun_driver_call@gottpoff(%rip), %rax\nmovb $0, %fs:(%rax)\n"
+#else
+#define MARK_INTERFACE "movq corun_driver_call@gottpoff(%rip), %rax\nmovb $1, %fs:(%rax)\n"
+#endif
 #define MARK_THREAD "movq corun_per_thread@gottpoff(%rip), %rax\nmovb $1, %fs:(%rax)\n"
 #define SAY(name) "leaq 1f(%rip), %rdi\njmp *corun_absent@GOTPCREL(%rip)\n1: .asciz \"" #name "\"\n"
 
