@@ -216,11 +216,14 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
 {
     struct qos_state *state = memory;
     uint32_t before = tb_plan_members(&state->plan), a = moment.application;
+    struct tb_shape last = state->plan.shapes[a];
     bool changed = tb_plan_note(&state->plan, view, moment);
     if (moment.event == CORUN_EVENT_LEAVE)
         state->members[a] = (struct qos_member){0};
     if (changed) {
-        qos_allocate(state, view);
+        bool stays = moment.event == CORUN_EVENT_KERNEL_START && before >> a & 1u && qos_stays(state, view, a, &last);
+        if (!stays)
+            qos_allocate(state, view);
         tb_plan_allow(&state->plan, allowances);
     }
     if (moment.event == CORUN_EVENT_KERNEL_START)

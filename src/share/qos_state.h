@@ -25,6 +25,13 @@ struct qos_state {
     uint32_t due[TB_PLAN_SMS];     /* bit mask: applications to which this epoch's adjustment has not come yet there */
     uint32_t next_entry;           /* application * SMs + SM: there the adjustment goes on, after the last swap */
     struct qos_member members[CORUN_MAX_APPLICATIONS];
+    /*
+     * Applications, as a bit mask, whose running kernel lives in the room of their kernel before, and of that kernel: its thread blocks'
+     * shape and their places, to which the next one comes back.
+     */
+    uint32_t guests, old_guests; /* old: for a whole epoch */
+    struct tb_shape home_shape[CORUN_MAX_APPLICATIONS];
+    uint32_t home_tbs[TB_PLAN_SMS][CORUN_MAX_APPLICATIONS];
     uint64_t swaps; /* thread blocks that run-time adjustment swapped out */
 };
 
@@ -32,6 +39,12 @@ struct qos_state {
 bool qos_has_goal(const struct corun_view *view, uint32_t application);
 /* Symmetric thread blocks (section 3.6): kernels with goals on every SM, the others on SMs of their own; equal threads in each SM. */
 void qos_allocate(struct qos_state *state, const struct corun_view *view);
+/*
+ * A kernel with other thread blocks than the application's last one (`last`), all of which find place in the room of those, or which are again
+ * those that had the room before: what was adjusted for the others stays. False: the plan has to be made anew.
+ */
+bool qos_stays(struct qos_state *state, const struct corun_view *view, uint32_t application,
+               const struct tb_shape *last);
 /*
  * Algorithm 3-1: who gets one more thread block on each SM is found at the start of an epoch; where others have to be swapped out for it,
  * the next SM waits until nobody is leaving any more. True if the plan has changed.

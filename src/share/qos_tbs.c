@@ -28,6 +28,40 @@ void qos_allocate(struct qos_state *state, const struct corun_view *view)
     for (uint32_t s = 0; s < plan->sm_count; s++)
         tb_plan_fill(plan, state->allowed[s], TB_THREAD_COUNT, plan->tbs[s]);
     memset(state->due, 0, sizeof state->due);
+    state->guests = 0;
+}
+
+/* Thread blocks of the kernel that has just started that find place where `tbs` of another shape were. */
+static uint32_t places_in(const struct tb_shape *room, uint32_t tbs, const struct tb_shape *shape)
+{
+    uint32_t places = shape->tbs_per_sm;
+    for (uint32_t r = 0; r < TB_RESOURCES; r++)
+        if (shape->needs[r] && tbs * room->needs[r] / shape->needs[r] < places)
+            places = tbs * room->needs[r] / shape->needs[r];
+    return places;
+}
+
+bool qos_stays(struct qos_state *state, const struct corun_view *view, uint32_t a, const struct tb_shape *last)
+{
+    struct tb_plan *plan = &state->plan;
+    const struct tb_shape *shape = &plan->shapes[a];
+    struct tb_shape *home = &state->home_shape[a];
+    uint32_t bit = 1u << a, places = 0;
+    if (!(state->guests & bit)) {
+        *home = *last;
+        for (uint32_t s = 0; s < plan->sm_count; s++)
+            state->home_tbs[s][a] = plan->tbs[s][a];
+    }
+    bool is_home = memcmp(home, shape, sizeof *shape) == 0;
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        places += places_in(home, state->home_tbs[s][a], shape);
+    if (!is_home && places < view->applications[a].running.tbs)
+        return false;
+    for (uint32_t s = 0; s < plan->sm_count; s++)
+        plan->tbs[s][a] = places_in(home, state->home_tbs[s][a], shape);
+    state->guests = is_home ? state->guests & ~bit : state->guests | bit;
+    state->old_guests &= ~bit;
+    return true;
 }
 
 /* Thread blocks that could leave an SM without its having less to issue: as many as its warps that were ready and not picked make up. */
@@ -116,6 +150,8 @@ bool qos_go_on(struct qos_state *state, const struct corun_view *view)
 {
     struct tb_plan *plan = &state->plan;
     bool pending = is_leaving(view), changed = false;
+    if (state->guests) /* their room is not theirs to give */
+        return false;
     uint32_t entries = plan->application_count * plan->sm_count, first = state->next_entry;
     for (uint32_t i = 0; i < entries; i++) {
         uint32_t entry = (first + i) % entries, k = entry / plan->sm_count, s = entry % plan->sm_count;
@@ -146,7 +182,9 @@ bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *ou
 {
     struct tb_plan *plan = &state->plan;
     uint32_t before[CORUN_MAX_APPLICATIONS], all_due = 0, still_due = 0;
-    bool more_to_come = is_leaving(view) || !others_at_least(state, view);
+    bool more_to_come = is_leaving(view) || state->guests || !others_at_least(state, view);
+    state->guests &= ~state->old_guests; /* they seem to stay */
+    state->old_guests = state->guests;
     for (uint32_t k = 0; k < plan->application_count; k++) {
         before[k] = tb_plan_total(plan, k);
         all_due |= (uint32_t)is_short(state, view, k) << k;

@@ -363,6 +363,41 @@ static void room_that_is_there_is_taken(void **unused)
     stage_end(&tb.stage);
 }
 
+static void next_kernel(struct tb_stage *tb, uint32_t tbs, uint32_t threads)
+{
+    tb_stage_kernel(tb, 0, tbs, threads, 0, threads);
+    stage_moment(&tb->stage, CORUN_EVENT_KERNEL_START, 0, 0);
+}
+
+/* A small kernel between two large ones lives in their room, and what was adjusted is there again afterwards. */
+static void adjustments_outlive_small_kernels(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    begin_adjustment(&tb, 0);
+    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    is_back_under(&tb, 0, 1);
+    assert_true(tb_stage_limits(&tb, 0) == 12 && tb_stage_limits(&tb, 1) == 8);
+    tb_stage_obey(&tb);
+    next_kernel(&tb, 6, 200); /* three where six were, on each SM */
+    assert_true(tb_stage_limit(&tb, 0, 0) == 3 && tb_stage_limit(&tb, 1, 0) == 3 && tb_stage_limits(&tb, 1) == 8);
+    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    assert_true(tb_stage_limits(&tb, 0) == 6 && tb_stage_limits(&tb, 1) == 8);
+    next_kernel(&tb, 100, 100);
+    assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 1, 0) == 6 && tb_stage_limits(&tb, 1) == 8);
+    next_kernel(&tb, 7, 200); /* one too many: equal threads anew */
+    assert_true(tb_stage_limit(&tb, 0, 0) == 2 && tb_stage_limit(&tb, 0, 1) == 6);
+    next_kernel(&tb, 100, 100);
+    assert_true(tb_stage_limits(&tb, 0) == 10 && tb_stage_limits(&tb, 1) == 10);
+    next_kernel(&tb, 4, 200); /* two where five were */
+    assert_true(tb_stage_limits(&tb, 0) == 4 && tb_stage_limits(&tb, 1) == 10);
+    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, (double[]){100, 10}, (double[]){100, 10}); /* it stays: the room is its own */
+    next_kernel(&tb, 4, 100);                             /* two places on each SM */
+    assert_true(tb_stage_limits(&tb, 0) == 4 && tb_stage_limits(&tb, 1) == 10);
+    stage_end(&tb.stage);
+}
+
 /* Two idle thread blocks per SM: more would not help. */
 static void one_with_idle_tbs_lacks_none(void **unused)
 {
@@ -449,6 +484,7 @@ int main(void)
         cmocka_unit_test(best_effort_makes_room_one_swap_at_a_time),
         cmocka_unit_test(one_without_a_place_gets_one),
         cmocka_unit_test(room_that_is_there_is_taken),
+        cmocka_unit_test(adjustments_outlive_small_kernels),
         cmocka_unit_test(one_with_idle_tbs_lacks_none),
         cmocka_unit_test(victims_with_goals),
         cmocka_unit_test(one_victim_is_enough),
