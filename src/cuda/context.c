@@ -1,5 +1,5 @@
 /* Contexts: an address space on a device with what lives in it. */
-#include "cuda/process.h"
+#include "cuda/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +74,18 @@ struct context *cuda_context_primary(struct process *process, uint32_t device)
     return of->primary ? of->primary : cuda_context_create(process, of, true);
 }
 
+/* Arrays whose memory goes with their context's: their handles die now. */
+static void free_arrays(struct process *process, const struct context *context)
+{
+    for (size_t i = 0; i < process->objects.capacity; i++) {
+        struct object *object = process->objects.entries[i].value;
+        if (!object || object->kind != OBJECT_ARRAY || ((struct array *)object)->context != context)
+            continue;
+        object_remove(process, object);
+        free(object);
+    }
+}
+
 void cuda_context_destroy(struct process *process, struct context *context)
 {
     engine_abandon(process, context);
@@ -113,6 +125,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         for (size_t o = 0; o < dead->textures.count; o++)
             free(dead->textures.data[o]);
         vector_free(&dead->textures);
+        free_arrays(process, dead);
         texture_references_free(process, dead);
         vector_free(&dead->modules);
         vector_free(&dead->image_modules);

@@ -361,3 +361,157 @@ ENTRY(int, cuStreamGetCtx, void *handle, void **context)
     }
     return call_end(&call);
 }
+
+ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green)
+{
+    if (green)
+        *green = NULL; /* contexts over a part of the device are not there */
+    return corun_cuStreamGetCtx(handle, context);
+}
+
+ENTRY(int, cuCtxGetDevice_v2, int *device, void *handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        if (!context || !device)
+            call.error = context ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+        else
+            *device = (int)context->device->ordinal;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxSynchronize_v2, void *handle)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        call.error = context ? engine_wait_context(call.process, context) : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxSetFlags, unsigned flags)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        if (flags & ~0xffu)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (call.context->primary)
+            call.context->device->flags = flags;
+        else
+            call.context->flags = flags;
+    }
+    return call_end(&call);
+}
+
+/* The uses of a context that are counted: one from its creation. */
+ENTRY(int, cuCtxAttach, void **handle, unsigned flags)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        if (!handle || flags) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            call.context->attached++;
+            *handle = call.context;
+        }
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxDetach, void *handle)
+{
+    struct call call;
+    if (!driver_begin(&call))
+        return call_end(&call);
+    bool known = handle == call.context, last = known && call.context->attached == 0;
+    if (!known)
+        call.error = CUDA_ERROR_INVALID_CONTEXT;
+    else if (!last)
+        call.context->attached--;
+    int error = call_end(&call);
+    return last ? corun_cuCtxDestroy_v2(handle) : error;
+}
+
+ENTRY(int, cuDeviceGetLuid, char luid[8], unsigned *mask, int device)
+{
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, luid);
+    if (of) { /* as on Linux: there is none */
+        memset(luid, 0, 8);
+        if (mask)
+            *mask = 0;
+    }
+    return call_end(&call);
+}
+
+/* CUdevprop, of CUDA 2 */
+struct abi_old_properties {
+    int threads_per_tb, block[3], grid[3], shared_bytes, constant_bytes, warp, pitch, registers, clock_khz, alignment;
+};
+
+ENTRY(int, cuDeviceGetProperties, struct abi_old_properties *properties, int device)
+{
+    enum { THREADS = 1, BLOCK_X, GRID_X = 5, SHARED = 8, CONSTANT, WARP, PITCH, REGISTERS, CLOCK, ALIGNMENT };
+    struct call call;
+    const struct device *of = begin_with_device(&call, device, properties);
+    if (of) {
+        const int attributes[] = {THREADS, BLOCK_X,  BLOCK_X + 1, BLOCK_X + 2, GRID_X,    GRID_X + 1, GRID_X + 2,
+                                  SHARED,  CONSTANT, WARP,        PITCH,       REGISTERS, CLOCK,      ALIGNMENT};
+        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+            (void)device_attribute(of, attributes[i], (int *)properties + i);
+    }
+    return call_end(&call);
+}
+
+/* Of CUDA before 3.2: sizes of 32 bits. */
+
+static unsigned fitting(size_t bytes)
+{
+    return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
+}
+
+ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device)
+{
+    size_t all;
+    int error = bytes ? corun_cuDeviceTotalMem_v2(&all, device) : CUDA_ERROR_INVALID_VALUE;
+    if (error == CUDA_SUCCESS)
+        *bytes = fitting(all);
+    return error;
+}
+
+int corun_cudaMemGetInfo(size_t *available, size_t *total);
+
+ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total)
+{
+    size_t left, all;
+    int error = corun_cudaMemGetInfo(&left, &all);
+    if (error == CUDA_SUCCESS && available)
+        *available = fitting(left);
+    if (error == CUDA_SUCCESS && total)
+        *total = fitting(all);
+    return error;
+}
+
+/* Devices do not reach each other's memory from kernels. */
+static int peer_access(void *peer, int refusal)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        const struct context *context = object_find(call.process, peer, OBJECT_CONTEXT);
+        call.error = context && context != call.context ? refusal : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuCtxEnablePeerAccess, void *peer, unsigned flags)
+{
+    return flags ? CUDA_ERROR_INVALID_VALUE : peer_access(peer, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+}
+
+ENTRY(int, cuCtxDisablePeerAccess, void *peer)
+{
+    return peer_access(peer, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+}

@@ -311,6 +311,13 @@ enum {
     ATTRIBUTE_RANGE_START = 11,
     ATTRIBUTE_RANGE_BYTES = 12,
     ATTRIBUTE_MAPPED = 13,
+    ATTRIBUTE_INTERPROCESS = 10,
+    ATTRIBUTE_HANDLE_TYPES = 14,
+    ATTRIBUTE_DIRECT = 15,
+    ATTRIBUTE_ACCESS = 16,
+    ATTRIBUTE_POOL = 17,
+    ATTRIBUTE_MAPPING_BYTES = 18,
+    ATTRIBUTE_MAPPING_BASE = 19,
 };
 
 static int pointer_attribute(const struct process *process, void *value, int attribute, uint64_t address)
@@ -335,10 +342,20 @@ static int pointer_attribute(const struct process *process, void *value, int att
         *(uint64_t *)value = address;
         return CUDA_SUCCESS;
     case ATTRIBUTE_SYNC_MEMOPS:
+    case ATTRIBUTE_INTERPROCESS:
+    case ATTRIBUTE_DIRECT:
         *(unsigned char *)value = 0;
+        return CUDA_SUCCESS;
+    case ATTRIBUTE_HANDLE_TYPES:
+    case ATTRIBUTE_POOL:
+        *(uint64_t *)value = 0;
+        return CUDA_SUCCESS;
+    case ATTRIBUTE_ACCESS:
+        *(unsigned *)value = 3; /* reading and writing */
         return CUDA_SUCCESS;
     case ATTRIBUTE_BUFFER_ID:
     case ATTRIBUTE_RANGE_START:
+    case ATTRIBUTE_MAPPING_BASE:
         *(uint64_t *)value = range->address;
         return CUDA_SUCCESS;
     case ATTRIBUTE_IS_MANAGED:
@@ -348,6 +365,7 @@ static int pointer_attribute(const struct process *process, void *value, int att
         *(int *)value = (int)range->context->device->ordinal;
         return CUDA_SUCCESS;
     case ATTRIBUTE_RANGE_BYTES:
+    case ATTRIBUTE_MAPPING_BYTES:
         *(size_t *)value = range->bytes;
         return CUDA_SUCCESS;
     case ATTRIBUTE_MAPPED:
@@ -378,5 +396,15 @@ ENTRY(int, cuPointerGetAttributes, unsigned count, int *attributes, void **value
                 memset(values[i], 0,
                        attributes[i] == ATTRIBUTE_IS_MANAGED || attributes[i] == ATTRIBUTE_SYNC_MEMOPS ? 1 : 4);
     }
+    return call_end(&call);
+}
+
+/* Synchronous copies are synchronous with all memory already: there is nothing to switch on. */
+ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t address)
+{
+    struct call call;
+    if (driver_begin_started(&call) &&
+        (!value || attribute != ATTRIBUTE_SYNC_MEMOPS || !ranges_find(call.process, address)))
+        call.error = CUDA_ERROR_INVALID_VALUE;
     return call_end(&call);
 }

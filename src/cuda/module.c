@@ -3,6 +3,7 @@
 
 #include "cuda/capture.h"
 #include "cuda/device_heap.h"
+#include "cuda/driver_function.h"
 #include "cuda/ptx_link.h"
 #include "cuda/ptx_text.h"
 #include "isa/executor.h"
@@ -118,7 +119,8 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
     for (uint32_t i = 0; i < ptx->variable_count; i++) {
         uint64_t address = module->program->variable_address[i];
         if (address &&
-            !ranges_add(process, (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context}))
+            !ranges_add(process,
+                        (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context, {0}}))
             return false;
     }
     return true;
@@ -258,7 +260,7 @@ static void set_managed(struct process *process, struct context *context, const 
         /* A pointer that the host takes of it is good on the device, too. */
         uint64_t same = (uint64_t)(uintptr_t)host;
         if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
-            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context});
+            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}});
             capture_adopt(process, context, same, bytes, address);
         }
         *(void **)(uintptr_t)variable->host = host;
@@ -384,10 +386,14 @@ void module_free(struct process *process, struct module *module)
 {
     module_unload(process, module);
     for (size_t i = 0; i < module->functions.capacity; i++)
-        free(module->functions.entries[i].value);
+        if (module->functions.entries[i].value) {
+            old_launch_free(module->functions.entries[i].value);
+            free(module->functions.entries[i].value);
+        }
     for (size_t i = 0; i < module->refused.count; i++) {
         free((char *)(uintptr_t)module->refused.data[i]->name);
         free((char *)(uintptr_t)module->refused.data[i]->refused);
+        old_launch_free(module->refused.data[i]);
         free(module->refused.data[i]);
     }
     pointer_map_free(&module->functions);

@@ -111,6 +111,11 @@ struct range {
     enum range_kind kind;
     unsigned flags;
     struct context *context;
+    struct {
+        bool read_mostly;
+        uint8_t preferred, prefetched; /* memory_advice.c */
+        uint32_t accessed_by;
+    } advice; /* of managed memory */
 };
 
 /* module.c */
@@ -123,6 +128,7 @@ struct function {
     const char *name;
     uint32_t dynamic_shared_limit;
     int carveout;
+    struct old_launch *old_launch; /* driver_function.c; NULL: none */
 };
 
 struct module {
@@ -175,8 +181,9 @@ struct context {
     uint32_t memory_index; /* which range of addresses */
     bool primary, destroyed;
     unsigned flags;
-    int error;    /* that stays until the context is gone; CUDA_SUCCESS: none */
-    char *reason; /* what has been said of it */
+    uint32_t attached; /* cuCtxAttach without cuCtxDetach */
+    int error;         /* that stays until the context is gone; CUDA_SUCCESS: none */
+    char *reason;      /* what has been said of it */
     struct stream *legacy;
     VECTOR(struct stream *) streams;       /* legacy first */
     VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */

@@ -60,7 +60,7 @@ int memory_allocate(struct process *process, struct context *context, size_t byt
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (corun_memory_allocate(context->memory, bytes, address) != CORUN_OK)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!ranges_add(process, (struct range){*address, bytes, RANGE_DEVICE, 0, context})) {
+    if (!ranges_add(process, (struct range){*address, bytes, RANGE_DEVICE, 0, context, {0}})) {
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -85,7 +85,7 @@ int memory_allocate_host(struct process *process, struct context *context, size_
         }
         *address = other;
     }
-    if (!ranges_add(process, (struct range){*address, bytes, kind, flags, context})) {
+    if (!ranges_add(process, (struct range){*address, bytes, kind, flags, context, {0}})) {
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -120,7 +120,7 @@ int memory_register(struct process *process, struct context *context, void *host
     }
     if (corun_memory_adopt(context->memory, address, host, bytes) != CORUN_OK)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!ranges_add(process, (struct range){address, bytes, RANGE_REGISTERED, flags, context})) {
+    if (!ranges_add(process, (struct range){address, bytes, RANGE_REGISTERED, flags, context, {0}})) {
         corun_memory_free(context->memory, address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -233,48 +233,6 @@ ENTRY(int, cudaGetSymbolSize, size_t *size, const void *host)
     return runtime_end(&call);
 }
 
-/* Managed memory is where it is asked for: hints change nothing. */
-static int hint(const void *pointer)
-{
-    struct call call;
-    if (runtime_begin(&call)) {
-        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
-        if (!range || range->kind != RANGE_MANAGED)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-    }
-    return runtime_end(&call);
-}
-
-ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream)
-{
-    (void)bytes, (void)device, (void)stream;
-    return hint(pointer);
-}
-
-ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream)
-{
-    (void)bytes, (void)location, (void)flags, (void)stream;
-    return hint(pointer);
-}
-
-ENTRY(int, cudaMemAdvise, const void *pointer, size_t bytes, int advice, int device)
-{
-    (void)bytes, (void)advice, (void)device;
-    return hint(pointer);
-}
-
-ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint64_t location)
-{
-    (void)bytes, (void)advice, (void)location;
-    return hint(pointer);
-}
-
-ENTRY(int, cudaStreamAttachMemAsync, void *stream, void *pointer, size_t bytes, unsigned flags)
-{
-    (void)stream, (void)bytes, (void)flags;
-    return hint(pointer);
-}
-
 /* Pools: plain allocation now, freed when the stream comes to it. */
 
 struct pool {
@@ -448,6 +406,46 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
         } else if (call.error == CUDA_SUCCESS) {
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
         }
+    }
+    return runtime_end(&call);
+}
+
+/* Which devices may use a pool's memory: its own, always. */
+
+struct abi_pool_access {
+    int location_kind, location_id, flags;
+};
+enum { LOCATION_DEVICE = 1, ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
+
+ENTRY(int, cudaMemPoolSetAccess, void *handle, const struct abi_pool_access *access, size_t count)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        const struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !access)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++) {
+            bool device = access[i].location_kind == LOCATION_DEVICE && access[i].location_id >= 0 &&
+                          (uint32_t)access[i].location_id < call.process->device_count;
+            bool own = device && (uint32_t)access[i].location_id == pool->device->ordinal;
+            if (!device || (own && access[i].flags != ACCESS_READ_WRITE))
+                call.error = CUDA_ERROR_INVALID_DEVICE;
+            else if (!own && access[i].flags != ACCESS_NONE)
+                call.error = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolGetAccess, int *flags, void *handle, const struct abi_pool_access *location)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        const struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !flags || !location || location->location_kind != LOCATION_DEVICE)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            *flags = location->location_id == (int)pool->device->ordinal ? ACCESS_READ_WRITE : ACCESS_NONE;
     }
     return runtime_end(&call);
 }

@@ -1,0 +1,150 @@
+/*
+ * What the driver API has beside the usual: functions of a module and a library, the launch of CUDA before 4.0, counted
+ * contexts, advice on managed memory, access to pools.
+ */
+#include "driver_test.h"
+
+typedef struct {
+    int kind, id;
+} place;
+struct pool_access {
+    place where;
+    int flags;
+};
+
+int cuCtxAttach(void **context, unsigned flags);
+int cuCtxDetach(void *context);
+int cuCtxGetCurrent(void **context);
+int cuCtxGetDevice(int *device);
+int cuCtxSynchronize_v2(void *context);
+int cuDeviceGetProperties(int *properties, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDeviceGetDefaultMemPool(void **pool, int device);
+int cuFuncGetAttribute(int *value, int attribute, void *function);
+int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *bytes);
+int cuFuncSetBlockShape(void *function, int x, int y, int z);
+int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device);
+int cuKernelGetLibrary(void **library, void *kernel);
+int cuKernelSetAttribute(int attribute, int value, void *kernel, int device);
+int cuLaunchGrid(void *function, int width, int height);
+int cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library);
+int cuLibraryLoadData(void **library, const void *text, int *jit, void **jit_values, unsigned jit_count, int *options,
+                      void **values, unsigned count);
+int cuLibraryUnload(void *library);
+int cuMemAdvise_v2(address_t address, size_t bytes, int advice, place where);
+int cuMemAllocManaged(address_t *address, size_t bytes, unsigned flags);
+int cuMemPoolGetAccess(int *flags, void *pool, const place *where);
+int cuMemPoolSetAccess(void *pool, const struct pool_access *access, size_t count);
+int cuMemPrefetchAsync_v2(address_t address, size_t bytes, place where, unsigned flags, void *stream);
+int cuMemRangeGetAttribute(void *data, size_t bytes, int attribute, address_t address, size_t count);
+int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
+int cuModuleGetFunctionCount(unsigned *count, void *module);
+int cuParamSetSize(void *function, unsigned bytes);
+int cuParamSeti(void *function, int offset, unsigned value);
+int cuParamSetv(void *function, int offset, void *values, unsigned bytes);
+
+static void old_launch(void *function)
+{
+    address_t address;
+    int values[300];
+    GOOD(cuMemAlloc_v2(&address, sizeof values));
+    GOOD(cuMemsetD32_v2(address, 10, 300));
+    EXPECT(INVALID_VALUE, cuLaunchGrid(function, 3, 1)); /* no shape yet */
+    GOOD(cuFuncSetBlockShape(function, 100, 1, 1));
+    GOOD(cuParamSetv(function, 0, &address, sizeof address));
+    GOOD(cuParamSeti(function, 8, 299));
+    GOOD(cuParamSetSize(function, 12));
+    EXPECT(INVALID_VALUE, cuParamSeti(function, 4096, 1));
+    EXPECT(INVALID_VALUE, cuParamSeti(function, -1, 1));
+    GOOD(cuLaunchGrid(function, 3, 1));
+    GOOD(cuMemcpyDtoH_v2(values, address, sizeof values));
+    CHECK(values[0] == 11 && values[298] == 11 && values[299] == 10);
+    GOOD(cuMemFree_v2(address));
+}
+
+static void functions(void *module, void *function)
+{
+    void *found[3] = {NULL, NULL, NULL}, *library, *of;
+    unsigned count;
+    int value, other;
+    size_t offset, bytes;
+    GOOD(cuModuleGetFunctionCount(&count, module));
+    CHECK(count == 1);
+    GOOD(cuModuleEnumerateFunctions(found, 3, module));
+    CHECK(found[0] == function && !found[1]);
+    GOOD(cuFuncGetParamInfo(function, 1, &offset, &bytes));
+    CHECK(offset == 8 && bytes == 4);
+    EXPECT(INVALID_VALUE, cuFuncGetParamInfo(function, 2, &offset, &bytes));
+    GOOD(cuLibraryLoadData(&library, add_one_text, NULL, NULL, 0, NULL, NULL, 0));
+    GOOD(cuLibraryEnumerateKernels(found, 1, library));
+    GOOD(cuKernelGetLibrary(&of, found[0]));
+    CHECK(of == library && found[0] != function);
+    GOOD(cuKernelGetAttribute(&value, 4, found[0], 0));
+    GOOD(cuFuncGetAttribute(&other, 4, function));
+    CHECK(value == other && value > 0);
+    GOOD(cuKernelSetAttribute(8, 1024, found[0], 0));
+    GOOD(cuKernelGetAttribute(&value, 8, found[0], 0));
+    CHECK(value == 1024);
+    EXPECT(101, cuKernelGetAttribute(&value, 8, found[0], 7));
+    GOOD(cuLibraryUnload(library));
+    EXPECT(INVALID_HANDLE, cuKernelGetLibrary(&of, found[0]));
+}
+
+static void advice(void)
+{
+    enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, PREFETCHED };
+    address_t address;
+    int value, by[3];
+    place device = {1, 0}, host = {2, 0}, nobody = {1, 9};
+    GOOD(cuMemAllocManaged(&address, 8192, 1));
+    GOOD(cuMemRangeGetAttribute(&value, 4, PREFERRED, address, 8192));
+    CHECK(value == -2);
+    GOOD(cuMemAdvise_v2(address, 8192, 1, device));
+    GOOD(cuMemAdvise_v2(address, 8192, 3, host));
+    GOOD(cuMemAdvise_v2(address, 8192, 5, device));
+    EXPECT(101, cuMemAdvise_v2(address, 8192, 5, nobody));
+    EXPECT(INVALID_VALUE, cuMemAdvise_v2(address, 8193, 1, device));
+    GOOD(cuMemPrefetchAsync_v2(address + 4096, 4096, device, 0, NULL));
+    GOOD(cuMemRangeGetAttribute(&value, 4, READ_MOSTLY, address, 8192));
+    CHECK(value == 1);
+    GOOD(cuMemRangeGetAttribute(&value, 4, PREFERRED, address, 8192));
+    CHECK(value == -1);
+    GOOD(cuMemRangeGetAttribute(&value, 4, PREFETCHED, address, 8192));
+    CHECK(value == 0);
+    GOOD(cuMemRangeGetAttribute(by, sizeof by, ACCESSED_BY, address, 8192));
+    CHECK(by[0] == 0 && by[1] == -2 && by[2] == -2);
+    GOOD(cuMemFree_v2(address));
+}
+
+int main(void)
+{
+    void *context, *module, *function, *same, *pool;
+    int device, properties[14], value;
+    GOOD(cuInit(0));
+    EXPECT(201, cuMemAllocManaged((address_t *)&same, 16, 1)); /* no context has come into being */
+    EXPECT(201, cuStreamCreate(&same, 0));
+    GOOD(cuCtxCreate_v2(&context, 0, 0));
+    GOOD(cuModuleLoadData(&module, add_one_text));
+    GOOD(cuModuleGetFunction(&function, module, "add_one"));
+    old_launch(function);
+    functions(module, function);
+    advice();
+    GOOD(cuDeviceGetProperties(properties, 0));
+    GOOD(cuDeviceGetAttribute(&value, 12, 0));
+    CHECK(properties[9] == 32 && properties[11] == value);
+    struct pool_access own = {{1, 0}, 3};
+    GOOD(cuDeviceGetDefaultMemPool(&pool, 0));
+    GOOD(cuMemPoolSetAccess(pool, &own, 1));
+    GOOD(cuMemPoolGetAccess(&value, pool, &own.where));
+    CHECK(value == 3);
+    GOOD(cuCtxSynchronize_v2(context));
+    GOOD(cuCtxAttach(&same, 0));
+    CHECK(same == context);
+    GOOD(cuCtxDetach(context));
+    GOOD(cuCtxGetDevice(&device));
+    GOOD(cuCtxDetach(context)); /* the last */
+    EXPECT(201, cuCtxGetDevice(&device));
+    EXPECT(201, cuCtxSynchronize_v2(context));
+    puts("driver, more: good");
+    return 0;
+}
