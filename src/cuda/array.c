@@ -45,10 +45,9 @@ int array_create(struct call *call, const struct abi_channel *channel, struct ab
     if (!element || !extent.width || extent.width > INT32_MAX || extent.height > INT32_MAX ||
         extent.depth > INT32_MAX || (extent.depth && !extent.height && !(flags & ARRAY_LAYERED)))
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags & ARRAY_CUBE) {
-        say("not supported: cube maps");
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
+    bool cubes = flags & ARRAY_LAYERED ? extent.depth && extent.depth % 6 == 0 : extent.depth == 6;
+    if (flags & ARRAY_CUBE && (!cubes || extent.width != extent.height))
+        return CUDA_ERROR_INVALID_VALUE;
     struct array *array = calloc(1, sizeof *array);
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,7 +109,7 @@ int array_describe(const struct array *array, struct corun_texture *texture)
                                       .width = (uint32_t)array->extent.width,
                                       .height = (uint32_t)array->extent.height,
                                       .depth = (uint32_t)array->extent.depth,
-                                      .layered = array->flags & ARRAY_LAYERED,
+                                      .layered = array->flags & (ARRAY_LAYERED | ARRAY_CUBE),
                                       .row_bytes = array->pitch,
                                       .slice_bytes = array->slice_bytes};
     return channel_describe(&array->channel, texture);

@@ -10,8 +10,8 @@ static enum texture_geometry geometry_of(const struct ptx_instruction *instructi
     return (enum texture_geometry)(instruction->geometry - PTX_GEOMETRY_D1);
 }
 
-/* Handle and coordinates into the sources of the operation to come; the last of four coordinates means nothing. */
-static uint8_t take_texel(struct decoder *decoder, const struct ptx_operand *texel, uint16_t *sources)
+/* Handle and coordinates into the `places` sources of the operation to come; the last of four coordinates may mean nothing. */
+static uint8_t take_texel(struct decoder *decoder, const struct ptx_operand *texel, uint16_t *sources, uint32_t places)
 {
     const struct ptx_operand *handle = &texel->elements[0];
     uint8_t variant = 0;
@@ -21,18 +21,20 @@ static uint8_t take_texel(struct decoder *decoder, const struct ptx_operand *tex
     } else {
         sources[0] = decode_source(decoder, handle, 64);
     }
-    for (uint32_t i = 1; i < texel->element_count && i < 4; i++)
+    for (uint32_t i = 1; i < texel->element_count && i < places; i++)
         sources[i] = decode_source(decoder, &texel->elements[i], 32);
     return variant;
 }
 
 static void decode_fetch(struct decoder *decoder, const struct ptx_instruction *instruction)
 {
-    uint16_t sources[4] = {0};
-    uint8_t variant = take_texel(decoder, &instruction->operands[1], sources);
+    uint16_t sources[5] = {0};
+    bool cubes = instruction->geometry == PTX_GEOMETRY_ACUBE; /* the only one with four coordinates of a meaning */
+    uint8_t variant = take_texel(decoder, &instruction->operands[1], sources, cubes ? 5 : 4);
     const struct ptx_operand *results = &instruction->operands[0];
     struct operation *op = decode_emit(decoder, OPERATION_TEXTURE);
     memcpy(op->source, sources, sizeof op->source);
+    op->extra[3] = sources[4];
     for (uint32_t i = 0; i < 4; i++) {
         const struct ptx_operand *element = results->kind == PTX_OPERAND_VECTOR ? &results->elements[i] : results;
         bool there = results->kind == PTX_OPERAND_VECTOR ? i < results->element_count : i == 0;
@@ -96,7 +98,7 @@ static void decode_surface(struct decoder *decoder, const struct ptx_instruction
     bool loads = instruction->opcode == PTX_OP_SULD_B;
     const struct ptx_operand *texel = &instruction->operands[loads], *data = &instruction->operands[!loads];
     uint16_t sources[4] = {0};
-    uint8_t variant = take_texel(decoder, texel, sources);
+    uint8_t variant = take_texel(decoder, texel, sources, 4);
     enum surface_outside outside = outside_of(instruction);
     uint32_t elements = data->kind == PTX_OPERAND_VECTOR ? data->element_count : 1;
     if (loads && outside == SURFACE_ZERO)
@@ -118,7 +120,10 @@ static void decode_surface(struct decoder *decoder, const struct ptx_instruction
 void decode_texture(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
-    if (instruction->opcode == PTX_OP_SULD_B || instruction->opcode == PTX_OP_SUST_B)
+    bool cubes = instruction->geometry == PTX_GEOMETRY_CUBE || instruction->geometry == PTX_GEOMETRY_ACUBE;
+    if (cubes && instruction->opcode != PTX_OP_TEX && instruction->opcode != PTX_OP_TEX_LEVEL)
+        decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s of cubes", ptx_opcodes[instruction->opcode].word);
+    else if (instruction->opcode == PTX_OP_SULD_B || instruction->opcode == PTX_OP_SUST_B)
         decode_surface(decoder, instruction);
     else
         decode_fetch(decoder, instruction);

@@ -207,6 +207,58 @@ static bool gather(struct sampler *sampler, const struct operation *op, uint32_t
     return true;
 }
 
+/*
+ * A direction becomes a face and a place on it (CUDA C++ Programming Guide, "Cubemap Textures"): the coordinate that is farthest from 0 says
+ * which face, the two others over it where.
+ */
+static void find_face(const float *direction, int64_t *face, double *place)
+{
+    double x = (double)direction[0], y = (double)direction[1], z = (double)direction[2], m, s, t;
+    if (fabs(z) >= fabs(x) && fabs(z) >= fabs(y)) {
+        *face = z < 0 ? 5 : 4;
+        m = fabs(z), s = z < 0 ? -x : x, t = -y;
+    } else if (fabs(y) >= fabs(x)) {
+        *face = y < 0 ? 3 : 2;
+        m = fabs(y), s = x, t = y < 0 ? -z : z;
+    } else {
+        *face = x < 0 ? 1 : 0;
+        m = fabs(x), s = x < 0 ? z : -z, t = -y;
+    }
+    place[0] = m > 0 ? (s / m + 1.0) / 2.0 : 0.5;
+    place[1] = m > 0 ? (t / m + 1.0) / 2.0 : 0.5;
+}
+
+/* Faces lie one after the other as layers do; beyond the edge of one its own texels go on. */
+static bool fetch_cube(struct sampler *sampler, const struct operation *op, uint32_t lane, union texel *texel,
+                       uint64_t *address)
+{
+    const struct lanes *lanes = &sampler->warp->lanes;
+    struct corun_texture faces = *sampler->texture;
+    bool layered = op->space == TEXTURE_ACUBE;
+    float direction[3];
+    double at[3] = {0, 0, 0};
+    int64_t face, cube = layered ? ((const int32_t *)lanes_source(lanes, op->source[1]))[lane] : 0;
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        uint16_t source = layered && axis == 2 ? op->extra[3] : op->source[1 + layered + axis];
+        direction[axis] = ((const float *)lanes_source(lanes, source))[lane];
+        faces.mode[axis] = CORUN_TEXTURE_CLAMP;
+    }
+    find_face(direction, &face, at);
+    at[0] *= (double)faces.width;
+    at[1] *= (double)faces.height;
+    int64_t cubes = (int64_t)extent(&faces, 2) / 6;
+    cube = cube < 0 || !cubes ? 0 : cube >= cubes ? cubes - 1 : cube;
+    struct place place = {whole(at[0]), whole(at[1]), cube * 6 + face, true}, nearest = place;
+    (void)(settle(&faces, 0, &nearest.x) && settle(&faces, 1, &nearest.y) && settle(&faces, 2, &nearest.z));
+    *address = address_of(&faces, nearest.x, nearest.y, nearest.z);
+    const struct corun_texture *texture = sampler->texture;
+    sampler->texture = &faces;
+    bool good = faces.linear && as_floats(&faces, op) ? interpolate(sampler, op, lane, at, 2, place.z, texel)
+                                                      : load(sampler, op, lane, place, texel);
+    sampler->texture = texture;
+    return good;
+}
+
 static uint32_t dimensions_of(const struct operation *op)
 {
     return op->space == TEXTURE_1D || op->space == TEXTURE_A1D ? 1 : op->space == TEXTURE_3D ? 3 : 2;
@@ -268,7 +320,8 @@ bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t
         if (!sampler.texture)
             return false;
         sampler.texel_bytes = texel_bytes(sampler.texture);
-        if (!fetch_lane(&sampler, op, lane, &texels[lane], &address))
+        bool cube = op->space == TEXTURE_CUBE || op->space == TEXTURE_ACUBE;
+        if (!(cube ? fetch_cube : fetch_lane)(&sampler, op, lane, &texels[lane], &address))
             return false;
         if (timed)
             result->address[lane] = address & ~(uint64_t)3;

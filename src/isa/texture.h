@@ -16,7 +16,7 @@ enum texture_variant {
 enum surface_outside { SURFACE_TRAP, SURFACE_CLAMP, SURFACE_ZERO };
 
 /* operation.space of TEXTURE and SURFACE */
-enum texture_geometry { TEXTURE_1D, TEXTURE_2D, TEXTURE_3D, TEXTURE_A1D, TEXTURE_A2D };
+enum texture_geometry { TEXTURE_1D, TEXTURE_2D, TEXTURE_3D, TEXTURE_A1D, TEXTURE_A2D, TEXTURE_CUBE, TEXTURE_ACUBE };
 
 /* Texels into registers. False: a fault was raised. */
 bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,

@@ -519,7 +519,7 @@ static bool check_texel(struct parser *parser, const struct ptx_instruction *ins
 {
     if (operand->operand.kind != PTX_OPERAND_TEXEL)
         return mismatch(parser, operand, "[texture or surface, {coordinates}]");
-    bool layered = instruction->geometry >= PTX_GEOMETRY_A1D;
+    bool layered = instruction->geometry >= PTX_GEOMETRY_A1D && instruction->geometry != PTX_GEOMETRY_CUBE;
     uint32_t needed = instruction->geometry == PTX_GEOMETRY_D1                                                ? 1
                       : instruction->geometry == PTX_GEOMETRY_D2 || instruction->geometry == PTX_GEOMETRY_A1D ? 2
                                                                                                               : 4;

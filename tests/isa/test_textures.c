@@ -335,6 +335,40 @@ static void test_descriptions(void **state)
     runner_free(&runner);
 }
 
+/* Directions through the middle of texel (2 + face, 1) of each face, as the table of the programming guide has them. */
+static void test_cubes(void **state)
+{
+    (void)state;
+    for (int layered = 0; layered < 2; layered++) {
+        struct runner runner;
+        runner_load(&runner, layered
+                                 ? WITH_TEXTURE("ld.global.f32 %f1, [%mine+8192];\nld.global.f32 %f2, [%mine+8448];\n"
+                                                "ld.global.f32 %f3, [%mine+8704];\nmov.u32 %r1, 1;\n"
+                                                "tex.acube.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%r1, %f1, %f2, "
+                                                "%f3}];\nst.global.f32 [%mine], %f4;")
+                                 : WITH_TEXTURE("ld.global.f32 %f1, [%mine+8192];\nld.global.f32 %f2, [%mine+8448];\n"
+                                                "ld.global.f32 %f3, [%mine+8704];\n"
+                                                "tex.cube.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1, %f2, %f3, "
+                                                "%f3}];\nst.global.f32 [%mine], %f4;"));
+        struct corun_texture texture = describe(&runner, HEIGHT, layered ? 12 : 6);
+        texture.layered = texture.linear = texture.normalized_coordinates = true;
+        for (int face = 0; face < 6; face++) {
+            float s = ((float)(2 + face) + 0.5f) / WIDTH * 2 - 1, t = 1.5f / HEIGHT * 2 - 1, m = 3;
+            float direction[6][3] = {{1, -t, -s}, {-1, -t, s}, {s, 1, t}, {s, -1, -t}, {s, -t, 1}, {-s, -t, -1}};
+            for (int axis = 0; axis < 3; axis++) {
+                float value = direction[face][axis] * m;
+                uint64_t at = runner.out + 8192 + (uint64_t)(axis * 256 + face * 4);
+                assert_int_equal(corun_memory_write(runner.memory, at, &value, 4), CORUN_OK);
+            }
+        }
+        const uint32_t *words = run(&runner, &texture, 6);
+        for (int face = 0; face < 6; face++)
+            assert_true(fabs((double)real(words, (uint32_t)face) -
+                             (double)texel(2 + face < WIDTH ? 2 + face : WIDTH - 1, 1, 6 * layered + face)) < 1e-3);
+        runner_free(&runner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_layers_and_volumes),
         cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_cubes),
         cmocka_unit_test(test_channels),
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_references),
