@@ -13,11 +13,6 @@
 /* Where an address leads. CORUN_SPACE_CONSTANT and TEXTURE variables are in memory like global ones. */
 enum path { PATH_MEMORY, PATH_SHARED, PATH_LOCAL, PATH_PARAMETER };
 
-enum shape {
-    SHAPE_UNIFORM = 1 << 0, /* all lanes the same address */
-    SHAPE_UNIT = 1 << 1     /* one after the other */
-};
-
 struct access {
     struct corun_warp *warp;
     const struct operation *op;
@@ -94,77 +89,6 @@ static void local_write(const struct corun_warp *warp, uint32_t lane, uint64_t a
     }
     for (uint32_t i = 0; i < bytes; i += 4)
         memcpy(local_byte(warp, lane, address + i), from + i, 4);
-}
-
-/*
- * Addresses of all lanes (those of lanes that do not take part mean nothing), and their shape: bits of enum shape. `stride_shift`:
- * log2 of the bytes per lane.
- */
-#define SHAPE_BODY(base, lane_address) \
-    uint64_t uniform = 0, unit = 0; \
-    if (mask == CORUN_FULL_MASK) { \
-        uint64_t first = lane_address((base), 0); \
-        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++) { \
-            uint64_t here = lane_address((base), i); \
-            address[i] = here; \
-            uniform |= here ^ first; \
-            unit |= here ^ (first + ((uint64_t)i << stride_shift)); \
-        } \
-    } else { \
-        uint32_t lane = lowest_bit(mask); \
-        uint64_t first = lane_address((base), lane) - ((uint64_t)lane << stride_shift); \
-        uint64_t value = lane_address((base), lane); \
-        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++) { \
-            uint64_t here = lane_address((base), i), counts = -(uint64_t)(mask >> i & 1); \
-            address[i] = here; \
-            uniform |= (here ^ value) & counts; \
-            unit |= (here ^ (first + ((uint64_t)i << stride_shift))) & counts; \
-        } \
-    } \
-    return (uniform ? 0 : SHAPE_UNIFORM) | (unit ? 0 : SHAPE_UNIT)
-#define WIDE_ADDRESS(base, i) ((base)[i] + offset)
-#define NARROW_ADDRESS(base, i) ((uint64_t)(uint32_t)((base)[i] + (uint32_t)offset))
-
-static inline __attribute__((always_inline)) uint32_t
-shape_wide(const uint64_t *base, uint64_t offset, uint64_t *address, uint32_t mask, uint32_t stride_shift)
-{
-    SHAPE_BODY(base, WIDE_ADDRESS);
-}
-
-static inline __attribute__((always_inline)) uint32_t
-shape_narrow(const uint32_t *base, uint64_t offset, uint64_t *address, uint32_t mask, uint32_t stride_shift)
-{
-    SHAPE_BODY(base, NARROW_ADDRESS);
-}
-
-static inline __attribute__((always_inline)) uint32_t shape_any(const void *base, bool narrow, uint64_t offset,
-                                                                uint64_t *address, uint32_t mask, uint32_t stride_shift)
-{
-    return narrow ? shape_narrow(base, offset, address, mask, stride_shift)
-                  : shape_wide(base, offset, address, mask, stride_shift);
-}
-
-static uint32_t shape_baseline(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
-                               uint32_t stride_shift)
-{
-    return shape_any(base, narrow, offset, address, mask, stride_shift);
-}
-
-#ifdef __x86_64__
-__attribute__((target("avx2"))) static uint32_t shape_avx2(const void *base, bool narrow, uint64_t offset,
-                                                           uint64_t *address, uint32_t mask, uint32_t stride_shift)
-{
-    return shape_any(base, narrow, offset, address, mask, stride_shift);
-}
-#endif
-
-shape_function access_shape_function(void)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2"))
-        return shape_avx2;
-#endif
-    return shape_baseline;
 }
 
 static inline uint32_t compute_addresses(const struct corun_warp *warp, const struct operation *op, uint32_t mask,
@@ -505,6 +429,23 @@ static bool scatter_words(const struct access *access)
     return true;
 }
 
+/* What a lane has loaded, into its registers. */
+static inline void set_elements(const struct access *access, uint32_t lane, const uint8_t *bytes)
+{
+    const struct operation *op = access->op;
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint16_t slot = element_slot(op, element, op->destination);
+        if (slot == OPERAND_DISCARD)
+            continue;
+        uint64_t value = 0;
+        if (op->width_bytes == 4)
+            memcpy(&value, bytes + element * 4, 4);
+        else
+            memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+        set_lane(access->warp, op, slot, lane, extend(value, op));
+    }
+}
+
 static bool load_lanes(const struct access *access)
 {
     const struct operation *op = access->op;
@@ -536,19 +477,40 @@ static bool load_lanes(const struct access *access)
                 bytes = copy;
             }
         }
-        for (uint32_t element = 0; element < op->vector; element++) {
-            uint16_t slot = element_slot(op, element, op->destination);
-            if (slot == OPERAND_DISCARD)
-                continue;
-            uint64_t value = 0;
-            if (op->width_bytes == 4)
-                memcpy(&value, bytes + element * 4, 4);
-            else
-                memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
-            set_lane(warp, op, slot, lane, extend(value, op));
-        }
+        set_elements(access, lane, bytes);
     }
     return true;
+}
+
+/* The lanes whose bytes may be waiting for an atomic, among those that go to memory. */
+static uint32_t lanes_behind_atomics(const struct access *access)
+{
+    const struct pending *pending = &access->sm->pending;
+    uint32_t lanes = 0;
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        if ((access->lane_path ? access->lane_path[lane] : access->path) == PATH_MEMORY &&
+            pending_may_hold(pending, access->address[lane], access->bytes))
+            lanes |= 1u << lane;
+    }
+    return lanes;
+}
+
+/* Loads again what lanes load that may come behind atomics. All addresses are known to be good. */
+static void load_behind_atomics(const struct access *access)
+{
+    for (uint32_t rest = lanes_behind_atomics(access); rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint64_t address = access->address[lane];
+        const uint8_t *host = lane_host(access, PATH_MEMORY, address, access->bytes);
+        uint8_t bytes[32];
+        if (!host) /* beside an allocation */
+            continue;
+        memcpy(bytes, host, access->bytes);
+        store_buffer_overlay(&access->sm->stores, address, bytes, access->bytes);
+        pending_load(access->sm, access->warp, address, bytes, access->bytes);
+        set_elements(access, lane, bytes);
+    }
 }
 
 bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
@@ -562,6 +524,8 @@ bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t m
     if (access.lane_path || !load_together(&access))
         if (!load_lanes(&access))
             return false;
+    if (access.sm->pending.count && (access.path == PATH_MEMORY || access.lane_path))
+        load_behind_atomics(&access);
     if (!timed)
         count_bytes(&access, 1);
     else if (!(op->variant & MEMORY_SILENT))
@@ -660,6 +624,9 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
     struct access access;
     begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
     access.what = "store";
+    if (access.sm->pending.count && (access.path == PATH_MEMORY || access.lane_path))
+        for (uint32_t rest = lanes_behind_atomics(&access); rest; rest &= rest - 1)
+            pending_store(access.sm, warp, access.address[lowest_bit(rest)], access.bytes);
     int done = access.lane_path ? 0 : store_together(&access);
     if (done < 0 || (done == 0 && !store_lanes(&access)))
         return false;
@@ -714,6 +681,8 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
         ticket->op = op;
         ticket->warp = warp;
         ticket->lanes = global;
+        ticket->performed = 0;
+        ticket->barriers_met = warp->tb->barriers_met;
     }
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
@@ -723,7 +692,11 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
             ticket->host[lane] = host[lane];
             ticket->b[lane] = b;
             ticket->c[lane] = c;
-            continue;
+            ticket->address[lane] = access.address[lane];
+            if (pending_add(&access.sm->pending, access.address[lane], access.bytes, result->ticket, lane))
+                continue;
+            fault_raise(warp, lane, "the host is out of memory");
+            return false;
         }
         uint64_t old = atomic_apply(op, host[lane], b, c, global >> lane & 1);
         if (op->destination != OPERAND_DISCARD)

@@ -113,6 +113,7 @@ static void take_reduction(struct corun_warp *warp, const struct barrier_reducti
 void executor_barrier_met(struct corun_tb *tb, uint32_t barrier)
 {
     struct barrier_reduction *reduction = &tb->reductions[barrier];
+    tb->barriers_met++;
     if (!reduction->threads)
         return;
     for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++) {
@@ -285,6 +286,7 @@ void executor_sm_destroy(struct executor_sm *sm)
         return;
     store_buffer_free(&sm->stores);
     atomic_pool_free(&sm->atomics);
+    pending_free(&sm->pending);
     free(sm->printed);
     free(sm);
 }
@@ -481,8 +483,9 @@ static struct executor_sm *sm_of(const struct corun_grid *grid, uint32_t sm)
 static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket, uint32_t lanes)
 {
     struct atomic_ticket *atomic = &sm_of(grid, sm)->atomics.tickets[ticket];
-    for (lanes &= atomic->lanes; lanes; lanes &= lanes - 1) {
+    for (lanes &= atomic->lanes & ~atomic->performed; lanes; lanes &= lanes - 1) {
         uint32_t lane = lowest_bit(lanes);
+        pending_remove(&sm_of(grid, sm)->pending, atomic->address[lane], ticket, lane);
         atomic->old[lane] = atomic_apply(atomic->op, atomic->host[lane], atomic->b[lane], atomic->c[lane], true);
     }
 }

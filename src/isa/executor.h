@@ -8,6 +8,7 @@
 #include "isa/atomics.h"
 #include "isa/kernel.h"
 #include "isa/memory.h"
+#include "isa/pending.h"
 #include "isa/simt_stack.h"
 #include "isa/store_buffer.h"
 
@@ -15,7 +16,12 @@
 #define FAULT_BYTES 768u
 #define MAX_TB_WARPS 32u
 
-/* Computes the addresses of a warp and says what shape they have; see access.c. */
+enum shape {
+    SHAPE_UNIFORM = 1 << 0, /* all lanes the same address */
+    SHAPE_UNIT = 1 << 1     /* one after the other */
+};
+
+/* Computes the addresses of a warp and says what shape they have; see shape.c. */
 typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
                                    uint32_t stride_shift);
 /* The best one for this processor; all give the same. */
@@ -42,6 +48,7 @@ struct executor_sm {
     struct memory_cache caches[MEMORY_CACHES];
     struct store_buffer stores;
     struct atomic_pool atomics;
+    struct pending pending;
     char *printed;
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */
@@ -124,6 +131,7 @@ struct corun_tb {
     uint8_t *shared;
     uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
     size_t storage_bytes;
+    uint64_t barriers_met;
     struct barrier_reduction reductions[BARRIERS];
     uint32_t fault_line;
     char fault[FAULT_BYTES];

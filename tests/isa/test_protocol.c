@@ -16,7 +16,7 @@ struct slot {
     uint32_t live, waiting;
 };
 
-struct pending {
+struct waiting_atomic {
     uint32_t sm, ticket, lanes;
 };
 
@@ -24,7 +24,7 @@ struct machine {
     const struct corun_grid *grid;
     const struct corun_source_operations *operations;
     struct slot slots[SMS][SLOTS];
-    struct pending pending[256];
+    struct waiting_atomic pending[256];
     uint32_t pending_count;
     uint32_t next_tb, ended;
     uint64_t cycle;
@@ -82,7 +82,7 @@ static void run_warp(struct machine *machine, uint32_t sm, struct slot *slot, ui
         if (issue.active)
             check_addresses(machine, instruction, &issue);
         if (instruction->flags & CORUN_ATOMIC && issue.active && issue.space != CORUN_SPACE_SHARED) {
-            machine->pending[machine->pending_count++] = (struct pending){sm, issue.ticket, issue.active};
+            machine->pending[machine->pending_count++] = (struct waiting_atomic){sm, issue.ticket, issue.active};
             return; /* its result is not there before `complete` */
         }
     }
@@ -95,7 +95,7 @@ static void synchronise(struct machine *machine)
         assert_false(machine->operations->dirty(machine->grid, sm));
     }
     for (uint32_t i = 0; i < machine->pending_count; i++) { /* in two parts, as if they lay in two sectors */
-        const struct pending *pending = &machine->pending[i];
+        const struct waiting_atomic *pending = &machine->pending[i];
         machine->operations->perform(machine->grid, pending->sm, pending->ticket, pending->lanes & 0x0000ffff);
         machine->operations->perform(machine->grid, pending->sm, pending->ticket, pending->lanes & 0xffff0000);
         machine->operations->complete(machine->grid, pending->sm, pending->ticket);
@@ -209,6 +209,71 @@ static void test_visibility(void **state)
     runner_free(&runner);
 }
 
+/*
+ * Atomics on their way: their thread, and their thread block, find them done; a store behind one stays; another SM sees nothing yet.
+ * Every instruction is issued before the first atomic is performed.
+ */
+static void test_behind_atomics(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(
+        &runner,
+        KERNEL("mov.u32 %r1, %smid;\nmad.wide.u32 %rd1, %r1, 256, %out;\n"
+               /* [0]: added to, then loaded; wider and narrower loads of the same word */
+               "red.global.add.u32 [%out], 5;\nld.global.u32 %r2, [%out];\nst.global.u32 [%rd1+512], %r2;\n"
+               "ld.global.v2.u32 {%r2, %r3}, [%out];\nst.global.v2.u32 [%rd1+520], {%r2, %r3};\n"
+               "ld.global.u8 %r2, [%out];\nst.global.u32 [%rd1+516], %r2;\n"
+               /* [8]: stored behind an exchange, whose result is the value before; then added to */
+               "atom.global.exch.b32 %r4, [%rd1+32], 7;\nst.global.u32 [%rd1+32], 9;\n"
+               "red.global.add.u32 [%rd1+32], 1;\nld.global.u32 %r2, [%rd1+32];\nst.global.u32 [%rd1+528], %r2;\n"
+               /* [16]: compare-and-swap by the same warp */
+               "atom.global.cas.b32 %r5, [%rd1+64], 0, 3;\nld.global.u32 %r2, [%rd1+64];\n"
+               "st.global.u32 [%rd1+532], %r2;\n"));
+    struct corun_grid *launch =
+        runner_launch(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner.out, 8);
+    const struct corun_source_operations *operations = launch->operations;
+    assert_int_equal(operations->attach(launch, 2), CORUN_OK);
+    uint32_t tickets[2][8], count[2] = {0};
+    struct corun_tb *tb[2];
+    for (uint32_t sm = 0; sm < 2; sm++) {
+        struct corun_warp *warp;
+        struct corun_issue issue;
+        tb[sm] = operations->tb_begin(launch, sm, sm, &warp);
+        do {
+            uint32_t pc = operations->warp_pc(warp);
+            operations->issue(warp, &issue);
+            if (launch->code[pc].flags & CORUN_ATOMIC)
+                tickets[sm][count[sm]++] = issue.ticket;
+        } while (issue.outcome == CORUN_OUTCOME_NEXT);
+        assert_int_equal(issue.outcome, CORUN_OUTCOME_EXIT);
+    }
+    for (uint32_t sm = 0; sm < 2; sm++)
+        operations->commit(launch, sm);
+    for (uint32_t sm = 2; sm-- > 0;)
+        for (uint32_t i = 0; i < count[sm]; i++) {
+            operations->perform(launch, sm, tickets[sm][i], 1);
+            operations->complete(launch, sm, tickets[sm][i]);
+        }
+    const uint32_t *words = runner_words(&runner);
+    assert_int_equal(words[0], 10);
+    for (uint32_t sm = 0; sm < 2; sm++) {
+        const uint32_t *own = words + 64 * sm, *out = own + 128;
+        assert_int_equal(count[sm], 4);
+        assert_int_equal(own[8], 10);
+        assert_int_equal(own[16], 3);
+        assert_int_equal(out[0], 5);
+        assert_int_equal(out[1], 5);
+        assert_int_equal(out[2], 5);
+        assert_int_equal(out[3], 0);
+        assert_int_equal(out[4], 10);
+        assert_int_equal(out[5], 3);
+        operations->tb_end(tb[sm]);
+    }
+    corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
 static void test_fault_of_a_warp(void **state)
 {
     (void)state;
@@ -293,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_functional),
         cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_behind_atomics),
         cmocka_unit_test(test_fault_of_a_warp),
         cmocka_unit_test(test_description_of_instructions),
     };
