@@ -684,3 +684,14 @@ int engine_occupancy(struct process *process, struct function *function, uint32_
     (void)process;
     return CUDA_SUCCESS;
 }
+
+uint32_t engine_most_threads(struct process *process, struct function *function)
+{
+    const struct corun_gpu_config *config = &function->module->context->device->config;
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    uint32_t most = info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb, threads = most, tbs = 0;
+    while (engine_occupancy(process, function, threads, 0, &tbs) == CUDA_SUCCESS && !tbs && threads > 32)
+        threads = (threads - 1) / 32 * 32;
+    return tbs ? threads : most; /* it is not the number of threads that keeps it from fitting */
+}

@@ -489,6 +489,8 @@ int engine_make_room(struct process *process, struct context *context);
 void engine_close(struct process *process, struct device *device);
 /* Drops what a context has under way. */
 void engine_abandon(struct process *process, struct context *context);
+/* Threads that a thread block of a function can have at most, its registers considered. */
+uint32_t engine_most_threads(struct process *process, struct function *function);
 /* Thread blocks of a function that an SM of its device holds. */
 int engine_occupancy(struct process *process, struct function *function, uint32_t threads, size_t dynamic_shared,
                      uint32_t *tbs);

@@ -17,7 +17,7 @@ static struct function *begin_with_function(struct call *call, const void *host,
     return call->error == CUDA_SUCCESS ? function : NULL;
 }
 
-static void describe(const struct function *function, struct abi_function_attributes *attributes)
+static void describe(struct process *process, struct function *function, struct abi_function_attributes *attributes)
 {
     struct corun_kernel_info info;
     const struct corun_gpu_config *config = &function->module->context->device->config;
@@ -26,7 +26,7 @@ static void describe(const struct function *function, struct abi_function_attrib
         .shared_bytes = info.shared_bytes,
         .constant_bytes = info.constant_bytes,
         .local_bytes = info.local_bytes,
-        .max_threads = (int)(info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb),
+        .max_threads = (int)engine_most_threads(process, function),
         .registers = (int)info.registers_per_thread,
         .ptx_version = (int)function_architecture(function),
         .binary_version =
@@ -40,19 +40,19 @@ static void describe(const struct function *function, struct abi_function_attrib
 ENTRY(int, cudaFuncGetAttributes, struct abi_function_attributes *attributes, const void *host)
 {
     struct call call;
-    const struct function *function = begin_with_function(&call, host, attributes);
+    struct function *function = begin_with_function(&call, host, attributes);
     if (function)
-        describe(function, attributes);
+        describe(call.process, function, attributes);
     return runtime_end(&call);
 }
 
 ENTRY(int, cudaFuncGetAttributes_11, struct abi_function_attributes *attributes, const void *host)
 {
     struct call call;
-    const struct function *function = begin_with_function(&call, host, attributes);
+    struct function *function = begin_with_function(&call, host, attributes);
     if (function) {
         struct abi_function_attributes all;
-        describe(function, &all);
+        describe(call.process, function, &all);
         memcpy(attributes, &all, offsetof(struct abi_function_attributes, cluster_must_be_set));
     }
     return runtime_end(&call);

@@ -11,6 +11,23 @@ __global__ void __launch_bounds__(128) bounded(float *p)
     p[threadIdx.x] = tile[127 - threadIdx.x];
 }
 
+/* Every thread holds 96 numbers at once. */
+__global__ void many_registers(const float *from, float *to)
+{
+    float value[96], sum = 0;
+#pragma unroll
+    for (int i = 0; i < 96; i++)
+        value[i] = from[i * 7 + threadIdx.x];
+#pragma unroll
+    for (int i = 0; i < 96; i++)
+        value[i] *= value[(i + 5) % 96];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 96; i++)
+        sum += value[i] * value[(i + 41) % 96];
+    to[threadIdx.x] = sum;
+}
+
 int main()
 {
     cudaFuncAttributes kernel;
@@ -39,6 +56,9 @@ int main()
     EXPECT_ERROR(cudaErrorInvalidValue,
                  cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
     CHECK(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 32 * 1024));
+    CHECK(cudaFuncGetAttributes(&kernel, many_registers));
+    int most = kernel.maxThreadsPerBlock; /* 65536 registers of an SM */
+    EXPECT(kernel.numRegs > 64 && most < 1024 && most % 32 == 0 && (most + 32) * kernel.numRegs > 65536 - 8 * 1024);
     size_t available, total, after;
     float *p;
     CHECK(cudaMemGetInfo(&available, &total));
@@ -48,6 +68,10 @@ int main()
     EXPECT(available - after == 1 << 20);
     bounded<<<1, 256>>>(p);
     EXPECT_ERROR(cudaErrorLaunchOutOfResources, cudaGetLastError());
+    many_registers<<<1, most + 32>>>(p, p);
+    EXPECT_ERROR(cudaErrorLaunchOutOfResources, cudaGetLastError());
+    many_registers<<<1, most>>>(p, p);
+    CHECK(cudaDeviceSynchronize());
     bounded<<<1, 128>>>(p);
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaDriverGetVersion(&value));
