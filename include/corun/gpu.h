@@ -35,7 +35,14 @@ void corun_counters_add(struct corun_counters *sum, const struct corun_counters 
 
 struct corun_gpu;
 
-/* An application: a sequence of grids, run one after the other, again and again while the window lasts. */
+/* One call of an application's `proceed`. */
+struct corun_proceeding {
+    uint64_t start_cycle; /* of this run */
+    bool ended;           /* to be set at its end, with the cycle of that */
+    uint64_t end_cycle;
+};
+
+/* An application: a sequence of grids, run one after the other or as they say, again and again while the window lasts. */
 struct corun_application_description {
     const char *name;
     enum corun_goal_kind goal;
@@ -53,6 +60,14 @@ struct corun_application_description {
      * launches happen in it. NULL: see corun_gpu_open.
      */
     const struct corun_grid *(*grid)(void *user, uint32_t index);
+    /*
+     * In place of `grid`, for those whose grids overlap: called when a run begins, after a step in which a launch of it has
+     * ended, and once the cycle has come that it gave to corun_gpu_wake. Asks what has ended (corun_gpu_launched), launches
+     * (corun_gpu_launch), copies (corun_gpu_copy), and says when the run has ended: then nothing of it is in flight, and it
+     * has launched something. Anything but OK stops the application with that status.
+     */
+    enum corun_status (*proceed)(void *user, struct corun_gpu *gpu, uint32_t application,
+                                 struct corun_proceeding *proceeding);
     /* Called between two runs (data is set back); may be NULL. Anything but OK stops the application with that status. */
     enum corun_status (*restart)(void *user);
     void (*print)(void *user, const char *text, size_t bytes); /* text of vprintf; may be NULL */
@@ -109,8 +124,8 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
                                 struct corun_diagnostics *list);
 
 /*
- * Launches from outside, for those who do not know beforehand what they will run: an application whose description has no `grid` waits
- * until it is given a launch, one at a time.
+ * Launches from outside, for those who do not know beforehand what they will run: an application whose description has neither `grid`
+ * nor `proceed` waits until it is given launches.
  *
  *     corun_gpu_create → corun_gpu_add (no `grid`) … → corun_gpu_open → { corun_gpu_launch …, corun_gpu_advance, corun_gpu_launched … }
  *
@@ -118,19 +133,38 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
  */
 enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
                                  struct corun_diagnostics *list);
-/* Thread blocks start one dispatch latency after `cycle` or after now, whichever is later. ARGUMENT unless the application waits. */
+/*
+ * Any number of grids of an application may be in flight, one grid object once at a time. Where there is room, thread blocks of lower
+ * priority numbers go first, then of earlier launches. Thread blocks start one dispatch latency after `cycle`, but not before now: what
+ * ended at `cycle` is told no later than that, so that launches that follow upon it lose nothing. *launch is its number within the
+ * application: 0, 1, … ARGUMENT unless the application takes launches; LIMIT, and it has been stopped: the grid can never fit.
+ */
 enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
-                                   uint64_t cycle);
-/* Goes on until a launch has ended, its application was stopped, or the cycle `until`. */
+                                   uint64_t cycle, int32_t priority, uint32_t *launch);
+/* Goes on until a launch has ended, an application was stopped, the cycle that one has given has come, or for now `until` has. */
 enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until);
+/* When the application wants to be asked, beside the ends of its launches; UINT64_MAX: not. Once it has come, it is forgotten. */
+void corun_gpu_wake(struct corun_gpu *gpu, uint32_t application, uint64_t cycle);
 struct corun_launched {
     bool ended; /* or the application was stopped: then `status` says why, and it takes no more launches */
     enum corun_status status; /* of the application */
     uint64_t first_cycle, last_cycle;
-    uint32_t kernel; /* of the application: see corun_gpu_kernel */
 };
-/* The last launch of such an application. Counters of its kernel are up to date. */
-void corun_gpu_launched(struct corun_gpu *gpu, uint32_t application, struct corun_launched *launched);
+/* Counters of its kernel are up to date when it has ended. */
+void corun_gpu_launched(struct corun_gpu *gpu, uint32_t application, uint32_t launch, struct corun_launched *launched);
+/*
+ * What a launch is counted under: together with earlier launches of its kernel, but with none that it overlaps. What it has
+ * done is the difference between its end and when it was launched.
+ */
+void corun_gpu_launch_counters(const struct corun_gpu *gpu, uint32_t application, uint32_t launch,
+                               struct corun_counters *counters);
+
+/*
+ * Copy engines: a copy that could start at `since` and takes `cycles` is given its turn, behind those that asked before.
+ * Returns the cycle at which it starts. With one engine (copy_engines), both directions share it.
+ */
+enum corun_copy_engine { CORUN_COPY_TO_DEVICE, CORUN_COPY_TO_HOST, CORUN_COPY_WITHIN, CORUN_COPY_ENGINES };
+uint64_t corun_gpu_copy(struct corun_gpu *gpu, enum corun_copy_engine engine, uint64_t since, uint64_t cycles);
 
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu);
 
@@ -242,7 +276,7 @@ void corun_gpu_trace(struct corun_gpu *gpu, uint64_t first_cycle, uint64_t last_
  */
 enum corun_observed {
     CORUN_OBSERVED_LAUNCH_START, /* thread blocks of `launch` (1, 2, … over the GPU) may start from `cycle` on */
-    CORUN_OBSERVED_LAUNCH_END,   /* complete, or its application was stopped: its thread blocks have gone with it */
+    CORUN_OBSERVED_LAUNCH_END,   /* complete, or its application was `stopped`: its thread blocks have gone with it */
     CORUN_OBSERVED_TB_START,     /* told when it is dispatched: `cycle` may lie ahead */
     CORUN_OBSERVED_TB_END,
     CORUN_OBSERVED_TB_PREEMPTED, /* it stops: its instructions in flight complete, then its context is saved (or it is dropped) */
@@ -259,6 +293,7 @@ struct corun_observation {
     uint32_t sm, application, tb;  /* where they apply */
     uint64_t launch;               /* LAUNCH, TB */
     const struct corun_grid *grid; /* LAUNCH, TB */
+    bool stopped;                  /* LAUNCH_END: it is not complete */
     bool powered;                  /* POWER */
     enum corun_policy_event event; /* MOMENT; of those that complete a thread block, only what the policy asked for */
     const struct corun_allowances *allowances;

@@ -236,7 +236,8 @@ void history_see(void *user, const struct corun_gpu *gpu, const struct corun_obs
         leave(history, seen->sm, seen->application, 1, seen->cycle);
         break;
     case CORUN_OBSERVED_LAUNCH_END:
-        leave_all(history, seen->application, seen->cycle);
+        if (seen->stopped)
+            leave_all(history, seen->application, seen->cycle);
         break;
     case CORUN_OBSERVED_POWER:
         add(&history->powered, seen->powered ? 1 : -1, seen->cycle);

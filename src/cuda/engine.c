@@ -366,7 +366,7 @@ static void start_launch(struct process *process, struct device *device, struct 
         status = CORUN_LIMIT;
     if (status == CORUN_OK) {
         uint64_t cycle = since > device->base_cycle ? since - device->base_cycle : 0;
-        status = corun_gpu_launch(device->gpu, lane->application, grid, cycle);
+        status = corun_gpu_launch(device->gpu, lane->application, grid, cycle, 0, &lane->launch);
     }
     task->launch.grid = grid;
     if (status != CORUN_OK) {
@@ -377,13 +377,7 @@ static void start_launch(struct process *process, struct device *device, struct 
     lane->running = task;
     device->running_kernels++;
     device->alone = task->launch.request.cooperative;
-    struct corun_launched launched;
-    struct corun_kernel_result before;
-    corun_gpu_launched(device->gpu, lane->application, &launched);
-    if (launched.ended) /* it can never fit: told when the machine has been looked at */
-        return;
-    corun_gpu_kernel(device->gpu, lane->application, launched.kernel, &before);
-    task->launch.before = before.counters;
+    corun_gpu_launch_counters(device->gpu, lane->application, lane->launch, &task->launch.before);
 }
 
 static void subtract(struct corun_counters *after, const struct corun_counters *before)
@@ -403,7 +397,7 @@ static void collect_launches(struct process *process, struct device *device)
         struct corun_launched launched;
         if (!task)
             continue;
-        corun_gpu_launched(device->gpu, lane->application, &launched);
+        corun_gpu_launched(device->gpu, lane->application, lane->launch, &launched);
         if (!launched.ended)
             continue;
         lane->running = NULL;
@@ -419,13 +413,13 @@ static void collect_launches(struct process *process, struct device *device)
             fail_launch(process, context, launched.status);
             continue;
         }
-        struct corun_kernel_result result;
-        corun_gpu_kernel(device->gpu, lane->application, launched.kernel, &result);
-        subtract(&result.counters, &task->launch.before);
+        struct corun_counters counters;
+        corun_gpu_launch_counters(device->gpu, lane->application, lane->launch, &counters);
+        subtract(&counters, &task->launch.before);
         tell_outside(process, task);
         task->start_cycle = device->base_cycle + launched.first_cycle;
         task->end_cycle = device->base_cycle + launched.last_cycle;
-        record_launch(process, device, task, task->launch.grid, &result.counters);
+        record_launch(process, device, task, task->launch.grid, &counters);
         finish(process, task, task->end_cycle);
     }
 }

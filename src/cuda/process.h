@@ -66,6 +66,7 @@ struct virtual_memory;
 struct lane {
     struct task *running; /* NULL: idle */
     uint32_t application; /* of the machine */
+    uint32_t launch;      /* its number there */
     bool broken;          /* its application was stopped */
 };
 
@@ -269,7 +270,7 @@ struct task {
         struct {
             struct launch_request request;
             struct corun_grid *grid;
-            uint32_t lane, machine_kernel;
+            uint32_t lane;
             struct corun_counters before;
         } launch;
         struct copy copy;

@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Launches of one kernel that overlap are counted apart: then each of them can be told what is its. */
 static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid)
 {
     struct application *application = &gpu->applications[index];
-    for (size_t i = 0; i < application->kernels.count; i++)
+    struct machine_kernel *last = NULL;
+    for (size_t i = 0; i < application->kernels.count && !last; i++)
         if (application->kernels.data[i]->code == grid->code)
-            return application->kernels.data[i];
+            last = application->kernels.data[i];
+    while (last && last->running && last->twin)
+        last = last->twin;
+    if (last && !last->running)
+        return last;
     if (gpu->kernels.count > UINT16_MAX)
         return NULL;
     struct machine_kernel *kernel = calloc(1, sizeof *kernel);
@@ -23,14 +29,20 @@ static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, c
     kernel->slot = (uint16_t)gpu->kernels.count;
     kernel->application = (uint8_t)index;
     kernel->ops = calloc(grid->code_length + 1, sizeof *kernel->ops);
-    if (gpu->profiling)
+    if (gpu->profiling && last)
+        kernel->profile = last->profile;
+    else if (gpu->profiling)
         kernel->profile = calloc(grid->code_length + 1, sizeof *kernel->profile);
-    if (!kernel->ops || (gpu->profiling && !kernel->profile) || !vector_push(&application->kernels, kernel)) {
+    if (!kernel->ops || (gpu->profiling && !kernel->profile) ||
+        (!last && !vector_push(&application->kernels, kernel))) {
         free(kernel->ops);
-        free(kernel->profile);
+        if (!last)
+            free(kernel->profile);
         free(kernel);
         return NULL;
     }
+    if (last)
+        last->twin = kernel;
     if (!vector_push(&gpu->kernels, kernel) || !memory_system_counters(gpu->memory, kernel->slot))
         return NULL;
     machine_ops_build(&gpu->config, grid, kernel->ops);
@@ -44,11 +56,35 @@ static void observe_launch(const struct corun_gpu *gpu, uint32_t index, const st
                                              .cycle = cycle,
                                              .application = index,
                                              .launch = launch->number,
-                                             .grid = launch->grid});
+                                             .grid = launch->grid,
+                                             .stopped = !starts && launch->completed < launch->grid->tb_count});
+}
+
+/* In flight from now on: behind those that are as urgent. */
+static void enter(struct application *application, struct launch *launch)
+{
+    struct launch **link = &application->running;
+    while (*link && (*link)->priority <= launch->priority)
+        link = &(*link)->next;
+    launch->next = *link;
+    *link = launch;
+    launch->kernel->running = launch;
+    application->in_flight++;
+}
+
+static void leave(struct application *application, struct launch *launch)
+{
+    struct launch **link = &application->running;
+    while (*link != launch)
+        link = &(*link)->next;
+    *link = launch->next;
+    launch->next = NULL;
+    launch->kernel->running = NULL;
+    application->in_flight--;
 }
 
 static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
-                                     uint64_t cycle)
+                                     uint64_t cycle, int32_t priority)
 {
     struct application *application = &gpu->applications[index];
     const char *limit;
@@ -77,12 +113,35 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     *launch = (struct launch){.grid = grid,
                               .kernel = kernel,
                               .number = ++gpu->launch_numbers,
+                              .priority = priority,
                               .earliest = cycle + gpu->config.dispatch_latency};
-    application->running = launch;
+    if (launch->earliest < gpu->now)
+        launch->earliest = gpu->now;
+    enter(application, launch);
     application->progress_cycle = gpu->now;
     gpu->dispatch_due = true;
     observe_launch(gpu, index, launch, true, launch->earliest);
     return sharing_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
+}
+
+static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uint64_t cycle);
+
+/* An application that launches by itself is asked for more. */
+static enum corun_status proceed(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    struct corun_proceeding proceeding = {.start_cycle = application->run_started_cycle};
+    application->wake = NEVER;
+    enum corun_status status = application->description.proceed(application->description.user, gpu, index, &proceeding);
+    if (application->state != CORUN_APPLICATION_RUNNING)
+        return CORUN_OK;
+    if (status != CORUN_OK) {
+        application_stop(gpu, index, status, CORUN_NOWHERE, "it could not go on");
+        return CORUN_OK;
+    }
+    if (!proceeding.ended && !application->running && application->wake == NEVER)
+        application_stop(gpu, index, CORUN_ARGUMENT, CORUN_NOWHERE, "it waits for nothing");
+    return proceeding.ended ? run_complete(gpu, index, proceeding.end_cycle) : CORUN_OK;
 }
 
 static enum corun_status start_run(struct corun_gpu *gpu, uint32_t index, uint64_t cycle)
@@ -90,12 +149,14 @@ static enum corun_status start_run(struct corun_gpu *gpu, uint32_t index, uint64
     struct application *application = &gpu->applications[index];
     application->grid_index = 0;
     application->run_started_cycle = cycle;
+    if (application->description.proceed)
+        return proceed(gpu, index);
     const struct corun_grid *grid = application->description.grid(application->description.user, 0);
     if (!grid) {
         application_stop(gpu, index, CORUN_ARGUMENT, CORUN_NOWHERE, "the application launches no kernel");
         return CORUN_OK;
     }
-    return launch_grid(gpu, index, grid, cycle);
+    return launch_grid(gpu, index, grid, cycle, 0);
 }
 
 void application_leave(struct corun_gpu *gpu, uint32_t index)
@@ -103,9 +164,11 @@ void application_leave(struct corun_gpu *gpu, uint32_t index)
     struct application *application = &gpu->applications[index];
     application->state = CORUN_APPLICATION_LEFT;
     application->ended_cycle = gpu->now;
-    application->running = NULL;
+    application->wake = NEVER;
+    while (application->running)
+        leave(application, application->running);
     gpu->dispatch_due = true;
-    gpu->launch_ended = true;
+    gpu->attention = true;
 }
 
 void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status status, struct corun_place place,
@@ -117,8 +180,8 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     corun_report(gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
                  (unsigned long long)gpu->now, message);
     application->status = status;
-    if (application->running)
-        observe_launch(gpu, index, application->running, false, gpu->now);
+    for (const struct launch *launch = application->running; launch; launch = launch->next)
+        observe_launch(gpu, index, launch, false, gpu->now);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm *sm = gpu->sms[s];
         struct sm_use *use = &gpu->use[s];
@@ -150,13 +213,15 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     (void)sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
 }
 
-uint64_t application_next_arrival(const struct corun_gpu *gpu)
+uint64_t application_next_moment(const struct corun_gpu *gpu)
 {
     uint64_t next = NEVER;
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct application *application = &gpu->applications[a];
         if (application->state == CORUN_APPLICATION_ABSENT && application->description.start_cycle < next)
             next = application->description.start_cycle;
+        if (application->wake < next)
+            next = application->wake;
     }
     return next;
 }
@@ -168,27 +233,30 @@ static enum corun_status arrive(struct corun_gpu *gpu, uint32_t index)
     application->arrived_cycle = gpu->now;
     application->arrival_order = gpu->arrivals++;
     enum corun_status status = sharing_moment(gpu, CORUN_EVENT_ARRIVE, 0, index);
-    return status == CORUN_OK && application->description.grid ? start_run(gpu, index, gpu->now) : status;
+    bool by_itself = application->description.grid || application->description.proceed;
+    return status == CORUN_OK && by_itself ? start_run(gpu, index, gpu->now) : status;
 }
 
 enum corun_status application_launch(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
-                                     uint64_t cycle)
+                                     uint64_t cycle, int32_t priority)
 {
     struct application *application = &gpu->applications[index];
-    if (application->state != CORUN_APPLICATION_RUNNING || application->running || application->description.grid)
+    if (application->state != CORUN_APPLICATION_RUNNING || application->description.grid)
         return CORUN_ARGUMENT;
-    return launch_grid(gpu, index, grid, cycle > gpu->now ? cycle : gpu->now);
+    return launch_grid(gpu, index, grid, cycle, priority);
 }
 
-static uint32_t writes_under_way(const struct corun_gpu *gpu, uint32_t application)
+static uint32_t writes_under_way(const struct corun_gpu *gpu, const struct machine_kernel *kernel)
 {
     uint32_t sum = 0;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         const struct sm *sm = gpu->sms[s];
-        sum += sm->writes_under_way[application];
+        if (kernel->slot >= sm->counters_capacity) /* never was here */
+            continue;
+        sum += sm->writes_under_way[kernel->slot];
         const struct load_store *unit = &sm->load_store;
         for (uint32_t i = 0; i < unit->count; i++)
-            sum += unit->entries[(unit->head + i) & unit->mask].application == application;
+            sum += unit->entries[(unit->head + i) & unit->mask].kernel == kernel->slot;
     }
     return sum;
 }
@@ -217,29 +285,45 @@ static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uin
 }
 
 /* A grid has ended when all its thread blocks have and everything that they wrote has been performed. */
-static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
+static bool has_ended(struct corun_gpu *gpu, uint32_t index, struct launch *launch)
 {
-    struct application *application = &gpu->applications[index];
-    struct launch *launch = application->running;
-    if (!launch || launch->completed < launch->grid->tb_count)
-        return CORUN_OK;
-    if (writes_under_way(gpu, index)) {
+    if (launch->completed < launch->grid->tb_count)
+        return false;
+    if (writes_under_way(gpu, launch->kernel)) {
         launch->last_cycle = gpu->now;
-        return CORUN_OK;
+        return false;
     }
     launch->kernel->launches++;
     launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
     observe_launch(gpu, index, launch, false, launch->last_cycle);
-    application->running = NULL;
+    leave(&gpu->applications[index], launch);
+    gpu->applications[index].grid_index++;
+    return true;
+}
+
+static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    struct launch *ended = NULL;
+    for (struct launch *launch = application->running, *next; launch; launch = next) {
+        next = launch->next;
+        if (has_ended(gpu, index, launch))
+            ended = launch;
+    }
+    if (!ended && application->wake > gpu->now)
+        return CORUN_OK;
+    if (application->description.proceed)
+        return proceed(gpu, index);
     if (!application->description.grid) {
-        gpu->launch_ended = true;
+        application->wake = NEVER;
+        gpu->attention = true;
         return CORUN_OK;
     }
     const struct corun_grid *grid =
-        application->description.grid(application->description.user, ++application->grid_index);
+        application->description.grid(application->description.user, application->grid_index);
     if (grid)
-        return launch_grid(gpu, index, grid, launch->last_cycle + gpu->config.launch_latency);
-    return run_complete(gpu, index, launch->last_cycle);
+        return launch_grid(gpu, index, grid, ended->last_cycle + gpu->config.launch_latency, 0);
+    return run_complete(gpu, index, ended->last_cycle);
 }
 
 enum corun_status applications_advance(struct corun_gpu *gpu)
@@ -258,9 +342,12 @@ enum corun_status applications_advance(struct corun_gpu *gpu)
 void application_destroy(struct application *application)
 {
     for (size_t i = 0; i < application->kernels.count; i++) {
-        free(application->kernels.data[i]->ops);
         free(application->kernels.data[i]->profile);
-        free(application->kernels.data[i]);
+        for (struct machine_kernel *kernel = application->kernels.data[i], *twin; kernel; kernel = twin) {
+            twin = kernel->twin;
+            free(kernel->ops);
+            free(kernel);
+        }
     }
     for (size_t i = 0; i < application->launches.count; i++) {
         vector_free(&application->launches.data[i]->returned);

@@ -372,7 +372,7 @@ void context_reply(struct sm *sm, const struct packet *packet)
     struct sm_tb *tb = &sm->tbs[packet->token & ((1u << TOKEN_TB_BITS) - 1)];
     sm->context.under_way--;
     if (packet->kind == PACKET_WRITE)
-        sm->writes_under_way[packet->application]--;
+        sm->writes_under_way[packet->kernel]--;
     wake_at(sm, sm->now);
     if (!tb->source || tb->token != packet->token || (tb->phase != TB_SAVING && tb->phase != TB_LOADING))
         return; /* its application was stopped */

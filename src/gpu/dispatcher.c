@@ -40,11 +40,20 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static bool has_new_tb(const struct launch *launch)
+{
+    return launch->returned.count || launch->next_tb < launch->grid->tb_count;
+}
+
 /* Those that were swapped out go first, then those that have to start anew, then new ones. */
 static bool has_tb(const struct application *application)
 {
     const struct launch *launch = application->running;
-    return launch && (application->preempted || launch->returned.count || launch->next_tb < launch->grid->tb_count);
+    if (application->preempted)
+        return launch != NULL;
+    while (launch && !has_new_tb(launch))
+        launch = launch->next;
+    return launch != NULL;
 }
 
 static uint32_t lowest_returned(struct launch *launch)
@@ -58,9 +67,9 @@ static uint32_t lowest_returned(struct launch *launch)
     return index;
 }
 
-static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, uint64_t start)
+static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, struct launch *launch,
+                                   uint64_t start)
 {
-    struct launch *launch = application->running;
     struct arrival arrival = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances.free_transfers};
     if (application->preempted) {
         arrival.context = preemption_take(application);
@@ -73,19 +82,18 @@ static struct arrival next_arrival(struct corun_gpu *gpu, struct application *ap
     return arrival;
 }
 
-static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
+/* The next thread block of the launch, or the first of those that were swapped out, which is one of it. */
+static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
 {
-    struct launch *launch = gpu->applications[application].running;
     struct sm_use *use = &gpu->use[sm];
-    if (!has_tb(&gpu->applications[application]) || use->switching || !allowed(gpu, sm, application))
-        return false;
+    uint32_t application = launch->kernel->application;
     struct tb_needs needs;
     tb_needs_compute(&gpu->config, launch->grid, &needs);
-    if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, application, &needs))
+    if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, launch, &needs))
         return false;
     uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
-    struct arrival arrival = next_arrival(gpu, &gpu->applications[application], start);
+    struct arrival arrival = next_arrival(gpu, &gpu->applications[application], launch, start);
     if (!sm_announce(gpu->sms[sm], &arrival)) {
         gpu->sms[sm]->failed = true;
         return false;
@@ -112,6 +120,20 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
                                         .launch = launch->number,
                                         .grid = launch->grid});
     return true;
+}
+
+/* Of several grids in flight the first that has a thread block which fits. */
+static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
+{
+    const struct application *from = &gpu->applications[application];
+    if (!has_tb(from) || gpu->use[sm].switching || !allowed(gpu, sm, application))
+        return false;
+    if (from->preempted)
+        return place_of(gpu, sm, from->preempted->launch);
+    for (struct launch *launch = from->running; launch; launch = launch->next)
+        if (has_new_tb(launch) && place_of(gpu, sm, launch))
+            return true;
+    return false;
 }
 
 /* Tries the applications on one SM by rank, equal ranks in order of arrival. */

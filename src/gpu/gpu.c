@@ -23,10 +23,10 @@
 static void perform_atomic(void *user, const struct packet *packet)
 {
     struct corun_gpu *gpu = user;
-    const struct application *application = &gpu->applications[packet->application];
-    if (!application->running) /* stopped meanwhile */
+    const struct launch *launch = gpu->kernels.data[packet->kernel]->running;
+    if (!launch) /* stopped meanwhile */
         return;
-    const struct corun_grid *grid = application->running->grid;
+    const struct corun_grid *grid = launch->grid;
     grid->operations->perform(grid, packet->sm, packet->ticket, packet->lanes);
 }
 
@@ -93,6 +93,7 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
         return CORUN_LIMIT;
     struct application *application = &gpu->applications[gpu->application_count];
     application->description = *description;
+    application->wake = NEVER;
     application->name = strdup(description->name);
     if (!application->name)
         return CORUN_MEMORY;
@@ -180,22 +181,24 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
     return true;
 }
 
+static void commit_stores_of(struct corun_gpu *gpu, const struct application *application,
+                             const struct corun_grid *grid)
+{
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        if (grid->operations->dirty(grid, s))
+            grid->operations->commit(grid, s);
+        size_t bytes;
+        const char *text = grid->operations->printed(grid, s, &bytes);
+        if (bytes && application->description.print)
+            application->description.print(application->description.user, text, bytes);
+    }
+}
+
 static void commit_stores(struct corun_gpu *gpu)
 {
-    for (uint32_t a = 0; a < gpu->application_count; a++) {
-        const struct application *application = &gpu->applications[a];
-        if (!application->running)
-            continue;
-        const struct corun_grid *grid = application->running->grid;
-        for (uint32_t s = 0; s < gpu->config.sms; s++) {
-            if (grid->operations->dirty(grid, s))
-                grid->operations->commit(grid, s);
-            size_t bytes;
-            const char *text = grid->operations->printed(grid, s, &bytes);
-            if (bytes && application->description.print)
-                application->description.print(application->description.user, text, bytes);
-        }
-    }
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        for (const struct launch *launch = gpu->applications[a].running; launch; launch = launch->next)
+            commit_stores_of(gpu, &gpu->applications[a], launch->grid);
 }
 
 static void hand_on_traces(struct corun_gpu *gpu)
@@ -315,8 +318,11 @@ static bool watch_application(struct corun_gpu *gpu, uint32_t index)
         const struct corun_grid *grid = application->running->grid;
         uint32_t line = 0;
         for (uint32_t s = 0; s < gpu->config.sms && !line; s++)
-            if (gpu->sms[s]->application_warps[index])
-                line = grid->code[gpu->sms[s]->warps[lowest_bit(gpu->sms[s]->application_warps[index])].pc].line;
+            if (gpu->sms[s]->application_warps[index]) {
+                const struct sm_warp *warp = &gpu->sms[s]->warps[lowest_bit(gpu->sms[s]->application_warps[index])];
+                grid = gpu->sms[s]->tbs[warp->tb].launch->grid;
+                line = grid->code[warp->pc].line;
+            }
         snprintf(
             text, sizeof text,
             "kernel %s made no progress for %llu cycles (no store, no thread block or warp ended); one warp is here",
@@ -332,7 +338,7 @@ static enum corun_status watch(struct corun_gpu *gpu)
     for (uint32_t a = 0; a < gpu->application_count; a++)
         if (gpu->applications[a].state == CORUN_APPLICATION_RUNNING) {
             moves |= watch_application(gpu, a);
-            running |= gpu->applications[a].state == CORUN_APPLICATION_RUNNING;
+            running |= gpu->applications[a].running != NULL;
         }
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         resident |= gpu->use[s].tbs != 0;
@@ -390,10 +396,10 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The next cycle after now at which anything can happen: an SM, the memory system, an arrival, an epoch, the window's end. */
+/* The next cycle after now at which anything can happen: an SM, the memory system, an application, an epoch, the window's end. */
 static uint64_t next_event(const struct corun_gpu *gpu)
 {
-    uint64_t next = earliest(gpu->next_epoch, application_next_arrival(gpu));
+    uint64_t next = earliest(gpu->next_epoch, application_next_moment(gpu));
     if (gpu->limits.cycles)
         next = earliest(next, gpu->limits.cycles);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
@@ -446,7 +452,8 @@ static enum corun_status step(struct corun_gpu *gpu)
     }
     if (gpu->power_pending)
         power_follow(gpu);
-    if (gpu->dispatch_due && status == CORUN_OK)
+    if (gpu->dispatch_due && status == CORUN_OK &&
+        !(gpu->opened && gpu->attention)) /* whoever launches from outside goes first */
         dispatch(gpu);
     if (gpu->now >= gpu->next_sample)
         sample(gpu);
@@ -510,7 +517,7 @@ enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limit
 {
     if (gpu->started)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a GPU is opened once: create another one");
-    gpu->started = true;
+    gpu->started = gpu->opened = true;
     gpu->limits = *limits;
     gpu->limits.cycles = gpu->limits.thread_instructions = gpu->limits.runs = 0;
     gpu->list = list;
@@ -519,37 +526,74 @@ enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limit
 }
 
 enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
-                                   uint64_t cycle)
+                                   uint64_t cycle, int32_t priority, uint32_t *launch)
 {
     if (application >= gpu->application_count)
         return CORUN_ARGUMENT;
-    return application_launch(gpu, application, grid, cycle);
+    struct application *from = &gpu->applications[application];
+    size_t before = from->launches.count;
+    enum corun_status status = application_launch(gpu, application, grid, cycle, priority);
+    if (status == CORUN_OK && from->launches.count == before) /* it can never fit: the application was stopped */
+        status = from->status;
+    *launch = (uint32_t)before;
+    return status;
+}
+
+void corun_gpu_wake(struct corun_gpu *gpu, uint32_t application, uint64_t cycle)
+{
+    if (application < gpu->application_count)
+        gpu->applications[application].wake = cycle;
+}
+
+uint64_t corun_gpu_copy(struct corun_gpu *gpu, enum corun_copy_engine engine, uint64_t since, uint64_t cycles)
+{
+    uint64_t *free_cycle = &gpu->engine_free_cycle[engine];
+    if (engine == CORUN_COPY_TO_HOST && gpu->config.copy_engines < 2)
+        free_cycle = &gpu->engine_free_cycle[CORUN_COPY_TO_DEVICE];
+    uint64_t start = since > *free_cycle ? since : *free_cycle;
+    *free_cycle = start + cycles;
+    return start;
+}
+
+/* Nothing is under way anywhere until somebody wakes: epochs of that time need not be looked at one by one. */
+static enum corun_status sleep_until(struct corun_gpu *gpu, uint64_t wake)
+{
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        if (gpu->applications[a].running)
+            return CORUN_OK;
+    for (uint32_t s = 0; s < gpu->config.sms; s++)
+        if (gpu->use[s].tbs || sm_next(gpu->sms[s]) < wake)
+            return CORUN_OK;
+    if (wake <= gpu->now || wake == NEVER || gpu->power_next < wake)
+        return CORUN_OK;
+    if (!memory_system_advance(gpu->memory, wake))
+        return CORUN_MEMORY;
+    gpu->now = wake;
+    gpu->no_tb_since = gpu->no_quota_since = wake;
+    while (gpu->next_epoch <= wake)
+        gpu->next_epoch += gpu->config.epoch_cycles;
+    return CORUN_OK;
 }
 
 enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until)
 {
-    enum corun_status status = CORUN_OK;
-    gpu->limits.cycles = until; /* no step goes beyond */
+    enum corun_status status = sleep_until(gpu, application_next_moment(gpu));
+    gpu->attention = false;
     if (gpu->dispatch_due)
         dispatch(gpu);
-    while (status == CORUN_OK && gpu->now < until && !gpu->launch_ended && go_on(gpu))
+    while (status == CORUN_OK && gpu->now < until && !gpu->attention && go_on(gpu))
         status = step(gpu);
-    gpu->launch_ended = false;
     return status;
 }
 
-void corun_gpu_launched(struct corun_gpu *gpu, uint32_t index, struct corun_launched *launched)
+void corun_gpu_launched(struct corun_gpu *gpu, uint32_t index, uint32_t number, struct corun_launched *launched)
 {
     const struct application *application = &gpu->applications[index];
-    *launched = (struct corun_launched){.status = application->status};
-    launched->ended = !application->running;
-    if (application->launches.count == 0)
-        return;
-    const struct launch *launch = application->launches.data[application->launches.count - 1];
-    launched->first_cycle = launch->first_cycle;
-    launched->last_cycle = launch->last_cycle;
-    while (application->kernels.data[launched->kernel] != launch->kernel)
-        launched->kernel++;
+    const struct launch *launch = application->launches.data[number];
+    *launched = (struct corun_launched){.status = application->status,
+                                        .ended = launch->kernel->running != launch,
+                                        .first_cycle = launch->first_cycle,
+                                        .last_cycle = launch->last_cycle};
     for (uint32_t s = 0; launched->ended && s < gpu->config.sms; s++) /* those that sleep: account for it */
         if (gpu->sms[s]->now < gpu->now)
             sm_run(gpu->sms[s], gpu->now);

@@ -29,6 +29,8 @@ struct machine_op {
 /* Per kernel and GPU: the decoded instructions and the slot under which it is counted. */
 struct machine_kernel {
     const struct corun_instruction *code; /* identity of the kernel */
+    struct launch *running;               /* counted here; NULL: none */
+    struct machine_kernel *twin;          /* the same kernel, for launches that overlap; NULL: no more */
     const char *name;
     struct machine_op *ops;
     struct corun_profile_row *profile; /* [code_length] or NULL */
@@ -50,7 +52,9 @@ struct launch {
     uint64_t last_cycle;  /* completion of its last one so far */
     uint32_t next_tb;     /* first that was not dispatched */
     uint32_t completed;
+    int32_t priority; /* lower ones go first */
     bool started;
+    struct launch *next;       /* in flight behind it */
     VECTOR(uint32_t) returned; /* thread blocks that were dispatched and are to start anew */
 };
 

@@ -45,7 +45,7 @@ bool packet_send(struct sm *sm, const struct packet *packet)
         sm->failed = true;
     sm->under_way++;
     if (packet->kind != PACKET_READ)
-        sm->writes_under_way[packet->application]++;
+        sm->writes_under_way[packet->kernel]++;
     return true;
 }
 
@@ -381,12 +381,12 @@ void load_store_reply(struct sm *sm, const struct packet *packet)
     sm->under_way--;
     if (packet->client == CLIENT_STORE) {
         uint32_t slot = packet->token & ((1u << TOKEN_SLOT_BITS) - 1);
-        sm->writes_under_way[packet->application]--;
+        sm->writes_under_way[packet->kernel]--;
         if (sm->warps[slot].generation << TOKEN_SLOT_BITS == (packet->token & ~((1u << TOKEN_SLOT_BITS) - 1)))
             after_write(sm, slot);
     } else if (packet->client == CLIENT_ATOMIC) {
         struct load_record *record = &sm->records[packet->token];
-        sm->writes_under_way[packet->application]--;
+        sm->writes_under_way[packet->kernel]--;
         record->outstanding--;
         if (record->done < sm->now)
             record->done = sm->now;

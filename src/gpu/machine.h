@@ -28,12 +28,14 @@ struct application {
     char *name;
     enum corun_application_state state;
     enum corun_status status;
-    VECTOR(struct machine_kernel *) kernels; /* in order of first launch */
+    VECTOR(struct machine_kernel *) kernels; /* in order of first launch; further ones of the same code are twins */
     VECTOR(struct launch *) launches;        /* every one, freed with the GPU: late replies may still name them */
-    struct launch *running;
-    struct context *preempted; /* thread blocks swapped out, the first that left first */
+    struct launch *running;                  /* the first of those in flight: by priority, then by number */
+    uint32_t in_flight;                      /* how many there are */
+    uint64_t wake;                           /* when it wants to be asked for more; NEVER: after a launch has ended */
+    struct context *preempted;               /* thread blocks swapped out, the first that left first */
     uint32_t preempted_count;
-    uint32_t grid_index; /* of the running grid within the run */
+    uint32_t grid_index; /* launches of the run that have ended */
     uint32_t runs;
     uint64_t arrived_cycle, ended_cycle, run_started_cycle, first_run_cycles;
     uint64_t arrival_order;
@@ -155,8 +157,9 @@ struct corun_gpu {
     size_t sorted_capacity;
     uint64_t watchdog;
     uint64_t next_progress;
-    bool started, stop, tracing, profiling;
-    bool launch_ended; /* one from outside: corun_gpu_advance returns */
+    bool started, opened, stop, tracing, profiling;
+    bool attention; /* a launch from outside has ended, or it is time: corun_gpu_advance returns */
+    uint64_t engine_free_cycle[CORUN_COPY_ENGINES];
     uint64_t trace_first, trace_last;
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
@@ -177,11 +180,12 @@ enum corun_status applications_advance(struct corun_gpu *gpu);
 void application_stop(struct corun_gpu *gpu, uint32_t application, enum corun_status status, struct corun_place place,
                       const char *message);
 void application_leave(struct corun_gpu *gpu, uint32_t application);
-uint64_t application_next_arrival(const struct corun_gpu *gpu);
+/* When the next one arrives, or wants to be asked; NEVER: none does. */
+uint64_t application_next_moment(const struct corun_gpu *gpu);
 void application_destroy(struct application *application);
-/* A launch from outside. ARGUMENT unless the application waits for one. */
+/* A launch from outside, or of `proceed`. ARGUMENT unless the application is there and takes them. */
 enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
-                                     uint64_t cycle);
+                                     uint64_t cycle, int32_t priority);
 
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
@@ -245,7 +249,7 @@ void guard_free(struct corun_gpu *gpu);
 enum corun_status guard_call(struct corun_gpu *gpu, const struct corun_policy_moment *moment);
 
 /* partition.c */
-bool partition_fits(struct corun_gpu *gpu, uint32_t sm, uint32_t application, const struct tb_needs *needs);
+bool partition_fits(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, const struct tb_needs *needs);
 void partition_enter(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
                      const struct tb_needs *needs);
 void partition_leave(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index);

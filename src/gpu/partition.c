@@ -148,9 +148,10 @@ static enum fit find_place(const struct corun_gpu *gpu, uint32_t s, uint32_t app
                : FULL;
 }
 
-bool partition_fits(struct corun_gpu *gpu, uint32_t s, uint32_t application, const struct tb_needs *needs)
+bool partition_fits(struct corun_gpu *gpu, uint32_t s, const struct launch *launch, const struct tb_needs *needs)
 {
     struct sm_use *use = &gpu->use[s];
+    uint32_t application = launch->kernel->application;
     struct sm_place place;
     if (!use->partitioned)
         return true;
@@ -160,7 +161,7 @@ bool partition_fits(struct corun_gpu *gpu, uint32_t s, uint32_t application, con
     enum fit fit = find_place(gpu, s, application, needs, &place);
     if (fit == FRAGMENTED && !(use->fragmented >> application & 1u)) {
         use->fragmented |= 1u << application;
-        memory_system_counters(gpu->memory, gpu->applications[application].running->kernel->slot)->tbs_fragmented++;
+        memory_system_counters(gpu->memory, launch->kernel->slot)->tbs_fragmented++;
     }
     return fit == FITS;
 }

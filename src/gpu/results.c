@@ -34,7 +34,8 @@ void sum_application(const struct corun_gpu *gpu, uint32_t application, struct c
 {
     memset(sum, 0, sizeof *sum);
     for (size_t i = 0; i < gpu->applications[application].kernels.count; i++)
-        add_kernel(gpu, gpu->applications[application].kernels.data[i]->slot, sum);
+        for (const struct machine_kernel *k = gpu->applications[application].kernels.data[i]; k; k = k->twin)
+            add_kernel(gpu, k->slot, sum);
 }
 
 static uint64_t count_instructions(const struct corun_gpu *gpu, uint32_t application, size_t offset)
@@ -42,14 +43,14 @@ static uint64_t count_instructions(const struct corun_gpu *gpu, uint32_t applica
     uint64_t sum = 0;
     const struct application *a = &gpu->applications[application];
     for (size_t i = 0; i < a->kernels.count; i++)
-        for (uint32_t s = 0; s < gpu->config.sms; s++) {
-            const struct sm *sm = gpu->sms[s];
-            uint32_t slot = a->kernels.data[i]->slot;
-            uint64_t value = 0;
-            if (slot < sm->counters_capacity && sm->counters[slot])
-                memcpy(&value, (const char *)sm->counters[slot] + offset, sizeof value);
-            sum += value;
-        }
+        for (const struct machine_kernel *k = a->kernels.data[i]; k; k = k->twin)
+            for (uint32_t s = 0; s < gpu->config.sms; s++) {
+                const struct sm *sm = gpu->sms[s];
+                uint64_t value = 0;
+                if (k->slot < sm->counters_capacity && sm->counters[k->slot])
+                    memcpy(&value, (const char *)sm->counters[k->slot] + offset, sizeof value);
+                sum += value;
+            }
     return sum;
 }
 
@@ -90,26 +91,34 @@ void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_
     const struct application *a = &gpu->applications[application];
     const struct machine_kernel *k = a->kernels.data[kernel];
     *result = (struct corun_kernel_result){.name = k->name,
-                                           .launches = k->launches,
-                                           .cycles = k->cycles,
                                            .tbs_per_sm = k->tbs_per_sm,
                                            .registers_per_thread = k->registers_per_thread,
                                            .tb_shared_bytes = k->tb_shared_bytes,
                                            .tb_threads = k->tb_threads};
-    if (a->running && a->running->kernel == k && a->running->started && gpu->now > a->running->first_cycle)
-        result->cycles += gpu->now - a->running->first_cycle;
-    add_kernel(gpu, k->slot, &result->counters);
+    for (; k; k = k->twin) {
+        result->launches += k->launches;
+        result->cycles += k->cycles;
+        if (k->running && k->running->started && gpu->now > k->running->first_cycle)
+            result->cycles += gpu->now - k->running->first_cycle;
+        add_kernel(gpu, k->slot, &result->counters);
+    }
+}
+
+void corun_gpu_launch_counters(const struct corun_gpu *gpu, uint32_t application, uint32_t launch,
+                               struct corun_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    add_kernel(gpu, gpu->applications[application].launches.data[launch]->kernel->slot, counters);
 }
 
 void corun_gpu_share(const struct corun_gpu *gpu, uint32_t s, uint32_t application, struct corun_counters *counters)
 {
     memset(counters, 0, sizeof *counters);
     const struct sm *sm = gpu->sms[s];
-    for (size_t i = 0; i < gpu->applications[application].kernels.count; i++) {
-        uint32_t slot = gpu->applications[application].kernels.data[i]->slot;
-        if (slot < sm->counters_capacity && sm->counters[slot])
-            corun_counters_add(counters, sm->counters[slot]);
-    }
+    for (size_t i = 0; i < gpu->applications[application].kernels.count; i++)
+        for (const struct machine_kernel *k = gpu->applications[application].kernels.data[i]; k; k = k->twin)
+            if (k->slot < sm->counters_capacity && sm->counters[k->slot])
+                corun_counters_add(counters, sm->counters[k->slot]);
 }
 
 void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t s, struct corun_sm_result *result)

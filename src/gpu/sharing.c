@@ -107,8 +107,8 @@ static void view_application(struct corun_gpu *gpu, uint32_t index)
                                             .program_count = a->description.program_count,
                                             .runs = a->runs};
     view_grid(gpu, a, &view->running);
-    if (a->state == CORUN_APPLICATION_RUNNING && a->description.grid) {
-        uint32_t begun = a->grid_index + (a->running != NULL), count = a->description.program_count;
+    if (a->state == CORUN_APPLICATION_RUNNING && (a->description.grid || a->description.proceed)) {
+        uint32_t begun = a->grid_index + a->in_flight, count = a->description.program_count;
         view->grids_queued = count > begun ? count - begun : !a->running; /* at its end it starts over */
     }
     if (a->state == CORUN_APPLICATION_ABSENT)

@@ -61,6 +61,7 @@ void sm_destroy(struct sm *sm)
     for (size_t i = 0; i < sm->news.count; i++)
         free(sm->news.data[i].message);
     free(sm->counters);
+    free(sm->writes_under_way);
     miss_destroy(sm);
     load_store_destroy(sm);
     quota_destroy(sm);
@@ -84,10 +85,15 @@ struct corun_counters *sm_counters(struct sm *sm, uint32_t slot)
 {
     if (slot >= sm->counters_capacity) {
         uint32_t capacity = slot + 8;
+        uint32_t *writes = realloc(sm->writes_under_way, capacity * sizeof *writes);
+        if (!writes)
+            return NULL;
+        sm->writes_under_way = writes;
         struct corun_counters **counters = realloc(sm->counters, capacity * sizeof *counters);
         if (!counters)
             return NULL;
         memset(counters + sm->counters_capacity, 0, (capacity - sm->counters_capacity) * sizeof *counters);
+        memset(writes + sm->counters_capacity, 0, (capacity - sm->counters_capacity) * sizeof *writes);
         sm->counters = counters;
         sm->counters_capacity = capacity;
     }

@@ -287,9 +287,9 @@ struct sm {
     struct load_record *records;
     uint32_t *free_records;
     uint32_t free_record_count;
-    uint32_t under_way; /* packets that were not answered */
-    uint32_t writes_under_way[CORUN_MAX_APPLICATIONS];
-    VECTOR(struct packet) out; /* packets of this step */
+    uint32_t under_way;         /* packets that were not answered */
+    uint32_t *writes_under_way; /* [kernel slot], as many as `counters` */
+    VECTOR(struct packet) out;  /* packets of this step */
 
     /* thread blocks */
     struct sm_tb tbs[MAX_TBS];

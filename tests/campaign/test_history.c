@@ -70,7 +70,11 @@ static void end(struct bench *bench)
 
 static void see(struct bench *bench, enum corun_observed kind, uint64_t cycle, uint32_t sm, uint32_t application)
 {
-    struct corun_observation seen = {.kind = kind, .cycle = cycle, .sm = sm, .application = application};
+    struct corun_observation seen = {.kind = kind,
+                                     .cycle = cycle,
+                                     .sm = sm,
+                                     .application = application,
+                                     .stopped = kind == CORUN_OBSERVED_LAUNCH_END};
     history_see(bench->history, bench->gpu, &seen);
 }
 
