@@ -1,4 +1,7 @@
-/* A run without timing: one thread block after the other, stores and atomics at once. */
+/*
+ * A run without timing: one thread block after the other, stores and atomics at once. One that does not come to its end soon may be
+ * waiting for others: they are begun too, and take turns with it.
+ */
 #include "isa/executor.h"
 
 #include "base/bits.h"
@@ -8,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN 20000u /* warp instructions before the next warp has its turn: one may wait for another in a loop */
+#define TURN 20000u      /* warp instructions before the next warp has its turn: one may wait for another in a loop */
+#define SHORT_TURN 1000u /* the same while thread blocks take turns */
+#define PATIENCE 262144u /* warp instructions of a thread block before others are begun beside it */
+#define MOST_IN_FLIGHT 4096u /* thread blocks begun and not ended, where no more have to be there at once */
 
 struct barrier_state {
     uint32_t waiting; /* warps */
@@ -23,6 +29,13 @@ struct functional_tb {
     uint32_t warp;        /* that has its turn */
     uint64_t left;        /* warp instructions until the watchdog */
     struct barrier_state barriers[BARRIERS];
+};
+
+/* Thread blocks that have begun and not ended, in the order of their indices. */
+struct flight {
+    struct functional_tb *states;
+    uint32_t count, capacity;
+    uint32_t begun; /* of the launch, with those that have ended */
 };
 
 static void open_if_met(struct functional_tb *state, struct barrier_state *barrier)
@@ -91,17 +104,18 @@ static enum corun_status report_watchdog(const struct functional_tb *state, uint
                         describe_tb(tb, name, sizeof name), watchdog, warp);
 }
 
-/* Runs until every warp has ended or, with `turns`, until so many warps have had their turn. */
-static enum corun_status run_tb(struct functional_tb *state, uint64_t turns, uint64_t watchdog,
+/* Runs until every warp has ended or so many warp instructions have been run. Each warp has `turn` of them before the next one. */
+static enum corun_status run_tb(struct functional_tb *state, uint64_t instructions, uint64_t turn, uint64_t watchdog,
                                 struct corun_diagnostics *list, struct corun_functional_result *result)
 {
     struct corun_tb *tb = state->tb;
     struct corun_issue issue;
-    for (uint64_t turn = 0; state->live && (!turns || turn < turns); turn++) {
+    uint64_t until = state->left > instructions ? state->left - instructions : 0;
+    while (state->live && state->left > until) {
         if (!state->ready)
             return report_deadlock(state, list);
         uint32_t after = state->ready & ~((1u << state->warp) - 1), warp = lowest_bit(after ? after : state->ready);
-        uint64_t budget = state->left < TURN ? state->left : TURN, rest = budget;
+        uint64_t budget = state->left - until < turn ? state->left - until : turn, rest = budget;
         enum corun_outcome outcome = executor_run(&tb->warps[warp], &rest, result, &issue);
         state->left -= budget - rest;
         state->warp = warp;
@@ -145,29 +159,44 @@ static bool begin_tb(struct functional_tb *state, struct launch *launch, uint32_
     return true;
 }
 
-/* Thread blocks that wait for each other: all are there from the start and take turns. */
-static enum corun_status run_together(struct launch *launch, uint64_t watchdog, struct corun_diagnostics *list,
-                                      struct corun_functional_result *count)
+/* Begins the launch's next thread block in a new place at the end of those in flight. */
+static enum corun_status begin_next(struct flight *flight, struct launch *launch, uint64_t watchdog,
+                                    struct corun_diagnostics *list, const uint64_t *clock)
 {
-    uint32_t tbs = launch->grid.tb_count, left = tbs;
-    struct functional_tb *states = calloc(tbs, sizeof *states);
-    enum corun_status status = states ? CORUN_OK : CORUN_MEMORY;
-    for (uint32_t i = 0; status == CORUN_OK && i < tbs; i++)
-        if (!begin_tb(&states[i], launch, i, watchdog, &count->warp_instructions))
-            status = CORUN_MEMORY;
-    if (status == CORUN_MEMORY)
-        corun_report(list, status, CORUN_NOWHERE, "out of memory for the thread blocks of kernel %s",
-                     launch->grid.name);
-    while (left && status == CORUN_OK)
-        for (uint32_t i = 0; i < tbs && status == CORUN_OK; i++)
-            if (states[i].live) {
-                status = run_tb(&states[i], 2 * launch->grid.tb_warps, watchdog, list, count);
-                left -= !states[i].live;
-            }
-    for (uint32_t i = 0; states && i < tbs; i++)
-        if (states[i].tb)
-            executor_tb_end(states[i].tb, &launch->functional);
-    free(states);
+    if (flight->count == flight->capacity) {
+        uint32_t capacity = flight->capacity ? 2 * flight->capacity : 4;
+        struct functional_tb *states = realloc(flight->states, capacity * sizeof *states);
+        if (states) {
+            flight->states = states;
+            flight->capacity = capacity;
+        }
+    }
+    if (flight->count == flight->capacity ||
+        !begin_tb(&flight->states[flight->count], launch, flight->begun, watchdog, clock))
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s",
+                            launch->grid.name);
+    flight->count++;
+    flight->begun++;
+    return CORUN_OK;
+}
+
+/* A turn for each of those in flight, then those that have ended are taken out. */
+static enum corun_status run_flight(struct flight *flight, struct launch *launch, uint64_t watchdog,
+                                    struct corun_diagnostics *list, struct corun_functional_result *result)
+{
+    enum corun_status status = CORUN_OK;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < flight->count; i++) {
+        struct functional_tb *state = &flight->states[i];
+        uint64_t instructions = (uint64_t)SHORT_TURN * (count_bits(state->ready) + 1);
+        if (status == CORUN_OK && state->live)
+            status = run_tb(state, instructions, SHORT_TURN, watchdog, list, result);
+        if (status == CORUN_OK && !state->live)
+            executor_tb_end(state->tb, &launch->functional);
+        else
+            flight->states[kept++] = *state;
+    }
+    flight->count = kept;
     return status;
 }
 
@@ -184,21 +213,23 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
     if (!program->functional)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     program->functional->global_bytes = 0;
-    if (launch->meeting_address) {
-        status = run_together(launch, watchdog, list, &count);
-        flush_text(program->functional, print, user);
-    }
-    for (uint32_t index = 0; !launch->meeting_address && index < grid->tb_count && status == CORUN_OK; index++) {
-        struct functional_tb state;
-        if (!begin_tb(&state, launch, index, watchdog, &count.warp_instructions)) {
-            status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s",
-                                  grid->name);
-            break;
+    struct flight flight = {0};
+    bool together = launch->meeting_address;
+    while (status == CORUN_OK && (flight.count || flight.begun < grid->tb_count)) {
+        if (flight.begun < grid->tb_count && (together || flight.count < MOST_IN_FLIGHT)) {
+            status = begin_next(&flight, launch, watchdog, list, &count.warp_instructions);
+            if (status == CORUN_OK && together)
+                continue;
+            if (status == CORUN_OK)
+                status = run_tb(&flight.states[flight.count - 1], PATIENCE, TURN, watchdog, list, &count);
         }
-        status = run_tb(&state, 0, watchdog, list, &count);
+        if (status == CORUN_OK)
+            status = run_flight(&flight, launch, watchdog, list, &count);
         flush_text(program->functional, print, user);
-        executor_tb_end(state.tb, &launch->functional);
     }
+    for (uint32_t i = 0; i < flight.count; i++)
+        executor_tb_end(flight.states[i].tb, &launch->functional);
+    free(flight.states);
     count.global_bytes = program->functional->global_bytes;
     if (result)
         *result = count;
