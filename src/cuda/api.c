@@ -181,22 +181,14 @@ int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait
     int error = stream_of_handle(call, handle, &stream);
     if (error != CUDA_SUCCESS || !fill->width_bytes || !fill->height || !fill->depth)
         return error;
-    struct copy_side side;
-    error = copy_resolve(call->process, fill->address, true, &side);
+    struct fill checked = *fill;
+    error = fill_prepare(call->process, &checked);
     if (error != CUDA_SUCCESS)
         return error;
     struct task *task = task_create(TASK_FILL);
     if (!task)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    task->fill = *fill;
-    task->fill.host = side.host;
-    uint64_t bytes = (fill->depth - 1) * fill->slice_bytes + (fill->height - 1) * fill->pitch + fill->width_bytes;
-    const struct range *range = ranges_find(call->process, fill->address);
-    if (!range || bytes > range->bytes - (fill->address - range->address) ||
-        (fill->height > 1 && fill->pitch < fill->width_bytes)) {
-        task_free(call->process, task);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    task->fill = checked;
     error = stream_append(call->process, stream, task);
     return error == CUDA_SUCCESS && wait ? engine_wait_stream(call->process, stream) : error;
 }

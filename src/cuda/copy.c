@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES UINT64_C(4096)
 
 int copy_resolve(struct process *process, uint64_t address, bool device_expected, struct copy_side *side)
 {
@@ -39,13 +42,20 @@ static uint64_t span(const struct copy *copy, const struct copy_side *side)
     return rows;
 }
 
+bool host_has_mapped(const void *host, uint64_t bytes)
+{
+    uint64_t first = (uint64_t)(uintptr_t)host, page = first & ~(PAGE_BYTES - 1);
+    /* Without a change to the memory: Linux looks whether all pages are there, and no more. */
+    return bytes && first + bytes - 1 >= first && msync((void *)(uintptr_t)page, first + bytes - page, MS_ASYNC) == 0;
+}
+
 static bool lies_within(const struct copy *copy, const struct copy_side *side)
 {
     uint64_t bytes = span(copy, side);
     if (bytes == 0)
         return false;
-    if (!side->context)
-        return side->host != NULL;
+    if (!side->context) /* a freed device address is none of the host's, either */
+        return side->host && (side->pinned || host_has_mapped(side->host, bytes));
     return corun_memory_pointer(side->context->memory, side->address, bytes) != NULL;
 }
 
@@ -114,6 +124,24 @@ int copy_perform(const struct copy *copy)
         for (size_t y = 0; y < copy->height; y++)
             memmove(to_slice + y * copy->to.pitch, from_slice + y * copy->from.pitch, copy->width_bytes);
     }
+    return CUDA_SUCCESS;
+}
+
+int fill_prepare(struct process *process, struct fill *fill)
+{
+    struct copy_side side;
+    uint64_t rows, bytes;
+    int error = copy_resolve(process, fill->address, true, &side);
+    if (error != CUDA_SUCCESS || !fill->width_bytes || !fill->height || !fill->depth)
+        return error;
+    const struct range *range = ranges_find(process, fill->address);
+    if (!range || (fill->height > 1 && fill->pitch < fill->width_bytes) ||
+        __builtin_mul_overflow(fill->depth - 1, fill->slice_bytes, &bytes) ||
+        __builtin_mul_overflow(fill->height - 1, fill->pitch, &rows) || __builtin_add_overflow(bytes, rows, &bytes) ||
+        __builtin_add_overflow(bytes, fill->width_bytes, &bytes) ||
+        bytes > range->bytes - (fill->address - range->address))
+        return CUDA_ERROR_INVALID_VALUE;
+    fill->host = side.host;
     return CUDA_SUCCESS;
 }
 

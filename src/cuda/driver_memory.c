@@ -264,7 +264,7 @@ static int fill_rows(uint64_t to, size_t pitch, uint32_t value, uint32_t element
                             .depth = 1,
                             .value = value,
                             .element_bytes = element_bytes};
-        if (to % element_bytes || (height > 1 && pitch % element_bytes))
+        if (to % element_bytes || width > SIZE_MAX / element_bytes || (height > 1 && pitch % element_bytes))
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
             call.error = api_fill(&call, &fill, stream, false);

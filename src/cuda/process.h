@@ -469,8 +469,12 @@ int copy_resolve(struct process *process, uint64_t address, bool device_expected
 /* Checks a copy and completes it: engine, pageable. */
 int copy_prepare(struct process *process, struct copy *copy);
 int copy_stage(struct copy *copy);
+/* Is there memory of the host? */
+bool host_has_mapped(const void *host, uint64_t bytes);
 /* Moves the bytes. */
 int copy_perform(const struct copy *copy);
+/* Checks that it lies within one piece of memory. */
+int fill_prepare(struct process *process, struct fill *fill);
 int fill_perform(struct context *context, const struct fill *fill);
 size_t copy_bytes(const struct copy *copy);
 

@@ -110,7 +110,7 @@ int memory_release(struct process *process, uint64_t address)
 int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags)
 {
     uint64_t address = (uint64_t)(uintptr_t)host;
-    if (!host || !bytes || address + bytes < address)
+    if (!host || !bytes || address + bytes < address || !host_has_mapped(host, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     size_t position = first_above(process, address + bytes - 1);
     if (position) {

@@ -187,8 +187,8 @@ ENTRY(int, cudaGraphAddMemcpyNodeFromSymbol, void **result, void *graph, void *c
 
 static int set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill)
 {
-    struct copy_side side;
-    if (!node || (node->element_bytes != 1 && node->element_bytes != 2 && node->element_bytes != 4))
+    if (!node || (node->element_bytes != 1 && node->element_bytes != 2 && node->element_bytes != 4) ||
+        node->width > UINT32_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     *fill = (struct fill){.address = (uint64_t)(uintptr_t)node->to,
                           .pitch = node->pitch,
@@ -197,9 +197,7 @@ static int set_fill(struct call *call, const struct abi_fill_node *node, struct 
                           .depth = 1,
                           .value = node->value,
                           .element_bytes = node->element_bytes};
-    int error = copy_resolve(call->process, fill->address, true, &side);
-    fill->host = side.host;
-    return error;
+    return fill_prepare(call->process, fill);
 }
 
 ENTRY(int, cudaGraphAddMemsetNode, void **result, void *handle, void *const *nodes, size_t count,

@@ -145,6 +145,8 @@ ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim
 /* A kernel's handle is its stub: the function differs from device to device. */
 ENTRY(int, __cudaGetKernel, void **kernel, const void *host)
 {
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
     *kernel = (void *)(uintptr_t)host;
     return CUDA_SUCCESS;
 }
