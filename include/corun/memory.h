@@ -21,8 +21,8 @@ struct corun_memory *corun_memory_create(uint32_t application);
 void corun_memory_destroy(struct corun_memory *memory);
 /*
  * From now on kernels meet memory as on a GPU, which protects pages of 2 MiB and not allocations: a load that is at most so far from an
- * allocation gives zero instead of a fault, and what lies behind an allocation in the 256 bytes in which it ends can be used. To be called
- * before anything is allocated. Accesses of the host (below) are checked as ever.
+ * allocation gives zero instead of a fault, and what lies behind an allocation in the 256 bytes in which it ends can be used, behind shared
+ * memory as well. To be called before anything is allocated. Accesses of the host (below) are checked as ever.
  */
 void corun_memory_map_pages(struct corun_memory *memory);
 

@@ -467,8 +467,8 @@ static bool load_lanes(const struct access *access)
             local_read(warp, lane, address, copy, access->bytes);
         } else {
             bytes = lane_host(access, path, address, access->bytes);
-            if (!bytes && path == PATH_MEMORY)
-                bytes = outside_find(warp, address, access->bytes, false);
+            if (!bytes && path != PATH_PARAMETER)
+                bytes = outside_find(warp, path == PATH_SHARED, address, access->bytes, false);
             if (!bytes)
                 return raise(access, lane, path);
             if (path == PATH_MEMORY && store_buffer_may_hold(stores, address, access->bytes)) {
@@ -604,8 +604,8 @@ static bool store_lanes(const struct access *access)
             continue;
         }
         uint8_t *host = lane_host(access, path, address, access->bytes);
-        if (!host && path == PATH_MEMORY)
-            host = outside_find(access->warp, address, access->bytes, true);
+        if (!host)
+            host = outside_find(access->warp, path == PATH_SHARED, address, access->bytes, true);
         if (!host)
             return raise(access, lane, path);
         if (path == PATH_SHARED)
@@ -660,8 +660,8 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
         if (address & (access.bytes - 1) || path == PATH_LOCAL || path == PATH_PARAMETER)
             return raise(&access, lane, path);
         host[lane] = lane_host(&access, path, address, access.bytes);
-        if (!host[lane] && path == PATH_MEMORY)
-            host[lane] = outside_find(warp, address, access.bytes, true);
+        if (!host[lane])
+            host[lane] = outside_find(warp, path == PATH_SHARED, address, access.bytes, true);
         if (!host[lane])
             return raise(&access, lane, path);
         if (path == PATH_MEMORY)

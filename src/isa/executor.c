@@ -329,7 +329,7 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
     uint32_t warps = launch->grid.tb_warps;
     size_t predicates = align_up((size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
     size_t entries = align_up(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
-    size_t shared = align_up(launch->grid.tb_shared_bytes);
+    size_t shared = shared_whole(launch->grid.tb_shared_bytes);
     size_t bytes = (launch->warp_register_bytes + launch->warp_local_bytes + entries) * warps + predicates + shared;
     struct corun_tb *tb = calloc(1, sizeof *tb + warps * sizeof *tb->warps);
     /* calloc gives large blocks as fresh pages: deep local memory that nobody uses costs nothing. */
@@ -391,7 +391,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
             for (uint32_t i = 0; i < warps; i++)
                 memset(tb->warps[i].lanes.registers, 0, launch->warp_register_bytes);
         memset(tb->warps[0].lanes.predicates, 0, (size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
-        memset(tb->shared, 0, launch->grid.tb_shared_bytes);
+        memset(tb->shared, 0, shared_whole(launch->grid.tb_shared_bytes));
         for (uint32_t i = 0; i < warps; i++)
             memset(tb->warps[i].local, 0, (size_t)((tb->warps[i].local_used + 3) / 4) * SLOT_BYTES);
     } else {

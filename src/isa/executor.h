@@ -31,6 +31,7 @@ shape_function access_shape_function(void);
 struct outside {
     const struct corun_kernel *kernel;
     struct corun_place place;
+    uint32_t shared_bytes; /* not 0: shared memory, and what its thread block has of it */
     uint64_t address;
     uint32_t bytes;
     bool store;
@@ -171,11 +172,19 @@ void call_value_write(const struct corun_warp *warp, const struct call_value *va
 
 void special_register_read(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 
+/* Shared memory as the hardware gives it to a thread block that asks for `bytes`. */
+#define SHARED_UNIT_BYTES 256u
+static inline size_t shared_whole(size_t bytes)
+{
+    return (bytes + SHARED_UNIT_BYTES - 1) / SHARED_UNIT_BYTES * SHARED_UNIT_BYTES;
+}
+
 /*
- * Where an access of a lane leads that memory_lookup does not find, if memory is mapped by pages; NULL: it is a fault. Stores
- * and atomics (`store`) lead to the end of an allocation's last line at the farthest, what they write there stays.
+ * Where an access of a lane leads that is in no allocation (or beyond the thread block's shared memory), if memory is mapped by pages;
+ * NULL: it is a fault. Stores and atomics (`store`) lead to the end of the last line or unit at the farthest, what they
+ * write there stays.
  */
-uint8_t *outside_find(struct corun_warp *warp, uint64_t address, uint32_t bytes, bool store);
+uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store);
 
 /* vprintf by the lanes `mask`. False: a fault was raised. */
 bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mask);

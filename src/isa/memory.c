@@ -260,6 +260,11 @@ uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address
     return behind || before ? zeros : NULL;
 }
 
+bool memory_by_pages(const struct corun_memory *memory)
+{
+    return memory->pages;
+}
+
 void *corun_memory_pointer(struct corun_memory *memory, uint64_t address, uint64_t bytes)
 {
     struct memory_cache cache = {0};

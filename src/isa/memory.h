@@ -23,6 +23,9 @@ uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cac
  */
 uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address, uint32_t bytes, bool store);
 
+/* Did corun_memory_map_pages say so? */
+bool memory_by_pages(const struct corun_memory *memory);
+
 static inline uint8_t *memory_lookup(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
                                      uint64_t bytes)
 {

@@ -1,6 +1,7 @@
 /*
  * A stencil in tiles that loads beyond its image and does not use what it got, before the first and behind the last allocation;
- * and more threads than elements that nobody held back, within the line in which an array ends. A GPU lets both pass.
+ * more threads than elements that nobody held back, within the line in which an array ends; and lanes of a reduction that load beyond
+ * the shared memory. A GPU lets all of it pass.
  */
 #include "check.h"
 
@@ -27,6 +28,22 @@ __global__ void blur(const float *from, float *to)
     float up = row == 0 ? above[column] : tile[row - 1][column];
     float down = row == TILE - 1 ? below[column] : tile[row + 1][column];
     to[y * WIDTH + x] = up + tile[row][column] + down;
+}
+
+/* The sum of a warp as old code has it: the upper lanes load what nobody has put there, and do not use it. */
+__global__ void reduce(int *to)
+{
+    extern __shared__ int shared[];
+    volatile int *sum = shared;
+    int i = threadIdx.x;
+    sum[i] = i;
+    sum[i] += sum[i + 16];
+    sum[i] += sum[i + 8];
+    sum[i] += sum[i + 4];
+    sum[i] += sum[i + 2];
+    sum[i] += sum[i + 1];
+    if (i == 0)
+        *to = sum[0];
 }
 
 __global__ void unguarded(int *out)
@@ -65,6 +82,9 @@ int main()
     CHECK(cudaMemcpy(numbers, array, sizeof numbers, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 50; i++)
         EXPECT(numbers[i] == i % 32);
+    reduce<<<1, 32, 32 * sizeof(int)>>>(array);
+    CHECK(cudaMemcpy(numbers, array, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(numbers[0] == 31 * 32 / 2);
     beyond<<<1, 1>>>(array);
     EXPECT_ERROR(cudaErrorIllegalAddress, cudaDeviceSynchronize());
     CHECK(cudaDeviceReset());
