@@ -202,6 +202,11 @@ struct corun_sm_result {
     uint64_t idle_scheduler_cycles; /* no live warp of any application there */
     uint64_t gated_cycles;          /* switched off */
     struct corun_counters counters;
+    /*
+     * issue_cycles and stall_... only: every scheduler cycle with live warps of any application once. In `counters`, a cycle without an issue
+     * is counted for each application with live warps there. The cause nearest to issuing decides.
+     */
+    struct corun_counters schedulers;
 };
 void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t sm, struct corun_sm_result *result);
 /* Counters of one application on one SM. */

@@ -183,6 +183,11 @@ def _stall_cycles(case, cause):
     return sum(app["stalls"].get(one, 0) for app in case.apps for one in causes)
 
 
+def _scheduler_stall_cycles(case, cause):
+    causes = STALLS if cause == "all" else cause.split("+")
+    return sum(known(sm.get("scheduler_cycles"), "the cycles of schedulers")[one] for sm in case.result["sms"] for one in causes)
+
+
 def _stall_share(case, cause):
     cycles = _stall_cycles(case, cause)
     return ratio(cycles, case.counter("issue_cycles") + _stall_cycles(case, "all"), "no scheduler had live warps")
@@ -282,6 +287,7 @@ _RESOURCES = "|".join(RESOURCES)
 # What may stand behind the colon of a metric, and how that is said; of the others nothing may.
 PARTS = {"normalised-ipc": (r"\d*", "the place of an application, from 0"),
          "stall-cycles": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
+         "scheduler-stall-cycles": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
          "stall-share": (rf"all|({_STALLS})(\+({_STALLS}))*", f"all, or a sum of {', '.join(STALLS)}"),
          "resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
          "full-resource": (_RESOURCES, f"one of {', '.join(RESOURCES)}"),
@@ -313,6 +319,7 @@ METRICS = {
     "variable": (_variable, "a variable of the policy's controller at the end of the window: variable:upper_1"),
     "mixed-sms": (_whole(_mixed_sms), "SMs on which more than one application issued instructions in the window"),
     "stall-cycles": (_stall_cycles, "scheduler cycles of one cause: stall-cycles:pipeline"),
+    "scheduler-stall-cycles": (_scheduler_stall_cycles, "the same, but a cycle in which several applications wait is counted once"),
     "stall-share": (_stall_share, "the same, of all scheduler cycles with live warps"),
     "resource": (_resource, "share of all SMs' registers, shared, threads or tbs that was taken: resource:registers"),
     "full-resource": (_full_use, "share of one SM's registers, shared, threads or tbs when it is full of the application"),

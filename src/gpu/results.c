@@ -130,6 +130,7 @@ void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t s, struct corun_sm_resul
     for (uint32_t slot = 0; slot < sm->counters_capacity; slot++)
         if (sm->counters[slot])
             corun_counters_add(&result->counters, sm->counters[slot]);
+    stall_of_schedulers(sm, &result->schedulers);
 }
 
 void corun_gpu_memory(const struct corun_gpu *gpu, struct corun_memory_result *result)

@@ -205,12 +205,20 @@ static void application_present(struct sm *sm, uint32_t application, bool presen
         for (uint32_t i = 0; i < sm->present_count; i++)
             if (sm->present[i] == application)
                 return;
+        if (sm->present_count == 1)
+            stall_one_ends(sm);
         sm->present[sm->present_count++] = application;
+        if (sm->present_count == 1)
+            stall_one_begins(sm);
     } else {
         for (uint32_t i = 0; i < sm->present_count; i++)
             if (sm->present[i] == application) {
+                if (sm->present_count == 1)
+                    stall_one_ends(sm);
                 sm->present_count--;
                 memmove(&sm->present[i], &sm->present[i + 1], (sm->present_count - i) * sizeof *sm->present);
+                if (sm->present_count == 1)
+                    stall_one_begins(sm);
                 return;
             }
     }

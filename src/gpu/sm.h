@@ -261,7 +261,7 @@ struct sm {
     bool states_changed; /* since the causes below were looked up */
     uint32_t cause_count;
     uint64_t cause_cycles; /* collected for each of the causes */
-    uint64_t *causes[MAX_SCHEDULERS * CORUN_MAX_APPLICATIONS];
+    uint64_t *causes[MAX_SCHEDULERS * (CORUN_MAX_APPLICATIONS + 1)];
     uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];
     uint32_t pipe_units[PIPE_COUNT];
@@ -307,6 +307,8 @@ struct sm {
     struct corun_counters **counters; /* [kernel slot], NULL if that kernel was never here */
     uint32_t counters_capacity;
     uint64_t busy_cycles, idle_scheduler_cycles;
+    struct corun_counters together; /* scheduler cycles, each once: of shared times, and those alone that have ended */
+    struct corun_counters before_alone;              /* where one application began to have the SM to itself */
     uint64_t progress_cycle[CORUN_MAX_APPLICATIONS]; /* last store, exit or completion */
     uint64_t next_sample, sample_cycles;
     uint64_t idle_warp_samples[CORUN_MAX_APPLICATIONS];
@@ -442,5 +444,10 @@ enum lookup instruction_fetch(struct sm *sm, uint32_t warp);
 /* stall.c: `issued` has the application that each scheduler issued, NOTHING if none; `any`: one of them did */
 void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cycles);
 void stall_flush(struct sm *sm); /* brings the counters up to date */
+/* An application begins or ceases to be the only one here. */
+void stall_one_begins(struct sm *sm);
+void stall_one_ends(struct sm *sm);
+/* Where the cycles of the schedulers went: issue_cycles and stall_..., each cycle with warps of anybody in one of them. */
+void stall_of_schedulers(const struct sm *sm, struct corun_counters *counters);
 
 #endif

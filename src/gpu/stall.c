@@ -8,6 +8,8 @@
  */
 #include "gpu/sm.h"
 
+#include <string.h>
+
 static uint64_t *cause_of(struct sm *sm, struct corun_counters *counters, uint64_t warps)
 {
     const uint64_t *states = sm->states;
@@ -27,6 +29,26 @@ static uint64_t *cause_of(struct sm *sm, struct corun_counters *counters, uint64
     if (warps & states[WARP_BARRIER])
         return &counters->stall_barrier;
     return &counters->stall_fetch;
+}
+
+/*
+ * Where the cycles of a scheduler go, whosever they are, while several applications have thread blocks on the SM: each
+ * of them counts its own, so that these cannot be added up.
+ */
+static uint64_t *counter_of_scheduler(struct sm *sm, uint32_t scheduler, uint32_t issued)
+{
+    struct corun_counters *counters = &sm->together;
+    uint64_t live = 0, still = 0;
+    if (issued != NOTHING)
+        return &counters->issue_cycles;
+    for (uint32_t i = 0; i < sm->present_count; i++) {
+        live |= sm->application_warps[sm->present[i]];
+        still |= sm->still_warps[sm->present[i]];
+    }
+    live &= sm->schedulers[scheduler].warps;
+    if (!live)
+        return still & sm->schedulers[scheduler].warps ? &counters->stall_preempted : &counters->stall_fetch;
+    return cause_of(sm, counters, live);
 }
 
 /* Where the cycles of one scheduler and application go. */
@@ -57,18 +79,82 @@ void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cyc
         stall_flush(sm);
         sm->cause_count = 0;
         sm->states_changed = true;
-        for (uint32_t s = 0; s < sm->scheduler_count; s++)
+        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
             for (uint32_t i = 0; i < sm->present_count; i++)
                 *counter_for(sm, s, sm->present[i], issued[s]) += cycles;
+            if (sm->present_count > 1)
+                *counter_of_scheduler(sm, s, issued[s]) += cycles;
+        }
         return;
     }
     if (sm->states_changed) {
         stall_flush(sm);
         sm->cause_count = 0;
-        for (uint32_t s = 0; s < sm->scheduler_count; s++)
+        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
             for (uint32_t i = 0; i < sm->present_count; i++)
                 sm->causes[sm->cause_count++] = counter_for(sm, s, sm->present[i], NOTHING);
+            if (sm->present_count > 1)
+                sm->causes[sm->cause_count++] = counter_of_scheduler(sm, s, NOTHING);
+        }
         sm->states_changed = false;
     }
     sm->cause_cycles += cycles;
+}
+
+/* Of all kernels that have ever been on the SM. */
+static void add_up(const struct sm *sm, struct corun_counters *sum)
+{
+    memset(sum, 0, sizeof *sum);
+    for (uint32_t slot = 0; slot < sm->counters_capacity; slot++)
+        if (sm->counters[slot])
+            corun_counters_add(sum, sm->counters[slot]);
+}
+
+/* Who is present changes. */
+static void look_anew(struct sm *sm)
+{
+    stall_flush(sm);
+    sm->cause_count = 0;
+    sm->states_changed = true;
+}
+
+void stall_one_begins(struct sm *sm)
+{
+    look_anew(sm);
+    add_up(sm, &sm->before_alone);
+}
+
+/* While an application had the SM to itself, its cycles were those of the schedulers. */
+static void add_alone(const struct sm *sm, struct corun_counters *to)
+{
+    struct corun_counters now;
+    add_up(sm, &now);
+#define ADD(name) to->name += now.name - sm->before_alone.name
+    ADD(issue_cycles);
+    ADD(stall_fetch);
+    ADD(stall_control);
+    ADD(stall_data);
+    ADD(stall_memory_data);
+    ADD(stall_pipeline);
+    ADD(stall_memory);
+    ADD(stall_barrier);
+    ADD(stall_fence);
+    ADD(stall_quota);
+    ADD(stall_preempted);
+#undef ADD
+    /* the instruction with which another one ended */
+    to->issue_cycles += now.stall_other - sm->before_alone.stall_other;
+}
+
+void stall_one_ends(struct sm *sm)
+{
+    look_anew(sm);
+    add_alone(sm, &sm->together);
+}
+
+void stall_of_schedulers(const struct sm *sm, struct corun_counters *counters)
+{
+    *counters = sm->together;
+    if (sm->present_count == 1)
+        add_alone(sm, counters);
 }

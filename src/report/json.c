@@ -156,6 +156,9 @@ static json_t *sm(struct json_writer *writer, const struct corun_case_result *re
     json_put(writer, object, "idle_scheduler_cycles", json_count(row->idle_scheduler_cycles));
     json_put(writer, object, "gated_cycles", json_count(row->gated_cycles));
     json_put(writer, object, "stalls", stalls(writer, &row->counters));
+    json_t *schedulers = stalls(writer, &row->schedulers);
+    json_put(writer, schedulers, "issued", json_count(row->schedulers.issue_cycles));
+    json_put(writer, object, "scheduler_cycles", schedulers);
     for (uint32_t a = 0; a < result->application_count; a++) {
         const struct corun_counters *counters = &result->applications[a].sms[index];
         json_t *share = json_object();

@@ -55,6 +55,28 @@ struct stage {
     uint64_t gated_cycles[STAGE_SMS];
 };
 
+/* Cycles that are accounted for, once for each scheduler or once for each application. */
+static inline uint64_t scheduler_cycles(const struct corun_counters *c)
+{
+    return c->issue_cycles + c->stall_fetch + c->stall_control + c->stall_data + c->stall_memory_data +
+           c->stall_pipeline + c->stall_memory + c->stall_barrier + c->stall_fence + c->stall_quota + c->stall_other +
+           c->stall_preempted;
+}
+
+/* No cycle of a scheduler is missing, none is there twice, and what all wait for is what at least one waits for. */
+static void expect_whole_cycles(const struct stage *stage, const struct corun_sm_result *sm)
+{
+    const struct corun_counters *all = &sm->counters, *once = &sm->schedulers;
+    assert_int_equal(scheduler_cycles(once) + sm->idle_scheduler_cycles,
+                     stage->cycles * stage->config.schedulers_per_sm);
+    /* the instruction with which an application leaves the SM is nobody's cycle */
+    assert_in_range(once->issue_cycles, all->issue_cycles, all->issue_cycles + all->tbs_completed);
+    assert_int_equal(once->stall_other, 0);
+    assert_true(once->stall_pipeline <= all->stall_pipeline && once->stall_memory <= all->stall_memory);
+    assert_true(once->stall_data + once->stall_memory_data <= all->stall_data + all->stall_memory_data);
+    assert_true(once->stall_quota <= all->stall_quota && once->stall_barrier <= all->stall_barrier);
+}
+
 /* The policy's state is a pointer to the stage: set for the time of a run, of which there is one at a time. */
 static struct stage *on_stage;
 
@@ -162,6 +184,8 @@ static inline void stage_run(struct stage *stage)
         struct corun_sm_result sm;
         corun_gpu_sm(gpu, s, &sm);
         stage->gated_cycles[s] = sm.gated_cycles;
+        if (stage->status == CORUN_OK)
+            expect_whole_cycles(stage, &sm);
     }
     corun_gpu_energy(gpu, &stage->energy);
     if (corun_diagnostics_count(list))

@@ -100,12 +100,6 @@ static uint32_t moments_of(const struct stage *stage, enum corun_policy_event ev
     return count;
 }
 
-static uint64_t scheduler_cycles(const struct corun_counters *c)
-{
-    return c->issue_cycles + c->stall_fetch + c->stall_control + c->stall_data + c->stall_memory_data +
-           c->stall_pipeline + c->stall_memory + c->stall_barrier + c->stall_fence + c->stall_quota + c->stall_other;
-}
-
 static void at_issue_every_scheduler_counts_for_itself(void **state)
 {
     (void)state;

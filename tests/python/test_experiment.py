@@ -146,6 +146,15 @@ class OfOneCase(unittest.TestCase):
         self.assertEqual(self.value("stall-cycles:all", apps), 80)
         self.assertEqual(self.value("stall-share:all", apps), 80 / (80 + 120))
 
+    def test_stalls_of_schedulers(self):
+        def sm(**cycles):
+            return {"scheduler_cycles": {**dict.fromkeys(em.STALLS, 0), "issued": 60, **cycles}}
+        sms = [sm(pipeline=1, data=20), sm(data=300, memory_data=4000)]
+        self.assertEqual(self.value("scheduler-stall-cycles:data", [app(1)], sms=sms), 320)
+        self.assertEqual(self.value("scheduler-stall-cycles:data+memory_data", [app(1)], sms=sms), 4320)
+        self.assertEqual(self.value("scheduler-stall-cycles:all", [app(1)], sms=sms), 4321)
+        self.undefined("not known", "scheduler-stall-cycles:all", [app(1)])
+
     def test_resources(self):
         # 100 threads are 4 warps; 30 registers of 32 lanes are 960, given as 1024: 4096 for a thread block
         held = [dict(app(1), kernels=[kernel(counters={"tb_cycles": 8000})]),

@@ -320,7 +320,7 @@ static void the_json_has_what_it_promises(void **state)
                                            "instructions_per_joule",
                                            NULL};
     static const char *const kernel[] = {"name", "launches", "cycles", NULL};
-    static const char *const sm[] = {"busy_cycles", "occupancy", "stalls", "apps", NULL};
+    static const char *const sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "apps", NULL};
     struct sample sample;
     char *text;
     fill(&sample);
