@@ -56,7 +56,8 @@ char *parser_token_text(const struct parser *parser, char text[64])
         unsigned char c = (unsigned char)token->text[i];
         text[used++] = c < 32 || c == 127 ? '?' : (char)c;
     }
-    snprintf(text + used, 64 - used, "%s'", token->length > length ? "..." : "");
+    const char *end = token->length > length ? "...'" : "'"; /* this runs for every operand: no snprintf */
+    memcpy(text + used, end, strlen(end) + 1);
     return text;
 }
 

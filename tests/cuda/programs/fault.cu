@@ -15,7 +15,7 @@ int main()
 {
     int *device, value = 0;
     CHECK(cudaMalloc(&device, sizeof value));
-    store<<<1, 1>>>(device + 12345, 1);
+    store<<<1, 1>>>(device + (1 << 26), 1);
     CHECK(cudaGetLastError()); /* the launch itself was fine */
     EXPECT_ERROR(cudaErrorIllegalAddress, cudaDeviceSynchronize());
     EXPECT_ERROR(cudaErrorIllegalAddress, cudaGetLastError());
