@@ -72,6 +72,43 @@ static bool is_less(const struct operation *op, uint64_t left, uint64_t right)
     return op->width_bytes == 4 ? (int32_t)left < (int32_t)right : (int64_t)left < (int64_t)right;
 }
 
+static uint64_t barrier_change(enum atomic_operation operation, uint64_t barrier, uint64_t b)
+{
+    const uint64_t counts = (UINT64_C(1) << BARRIER_COUNT_BITS) - 1,
+                   all_bytes = (UINT64_C(1) << BARRIER_BYTES_BITS) - 1;
+    uint64_t pending = barrier & counts, expected = barrier >> BARRIER_COUNT_BITS & counts;
+    uint64_t bytes = barrier >> BARRIER_BYTES_SHIFT & all_bytes, phase = barrier & BARRIER_PHASE;
+    switch (operation) {
+    case ATOMIC_BARRIER_INIT:
+        return (b & counts) << BARRIER_COUNT_BITS | (b & counts);
+    case ATOMIC_BARRIER_DROP:
+        expected -= b;
+        pending -= b;
+        break;
+    case ATOMIC_BARRIER_ARRIVE:
+        pending -= b;
+        break;
+    case ATOMIC_BARRIER_ARRIVE_EXPECT:
+        bytes += b;
+        pending -= 1;
+        break;
+    case ATOMIC_BARRIER_EXPECT:
+        bytes += b;
+        break;
+    default:
+        bytes -= b;
+        break;
+    }
+    expected &= counts;
+    pending &= counts;
+    bytes &= all_bytes;
+    if (!pending && !bytes && operation != ATOMIC_BARRIER_EXPECT) { /* the phase is complete, the next one begins */
+        phase ^= BARRIER_PHASE;
+        pending = expected;
+    }
+    return phase | bytes << BARRIER_BYTES_SHIFT | expected << BARRIER_COUNT_BITS | pending;
+}
+
 static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, uint64_t c, bool flush)
 {
     switch ((enum atomic_operation)op->extra[0]) {
@@ -97,8 +134,9 @@ static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, ui
         return old | b;
     case ATOMIC_XOR:
         return old ^ b;
+    default:
+        return barrier_change((enum atomic_operation)op->extra[0], old, b);
     }
-    return old;
 }
 
 uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush)

@@ -17,8 +17,23 @@ enum atomic_operation {
     ATOMIC_MAXIMUM,
     ATOMIC_AND,
     ATOMIC_OR,
-    ATOMIC_XOR
+    ATOMIC_XOR,
+    ATOMIC_BARRIER_INIT,          /* a barrier in memory (mbarrier) that expects b arrivals */
+    ATOMIC_BARRIER_ARRIVE,        /* b arrivals */
+    ATOMIC_BARRIER_DROP,          /* the same, and they are not expected any more */
+    ATOMIC_BARRIER_EXPECT,        /* b bytes are expected */
+    ATOMIC_BARRIER_ARRIVE_EXPECT, /* b bytes are expected, then an arrival */
+    ATOMIC_BARRIER_COMPLETE       /* b bytes have come */
 };
+
+/*
+ * A barrier in memory: arrivals that are pending in bits 0 to 19, those that a phase expects in 20 to 39, bytes that are expected in 40 to 60
+ * (two's complement), and the parity of the phase in 63.
+ */
+#define BARRIER_COUNT_BITS 20u
+#define BARRIER_BYTES_BITS 21u
+#define BARRIER_BYTES_SHIFT 40u
+#define BARRIER_PHASE (UINT64_C(1) << 63)
 
 /*
  * Replaces the value at `host` (naturally aligned as a device address, any alignment here) and returns the old one. `flush`: f32

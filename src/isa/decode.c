@@ -16,7 +16,6 @@
 #define RECURSION_FRAMES 1024u
 #define MAX_LOCAL_BYTES (512u * 1024u) /* CUDA C++ Programming Guide, technical specifications */
 #define FRAME_ALIGN 16u
-#define SCRATCH_SLOTS 24u
 #define SCRATCH_PREDICATES 4u
 
 void decode_no_memory(struct decoder *decoder)
@@ -360,7 +359,7 @@ static void lay_out_functions(struct decoder *decoder)
         slots += align_to(function->registers->allocation.register_slots, 2);
         predicates += function->registers->allocation.predicate_slots;
         decoder->kernel->clears |= function->registers->reads_unwritten;
-        if (slots + SCRATCH_SLOTS > MAX_SLOTS || predicates + SCRATCH_PREDICATES > MAX_SLOTS) {
+        if (slots + SCRATCH_SLOTS + COPY_TOKENS > MAX_SLOTS || predicates + SCRATCH_PREDICATES > MAX_SLOTS) {
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a kernel with so many registers");
             return;
         }
@@ -368,7 +367,7 @@ static void lay_out_functions(struct decoder *decoder)
     decoder->function = NULL;
     decoder->scratch_slot = slots;
     decoder->scratch_predicate = predicates;
-    decoder->kernel->register_slots = slots + SCRATCH_SLOTS;
+    decoder->kernel->register_slots = slots + SCRATCH_SLOTS + COPY_TOKENS;
     decoder->kernel->predicate_slots = predicates + SCRATCH_PREDICATES;
 }
 
@@ -661,6 +660,8 @@ static void trim_scratch(struct decoder *decoder)
 {
     struct corun_kernel *kernel = decoder->kernel;
     uint32_t used = decoder->scratch_slot + 2 * (decoder->temporaries_most ? decoder->temporaries_most : 1);
+    if (decoder->copies) /* their tokens are behind the temporaries */
+        used = kernel->register_slots;
     uint32_t saved = kernel->register_slots - used;
     for (size_t i = 0; i < decoder->instructions.count; i++) {
         struct corun_instruction *instruction = &decoder->instructions.data[i];

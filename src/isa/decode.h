@@ -11,6 +11,9 @@
 #include "base/vector.h"
 #include "isa/kernel.h"
 
+#define SCRATCH_SLOTS 24u /* temporaries of an instruction, two slots each */
+#define COPY_TOKENS 8u
+
 struct decoded_function {
     const struct ptx_function *ptx;
     const struct function_registers *registers; /* numbers within the function */
@@ -54,6 +57,9 @@ struct decoder {
     const struct ptx_instruction *instruction;
     uint32_t temporaries, temporaries_most;
     uint32_t predicates;
+    /* Asynchronous copies so far: what the scoreboard knows of them are tokens, slots that nothing else uses. */
+    uint32_t copies, copy_groups;
+    uint32_t group_of_token[COPY_TOKENS];
     /* What is written when there is no memory for it: so that not every caller must ask. */
     struct operation lost;
     struct corun_instruction lost_instruction;
@@ -90,6 +96,20 @@ uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operan
 
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index);
 void decode_access(struct decoder *decoder);
+/* Where an address operand in a space (enum ptx_suffix; NONE: generic) leads. */
+struct decoded_place {
+    uint16_t slot;
+    int64_t offset;
+    uint8_t variant; /* enum memory_variant */
+    enum corun_space space;
+};
+struct decoded_place decode_place(struct decoder *decoder, const struct ptx_operand *operand, uint8_t space);
+/* An operation on one element of the instruction's first type there. */
+struct operation *decode_emit_access(struct decoder *decoder, enum operation_kind kind,
+                                     const struct decoded_place *place);
+/* Asynchronous copies into shared memory, and barriers in memory. */
+void decode_copy_async(struct decoder *decoder);
+void decode_memory_barrier(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
 /* A load or store of the instruction at hand at the address in slot `address`, by the lanes of predicate `inside`. */
 void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside, const struct ptx_operand *data,

@@ -2,9 +2,9 @@
 #include "isa/atomics.h"
 #include "isa/decode.h"
 
-static enum corun_space space_of(const struct ptx_instruction *instruction)
+static enum corun_space space_of(const struct ptx_instruction *instruction, uint8_t space)
 {
-    switch (instruction->space) {
+    switch (space) {
     case PTX_SPACE_GLOBAL:
         return instruction->noncoherent ? CORUN_SPACE_TEXTURE : CORUN_SPACE_GLOBAL;
     case PTX_SPACE_SHARED:
@@ -18,15 +18,8 @@ static enum corun_space space_of(const struct ptx_instruction *instruction)
     }
 }
 
-struct place {
-    uint16_t slot;
-    int64_t offset;
-    uint8_t variant; /* enum memory_variant */
-    enum corun_space space;
-};
-
 /* An address that is a variable: a constant, apart from frames. */
-static void place_variable(struct decoder *decoder, const struct ptx_operand *operand, struct place *place)
+static void place_variable(struct decoder *decoder, const struct ptx_operand *operand, struct decoded_place *place)
 {
     const struct ptx_variable *variable = operand->variable;
     uint64_t value = (uint64_t)operand->offset;
@@ -57,11 +50,11 @@ static void place_variable(struct decoder *decoder, const struct ptx_operand *op
     place->slot = decode_constant(decoder, value, true, NULL);
 }
 
-static struct place find_place(struct decoder *decoder, const struct ptx_operand *operand)
+struct decoded_place decode_place(struct decoder *decoder, const struct ptx_operand *operand, uint8_t space)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
-    struct place place = {.space = space_of(instruction)};
-    if (instruction->space == PTX_SPACE_PARAM && operand->kind != PTX_OPERAND_ADDRESS_VARIABLE) {
+    struct decoded_place place = {.space = space_of(instruction, space)};
+    if (space == PTX_SPACE_PARAM && operand->kind != PTX_OPERAND_ADDRESS_VARIABLE) {
         bool kernel = decoder->function->ptx->is_entry;
         place.space = kernel ? CORUN_SPACE_CONSTANT : CORUN_SPACE_LOCAL;
         place.variant = kernel ? MEMORY_PARAMETER : 0;
@@ -140,7 +133,8 @@ static void describe(struct decoder *decoder, const struct operation *op, uint16
         machine->flags |= CORUN_UNIFORM_LOAD;
 }
 
-static struct operation *emit_access(struct decoder *decoder, enum operation_kind kind, const struct place *place)
+struct operation *decode_emit_access(struct decoder *decoder, enum operation_kind kind,
+                                     const struct decoded_place *place)
 {
     struct operation *op = decode_emit(decoder, kind);
     op->source[0] = place->slot;
@@ -155,9 +149,9 @@ static struct operation *emit_access(struct decoder *decoder, enum operation_kin
 static void decode_load(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
-    struct place place = find_place(decoder, &instruction->operands[1]);
+    struct decoded_place place = decode_place(decoder, &instruction->operands[1], instruction->space);
     struct data data = find_data(decoder, &instruction->operands[0]);
-    struct operation *op = emit_access(decoder, OPERATION_LOAD, &place);
+    struct operation *op = decode_emit_access(decoder, OPERATION_LOAD, &place);
     op->vector = data.count;
     op->destination = data.slots[0];
     for (uint32_t i = 1; i < data.count; i++)
@@ -170,9 +164,9 @@ static void decode_load(struct decoder *decoder)
 static void decode_store(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
-    struct place place = find_place(decoder, &instruction->operands[0]);
+    struct decoded_place place = decode_place(decoder, &instruction->operands[0], instruction->space);
     struct data data = find_data(decoder, &instruction->operands[1]);
-    struct operation *op = emit_access(decoder, OPERATION_STORE, &place);
+    struct operation *op = decode_emit_access(decoder, OPERATION_STORE, &place);
     op->vector = data.count;
     op->source[1] = data.slots[0];
     for (uint32_t i = 1; i < data.count; i++)
@@ -184,9 +178,9 @@ static void decode_store(struct decoder *decoder)
 void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside,
                            const struct ptx_operand *operand, bool loads)
 {
-    struct place place = {.slot = address, .space = CORUN_SPACE_GLOBAL};
+    struct decoded_place place = {.slot = address, .space = CORUN_SPACE_GLOBAL};
     struct data data = find_data(decoder, operand);
-    struct operation *op = emit_access(decoder, loads ? OPERATION_LOAD : OPERATION_STORE, &place);
+    struct operation *op = decode_emit_access(decoder, loads ? OPERATION_LOAD : OPERATION_STORE, &place);
     op->guard = inside;
     op->guard_negated = 0;
     op->vector = data.count;
@@ -234,10 +228,10 @@ static void decode_atomic(struct decoder *decoder)
     const struct ptx_operand *operands = instruction->operands + has_result;
     enum ptx_type type = instruction->types[0];
     uint32_t bits = ptx_types[type].bits;
-    struct place place = find_place(decoder, &operands[0]);
+    struct decoded_place place = decode_place(decoder, &operands[0], instruction->space);
     uint16_t b = decode_source(decoder, &operands[1], bits);
     uint16_t c = instruction->operand_count - has_result > 2 ? decode_source(decoder, &operands[2], bits) : 0;
-    struct operation *op = emit_access(decoder, OPERATION_ATOMIC, &place);
+    struct operation *op = decode_emit_access(decoder, OPERATION_ATOMIC, &place);
     bool reduction = !has_result || instruction->operands[0].kind != PTX_OPERAND_REGISTER ||
                      decode_is_dead(decoder, instruction->operands[0].index);
     op->destination = reduction ? OPERAND_DISCARD : decode_slot(decoder, instruction->operands[0].index);

@@ -488,6 +488,15 @@ static bool check_address(struct parser *parser, struct ptx_instruction *instruc
     }
 }
 
+/* An address in a space that belongs to the operation. */
+static bool check_address_in(struct parser *parser, struct ptx_instruction *instruction, enum ptx_suffix space,
+                             struct parsed_operand *operand)
+{
+    struct ptx_instruction within = *instruction;
+    within.space = (uint8_t)space;
+    return check_address(parser, &within, operand);
+}
+
 /* mov moves words, addresses, special registers, and packs or unpacks vectors. */
 static bool check_mov(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operand,
                       bool is_destination)
@@ -591,6 +600,9 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         return check_data(parser, instruction, &expected, operand);
     case 'm':
         return check_address(parser, instruction, operand);
+    case 'S':
+    case 'G':
+        return check_address_in(parser, instruction, letter == 'S' ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL, operand);
     case 'V':
         if (first == PTX_TYPE_NONE) /* isspacep */
             expected = (struct expectation){parser->module->address_bits == 64 ? PTX_TYPE_U64 : PTX_TYPE_U32,
@@ -656,6 +668,12 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
 {
     if (instruction->opcode == PTX_OP_LOP3 && operands[4].operand.bits > 255)
         return mismatch(parser, &operands[4], "a truth table from 0 to 255");
+    if (instruction->opcode == PTX_OP_CP_ASYNC_CA || instruction->opcode == PTX_OP_CP_ASYNC_CG) {
+        uint64_t bytes = operands[2].operand.bits;
+        if (bytes != 16 && (instruction->opcode == PTX_OP_CP_ASYNC_CG || (bytes != 4 && bytes != 8)))
+            return mismatch(parser, &operands[2],
+                            instruction->opcode == PTX_OP_CP_ASYNC_CG ? "16 bytes" : "4, 8 or 16 bytes");
+    }
     bool reduces = instruction->opcode == PTX_OP_BAR_RED || instruction->opcode == PTX_OP_BARRIER_RED;
     bool barrier = reduces || instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
                    instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE;

@@ -232,7 +232,7 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
     default:
         break;
     }
-    if (strpbrk(ptx_opcodes[instruction->opcode].operands, "mx")) /* an address, a texture or a surface */
+    if (strpbrk(ptx_opcodes[instruction->opcode].operands, "mxSG")) /* an address, a texture or a surface */
         refuse(analysis, instruction, "accesses memory in a way that is not analysed");
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LONGEST_MNEMONIC 120u
+#define MOST_WORDS 5u /* of the name of an operation: cp.async.ca.shared.global */
 
 struct mnemonic {
     struct token words[MAX_SUFFIXES + 1]; /* the first word, then the suffixes */
@@ -35,12 +36,17 @@ static enum ptx_opcode find_opcode(struct parser *parser, const struct mnemonic 
     const struct name *first = mnemonic->words[0].name;
     *used = 1;
     if (first->starts_longer_opcode) {
-        for (uint32_t count = mnemonic->count < 3 ? mnemonic->count : 3; count > 1; count--) {
-            char text[64];
-            size_t length =
-                (size_t)snprintf(text, sizeof text, "%.20s.%.20s%s%.20s", first->text, mnemonic->words[1].name->text,
-                                 count > 2 ? "." : "", count > 2 ? mnemonic->words[2].name->text : "");
-            const struct name *name = name_find(&parser->names, text, length);
+        char text[128];
+        size_t ends[MOST_WORDS];
+        uint32_t words = mnemonic->count < MOST_WORDS ? mnemonic->count : MOST_WORDS;
+        size_t length = 0;
+        for (uint32_t i = 0; i < words; i++) {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%.20s", i ? "." : "",
+                                       mnemonic->words[i].name->text);
+            ends[i] = length;
+        }
+        for (uint32_t count = words; count > 1; count--) {
+            const struct name *name = name_find(&parser->names, text, ends[count - 1]);
             if (name && name->opcode) {
                 *used = count;
                 return (enum ptx_opcode)name->opcode;
