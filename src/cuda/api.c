@@ -75,6 +75,7 @@ int api_launch_request(struct call *call, const struct api_launch *launch, struc
     if (launch->cooperative && tbs > (uint64_t)fits * function->module->context->device->config.sms)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     *request = (struct launch_request){.function = function,
+                                       .host = launch->host,
                                        .grid = launch->grid,
                                        .block = launch->block,
                                        .dynamic_shared_bytes = (uint32_t)launch->dynamic_shared_bytes,

@@ -13,6 +13,7 @@
  */
 struct api_launch {
     struct function *function;
+    const void *host; /* what the program calls it; NULL: the same */
     struct corun_dim3 grid, block;
     size_t dynamic_shared_bytes;
     void *stream;

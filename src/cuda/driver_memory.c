@@ -1,6 +1,7 @@
 /* Memory and copies of the driver API. */
 #include "cuda/api.h"
 #include "cuda/array.h"
+#include "cuda/graph_node.h"
 
 #include <string.h>
 
@@ -178,12 +179,9 @@ static int resolve_box(struct call *call, const struct box_side *box, const stru
     return error;
 }
 
-static int copy_box(const struct abi_driver_copy_3d *p, void *stream, bool wait)
+int driver_copy_of(struct call *call, const struct abi_driver_copy_3d *p, struct copy *copy)
 {
-    struct call call;
-    if (!driver_begin(&call))
-        return call_end(&call);
-    struct copy copy = {.width_bytes = p->width_bytes, .height = p->height, .depth = p->depth};
+    *copy = (struct copy){.width_bytes = p->width_bytes, .height = p->height, .depth = p->depth};
     struct box_side to = {
         p->to_type,  (uint64_t)(uintptr_t)p->to_host, p->to_device, p->to_array, p->to_x, p->to_y, p->to_z, p->to_pitch,
         p->to_height};
@@ -192,10 +190,18 @@ static int copy_box(const struct abi_driver_copy_3d *p, void *stream, bool wait)
                             p->from_x,      p->from_y,
                             p->from_z,      p->from_pitch,
                             p->from_height};
-    if (copy_bytes(&copy)) {
-        call.error = resolve_box(&call, &to, &copy, &copy.to);
-        if (call.error == CUDA_SUCCESS)
-            call.error = resolve_box(&call, &from, &copy, &copy.from);
+    int error = resolve_box(call, &to, copy, &copy->to);
+    return error == CUDA_SUCCESS ? resolve_box(call, &from, copy, &copy->from) : error;
+}
+
+static int copy_box(const struct abi_driver_copy_3d *p, void *stream, bool wait)
+{
+    struct call call;
+    struct copy copy;
+    if (!driver_begin(&call))
+        return call_end(&call);
+    if (p->width_bytes && p->height && p->depth) {
+        call.error = driver_copy_of(&call, p, &copy);
         if (call.error == CUDA_SUCCESS)
             call.error = api_copy(&call, &copy, stream, wait);
     }

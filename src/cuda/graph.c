@@ -24,6 +24,7 @@ void graph_node_destroy(struct process *process, struct graph_node *node)
     if (node->child)
         graph_destroy(process, node->child);
     vector_free(&node->dependencies);
+    vector_free(&node->arguments);
     free(node);
 }
 

@@ -17,7 +17,8 @@ struct graph_node {
     struct task *task;   /* what it does; NULL if empty or a child */
     struct graph *child;
     VECTOR(struct graph_node *) dependencies;
-    struct graph_node *copy; /* while a graph is being copied; in a copy: what it was made from */
+    VECTOR(void *) arguments; /* what a program was shown of a kernel's */
+    struct graph_node *copy;  /* while a graph is being copied; in a copy: what it was made from */
     bool disabled, placed;
     uint32_t track; /* of an executable graph: which of its streams */
 };

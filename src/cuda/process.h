@@ -252,6 +252,7 @@ struct fill {
 
 struct launch_request {
     struct function *function;
+    const void *host; /* api.h */
     struct corun_dim3 grid, block;
     uint32_t dynamic_shared_bytes;
     bool cooperative;

@@ -1,41 +1,8 @@
 /* Nodes of graphs in the runtime API: added, looked at, changed. */
-#include "cuda/api.h"
-#include "cuda/graph.h"
+#include "cuda/graph_node.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* cudaGraphNodeType */
-enum {
-    NODE_KERNEL,
-    NODE_COPY,
-    NODE_FILL,
-    NODE_HOST,
-    NODE_GRAPH,
-    NODE_EMPTY,
-    NODE_WAIT,
-    NODE_RECORD,
-    NODE_MEMORY_OPERATIONS = 12,
-};
-
-struct abi_kernel_node {
-    void *function;
-    struct corun_dim3 grid, block;
-    unsigned shared;
-    void **arguments, **extra;
-};
-
-struct abi_fill_node {
-    void *to;
-    size_t pitch;
-    unsigned value, element_bytes;
-    size_t width, height;
-};
-
-struct abi_host_node {
-    abi_host_function function;
-    void *user;
-};
 
 /* The nodes that a new one depends on, checked. */
 static bool known_nodes(struct call *call, const struct graph *graph, void *const *nodes, size_t count)
@@ -48,7 +15,7 @@ static bool known_nodes(struct call *call, const struct graph *graph, void *cons
     return true;
 }
 
-static struct graph *begin_node(struct call *call, void **result, void *handle, void *const *nodes, size_t count)
+struct graph *graph_node_begin_new(struct call *call, void **result, void *handle, void *const *nodes, size_t count)
 {
     if (!runtime_begin(call))
         return NULL;
@@ -60,8 +27,8 @@ static struct graph *begin_node(struct call *call, void **result, void *handle, 
     return graph;
 }
 
-static int end_node(struct call *call, void **result, struct graph *graph, struct task *task, void *const *nodes,
-                    size_t count)
+int graph_node_end_new(struct call *call, void **result, struct graph *graph, struct task *task, void *const *nodes,
+                       size_t count)
 {
     if (graph && call->error == CUDA_SUCCESS) {
         *result = graph_add(call->process, graph, task, (struct graph_node *const *)nodes, count);
@@ -81,9 +48,10 @@ static struct task *new_task(struct call *call, enum task_kind kind)
     return task;
 }
 
-static int set_kernel(struct call *call, const struct abi_kernel_node *node, struct launch_request *request)
+int graph_node_set_kernel(struct call *call, const struct abi_kernel_node *node, struct launch_request *request)
 {
-    struct api_launch launch = {.grid = node->grid,
+    struct api_launch launch = {.host = node->function,
+                                .grid = node->grid,
                                 .block = node->block,
                                 .dynamic_shared_bytes = node->shared,
                                 .arguments = node->arguments,
@@ -97,17 +65,17 @@ ENTRY(int, cudaGraphAddKernelNode, void **result, void *handle, void *const *nod
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     if (graph && !node)
         call.error = CUDA_ERROR_INVALID_VALUE;
     else if (graph && (task = new_task(&call, TASK_LAUNCH)))
-        call.error = set_kernel(&call, node, &task->launch.request);
+        call.error = graph_node_set_kernel(&call, node, &task->launch.request);
     if (task && call.error != CUDA_SUCCESS)
         task->launch.request.parameters = NULL;
-    return end_node(&call, result, graph, task, nodes, count);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
-static int set_copy(struct call *call, const struct abi_copy_3d *p, struct copy *copy)
+int graph_node_set_copy(struct call *call, const struct abi_copy_3d *p, struct copy *copy)
 {
     if (!p || p->from_array || p->to_array)
         return p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
@@ -126,7 +94,7 @@ static int set_copy(struct call *call, const struct abi_copy_3d *p, struct copy 
     return error == CUDA_SUCCESS ? copy_prepare(call->process, copy) : error;
 }
 
-static int set_copy_1d(struct call *call, void *to, const void *from, size_t bytes, int kind, struct copy *copy)
+int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t bytes, int kind, struct copy *copy)
 {
     *copy = (struct copy){.width_bytes = bytes, .height = 1, .depth = 1};
     int error = api_copy_sides(call, (uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, kind, copy);
@@ -139,10 +107,10 @@ ENTRY(int, cudaGraphAddMemcpyNode, void **result, void *handle, void *const *nod
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     if (graph && (task = new_task(&call, TASK_COPY)))
-        call.error = set_copy(&call, p, &task->copy);
-    return end_node(&call, result, graph, task, nodes, count);
+        call.error = graph_node_set_copy(&call, p, &task->copy);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 ENTRY(int, cudaGraphAddMemcpyNode1D, void **result, void *handle, void *const *nodes, size_t count, void *to,
@@ -150,10 +118,10 @@ ENTRY(int, cudaGraphAddMemcpyNode1D, void **result, void *handle, void *const *n
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     if (graph && (task = new_task(&call, TASK_COPY)))
-        call.error = set_copy_1d(&call, to, from, bytes, kind, &task->copy);
-    return end_node(&call, result, graph, task, nodes, count);
+        call.error = graph_node_set_copy_1d(&call, to, from, bytes, kind, &task->copy);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 static int add_symbol_copy(void **result, void *handle, void *const *nodes, size_t count, const void *symbol,
@@ -161,7 +129,7 @@ static int add_symbol_copy(void **result, void *handle, void *const *nodes, size
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     uint64_t address = 0, size = 0;
     if (graph)
         call.error = variable_of_host(call.process, call.context, symbol, &address, &size);
@@ -169,8 +137,9 @@ static int add_symbol_copy(void **result, void *handle, void *const *nodes, size
         call.error = CUDA_ERROR_INVALID_VALUE;
     void *there = (void *)(uintptr_t)(address + offset);
     if (graph && call.error == CUDA_SUCCESS && (task = new_task(&call, TASK_COPY)))
-        call.error = set_copy_1d(&call, to_symbol ? there : other, to_symbol ? other : there, bytes, kind, &task->copy);
-    return end_node(&call, result, graph, task, nodes, count);
+        call.error = graph_node_set_copy_1d(&call, to_symbol ? there : other, to_symbol ? other : there, bytes, kind,
+                                            &task->copy);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 ENTRY(int, cudaGraphAddMemcpyNodeToSymbol, void **result, void *graph, void *const *nodes, size_t count,
@@ -185,7 +154,7 @@ ENTRY(int, cudaGraphAddMemcpyNodeFromSymbol, void **result, void *graph, void *c
     return add_symbol_copy(result, graph, nodes, count, symbol, to, bytes, offset, kind, false);
 }
 
-static int set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill)
+int graph_node_set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill)
 {
     if (!node || (node->element_bytes != 1 && node->element_bytes != 2 && node->element_bytes != 4) ||
         node->width > UINT32_MAX)
@@ -205,10 +174,10 @@ ENTRY(int, cudaGraphAddMemsetNode, void **result, void *handle, void *const *nod
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     if (graph && (task = new_task(&call, TASK_FILL)))
-        call.error = set_fill(&call, node, &task->fill);
-    return end_node(&call, result, graph, task, nodes, count);
+        call.error = graph_node_set_fill(&call, node, &task->fill);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 ENTRY(int, cudaGraphAddHostNode, void **result, void *handle, void *const *nodes, size_t count,
@@ -216,14 +185,14 @@ ENTRY(int, cudaGraphAddHostNode, void **result, void *handle, void *const *nodes
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     if (graph && (!node || !node->function))
         call.error = CUDA_ERROR_INVALID_VALUE;
     else if (graph && (task = new_task(&call, TASK_CALL))) {
         task->call.function = node->function;
         task->call.user = node->user;
     }
-    return end_node(&call, result, graph, task, nodes, count);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 static int add_event_node(void **result, void *handle, void *const *nodes, size_t count, void *event_handle,
@@ -231,7 +200,7 @@ static int add_event_node(void **result, void *handle, void *const *nodes, size_
 {
     struct call call;
     struct task *task = NULL;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     struct event *event = graph ? object_find(call.process, event_handle, OBJECT_EVENT) : NULL;
     if (graph && !event) {
         call.error = CUDA_ERROR_INVALID_HANDLE;
@@ -239,7 +208,7 @@ static int add_event_node(void **result, void *handle, void *const *nodes, size_
         task->event.event = event;
         event->references++;
     }
-    return end_node(&call, result, graph, task, nodes, count);
+    return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 
 ENTRY(int, cudaGraphAddEventRecordNode, void **result, void *graph, void *const *nodes, size_t count, void *event)
@@ -255,15 +224,15 @@ ENTRY(int, cudaGraphAddEventWaitNode, void **result, void *graph, void *const *n
 ENTRY(int, cudaGraphAddEmptyNode, void **result, void *handle, void *const *nodes, size_t count)
 {
     struct call call;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
-    return end_node(&call, result, graph, NULL, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
+    return graph_node_end_new(&call, result, graph, NULL, nodes, count);
 }
 
 ENTRY(int, cudaGraphAddChildGraphNode, void **result, void *handle, void *const *nodes, size_t count,
       void *child_handle)
 {
     struct call call;
-    struct graph *graph = begin_node(&call, result, handle, nodes, count);
+    struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
     struct graph *child = graph ? object_find(call.process, child_handle, OBJECT_GRAPH) : NULL;
     struct graph *copy = NULL;
     if (graph && (!child || child == graph || !graph_sort(child)))
@@ -448,7 +417,7 @@ ENTRY(int, cudaGraphNodeGetDependentNodes_v2, void *node, void **nodes, void *ed
     return list_neighbours(node, nodes, count, true);
 }
 
-static int type_of(const struct graph_node *node)
+int graph_node_type(const struct graph_node *node)
 {
     static const int types[] = {[TASK_LAUNCH] = NODE_KERNEL,
                                 [TASK_COPY] = NODE_COPY,
@@ -469,7 +438,7 @@ ENTRY(int, cudaGraphNodeGetType, void *handle, int *type)
     if (runtime_begin(&call)) {
         const struct graph_node *node = object_find(call.process, handle, OBJECT_GRAPH_NODE);
         if (node && type)
-            *type = type_of(node);
+            *type = graph_node_type(node);
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
     }
@@ -529,8 +498,8 @@ static struct graph_node *executable_node(struct call *call, void *executable, v
 }
 
 /* A node, or in an executable graph the copy of one, of a kind. */
-static struct graph_node *begin_change(struct call *call, void *executable, bool in_executable, void *handle,
-                                       enum task_kind kind, const void *values)
+struct graph_node *graph_node_begin(struct call *call, void *executable, bool in_executable, void *handle,
+                                    enum task_kind kind, const void *values)
 {
     if (!runtime_begin(call))
         return NULL;
@@ -546,9 +515,9 @@ static struct graph_node *begin_change(struct call *call, void *executable, bool
 static int change_kernel(void *executable, bool in_executable, void *handle, const struct abi_kernel_node *values)
 {
     struct call call;
-    struct graph_node *node = begin_change(&call, executable, in_executable, handle, TASK_LAUNCH, values);
+    struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_LAUNCH, values);
     struct launch_request request;
-    if (node && (call.error = set_kernel(&call, values, &request)) == CUDA_SUCCESS) {
+    if (node && (call.error = graph_node_set_kernel(&call, values, &request)) == CUDA_SUCCESS) {
         free(node->task->launch.request.parameters);
         node->task->launch.request = request;
     }
@@ -568,9 +537,9 @@ ENTRY(int, cudaGraphExecKernelNodeSetParams, void *executable, void *node, const
 static int change_fill(void *executable, bool in_executable, void *handle, const struct abi_fill_node *values)
 {
     struct call call;
-    struct graph_node *node = begin_change(&call, executable, in_executable, handle, TASK_FILL, values);
+    struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_FILL, values);
     if (node)
-        call.error = set_fill(&call, values, &node->task->fill);
+        call.error = graph_node_set_fill(&call, values, &node->task->fill);
     return runtime_end(&call);
 }
 
@@ -587,7 +556,7 @@ ENTRY(int, cudaGraphExecMemsetNodeSetParams, void *executable, void *node, const
 static int change_host(void *executable, bool in_executable, void *handle, const struct abi_host_node *values)
 {
     struct call call;
-    struct graph_node *node = begin_change(&call, executable, in_executable, handle, TASK_CALL, values);
+    struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_CALL, values);
     if (node) {
         node->task->call.function = values->function;
         node->task->call.user = values->user;
@@ -608,9 +577,9 @@ ENTRY(int, cudaGraphExecHostNodeSetParams, void *executable, void *node, const s
 static int change_copy(void *executable, bool in_executable, void *handle, const struct abi_copy_3d *values)
 {
     struct call call;
-    struct graph_node *node = begin_change(&call, executable, in_executable, handle, TASK_COPY, values);
+    struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_COPY, values);
     struct copy copy;
-    if (node && (call.error = set_copy(&call, values, &copy)) == CUDA_SUCCESS)
+    if (node && (call.error = graph_node_set_copy(&call, values, &copy)) == CUDA_SUCCESS)
         node->task->copy = copy;
     return runtime_end(&call);
 }
@@ -629,9 +598,9 @@ static int change_copy_1d(void *executable, bool in_executable, void *handle, vo
                           int kind)
 {
     struct call call;
-    struct graph_node *node = begin_change(&call, executable, in_executable, handle, TASK_COPY, from);
+    struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_COPY, from);
     struct copy copy;
-    if (node && (call.error = set_copy_1d(&call, to, from, bytes, kind, &copy)) == CUDA_SUCCESS)
+    if (node && (call.error = graph_node_set_copy_1d(&call, to, from, bytes, kind, &copy)) == CUDA_SUCCESS)
         node->task->copy = copy;
     return runtime_end(&call);
 }
@@ -694,7 +663,7 @@ static int update(void *executable_handle, void *handle, int *result, void **nod
         *result = SHAPE_CHANGED;
     for (size_t i = 0; i < graph->nodes.count && *result == UPDATED; i++) {
         const struct graph_node *old = executable->nodes.data[i], *new = graph->nodes.data[i];
-        if (type_of(old) != type_of(new))
+        if (graph_node_type(old) != graph_node_type(new))
             *result = TYPE_CHANGED;
         else if (old->dependencies.count != new->dependencies.count)
             *result = SHAPE_CHANGED;

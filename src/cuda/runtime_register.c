@@ -156,7 +156,8 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct api_launch request = {.grid = grid,
+        struct api_launch request = {.host = host,
+                                     .grid = grid,
                                      .block = block,
                                      .dynamic_shared_bytes = shared,
                                      .stream = stream,
