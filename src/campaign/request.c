@@ -20,7 +20,7 @@ enum option {
 struct corun_request {
     struct arena *arena;
     const char *gpu, *cache;
-    bool no_cache;
+    bool no_cache, too_many;
     struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
     struct corun_case settings; /* as they were given */
     struct corun_case job;      /* with everything looked up */
@@ -143,9 +143,14 @@ enum corun_status corun_request_add(struct corun_request *request, const char *a
                                     struct corun_diagnostics *list)
 {
     uint32_t index = request->settings.application_count;
-    if (index == CORUN_MAX_APPLICATIONS)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "at most %u applications can share a GPU",
-                            CORUN_MAX_APPLICATIONS);
+    if (index == CORUN_MAX_APPLICATIONS && request->too_many)
+        return CORUN_USAGE; /* said of the first */
+    if (index == CORUN_MAX_APPLICATIONS) {
+        request->too_many = true;
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "at most %u applications can share a GPU; `%s` is one more", CORUN_MAX_APPLICATIONS,
+                            application);
+    }
     enum corun_status status = specify_application(application, request->arena, list, &request->applications[index]);
     if (status == CORUN_OK)
         request->settings.application_count++;

@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "campaign/policy_file.h"
 #include "share/load.h"
 #include "share/parameter_words.h"
 
@@ -219,6 +220,13 @@ static enum corun_status set_parameter(const struct corun_policy *policy, char *
     return status;
 }
 
+static enum corun_status load_policy(const char *path, struct corun_diagnostics *list,
+                                     const struct corun_policy **policy)
+{
+    enum corun_status status = policy_file_check(path, list);
+    return status == CORUN_OK ? policy_load(path, list, policy) : status;
+}
+
 enum corun_status specify_policy(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                  const struct corun_policy **policy, const double **parameters)
 {
@@ -230,7 +238,7 @@ enum corun_status specify_policy(const char *text, struct arena *arena, struct c
     char *settings = strchr(name + path_length, ':');
     if (settings)
         *settings++ = 0;
-    enum corun_status status = path_length ? policy_load(name, list, policy) : find_policy(name, arena, list, policy);
+    enum corun_status status = path_length ? load_policy(name, list, policy) : find_policy(name, arena, list, policy);
     if (status != CORUN_OK)
         return status;
     if (!*policy)

@@ -542,7 +542,8 @@ class Run(Command):
         self.fails(USAGE, ["gaol"], "run", "work:gaol=1")
         self.fails(ARGUMENT, ["starts at cycle"], *self.SHORT, "./work.yaml:start=20K")
         self.fails(USAGE, ["--trace"], *self.SHORT, "--json", "-", "--trace", "-", "./work.yaml")
-        self.fails(USAGE, ["at most 16"], "run", *["./work.yaml"] * 17)
+        self.fails(USAGE, ["at most 16 applications can share a GPU; `./more.yaml` is one more"], "run", *["./work.yaml"] * 16,
+                   "./more.yaml", "./more.yaml")
         self.fails(POLICY, ["even", "more applications than SMs"], *self.SHORT, "--policy", "even", "--no-baselines",
                    *["./work.yaml"] * 3)
 

@@ -91,6 +91,13 @@ class Runs(OwnPolicy):
         (self.folder / "text.so").write_text("not a program")
         self.refused(FILE, "text.so cannot be loaded", policy="./text.so")
         self.refused(POLICY, "FILE.so", policy="./")
+        self.build("cut.so")
+        whole = (self.folder / "cut.so").read_bytes()
+        for bytes_left in (1000, len(whole) // 2):  # the dynamic linker would end the process with a signal
+            (self.folder / "cut.so").write_bytes(whole[:bytes_left])
+            self.refused(FILE, f"policy ./cut.so cannot be loaded: it is cut off, it has {bytes_left} of ", policy="./cut.so")
+        (self.folder / "cut.so").write_bytes(b"")
+        self.refused(FILE, "cut.so cannot be loaded", policy="./cut.so")
         source = self.folder / "empty.c"
         source.write_text("extern int nothing; int nothing = 1;\n")
         self.compile(source, "empty.so")
