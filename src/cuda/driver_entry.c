@@ -9,7 +9,10 @@
 enum { SYMBOL_FOUND = 0, SYMBOL_NOT_FOUND = 1, SYMBOL_VERSION_TOO_OLD = 2 };
 enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
 
-/* Names of which more than one version came after CUDA 3.2, where _v2 began: since when each is meant. */
+/*
+ * Names of which more than one version came after CUDA 3.2, where _v2 began, or whose _v2 is asked for by that name only: since when
+ * each is meant.
+ */
 static const struct {
     const char *name;
     int since;
@@ -58,10 +61,9 @@ static const struct {
     {"cuEventElapsedTime", 0, "cuEventElapsedTime"},
     {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},
     {"cuDeviceGetUuid", 0, "cuDeviceGetUuid"},
-    {"cuCtxGetDevice", 13000, "cuCtxGetDevice_v2"},
     {"cuCtxGetDevice", 0, "cuCtxGetDevice"},
-    {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
     {"cuCtxSynchronize", 0, "cuCtxSynchronize"},
+    {"cuTexRefSetAddress2D", 4010, "cuTexRefSetAddress2D_v3"},
     {"cuStreamGetCtx", 12050, "cuStreamGetCtx_v2"},
     {"cuStreamGetCtx", 0, "cuStreamGetCtx"},
 };
