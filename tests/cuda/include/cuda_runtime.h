@@ -316,9 +316,11 @@ static inline __attribute__((host)) cudaError_t cudaHostGetDevicePointer(T **dev
     return cudaHostGetDevicePointer((void **)device, host, flags);
 }
 template <class T>
-static inline __attribute__((host)) cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes)
+static inline __attribute__((host)) cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
+                                                                   size_t offset = 0,
+                                                                   cudaMemcpyKind kind = cudaMemcpyHostToDevice)
 {
-    return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, 0, cudaMemcpyHostToDevice);
+    return cudaMemcpyToSymbol((const void *)&symbol, from, bytes, offset, kind);
 }
 template <class T>
 static inline __attribute__((host)) cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes)
