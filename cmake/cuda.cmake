@@ -51,6 +51,10 @@ foreach(version 11.0 12 13)
   corun_add_cuda_library(corun_cudart_${major} ${CORUN_CUDART_NAME} SHIM_CUDART=${major} -Wl,--version-script=${map})
 endforeach()
 corun_add_cuda_library(corun_libcuda libcuda.so.1 SHIM_CUDA=1 "")
+# Python programs and the like open it by its short name.
+add_custom_command(TARGET corun_libcuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink libcuda.so.1 ${CORUN_CUDA_DIRECTORY}/libcuda.so
+                   VERBATIM)
+install(FILES ${CORUN_CUDA_DIRECTORY}/libcuda.so DESTINATION lib/corun)
 set_target_properties(corun_cuda_shared PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 install(TARGETS corun_cuda_shared LIBRARY DESTINATION lib/corun)
 add_custom_target(corun_cuda_libraries ALL DEPENDS corun_cuda_shared corun_cudart_11 corun_cudart_12 corun_cudart_13 corun_libcuda)

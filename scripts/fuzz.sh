@@ -12,7 +12,7 @@ for fuzzer in "$build"/fuzz_*; do
     corpus=$build/corpus/$name
     mkdir -p "$corpus"
     case $name in
-    fuzz_fat_binary) seeds="$source/tests/ptx/corpus" ;;
+    fuzz_fat_binary | fuzz_module) seeds="$source/tests/ptx/corpus" ;;
     fuzz_ptx) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
     fuzz_config) seeds=$source/configs/gpu ;;
     fuzz_workload) seeds=$source/kernels ;;

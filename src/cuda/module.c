@@ -61,17 +61,17 @@ static bool refuse(struct process *process, struct module *module, const char *n
 
 /*
  * Empties the functions that the messages are about. False if a message is about something else: then the module cannot
- * be loaded at all.
+ * be loaded at all. In what a compiler has made, whatever we do not understand is a gap of ours.
  */
 static bool empty_functions(struct process *process, struct module *module, char *text, size_t bytes,
-                            const struct corun_diagnostics *problems)
+                            bool from_compiler, const struct corun_diagnostics *problems)
 {
     struct ptx_text scan = {0};
     bool good = corun_diagnostics_count(problems) && ptx_text_scan(&scan, text, bytes);
     for (size_t i = 0; good && i < corun_diagnostics_count(problems); i++) {
         const struct corun_diagnostic *problem = corun_diagnostics_get(problems, i);
         const struct ptx_text_function *function = ptx_text_function_at(&scan, problem->place.line);
-        if (!function || problem->status != CORUN_UNSUPPORTED) {
+        if (!function || (problem->status != CORUN_UNSUPPORTED && !from_compiler)) {
             good = false;
             break;
         }
@@ -92,7 +92,7 @@ static bool empty_functions(struct process *process, struct module *module, char
 }
 
 static enum corun_status load_what_can_be(struct process *process, struct module *module, char *text, size_t bytes,
-                                          struct corun_diagnostics *list)
+                                          bool from_compiler, struct corun_diagnostics *list)
 {
     struct corun_diagnostics *problems = corun_diagnostics_create();
     if (!problems)
@@ -101,7 +101,8 @@ static enum corun_status load_what_can_be(struct process *process, struct module
     for (uint32_t i = 0; i < MOST_TRIES; i++) {
         corun_diagnostics_clear(problems);
         status = corun_module_load(module->name, text, bytes, problems, &module->code);
-        if (status != CORUN_UNSUPPORTED || !empty_functions(process, module, text, bytes, problems))
+        bool gaps = status == CORUN_UNSUPPORTED || (status == CORUN_SYNTAX && from_compiler);
+        if (!gaps || !empty_functions(process, module, text, bytes, from_compiler, problems))
             break;
     }
     for (size_t i = 0; i < corun_diagnostics_count(problems); i++) {
@@ -127,7 +128,7 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
 }
 
 int module_load_text(struct process *process, struct context *context, const char *name, const char *text, size_t bytes,
-                     struct corun_diagnostics *list, struct module **result)
+                     bool from_compiler, struct corun_diagnostics *list, struct module **result)
 {
     *result = NULL;
     struct module *module = calloc(1, sizeof *module);
@@ -149,7 +150,8 @@ int module_load_text(struct process *process, struct context *context, const cha
         }
     }
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
-    enum corun_status status = module->name ? load_what_can_be(process, module, copy, bytes, list) : CORUN_MEMORY;
+    enum corun_status status =
+        module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_program_create(module->code, context->memory, list, &module->program);
     if (status == CORUN_OK)
@@ -186,7 +188,7 @@ static int load_best(struct process *process, struct context *context, const cha
     const struct fat_binary_text *text = fat_binary_best(binary, context->device->config.compute_capability);
     if (!text)
         return no_ptx(binary, name, list);
-    return module_load_text(process, context, name, text->text, text->bytes, list, module);
+    return module_load_text(process, context, name, text->text, text->bytes, true, list, module);
 }
 
 int module_load_data(struct process *process, struct context *context, const void *data, struct corun_diagnostics *list,
@@ -195,17 +197,20 @@ int module_load_data(struct process *process, struct context *context, const voi
     *module = NULL;
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
-    uint32_t magic;
-    memcpy(&magic, data, sizeof magic);
+    uint32_t magic = 0; /* none of them has a NUL in it: a text may be shorter */
+    memcpy(&magic, data, strnlen(data, sizeof magic));
     if (magic == FAT_BINARY_WRAPPER_MAGIC)
         data = ((const struct fat_binary_wrapper *)data)->container;
-    if (!memcmp(data, "\177ELF", 4)) {
+    if (!data)
+        return CUDA_ERROR_INVALID_IMAGE;
+    if (!strncmp(data, "\177ELF", 4)) {
         corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "machine code (a cubin) cannot be loaded, only PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    memcpy(&magic, data, sizeof magic);
+    magic = 0;
+    memcpy(&magic, data, strnlen(data, sizeof magic));
     if (magic != FAT_BINARY_MAGIC)
-        return module_load_text(process, context, "module.ptx", data, strlen(data), list, module);
+        return module_load_text(process, context, "module.ptx", data, strlen(data), false, list, module);
     struct fat_binary binary = {0};
     enum corun_status status = fat_binary_read(&binary, data, 0, list);
     int error = status == CORUN_OK ? load_best(process, context, "the fat binary", &binary, list, module)
@@ -239,7 +244,7 @@ static int load_linked(struct process *process, struct context *context, const c
     if (error == CUDA_SUCCESS)
         error = error_of_status(ptx_link_finish(&link, list, &text, &bytes));
     if (error == CUDA_SUCCESS)
-        error = module_load_text(process, context, name, text, bytes, list, module);
+        error = module_load_text(process, context, name, text, bytes, true, list, module);
     free(text);
     ptx_link_free(&link);
     return error;
