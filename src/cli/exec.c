@@ -164,6 +164,17 @@ static void put_first(const char *variable, const char *first, const char *secon
     setenv(variable, value, 1);
 }
 
+/* A script whose first line does not say whose: shells run it themselves. */
+static bool is_plain_text(const char *path)
+{
+    char head[4] = "";
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = descriptor < 0 ? 0 : read(descriptor, head, sizeof head);
+    if (descriptor >= 0)
+        close(descriptor);
+    return bytes > 0 && !memchr(head, 0, (size_t)bytes) && memcmp(head, "\177ELF", sizeof head) != 0;
+}
+
 static void start(const struct exec_options *exec)
 {
     put_first("LD_LIBRARY_PATH", exec->libraries, "");
@@ -183,6 +194,8 @@ static void start(const struct exec_options *exec)
     /* Addresses of host memory that a kernel uses decide cache sets: the same in every run. */
     (void)personality(ADDR_NO_RANDOMIZE);
     execv(exec->path, exec->program);
+    if (errno == ENOEXEC && is_plain_text(exec->path))
+        execvp(exec->path, exec->program); /* gives it to the shell */
 }
 
 /* The program's exit status, as shells have it; -1 if it could not be started. */

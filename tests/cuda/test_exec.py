@@ -53,6 +53,22 @@ class Exec(unittest.TestCase):
         self.assertEqual(everything["launches"][0]["counters"]["stores"], 313)
         self.assertEqual(len(everything["copies"]), 3)
 
+    def test_script_without_first_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, other = os.path.join(folder, "run"), os.path.join(folder, "other")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f"{program('vector_add')} && exit $1\n")
+            with open(other, "wb") as file:
+                file.write(b"\x7fELF" + bytes(60))
+            os.chmod(script, 0o755)
+            os.chmod(other, 0o755)
+            done = run("--", script, "7")
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn("gtx980 at 1216 MHz: 1 launch", done.stderr)
+            done = run("--", other)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("cannot be started", done.stderr)
+
     def test_same_every_time(self):
         names = ("host_memory", "streams", "graph", "reduction")
         for name in names:
