@@ -114,7 +114,7 @@ static int load_file(struct call *call, const char *path, struct module **module
         error = module_load_data(call->process, call->context, text, call->process->list, module);
     } else {
         const char *slash = strrchr(path, '/');
-        error = module_load_text(call->process, call->context, slash ? slash + 1 : path, text, bytes,
+        error = module_load_text(call->process, call->context, slash ? slash + 1 : path, text, bytes, false,
                                  call->process->list, module);
     }
     free(text);
