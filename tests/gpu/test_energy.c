@@ -264,6 +264,57 @@ static void energy_does_not_depend_on_threads(void **state)
     free(script);
 }
 
+/* Every event that costs something, alone: no term of a group can be lost unseen. */
+static const struct {
+    size_t counter, parameter;
+} events[] = {
+#define EVENT(counter, parameter) \
+    { \
+        offsetof(struct corun_counters, counter), offsetof(struct corun_gpu_config, parameter) \
+    }
+    EVENT(warp_instructions, energy_issue),
+    EVENT(int_lanes, energy_int_lane),
+    EVENT(fp32_lanes, energy_fp32_lane),
+    EVENT(fp64_lanes, energy_fp64_lane),
+    EVENT(sfu_lanes, energy_sfu_lane),
+    EVENT(tensor_lanes, energy_tensor_lane),
+    EVENT(register_accesses, energy_register),
+    EVENT(shared_accesses, energy_shared),
+    EVENT(shared_conflict_cycles, energy_shared),
+    EVENT(l1_accesses, energy_l1),
+    EVENT(texture_accesses, energy_l1),
+    EVENT(constant_accesses, energy_l1),
+    EVENT(icnt_request_flits, energy_flit),
+    EVENT(icnt_reply_flits, energy_flit),
+    EVENT(l2_accesses, energy_l2),
+    EVENT(l2_writebacks, energy_l2),
+    EVENT(dram_read_bytes, energy_dram_byte),
+    EVENT(dram_write_bytes, energy_dram_byte),
+    EVENT(dram_row_misses, energy_dram_activate),
+#undef EVENT
+};
+
+static void each_event_costs_what_its_parameter_says(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = config_of();
+    size_t row_count;
+    const struct corun_counter_row *counter_rows = corun_counter_rows(&row_count);
+    for (size_t i = 0; i < row_count; i++) {
+        struct corun_counters counters = {0};
+        *(uint64_t *)(void *)((char *)&counters + counter_rows[i].offset) = 1000003;
+        double expected = 0;
+        for (size_t e = 0; e < sizeof events / sizeof *events; e++)
+            if (events[e].counter == counter_rows[i].offset)
+                expected = 1000003e-15 * *(const uint32_t *)(const void *)((const char *)&c + events[e].parameter);
+        double is = corun_counters_energy(&c, &counters);
+        if (!(fabs(is - expected) <= 1e-12 * expected))
+            fail_msg("%s: %g J, expected %g J", counter_rows[i].name, is, expected);
+    }
+    for (size_t e = 0; e < sizeof events / sizeof *events; e++)
+        assert_true(*(const uint32_t *)(const void *)((const char *)&c + events[e].parameter) > 0);
+}
+
 /* Counters near their limit: sums do not wrap. */
 static void large_counts_do_not_overflow(void **state)
 {
@@ -283,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_parameter_changes_its_group_and_no_cycle),
         cmocka_unit_test(the_scale_multiplies_everything),
         cmocka_unit_test(energy_does_not_depend_on_threads),
+        cmocka_unit_test(each_event_costs_what_its_parameter_says),
         cmocka_unit_test(large_counts_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
