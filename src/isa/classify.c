@@ -82,6 +82,10 @@ static uint8_t unit_of(const struct ptx_instruction *instruction)
     case PTX_OP_BRKPT:
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_APPLYPRIORITY:
+    case PTX_OP_DISCARD:
+    case PTX_OP_GRIDDEPCONTROL:
+    case PTX_OP_FENCE_PROXY_ASYNC:
         return CORUN_UNIT_CONTROL;
     default:
         return unit_of_type(instruction->types[0]);

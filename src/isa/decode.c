@@ -14,6 +14,9 @@
 #define MAX_SLOTS 0x7fffu             /* numbers above are constants */
 #define RECURSION_BYTES (16u * 1024u) /* of local memory per thread, beyond the longest path without recursion */
 #define RECURSION_FRAMES 1024u
+#define RESERVED_BYTES \
+    1024u /* of shared memory: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9 */
+#define RESERVED_ALIGN 128u
 #define MAX_LOCAL_BYTES (512u * 1024u) /* CUDA C++ Programming Guide, technical specifications */
 #define FRAME_ALIGN 16u
 #define SCRATCH_PREDICATES 4u
@@ -416,6 +419,22 @@ static void lay_out_stack(struct decoder *decoder)
                      kernel->info.name, kernel->local_bytes, MAX_LOCAL_BYTES);
 }
 
+/* Whether cooperative groups of more than a warp are made: they meet in shared memory that is not declared. */
+static bool uses_reserved(const struct decoder *decoder)
+{
+    for (uint32_t f = 0; f < decoder->functions.count; f++) {
+        const struct ptx_function *function = decoder->functions.data[f].ptx;
+        for (uint32_t i = 0; i < function->instruction_count; i++) {
+            const struct ptx_instruction *instruction = &function->instructions[i];
+            for (uint32_t o = 0; o < instruction->operand_count; o++)
+                if (instruction->operands[o].kind == PTX_OPERAND_SPECIAL &&
+                    instruction->operands[o].index == PTX_SPECIAL_RESERVED_SMEM_OFFSET)
+                    return true;
+        }
+    }
+    return false;
+}
+
 static void lay_out_shared(struct decoder *decoder)
 {
     const struct ptx_module *ptx = decoder->ptx;
@@ -447,6 +466,10 @@ static void lay_out_shared(struct decoder *decoder)
                 return;
             }
         }
+    }
+    if (uses_reserved(decoder)) {
+        kernel->reserved_offset = align_to(bytes, RESERVED_ALIGN);
+        bytes = kernel->reserved_offset + RESERVED_BYTES;
     }
     kernel->shared_bytes = (uint32_t)bytes;
     /* Every dynamic array starts behind the static ones (PTX ISA, .shared). */

@@ -466,6 +466,10 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_BRKPT:
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_APPLYPRIORITY:
+    case PTX_OP_DISCARD:
+    case PTX_OP_GRIDDEPCONTROL:
+    case PTX_OP_FENCE_PROXY_ASYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);
         break;
     default:

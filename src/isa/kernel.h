@@ -101,7 +101,8 @@ struct corun_kernel {
     uint32_t constant_slots;
     const struct constant_relocation *relocations;
     uint32_t relocation_count;
-    uint32_t shared_bytes; /* static; dynamic shared memory starts here, rounded up to dynamic_align */
+    uint32_t reserved_offset; /* in it, of what %reserved_smem_offset_1 tells */
+    uint32_t shared_bytes;    /* static; dynamic shared memory starts here, rounded up to dynamic_align */
     uint32_t dynamic_align;
     uint32_t local_bytes; /* per thread, multiple of 16 */
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */

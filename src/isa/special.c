@@ -19,16 +19,22 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
     case PTX_SPECIAL_NTID_Z:
         return launch->block.z;
     case PTX_SPECIAL_CTAID_X:
+    case PTX_SPECIAL_CLUSTERID_X:
         return tb->position.x;
     case PTX_SPECIAL_CTAID_Y:
+    case PTX_SPECIAL_CLUSTERID_Y:
         return tb->position.y;
     case PTX_SPECIAL_CTAID_Z:
+    case PTX_SPECIAL_CLUSTERID_Z:
         return tb->position.z;
     case PTX_SPECIAL_NCTAID_X:
+    case PTX_SPECIAL_NCLUSTERID_X:
         return launch->dim.x;
     case PTX_SPECIAL_NCTAID_Y:
+    case PTX_SPECIAL_NCLUSTERID_Y:
         return launch->dim.y;
     case PTX_SPECIAL_NCTAID_Z:
+    case PTX_SPECIAL_NCLUSTERID_Z:
         return launch->dim.z;
     case PTX_SPECIAL_WARPID:
         return warp->slot;
@@ -53,6 +59,13 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
         return launch->grid.tb_shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
+    case PTX_SPECIAL_CLUSTER_NCTAID_X:
+    case PTX_SPECIAL_CLUSTER_NCTAID_Y:
+    case PTX_SPECIAL_CLUSTER_NCTAID_Z:
+    case PTX_SPECIAL_CLUSTER_NCTARANK:
+        return 1;
+    case PTX_SPECIAL_RESERVED_SMEM_OFFSET:
+        return launch->kernel->reserved_offset;
     case PTX_SPECIAL_ENVREG1:
         return launch->meeting_address >> 32;
     case PTX_SPECIAL_ENVREG2:

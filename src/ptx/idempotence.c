@@ -228,6 +228,8 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
         return;
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_APPLYPRIORITY:
+    case PTX_OP_DISCARD:
         return;
     default:
         break;

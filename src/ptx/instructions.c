@@ -101,6 +101,11 @@ static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, s
         return set_type(parser, mnemonic, instruction, word);
     if (name->unsupported)
         return not_supported(parser, mnemonic);
+    if (name->hint && row->fields >> PTX_FIELD_SPACE & 1) {
+        if (row->fields >> PTX_FIELD_LEVEL & 1)
+            instruction->level = PTX_LEVEL_L2;
+        return true;
+    }
     parser_error(parser, CORUN_SYNTAX, word->place,
                  twice ? "'.%.40s' is one suffix too many for '%s'" : "'.%.40s' is not a suffix of '%s'", name->text,
                  row->word);
@@ -356,11 +361,53 @@ static bool parse_pair(struct parser *parser, struct ptx_instruction *instructio
     return true;
 }
 
-static bool parse_operands(struct parser *parser, struct ptx_instruction *instruction, const char *mnemonic)
+/* The last operand where .L2::cache_hint is: it is left out, as the word was. */
+static bool check_policy(struct parser *parser, const struct parsed_operand *policy)
 {
-    const char *pattern = ptx_opcodes[instruction->opcode].operands;
+    if (policy->operand.kind == PTX_OPERAND_REGISTER &&
+        ptx_types[parser->registers.data[policy->operand.index].type].bits == 64)
+        return true;
+    parser_error(parser, CORUN_SYNTAX, policy->place, "expected a cache policy in a 64-bit register, found %s",
+                 policy->text);
+    return false;
+}
+
+static bool has_policy(const struct mnemonic *mnemonic)
+{
+    bool found = false;
+    for (uint32_t i = 1; i < mnemonic->count; i++)
+        found |= mnemonic->words[i].name->hint && !strcmp(mnemonic->words[i].name->text, "L2::cache_hint");
+    return found;
+}
+
+/* createpolicy makes the value of such a register; nothing looks at it, so it is 0. */
+static bool parse_createpolicy(struct parser *parser, struct ptx_instruction *instruction)
+{
+    struct parsed_operand operands[2];
+    if (!parse_operand(parser, false, &operands[0]))
+        return false;
+    while (parser->token.kind != ';' && parser->token.kind != TOKEN_END)
+        parser_next(parser);
+    operands[1] = operands[0];
+    operands[1].operand = (struct ptx_operand){.kind = PTX_OPERAND_INTEGER};
+    instruction->opcode = PTX_OP_MOV;
+    instruction->space = instruction->level = PTX_SUFFIX_NONE;
+    if (!check_operands(parser, instruction, operands, 2, "createpolicy"))
+        return false;
+    struct ptx_operand *kept = parser_allocate(parser, parser->arena, 2 * sizeof *kept);
+    kept[0] = operands[0].operand;
+    kept[1] = operands[1].operand;
+    instruction->operands = kept;
+    instruction->operand_count = 2;
+    return true;
+}
+
+static bool parse_operands(struct parser *parser, struct ptx_instruction *instruction, const struct mnemonic *words)
+{
+    const char *pattern = ptx_opcodes[instruction->opcode].operands, *mnemonic = words->text;
     struct parsed_operand operands[MAX_OPERANDS];
     uint32_t count = 0;
+    bool policy = has_policy(words);
     while (parser->token.kind != ';') {
         if (!*pattern || count >= MAX_OPERANDS)
             return parser_expected(parser, "';'");
@@ -373,6 +420,10 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
         if (parser->token.kind != ';' && !parser_expect(parser, ',', "',' or ';'"))
             return false;
     }
+    if (policy && count-- == 0)
+        return parser_expected(parser, "a cache policy");
+    if (policy && !check_policy(parser, &operands[count]))
+        return false;
     if (!check_operands(parser, instruction, operands, count, mnemonic))
         return false;
     struct ptx_operand *kept = count ? parser_allocate(parser, parser->arena, count * sizeof *kept) : NULL;
@@ -414,8 +465,10 @@ bool parse_instruction(struct parser *parser, const struct token *word)
         !check_suffixes(parser, &instruction, mnemonic.text, word->place))
         return false;
     instruction.carry_flag = uses_carry_flag(&instruction) ? 0 : PTX_NONE; /* its register follows in the end */
-    if (instruction.opcode == PTX_OP_CALL ? !parse_call(parser, &instruction)
-                                          : !parse_operands(parser, &instruction, mnemonic.text))
+    bool good = instruction.opcode == PTX_OP_CALL           ? parse_call(parser, &instruction)
+                : instruction.opcode == PTX_OP_CREATEPOLICY ? parse_createpolicy(parser, &instruction)
+                                                            : parse_operands(parser, &instruction, &mnemonic);
+    if (!good)
         return false;
     parser_push(parser, &parser->instructions, instruction);
     return parser_expect(parser, ';', "';'");

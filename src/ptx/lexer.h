@@ -17,6 +17,7 @@ struct name {
     uint16_t opcode; /* an operation of this (possibly dotted) name */
     bool starts_longer_opcode;
     bool unsupported; /* a word of PTX that is refused */
+    bool hint;        /* one that is left out */
     uint8_t type;
     uint8_t special; /* enum ptx_special_register + 1 */
     uint8_t suffixes[NAME_SUFFIXES];

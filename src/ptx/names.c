@@ -113,6 +113,12 @@ static bool add_unsupported(struct name_table *table, const char *word)
     return name && (name->unsupported = true);
 }
 
+static bool add_hint(struct name_table *table, const char *word)
+{
+    struct name *name = name_intern(table, word, strlen(word));
+    return name && (name->hint = true);
+}
+
 static bool add_suffix_alias(struct name_table *table, const char *word, const char *meant)
 {
     struct name *name = name_intern(table, word, strlen(word));
@@ -133,9 +139,11 @@ static bool add_vocabulary(struct name_table *table)
         ok &= add_suffix(table, (enum ptx_suffix)i);
 #define S(field, name, word, meaning)
 #define U(word) ok &= add_unsupported(table, word);
+#define H(word) ok &= add_hint(table, word);
 #define A(word, meant) ok &= add_suffix_alias(table, word, meant);
 #include "ptx/suffixes.def"
 #undef A
+#undef H
 #undef U
 #undef S
     for (uint32_t i = 1; i < PTX_TYPE_COUNT; i++) {

@@ -1,0 +1,81 @@
+/* What changes how fast memory is and nothing else, and what a thread block is told that is a cluster of its own. */
+#include "runner.h"
+
+/* Policies, priorities and hints of every kind: the values are those without them. */
+static void test_hints(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        runner_run(&runner,
+                   KERNEL("createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd1, 0.5;\n"
+                          "createpolicy.fractional.L2::evict_first.b64 %rd2;\n"
+                          "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd3, [%out], 64, 128;\n"
+                          "createpolicy.cvt.L2.b64 %rd4, 0x12f0000000000000;\n"
+                          "prefetch.global.L2::evict_last [%out];\nprefetch.global.L2::evict_normal [%out];\n"
+                          "applypriority.global.L2::evict_normal [%out], 128;\n"
+                          "add.u32 %r1, %t, 5;\n"
+                          "st.global.L1::evict_last.L2::cache_hint.u32 [%mine], %r1, %rd1;\n"
+                          "ld.global.L1::no_allocate.L2::cache_hint.L2::128B.u32 %r2, [%mine], %rd2;\n"
+                          "ld.global.L2::evict_last.u32 %r3, [%mine];\n"
+                          "add.u32 %r4, %r2, %r3;\nst.global.u32 [%mine+256], %r4;\n"
+                          "red.global.add.L2::cache_hint.u32 [%mine], 1, %rd3;\n"
+                          "atom.global.cas.L2::cache_hint.b32 %r5, [%mine+256], %r4, 9, %rd4;\n"
+                          "st.global.v2.L2::cache_hint.u32 [%mine+512], {%r5, %r5}, %rd4;\n"
+                          "discard.global.L2 [%out+1024], 128;\ngriddepcontrol.wait;\nfence.proxy.async.shared::cta;\n"
+                          "fence.proxy.alias;\ngriddepcontrol.launch_dependents;\n"),
+                   1);
+    assert_int_equal(words[0], 6);
+    assert_int_equal(words[64], 9);
+    assert_int_equal(words[128], 10);
+    assert_int_equal(words[129], 10);
+    runner_free(&runner);
+}
+
+static void test_without_clusters(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL("mov.u32 %r1, %clusterid.x;\nmul.wide.u32 %rd1, %r1, 32;\nadd.u64 %rd1, %rd1, %out;\n"
+                                "mov.u32 %r2, %nclusterid.x;\nst.global.u32 [%rd1], %r2;\n"
+                                "mov.u32 %r2, %cluster_ctaid.x;\nst.global.u32 [%rd1+4], %r2;\n"
+                                "mov.u32 %r2, %cluster_nctaid.y;\nst.global.u32 [%rd1+8], %r2;\n"
+                                "mov.u32 %r2, %cluster_ctarank;\nst.global.u32 [%rd1+12], %r2;\n"
+                                "mov.u32 %r2, %cluster_nctarank;\nst.global.u32 [%rd1+16], %r2;\n"));
+    assert_int_equal(runner_run_grid(&runner, "k", (struct corun_dim3){3, 1, 1}, (struct corun_dim3){1, 1, 1}, 0,
+                                     &runner.out, 8, 1000),
+                     CORUN_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t expected[] = {3, 0, 1, 0, 1};
+        assert_memory_equal(runner_words(&runner) + 8 * i, expected, sizeof expected);
+    }
+    runner_free(&runner);
+}
+
+/* The shared memory of cooperative groups: behind the variables, before what is dynamic. */
+static void test_reserved_shared_memory(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL(".shared .align 4 .b8 own[100];\n.extern .shared .align 16 .b8 more[];\n"
+                                "mov.u32 %r1, %reserved_smem_offset_1;\nst.global.u32 [%out], %r1;\n"
+                                "mov.u32 %r2, own;\nst.global.u32 [%out+4], %r2;\n"
+                                "mov.u32 %r3, more;\nst.global.u32 [%out+8], %r3;\n"
+                                "st.shared.u32 [%r1], 7;\nst.shared.u32 [%r1+1020], 8;\n"));
+    assert_int_equal(runner_run_grid(&runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){1, 1, 1}, 64,
+                                     &runner.out, 8, 1000),
+                     CORUN_OK);
+    const uint32_t expected[] = {128, 0, 128 + 1024};
+    assert_memory_equal(runner_words(&runner), expected, sizeof expected);
+    runner_free(&runner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_without_clusters),
+        cmocka_unit_test(test_reserved_shared_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
