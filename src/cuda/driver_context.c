@@ -139,7 +139,7 @@ static void end_primary(struct call *call, struct device *device)
 ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &call);
+    struct device *of = begin_with_device(&call, device, &device);
     if (of && of->primary_uses == 0)
         call.error = CUDA_ERROR_INVALID_CONTEXT;
     else if (of && --of->primary_uses == 0)
@@ -150,7 +150,7 @@ ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
 ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &call);
+    struct device *of = begin_with_device(&call, device, &device);
     if (of)
         end_primary(&call, of);
     return call_end(&call);
@@ -159,7 +159,7 @@ ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
 ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &call);
+    struct device *of = begin_with_device(&call, device, &device);
     if (of)
         of->flags = flags;
     return call_end(&call);

@@ -52,7 +52,7 @@ ENTRY(int, cuFuncIsLoaded, int *state, void *handle)
 ENTRY(int, cuFuncLoad, void *handle)
 {
     struct call call;
-    (void)begin_with_function(&call, handle, &call);
+    (void)begin_with_function(&call, handle, &handle);
     return call_end(&call);
 }
 
@@ -188,7 +188,7 @@ void old_launch_free(struct function *function)
 
 static struct old_launch *begin_old(struct call *call, const void *handle)
 {
-    struct function *function = begin_with_function(call, handle, call);
+    struct function *function = begin_with_function(call, handle, &handle);
     if (!function)
         return NULL;
     if (!function->old_launch && !(function->old_launch = calloc(1, sizeof *function->old_launch)))

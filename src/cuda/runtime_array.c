@@ -81,6 +81,20 @@ static bool rows_inside(const struct array *array, const struct rows *rows)
     return rows->x <= width && rows->width <= width - rows->x && rows->y <= height && rows->height <= height - rows->y;
 }
 
+/* Does a direction fit an array, as the one side or both, and what the other side is? */
+static int check_kind(int kind, bool to_array, bool from_array, const struct copy *copy)
+{
+    if (kind < COPY_HOST_TO_HOST || kind > COPY_DEFAULT)
+        return CUDA_ERROR_INVALID_MEMCPY_DIRECTION;
+    if (kind == COPY_DEFAULT)
+        return CUDA_SUCCESS;
+    bool to_device = kind == COPY_HOST_TO_DEVICE || kind == COPY_DEVICE_TO_DEVICE;
+    bool from_device = kind == COPY_DEVICE_TO_HOST || kind == COPY_DEVICE_TO_DEVICE;
+    bool to_fits = to_array ? to_device : to_device || copy->to.host;
+    bool from_fits = from_array ? from_device : from_device || copy->from.host;
+    return to_fits && from_fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 static int copy_rows_of(struct call *call, const struct rows *rows, void *stream, bool wait)
 {
     const struct array *array = array_find(call->process, rows->array);
@@ -102,7 +116,8 @@ static int copy_rows_of(struct call *call, const struct rows *rows, void *stream
     outside.pitch = rows->pitch;
     copy.to = rows->to_array ? inside : outside;
     copy.from = rows->to_array ? outside : inside;
-    return api_copy(call, &copy, stream, wait);
+    error = check_kind(rows->kind, rows->to_array, !rows->to_array, &copy);
+    return error == CUDA_SUCCESS ? api_copy(call, &copy, stream, wait) : error;
 }
 
 static int copy_rows(const struct rows *rows, void *stream, bool wait)
@@ -247,5 +262,7 @@ int array_copy_3d(struct call *call, const struct abi_copy_3d *p, void *stream, 
     if (error == CUDA_SUCCESS)
         error = side_3d(call, p->from_array, p->from_position, &p->from, p->kind == COPY_DEVICE_TO_DEVICE, p->extent,
                         &copy.from);
+    if (error == CUDA_SUCCESS)
+        error = check_kind(p->kind, p->to_array != NULL, p->from_array != NULL, &copy);
     return error == CUDA_SUCCESS ? api_copy(call, &copy, stream, wait) : error;
 }

@@ -73,6 +73,21 @@ int main()
         EXPECT(result[i] == 2 * picture[(3 + i / 4 + 2) * width + 1 + i % 4 + 10]);
     EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpy2DToArray(array, 8, 0, picture.data(), width * 4, width * 4, 1,
                                                             cudaMemcpyHostToDevice));
+    /* The direction must be that of the copy: an array is on the device, and so is `out`. */
+    EXPECT_ERROR(cudaErrorInvalidValue,
+                 cudaMemcpy2DToArray(array, 0, 0, picture.data(), width * 4, width * 4, 1, cudaMemcpyDeviceToHost));
+    EXPECT_ERROR(cudaErrorInvalidValue,
+                 cudaMemcpy2DToArray(array, 0, 0, out, width * 4, width * 4, 1, cudaMemcpyHostToDevice));
+    EXPECT_ERROR(cudaErrorInvalidMemcpyDirection,
+                 cudaMemcpy2DToArray(array, 0, 0, out, width * 4, width * 4, 1, (cudaMemcpyKind)7));
+    cudaMemcpy3DParms box = {};
+    box.srcPtr = make_cudaPitchedPtr(picture.data(), width * 4, width, height);
+    box.dstArray = array;
+    box.extent = make_cudaExtent(width, height, 1);
+    box.kind = cudaMemcpyDeviceToHost;
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpy3D(&box));
+    box.kind = cudaMemcpyDefault;
+    CHECK(cudaMemcpy3D(&box));
     CHECK(cudaDestroyTextureObject(texture));
     CHECK(cudaDestroySurfaceObject(surface));
     CHECK(cudaFreeArray(other));
