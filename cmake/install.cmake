@@ -34,7 +34,7 @@ install(DIRECTORY include/corun DESTINATION include FILES_MATCHING PATTERN "*.h"
 install(FILES ${gpu_files} DESTINATION share/corun/gpu)
 install(DIRECTORY experiments DESTINATION share/corun FILES_MATCHING PATTERN "*.yaml")
 install(DIRECTORY python DESTINATION share/corun FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
-install(FILES examples/policy/fair_turns.c DESTINATION share/doc/corun/examples)
+install(FILES examples/policy/fair_turns.c examples/goal/changing_goal.c DESTINATION share/doc/corun/examples)
 install(FILES docs/corun.1 DESTINATION share/man/man1)
 configure_file(cmake/corun.pc.in ${CMAKE_BINARY_DIR}/corun.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/corun.pc DESTINATION lib/pkgconfig)
