@@ -164,20 +164,47 @@ static void fill(const struct operation *op, const struct lanes *lanes, uint32_t
     lanes_write32(lanes_destination(lanes, op->destination), results, mask);
 }
 
-/* The lanes that vote: those that run, and with .sync (variant 1) only those that the first of them names. */
-static uint32_t voters(const struct operation *op, const struct lanes *lanes, uint32_t mask)
+/*
+ * The next lanes that act together: of those that run and have not had their turn, all that name the same members as the first of them.
+ * Tiles and other groups within a warp name themselves, each in its own lanes. Without .sync all that run are one group.
+ */
+static uint32_t next_group(const lane32 *named, uint32_t rest)
 {
-    if (!op->variant)
-        return mask;
-    const lane32 *members = lanes_source(lanes, op->source[0]);
-    return mask & members[__builtin_ctz(mask)];
+    if (!named)
+        return rest;
+    const uint32_t first = named[__builtin_ctz(rest)];
+    uint32_t same = 0;
+    EACH_LANE
+    {
+        same |= named[i] == first ? lane_bit32[i] : 0;
+    }
+    return same & rest;
+}
+
+/* Those of a group that its lanes name; NULL: all. */
+static uint32_t members(const lane32 *named, uint32_t group)
+{
+    return named ? group & named[__builtin_ctz(group)] : group;
+}
+
+#define EACH_GROUP(named) \
+    for (uint32_t rest = mask, group; rest && (group = next_group(named, rest)) != 0; rest &= ~group)
+
+static const lane32 *named_by_vote(const struct operation *op, const struct lanes *lanes)
+{
+    return op->variant ? lanes_source(lanes, op->source[0]) : NULL;
 }
 
 #define VOTE(name, ...) \
     LANES_FUNCTION(name) \
     { \
-        const uint32_t voting = voters(op, lanes, mask), in_favour = predicate_in(op, lanes) & voting; \
-        predicate_write(lanes, op->predicate_out[0], (__VA_ARGS__) ? 0xffffffffu : 0, mask); \
+        const lane32 *named = named_by_vote(op, lanes); \
+        const uint32_t predicate = predicate_in(op, lanes); \
+        EACH_GROUP(named) \
+        { \
+            const uint32_t voting = members(named, group), in_favour = predicate & voting; \
+            predicate_write(lanes, op->predicate_out[0], (__VA_ARGS__) ? 0xffffffffu : 0, group); \
+        } \
     }
 VOTE(vote_all, in_favour == voting)
 VOTE(vote_any, in_favour != 0)
@@ -185,19 +212,17 @@ VOTE(vote_uni, in_favour == voting || in_favour == 0)
 
 LANES_FUNCTION(vote_ballot)
 {
-    fill(op, lanes, predicate_in(op, lanes) & voters(op, lanes, mask), mask);
+    const lane32 *named = named_by_vote(op, lanes);
+    const uint32_t predicate = predicate_in(op, lanes);
+    EACH_GROUP(named)
+    {
+        fill(op, lanes, predicate & members(named, group), group);
+    }
 }
 
 LANES_FUNCTION(activemask)
 {
     fill(op, lanes, mask, mask);
-}
-
-/* Those that run and that the first of them names; the mask of members is the last operand. */
-static uint32_t members(const struct operation *op, const struct lanes *lanes, uint32_t mask, uint32_t operand)
-{
-    const lane32 *named = lanes_source(lanes, op->source[operand]);
-    return mask & named[__builtin_ctz(mask)];
 }
 
 #define MATCH(T) \
@@ -217,13 +242,17 @@ MATCH(u64)
     LANES_FUNCTION(name) \
     { \
         LANES_SOURCE(T, values, 0); \
-        const uint32_t among = members(op, lanes, mask, 1); \
+        const lane32 *named = lanes_source(lanes, op->source[1]); \
         uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64))) = {0}; \
-        for (uint32_t rest = among; rest;) { \
-            const uint32_t equal = equal_##T(values, (uint32_t)__builtin_ctz(rest), among); \
-            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) \
-                results[lane] = equal >> lane & 1u ? equal : results[lane]; \
-            rest &= ~equal; \
+        EACH_GROUP(named) \
+        { \
+            const uint32_t among = members(named, group); \
+            for (uint32_t left = among; left;) { \
+                const uint32_t equal = equal_##T(values, (uint32_t)__builtin_ctz(left), among); \
+                for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) \
+                    results[lane] = equal >> lane & 1u ? equal : results[lane]; \
+                left &= ~equal; \
+            } \
         } \
         lanes_write32(lanes_destination(lanes, op->destination), results, mask); \
     }
@@ -234,10 +263,14 @@ MATCH_ANY(match_any_64, u64)
     LANES_FUNCTION(name) \
     { \
         LANES_SOURCE(T, values, 0); \
-        const uint32_t among = members(op, lanes, mask, 1); \
-        const bool all = among && equal_##T(values, (uint32_t)__builtin_ctz(among), among) == among; \
-        fill(op, lanes, all ? among : 0, mask); \
-        predicate_write(lanes, op->predicate_out[0], all ? 0xffffffffu : 0, mask); \
+        const lane32 *named = lanes_source(lanes, op->source[1]); \
+        EACH_GROUP(named) \
+        { \
+            const uint32_t among = members(named, group); \
+            const bool all = among && equal_##T(values, (uint32_t)__builtin_ctz(among), among) == among; \
+            fill(op, lanes, all ? among : 0, group); \
+            predicate_write(lanes, op->predicate_out[0], all ? 0xffffffffu : 0, group); \
+        } \
     }
 MATCH_ALL(match_all_32, u32)
 MATCH_ALL(match_all_64, u64)
@@ -246,13 +279,16 @@ MATCH_ALL(match_all_64, u64)
     LANES_FUNCTION(name) \
     { \
         LANES_SOURCE(T, values, 0); \
-        const uint32_t among = members(op, lanes, mask, 1); \
-        unsigned_##T result = (unsigned_##T)(start); \
-        for (uint32_t rest = among; rest; rest &= rest - 1) { \
-            const value_##T a = load_##T(result), b = load_##T(values[__builtin_ctz(rest)]); \
-            result = (unsigned_##T)(__VA_ARGS__); \
+        const lane32 *named = lanes_source(lanes, op->source[1]); \
+        EACH_GROUP(named) \
+        { \
+            unsigned_##T result = (unsigned_##T)(start); \
+            for (uint32_t left = members(named, group); left; left &= left - 1) { \
+                const value_##T a = load_##T(result), b = load_##T(values[__builtin_ctz(left)]); \
+                result = (unsigned_##T)(__VA_ARGS__); \
+            } \
+            fill(op, lanes, result, group); \
         } \
-        fill(op, lanes, result, mask); \
     }
 REDUX(redux_and, u32, UINT32_MAX, a &b)
 REDUX(redux_or, u32, 0, a | b)
@@ -265,9 +301,13 @@ REDUX(redux_max_s32, s32, INT32_MIN, a > b ? a : b)
 
 LANES_FUNCTION(elect)
 {
-    const uint32_t among = members(op, lanes, mask, 0), lane = (uint32_t)__builtin_ctz(among ? among : mask);
-    fill(op, lanes, lane, mask);
-    predicate_write(lanes, op->predicate_out[0], 1u << lane, mask);
+    const lane32 *named = lanes_source(lanes, op->source[0]);
+    EACH_GROUP(named)
+    {
+        const uint32_t among = members(named, group), lane = (uint32_t)__builtin_ctz(among ? among : group);
+        fill(op, lanes, lane, group);
+        predicate_write(lanes, op->predicate_out[0], 1u << lane, group);
+    }
 }
 
 /* The |c|-th set bit of a, counted upwards (downwards if c is negative) from bit b, which counts itself; c = 0: bit b alone. */

@@ -79,6 +79,39 @@ static void test_redux(void **state)
     runner_free(&runner);
 }
 
+/* Tiles of 8 lanes, each of which names itself, in one instruction. */
+static void test_groups_within_a_warp(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL("and.b32 %r1, %t, 24;\nshl.b32 %r2, 255, %r1;\n"
+               "mul.lo.u32 %r3, %t, 13;\nand.b32 %r3, %r3, 7;\nsetp.gt.u32 %p1, %r3, 3;\n"
+               "vote.sync.ballot.b32 %r4, %p1, %r2;\nst.global.u32 [%mine], %r4;\n"
+               "setp.lt.u32 %p2, %t, 17;\nvote.sync.all.pred %p3, %p2, %r2;\nvote.sync.any.pred %p4, %p2, %r2;\n"
+               "selp.u32 %r5, 1, 0, %p3;\nselp.u32 %r6, 2, 0, %p4;\nadd.u32 %r5, %r5, %r6;\n"
+               "st.global.u32 [%mine+128], %r5;\n"
+               "redux.sync.add.u32 %r7, %t, %r2;\nst.global.u32 [%mine+256], %r7;\n"
+               "elect.sync %r8|%p5, %r2;\nselp.u32 %r9, 100, 0, %p5;\nadd.u32 %r8, %r8, %r9;\n"
+               "st.global.u32 [%mine+384], %r8;\n"
+               "and.b32 %r10, %t, 1;\nmatch.any.sync.b32 %r11, %r10, %r2;\nst.global.u32 [%mine+512], %r11;\n"
+               "shr.u32 %r12, %t, 4;\nmatch.all.sync.b32 %r13|%p6, %r12, %r2;\nst.global.u32 [%mine+640], %r13;\n"),
+        32);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t first = i & 24, tile = 255u << first, ballot = 0;
+        for (uint32_t lane = first; lane < first + 8; lane++)
+            ballot |= (uint32_t)((lane * 13 & 7) > 3) << lane;
+        assert_int_equal(words[i], ballot);
+        assert_int_equal(words[32 + i], first < 16 ? 3 : first == 16 ? 2 : 0);
+        assert_int_equal(words[64 + i], 8 * first + 28);
+        assert_int_equal(words[96 + i], first + (i == first ? 100 : 0));
+        assert_int_equal(words[128 + i], tile & (i & 1 ? 0xaaaaaaaau : 0x55555555u));
+        assert_int_equal(words[160 + i], tile);
+    }
+    runner_free(&runner);
+}
+
 static void test_elect_and_find(void **state)
 {
     (void)state;
@@ -201,9 +234,13 @@ static void test_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_match),          cmocka_unit_test(test_redux),
-        cmocka_unit_test(test_elect_and_find), cmocka_unit_test(test_barrier_reductions),
-        cmocka_unit_test(test_branch_table),   cmocka_unit_test(test_index_beyond_the_table),
+        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_redux),
+        cmocka_unit_test(test_groups_within_a_warp),
+        cmocka_unit_test(test_elect_and_find),
+        cmocka_unit_test(test_barrier_reductions),
+        cmocka_unit_test(test_branch_table),
+        cmocka_unit_test(test_index_beyond_the_table),
         cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
