@@ -63,7 +63,7 @@ enum { ATTRIBUTE_DYNAMIC_SHARED = 8, ATTRIBUTE_CARVEOUT = 9 };
 ENTRY(int, cudaFuncSetAttribute, const void *host, int attribute, int value)
 {
     struct call call;
-    struct function *function = begin_with_function(&call, host, &call);
+    struct function *function = begin_with_function(&call, host, &host);
     if (function) {
         struct corun_kernel_info info;
         corun_kernel_describe(function->kernel, &info);
@@ -82,7 +82,7 @@ ENTRY(int, cudaFuncSetCacheConfig, const void *host, int config)
 {
     struct call call;
     (void)config;
-    (void)begin_with_function(&call, host, &call);
+    (void)begin_with_function(&call, host, &host);
     return runtime_end(&call);
 }
 

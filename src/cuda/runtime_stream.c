@@ -188,7 +188,7 @@ ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value)
 ENTRY(int, cudaStreamCopyAttributes, void *to, void *from)
 {
     struct call call;
-    struct stream *target = begin_with_stream(&call, to, &call), *source = NULL;
+    struct stream *target = begin_with_stream(&call, to, &to), *source = NULL;
     if (target) {
         call.error = stream_of_handle(&call, from, &source);
         if (call.error == CUDA_SUCCESS)
