@@ -1,5 +1,6 @@
 /* Contexts: an address space on a device with what lives in it. */
 #include "cuda/array.h"
+#include "cuda/graph_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         for (size_t o = 0; o < dead->textures.count; o++)
             free(dead->textures.data[o]);
         vector_free(&dead->textures);
+        graph_memory_forget(dead);
         free_arrays(process, dead);
         texture_references_free(process, dead);
         vector_free(&dead->modules);

@@ -1,4 +1,5 @@
 #include "cuda/graph.h"
+#include "cuda/graph_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ void graph_node_destroy(struct process *process, struct graph_node *node)
         task_free(process, node->task);
     if (node->child)
         graph_destroy(process, node->child);
+    if (node->memory)
+        graph_memory_release(process, node->memory);
     vector_free(&node->dependencies);
     vector_free(&node->arguments);
     free(node);
@@ -136,6 +139,11 @@ static struct graph *copy_nodes(struct process *process, struct graph *graph, st
         if (!copy)
             return NULL;
         copy->disabled = node->disabled;
+        copy->frees = node->frees;
+        if (node->memory) {
+            copy->memory = node->memory;
+            copy->memory->references++;
+        }
         copy->copy = node;
         node->copy = copy;
         for (size_t d = 0; d < node->dependencies.count; d++)
@@ -216,7 +224,7 @@ static uint32_t assign_tracks(struct graph *graph)
     return count;
 }
 
-int graph_launch(struct process *process, struct graph *graph, struct stream *stream)
+static int append_nodes(struct process *process, struct graph *graph, struct stream *stream)
 {
     uint32_t tracks = assign_tracks(graph);
     int error = CUDA_SUCCESS;
@@ -232,7 +240,7 @@ int graph_launch(struct process *process, struct graph *graph, struct stream *st
         if (error != CUDA_SUCCESS || node->disabled)
             continue;
         if (node->child) {
-            error = graph_launch(process, node->child, own);
+            error = append_nodes(process, node->child, own);
         } else if (node->task) {
             struct task *task = task_copy(node->task);
             if (task && task->kind == TASK_RECORD)
@@ -245,6 +253,12 @@ int graph_launch(struct process *process, struct graph *graph, struct stream *st
     for (uint32_t t = 0; t < tracks && error == CUDA_SUCCESS; t++)
         error = cross(process, graph->tracks.data[t], stream);
     return error;
+}
+
+int graph_launch(struct process *process, struct graph *graph, struct stream *stream)
+{
+    int error = graph_memory_launch(graph);
+    return error == CUDA_SUCCESS ? append_nodes(process, graph, stream) : error;
 }
 
 static void set_front(struct stream *stream, struct graph_node *node)
@@ -261,6 +275,19 @@ static bool join_front(struct stream *stream, struct graph_node *node)
         if (stream->capture_front.data[i] == node)
             return true;
     return vector_push(&stream->capture_front, node);
+}
+
+int graph_capture_memory(struct process *process, struct stream *stream, struct graph_memory *memory, bool frees)
+{
+    struct graph_node *node =
+        graph_add(process, stream->capture, NULL, stream->capture_front.data, stream->capture_front.count);
+    if (!node)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    node->memory = memory;
+    node->frees = frees;
+    memory->references++;
+    set_front(stream, node);
+    return CUDA_SUCCESS;
 }
 
 int graph_capture(struct process *process, struct stream *stream, struct task *task)
@@ -283,6 +310,11 @@ int graph_capture(struct process *process, struct stream *stream, struct task *t
         task_free(process, task);
         stream->capture_broken |= !same;
         return !same ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : kept ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (task->kind == TASK_FREE) {
+        struct graph_memory *memory = graph_memory_find(stream->context, task->address);
+        task_free(process, task);
+        return memory ? graph_capture_memory(process, stream, memory, true) : CUDA_ERROR_INVALID_VALUE;
     }
     struct graph_node *node =
         graph_add(process, stream->capture, task, stream->capture_front.data, stream->capture_front.count);

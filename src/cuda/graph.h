@@ -17,8 +17,10 @@ struct graph_node {
     struct task *task;   /* what it does; NULL if empty or a child */
     struct graph *child;
     VECTOR(struct graph_node *) dependencies;
-    VECTOR(void *) arguments; /* what a program was shown of a kernel's */
-    struct graph_node *copy;  /* while a graph is being copied; in a copy: what it was made from */
+    VECTOR(void *) arguments;    /* what a program was shown of a kernel's */
+    struct graph_node *copy;     /* while a graph is being copied; in a copy: what it was made from */
+    struct graph_memory *memory; /* a node that allocates it, or frees it; else NULL (graph_memory.h) */
+    bool frees;
     bool disabled, placed;
     uint32_t track; /* of an executable graph: which of its streams */
 };
@@ -29,7 +31,8 @@ struct graph {
     struct context *context;
     VECTOR(struct graph_node *) nodes;
     VECTOR(struct stream *) tracks;
-    bool owned; /* by a node */
+    bool owned;           /* by a node */
+    bool frees_on_launch; /* an executable one: what its last launch has allocated */
 };
 
 struct graph *graph_create(struct process *process, struct context *context);
@@ -46,6 +49,8 @@ struct graph *graph_copy(struct process *process, struct graph *graph, enum obje
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */
 int graph_capture(struct process *process, struct stream *stream, struct task *task);
+/* A stream that is being captured allocates or frees memory of graphs: becomes a node, with a reference of its own. */
+int graph_capture_memory(struct process *process, struct stream *stream, struct graph_memory *memory, bool frees);
 /* The graph of that number, if a stream of the context is still being captured into it; else NULL. */
 struct graph *graph_being_captured(const struct context *context, uint64_t id);
 int graph_begin_capture(struct process *process, struct stream *stream, int mode);

@@ -18,6 +18,8 @@ enum {
     NODE_EMPTY,
     NODE_WAIT,
     NODE_RECORD,
+    NODE_ALLOCATE = 10,
+    NODE_FREE = 11,
     NODE_MEMORY_OPERATIONS = 12,
 };
 
@@ -45,6 +47,8 @@ struct abi_host_node {
     abi_host_function function;
     void *user;
 };
+
+struct abi_allocation_node; /* graph_memory.c */
 
 int graph_node_type(const struct graph_node *node);
 /* request->parameters is the caller's if the result is CUDA_SUCCESS. */

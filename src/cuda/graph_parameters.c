@@ -412,6 +412,9 @@ int corun_cudaGraphAddMemsetNode(void **result, void *graph, void *const *nodes,
                                  const struct abi_fill_node *node);
 int corun_cudaGraphAddHostNode(void **result, void *graph, void *const *nodes, size_t count,
                                const struct abi_host_node *node);
+int corun_cudaGraphAddMemAllocNode(void **result, void *graph, void *const *nodes, size_t count,
+                                   struct abi_allocation_node *node);
+int corun_cudaGraphAddMemFreeNode(void **result, void *graph, void *const *nodes, size_t count, void *pointer);
 int corun_cudaGraphAddChildGraphNode(void **result, void *graph, void *const *nodes, size_t count, void *child);
 int corun_cudaGraphAddEmptyNode(void **result, void *graph, void *const *nodes, size_t count);
 int corun_cudaGraphAddEventRecordNode(void **result, void *graph, void *const *nodes, size_t count, void *event);
@@ -441,6 +444,10 @@ static int add_any(void **result, void *graph, void *const *nodes, size_t count,
         return corun_cudaGraphAddEventWaitNode(result, graph, nodes, count, node->of.handle);
     case NODE_RECORD:
         return corun_cudaGraphAddEventRecordNode(result, graph, nodes, count, node->of.handle);
+    case NODE_ALLOCATE: /* the address comes back in the description */
+        return corun_cudaGraphAddMemAllocNode(result, graph, nodes, count, (void *)(uintptr_t)&node->of);
+    case NODE_FREE:
+        return corun_cudaGraphAddMemFreeNode(result, graph, nodes, count, node->of.handle);
     default:
         say("not supported: nodes of kind %d in graphs", node->type);
         return CUDA_ERROR_NOT_SUPPORTED;

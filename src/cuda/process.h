@@ -175,6 +175,11 @@ struct image_reference {
 
 /* context.c */
 
+/* Memory that graphs allocate: what launches hold of it, and all of it; now and at most. */
+struct graph_bytes {
+    uint64_t used, most_used, reserved, most_reserved;
+};
+
 struct context {
     struct object object;
     struct device *device;
@@ -191,6 +196,8 @@ struct context {
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
     struct pointer_map functions;          /* host stub → struct function */
     VECTOR(struct texture_object *) textures;
+    VECTOR(struct graph_memory *) graph_memories;
+    struct graph_bytes graph_bytes;
     VECTOR(struct texture_reference *) references;
     size_t limits[16];
     uint64_t allocated_bytes;

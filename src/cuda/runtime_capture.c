@@ -147,7 +147,9 @@ ENTRY(int, cudaGraphClone, void **clone, void *handle)
     return runtime_end(&call);
 }
 
-static int instantiate(void **executable, void *handle)
+enum { FREES_ON_LAUNCH = 1 }; /* cudaGraphInstantiateFlagAutoFreeOnLaunch */
+
+static int instantiate(void **executable, void *handle, unsigned long long flags)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -156,6 +158,8 @@ static int instantiate(void **executable, void *handle)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else if (!(*executable = graph_copy(call.process, graph, OBJECT_GRAPH_EXECUTABLE)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        else
+            ((struct graph *)*executable)->frees_on_launch = flags & FREES_ON_LAUNCH;
     }
     return runtime_end(&call);
 }
@@ -166,19 +170,17 @@ ENTRY(int, cudaGraphInstantiate_11, void **executable, void *graph, void **node,
         *node = NULL;
     if (log && bytes)
         *log = 0;
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, 0);
 }
 
 ENTRY(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long long flags)
 {
-    (void)flags;
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, flags);
 }
 
 ENTRY(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags)
 {
-    (void)flags;
-    return instantiate(executable, graph);
+    return instantiate(executable, graph, flags);
 }
 
 struct abi_instantiate {
@@ -192,7 +194,7 @@ ENTRY(int, cudaGraphInstantiateWithParams, void **executable, void *graph, struc
     if (!parameters)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
     parameters->node = NULL;
-    int error = instantiate(executable, graph);
+    int error = instantiate(executable, graph, parameters->flags);
     parameters->result = error != CUDA_SUCCESS;
     return error;
 }

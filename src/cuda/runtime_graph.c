@@ -429,6 +429,8 @@ int graph_node_type(const struct graph_node *node)
                                 [TASK_NOTHING] = NODE_EMPTY,
                                 [TASK_WAIT_VALUE] = NODE_MEMORY_OPERATIONS,
                                 [TASK_WRITE_VALUE] = NODE_MEMORY_OPERATIONS};
+    if (node->memory)
+        return node->frees ? NODE_FREE : NODE_ALLOCATE;
     return node->child ? NODE_GRAPH : types[node->kind];
 }
 
@@ -713,7 +715,7 @@ ENTRY(int, cudaGraphExecGetFlags, void *executable, unsigned long long *flags)
     struct call call;
     if (runtime_begin(&call)) {
         if (flags && object_find(call.process, executable, OBJECT_GRAPH_EXECUTABLE))
-            *flags = 0;
+            *flags = ((struct graph *)executable)->frees_on_launch;
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
     }

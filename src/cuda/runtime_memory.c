@@ -1,5 +1,6 @@
 /* Memory of the runtime API: allocation, addresses, what is known of a pointer. */
 #include "cuda/api.h"
+#include "cuda/graph_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,11 @@ static int release(struct call *call, void *pointer, bool host)
     if (!range || range->address != address || (host != (range->kind == RANGE_HOST)))
         return CUDA_ERROR_INVALID_VALUE;
     int error = engine_wait_context(call->process, range->context);
+    struct graph_memory *of_graph = graph_memory_find(call->context, address);
+    if (of_graph) {
+        int freed = graph_memory_free(call->process, of_graph);
+        return error == CUDA_SUCCESS ? freed : error;
+    }
     int released = memory_release(call->process, address);
     return error == CUDA_SUCCESS ? released : error;
 }
@@ -364,6 +370,18 @@ ENTRY(int, cudaMemPoolTrimTo, void *pool, size_t bytes)
     return runtime_end(&call);
 }
 
+static int allocate_in_graph(struct call *call, struct stream *stream, size_t bytes, uint64_t *address)
+{
+    struct graph_memory *memory;
+    int error = graph_memory_create(call->process, stream->context, bytes, &memory);
+    if (error != CUDA_SUCCESS)
+        return error;
+    *address = memory->address;
+    error = graph_capture_memory(call->process, stream, memory, false);
+    graph_memory_release(call->process, memory); /* the node has its own */
+    return error;
+}
+
 static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
 {
     struct call call;
@@ -372,7 +390,8 @@ static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
         uint64_t address = 0;
         call.error = pointer ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS && bytes)
-            call.error = memory_allocate(call.process, call.context, bytes, &address);
+            call.error = stream->capture ? allocate_in_graph(&call, stream, bytes, &address)
+                                         : memory_allocate(call.process, call.context, bytes, &address);
         if (call.error == CUDA_SUCCESS)
             *pointer = (void *)(uintptr_t)address;
     }
@@ -399,8 +418,13 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
         call.error = stream_of_handle(&call, handle, &stream);
         if (call.error == CUDA_SUCCESS && (!range || range->address != (uint64_t)(uintptr_t)pointer))
             call.error = CUDA_ERROR_INVALID_VALUE;
-        struct task *task = call.error == CUDA_SUCCESS ? task_create(TASK_FREE) : NULL;
-        if (task) {
+        struct graph_memory *of_graph =
+            call.error == CUDA_SUCCESS ? graph_memory_find(call.context, (uint64_t)(uintptr_t)pointer) : NULL;
+        bool frees_now = of_graph && !stream->capture;
+        struct task *task = call.error == CUDA_SUCCESS && !frees_now ? task_create(TASK_FREE) : NULL;
+        if (frees_now) {
+            call.error = graph_memory_free(call.process, of_graph);
+        } else if (task) {
             task->address = (uint64_t)(uintptr_t)pointer;
             call.error = stream_append(call.process, stream, task);
         } else if (call.error == CUDA_SUCCESS) {

@@ -278,6 +278,34 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, con
                                    size_t count, const cudaMemsetParams *parameters);
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
                                  size_t count, const cudaHostNodeParams *parameters);
+enum { cudaMemAllocationTypePinned = 1, cudaMemLocationTypeDevice = 1, cudaGraphInstantiateFlagAutoFreeOnLaunch = 1 };
+enum cudaGraphMemAttributeType {
+    cudaGraphMemAttrUsedMemCurrent,
+    cudaGraphMemAttrUsedMemHigh,
+    cudaGraphMemAttrReservedMemCurrent,
+    cudaGraphMemAttrReservedMemHigh
+};
+struct cudaMemAllocNodeParams {
+    struct {
+        int allocType, handleTypes;
+        struct {
+            int type, id;
+        } location;
+        void *security;
+        size_t maxSize;
+        unsigned char reserved[56];
+    } poolProps;
+    const void *accessDescs;
+    size_t accessDescCount, bytesize;
+    void *dptr;
+};
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                     size_t count, cudaMemAllocNodeParams *parameters);
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                                    size_t count, void *pointer);
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value);
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value);
+cudaError_t cudaDeviceGraphMemTrim(int device);
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaKernelNodeParams *parameters);
 }
