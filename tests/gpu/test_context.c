@@ -25,7 +25,7 @@ struct step {
 /* What the policy of a test writes for SM 0, and what was seen of it. One test runs at a time. */
 static struct plan {
     struct step steps[MOST_STEPS];
-    bool free_transfers;
+    bool free_transfers, exclusive;
     uint32_t counts[16]; /* of events */
     uint32_t reached[2]; /* LIMIT_REACHED, by application */
     uint32_t most_leaving, most_pending, most_preempted, stalled, handing_over;
@@ -56,6 +56,7 @@ static void decide(struct stage *stage, const struct corun_view *view, struct co
     plan.handing_over += view->sms[0].handing_over;
     uint32_t count = plan.counts[moment.event]++;
     allowances->free_transfers = plan.free_transfers;
+    allowances->exclusive[0] = plan.exclusive;
     for (uint32_t i = 0; i < MOST_STEPS; i++) {
         struct step *step = &plan.steps[i];
         if (step->done || step->event != moment.event || step->count != count || step->limit == 0)
@@ -417,6 +418,63 @@ static void free_transfers_still_wait_for_what_is_in_flight(void **state)
     stage_end(stage);
 }
 
+/* What computes for long keeps its thread block on the SM until its result is written. */
+static void results_that_are_not_written_yet_are_waited_for(void **state)
+{
+    (void)state;
+    struct stage *stage = set_stage();
+    struct script *script = script_new(1, 1);
+    script_compute(script, CORUN_UNIT_FP64, CORUN_OPERATION_DIV, 10, 10, 10);
+    script_end(script, 0, 20);
+    add(stage, script, 0);
+    stage->config.fp64_div_latency = 700;
+    plan.free_transfers = true;
+    lower(CORUN_EVENT_EPOCH, 0, 0, 0, CORUN_RECLAIM_SWAP_TB);
+    stage->limits.cycles = 3000;
+    stage_run(stage);
+    uint64_t stopped = seen_first(CORUN_OBSERVED_TB_PREEMPTED, 0, NULL)->cycle, last = 0;
+    for (uint32_t i = 0; i < stage->issue_count && stage->issues[i].cycle < stopped; i++)
+        last = stage->issues[i].cycle;
+    uint64_t written = last + stage->config.collect_cycles + stage->config.fp64_div_latency;
+    assert_int_equal(stopped, EPOCH + stage->config.dispatch_latency);
+    assert_in_range(written, stopped + 100, stopped + 700); /* it had not been written when it stopped */
+    assert_in_range(seen_first(CORUN_OBSERVED_TB_SAVED, 0, NULL)->cycle, written - 4, written + 4);
+    stage_end(stage);
+}
+
+/* Without preemption, an SM that is exclusive changes hands when the last thread block of the other has completed. */
+static void an_exclusive_sm_is_drained_before_the_next_one_enters(void **state)
+{
+    (void)state;
+    for (uint32_t exclusive = 0; exclusive < 2; exclusive++) {
+        struct stage *stage = set_stage();
+        uint64_t last_end = 0, first_start = UINT64_MAX;
+        plan.exclusive = exclusive;
+        add(stage, work(3, 200), 0);
+        add(stage, work(3, 10), 0);
+        lower(CORUN_EVENT_ARRIVE, 0, 1, 0, CORUN_RECLAIM_DRAIN);
+        lower(CORUN_EVENT_EPOCH, 0, 0, 0, CORUN_RECLAIM_DRAIN);
+        lower(CORUN_EVENT_EPOCH, 0, 1, CORUN_UNLIMITED, CORUN_RECLAIM_DRAIN);
+        stage->config.launch_latency = 1000000; /* one run, then nothing */
+        stage->limits.cycles = 40000;
+        stage_run(stage);
+        for (uint32_t i = 0; i < plan.seen_count; i++) {
+            const struct corun_observation *seen = &plan.seen[i];
+            if (seen->kind == CORUN_OBSERVED_TB_END && seen->application == 0 && seen->cycle > last_end)
+                last_end = seen->cycle;
+            if (seen->kind == CORUN_OBSERVED_TB_START && seen->application == 1 && seen->cycle < first_start)
+                first_start = seen->cycle;
+        }
+        uint64_t told = EPOCH + stage->config.dispatch_latency;
+        assert_in_range(last_end, told + 200, 39000); /* it takes a while */
+        if (exclusive)
+            assert_in_range(first_start, last_end + stage->config.dispatch_latency, last_end + 100);
+        else
+            assert_int_equal(first_start, told);
+        stage_end(stage);
+    }
+}
+
 /*
  * The watchdog stops an application while its thread blocks are being saved, or loaded: the other one goes on,
  * stalled SM or not.
@@ -475,6 +533,8 @@ int main(void)
         cmocka_unit_test(what_has_not_arrived_is_taken_back),
         cmocka_unit_test(one_that_is_loading_leaves_when_it_is_there),
         cmocka_unit_test(free_transfers_still_wait_for_what_is_in_flight),
+        cmocka_unit_test(results_that_are_not_written_yet_are_waited_for),
+        cmocka_unit_test(an_exclusive_sm_is_drained_before_the_next_one_enters),
         cmocka_unit_test(an_application_may_stop_in_the_middle),
         cmocka_unit_test(the_window_may_end_in_the_middle),
     };

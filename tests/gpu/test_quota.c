@@ -103,27 +103,58 @@ static uint32_t moments_of(const struct stage *stage, enum corun_policy_event ev
 static void at_issue_every_scheduler_counts_for_itself(void **state)
 {
     (void)state;
-    struct script *script[] = {additions(1, 12, 300, false)};
-    struct stage *stage = set_up(CORUN_QUOTA_WARP_AT_ISSUE, 1, script, (int64_t[]){10}, (int64_t[]){0});
-    stage->limits.cycles = 900;
-    stage_run(stage);
-    assert_int_equal(stage->status, CORUN_OK);
-    uint32_t schedulers = stage->config.schedulers_per_sm, issued[8] = {0};
-    for (uint32_t i = 0; i < stage->issue_count; i++)
-        issued[stage->issues[i].scheduler]++;
-    for (uint32_t s = 0; s < schedulers; s++)
-        assert_int_equal(issued[s], 10);
-    /* from then on every cycle of every scheduler is lost to the quota, and no cycle is missing */
-    uint64_t begin = issue_cycle(stage, 0, 0), last = stage->issues[stage->issue_count - 1].cycle;
-    const struct corun_counters *c = &stage->counters[0];
-    assert_int_equal(c->warp_instructions, 10 * schedulers);
-    assert_int_equal(scheduler_cycles(c), schedulers * (stage->limits.cycles - begin));
-    assert_in_range(c->stall_quota, schedulers * (stage->limits.cycles - last - 1), schedulers * stage->limits.cycles);
-    /* it was told once, and that nothing is left */
-    assert_int_equal(moments_of(stage, CORUN_EVENT_QUOTAS_SPENT), 1);
-    assert_int_equal(stage->moments[stage->moment_count - 1].event, CORUN_EVENT_QUOTAS_SPENT);
-    assert_int_equal(stage->moments[stage->moment_count - 1].quota[0], 0);
-    stage_end(stage);
+    for (uint32_t kind = 0; kind < CORUN_SCHEDULER_COUNT; kind++) {
+        struct script *script[] = {additions(1, 12, 300, false)};
+        struct stage *stage = set_up(CORUN_QUOTA_WARP_AT_ISSUE, 1, script, (int64_t[]){10}, (int64_t[]){0});
+        stage->config.scheduler = (enum corun_scheduler)kind;
+        stage->limits.cycles = 900;
+        stage_run(stage);
+        assert_int_equal(stage->status, CORUN_OK);
+        uint32_t schedulers = stage->config.schedulers_per_sm, issued[8] = {0};
+        for (uint32_t i = 0; i < stage->issue_count; i++)
+            issued[stage->issues[i].scheduler]++;
+        for (uint32_t s = 0; s < schedulers; s++)
+            assert_int_equal(issued[s], 10);
+        /* from then on every cycle of every scheduler is lost to the quota, and no cycle is missing */
+        uint64_t begin = issue_cycle(stage, 0, 0), last = stage->issues[stage->issue_count - 1].cycle;
+        const struct corun_counters *c = &stage->counters[0];
+        assert_int_equal(c->warp_instructions, 10 * schedulers);
+        assert_int_equal(scheduler_cycles(c), schedulers * (stage->limits.cycles - begin));
+        assert_in_range(c->stall_quota, schedulers * (stage->limits.cycles - last - 1),
+                        schedulers * stage->limits.cycles);
+        /* it was told once, and that nothing is left */
+        assert_int_equal(moments_of(stage, CORUN_EVENT_QUOTAS_SPENT), 1);
+        assert_int_equal(stage->moments[stage->moment_count - 1].event, CORUN_EVENT_QUOTAS_SPENT);
+        assert_int_equal(stage->moments[stage->moment_count - 1].quota[0], 0);
+        stage_end(stage);
+    }
+}
+
+/* A warp that issues two instructions in a cycle issues one when its quota ends there. */
+static void the_second_instruction_of_a_cycle_needs_quota_too(void **state)
+{
+    (void)state;
+    for (int64_t quota = 9; quota <= 10; quota++) {
+        struct script *script = script_new(1, 1);
+        for (uint32_t i = 0; i < 30; i++) {
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, (uint16_t)(1 + i), 40, 41);
+            script_compute(script, CORUN_UNIT_SFU, 0, (uint16_t)(50 + i), 42, 43);
+        }
+        script_end(script, 0, 1);
+        struct stage *stage = set_up(CORUN_QUOTA_WARP_AT_ISSUE, 1, &script, &quota, (int64_t[]){0});
+        stage->config.schedulers_per_sm = 1;
+        stage->config.issue_width = 2;
+        stage->config.sfu_interval = 1;
+        stage->limits.cycles = 900;
+        stage_run(stage);
+        assert_int_equal(stage->issue_count, quota);
+        uint32_t pairs = 0;
+        for (uint32_t i = 1; i < stage->issue_count; i++)
+            pairs += stage->issues[i].cycle == stage->issues[i - 1].cycle;
+        assert_in_range(pairs, 3, 5);
+        assert_int_equal(stage->moments[stage->moment_count - 1].quota[0], 0);
+        stage_end(stage);
+    }
 }
 
 /* SMK, section 2.4.4: when both have spent theirs, both get it again, at once. */
@@ -578,6 +609,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(at_issue_every_scheduler_counts_for_itself),
+        cmocka_unit_test(the_second_instruction_of_a_cycle_needs_quota_too),
         cmocka_unit_test(a_scheduler_refills_when_all_have_spent),
         cmocka_unit_test(naive_quotas_end_below_zero_and_only_k1_is_refilled),
         cmocka_unit_test(elastic_epochs_refill_both_and_keep_what_is_owed),
