@@ -13,18 +13,29 @@ struct mnemonic {
     char text[LONGEST_MNEMONIC + 1]; /* as written, possibly shortened */
 };
 
+/* Adds a word, at most 40 characters of it, to what has been written. No snprintf: this runs for every word of every instruction. */
+static size_t add_word(struct mnemonic *mnemonic, size_t used, const char *word)
+{
+    size_t length = strnlen(word, 40);
+    if (used && used < LONGEST_MNEMONIC)
+        mnemonic->text[used++] = '.';
+    if (length > LONGEST_MNEMONIC - used)
+        length = LONGEST_MNEMONIC - used;
+    memcpy(mnemonic->text + used, word, length);
+    mnemonic->text[used + length] = 0;
+    return used + length;
+}
+
 static bool read_mnemonic(struct parser *parser, const struct token *word, struct mnemonic *mnemonic)
 {
     mnemonic->words[0] = *word;
     mnemonic->count = 1;
-    size_t used = (size_t)snprintf(mnemonic->text, sizeof mnemonic->text, "%.40s", word->name->text);
+    size_t used = add_word(mnemonic, 0, word->name->text);
     while (parser->token.kind == TOKEN_DOT) {
         if (mnemonic->count > MAX_SUFFIXES)
             return parser_expected(parser, "operands");
         mnemonic->words[mnemonic->count++] = parser->token;
-        if (used < LONGEST_MNEMONIC)
-            used += (size_t)snprintf(mnemonic->text + used, sizeof mnemonic->text - used, ".%.40s",
-                                     parser->token.name->text);
+        used = add_word(mnemonic, used, parser->token.name->text);
         parser_next(parser);
     }
     return true;
