@@ -10,8 +10,8 @@ enum { SYMBOL_FOUND = 0, SYMBOL_NOT_FOUND = 1, SYMBOL_VERSION_TOO_OLD = 2 };
 enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
 
 /*
- * Names of which more than one version came after CUDA 3.2, where _v2 began, or whose _v2 is asked for by that name only: since when
- * each is meant.
+ * Names of which more than one version came after CUDA 3.2, where _v2 began, or whose _v2 is asked for by that name
+ * only: since when each is meant.
  */
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /*
- * What nodes of graphs do, as programs describe it: how a description becomes a task, and the other way round. The driver
- * API has the same structures with more at the end of them, but for copies.
+ * What nodes of graphs do, as programs describe it: how a description becomes a task, and the other way round. The
+ * driver API has the same structures with more at the end of them, but for copies.
  */
 #ifndef CORUN_CUDA_GRAPH_NODE_H
 #define CORUN_CUDA_GRAPH_NODE_H
@@ -60,15 +60,15 @@ int graph_node_set_fill(struct call *call, const struct abi_fill_node *node, str
 int driver_copy_of(struct call *call, const struct abi_driver_copy_3d *p, struct copy *copy);
 
 /*
- * Begins a call that adds a node: the graph, or NULL with the call's error. Its end adds a node with the task, which it takes over,
- * unless the call has an error.
+ * Begins a call that adds a node: the graph, or NULL with the call's error. Its end adds a node with the task, which it
+ * takes over, unless the call has an error.
  */
 struct graph *graph_node_begin_new(struct call *call, void **result, void *graph, void *const *nodes, size_t count);
 int graph_node_end_new(struct call *call, void **result, struct graph *graph, struct task *task, void *const *nodes,
                        size_t count);
 /*
- * Begins a call that reads or changes a node, or with `in_executable` the node of an executable graph that was made from it. NULL with
- * the call's error if there is none of that kind or nothing to read or write.
+ * Begins a call that reads or changes a node, or with `in_executable` the node of an executable graph that was made
+ * from it. NULL with the call's error if there is none of that kind or nothing to read or write.
  */
 struct graph_node *graph_node_begin(struct call *call, void *executable, bool in_executable, void *handle,
                                     enum task_kind kind, const void *values);

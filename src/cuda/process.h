@@ -436,7 +436,10 @@ int memory_register(struct process *process, struct context *context, void *host
 int memory_unregister(struct process *process, void *host);
 
 /* module.c */
-/* `from_compiler`: a function with something that is not understood is left out; else it is left out if that is known and not supported. */
+/*
+ * `from_compiler`: a function with something that is not understood is left out; else it is left out if that is known
+ * and not supported.
+ */
 int module_load_text(struct process *process, struct context *context, const char *name, const char *text, size_t bytes,
                      bool from_compiler, struct corun_diagnostics *list, struct module **module);
 /* A fat binary, a container or PTX text in memory, as cuModuleLoadData takes them. */

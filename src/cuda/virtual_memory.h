@@ -1,6 +1,6 @@
 /*
- * Virtual memory management: memory of a device (physical) apart from the addresses that it is reached by. A reservation is
- * addresses without memory; a mapping puts memory there; then devices are given access.
+ * Virtual memory management: memory of a device (physical) apart from the addresses that it is reached by. A
+ * reservation is addresses without memory; a mapping puts memory there; then devices are given access.
  *
  * Physical memory is a memory file of the host, and a mapping maps it at the device's address: so that the same memory
  * can be mapped more than once, and other processes can map it by the file's descriptor.

@@ -1,6 +1,6 @@
 /*
- * Graphs of the driver API: every kind of node, read back, changed before and after the graph was made executable, described in one
- * structure, and written to a file.
+ * Graphs of the driver API: every kind of node, read back, changed before and after the graph was made executable,
+ * described in one structure, and written to a file.
  */
 #include "driver_test.h"
 

@@ -1,6 +1,7 @@
 /*
- * Beginnings and ends: libraries that are opened and closed more than once, programs that end in a thread, in a function of atexit,
- * in the middle of work, or without ending anything; contexts that go while other threads have them; errors that stay.
+ * Beginnings and ends: libraries that are opened and closed more than once, programs that end in a thread, in a
+ * function of atexit, in the middle of work, or without ending anything; contexts that go while other threads have
+ * them; errors that stay.
  */
 #include "driver_test.h"
 

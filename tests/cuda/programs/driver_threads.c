@@ -1,0 +1,97 @@
+/*
+ * Many host threads in one context: each loads and unloads modules, allocates and frees, launches in streams of its own
+ * and in a shared one, waits for events of its neighbour, and makes, runs and ends graphs.
+ */
+#include "driver_test.h"
+
+#include <pthread.h>
+
+int cuCtxSetCurrent(void *context);
+int cuEventCreate(void **event, unsigned flags);
+int cuEventDestroy_v2(void *event);
+int cuEventRecord(void *event, void *stream);
+int cuEventSynchronize(void *event);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **graph);
+int cuGraphDestroy(void *graph);
+int cuGraphExecDestroy(void *executable);
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags);
+int cuGraphLaunch(void *executable, void *stream);
+
+enum { THREADS = 4, ROUNDS = 5, COUNT = 300 };
+
+static void *context, *shared_stream, *events[THREADS];
+static pthread_barrier_t barrier;
+
+/* Three launches as a graph. */
+static void in_a_graph(void *function, address_t values, void *stream)
+{
+    void *graph, *executable;
+    GOOD(cuStreamBeginCapture_v2(stream, 1));
+    for (int i = 0; i < 3; i++)
+        GOOD(launch_add_one(function, values, COUNT, stream));
+    GOOD(cuStreamEndCapture(stream, &graph));
+    GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    GOOD(cuGraphDestroy(graph));
+    GOOD(cuGraphLaunch(executable, stream));
+    GOOD(cuGraphLaunch(executable, stream));
+    GOOD(cuStreamSynchronize(stream));
+    GOOD(cuGraphExecDestroy(executable));
+}
+
+static void *work(void *argument)
+{
+    int number = *(int *)argument, results[COUNT];
+    void *module, *function, *stream;
+    address_t values;
+    GOOD(cuCtxSetCurrent(context));
+    GOOD(cuStreamCreate(&stream, 1));
+    for (int round = 0; round < ROUNDS; round++) {
+        GOOD(cuModuleLoadData(&module, add_one_text));
+        GOOD(cuModuleGetFunction(&function, module, "add_one"));
+        GOOD(cuMemAlloc_v2(&values, sizeof results));
+        GOOD(cuMemsetD32Async(values, (unsigned)number, COUNT, stream));
+        GOOD(launch_add_one(function, values, COUNT, stream));
+        GOOD(cuEventRecord(events[number], stream));
+        pthread_barrier_wait(&barrier);
+        GOOD(cuStreamWaitEvent(stream, events[(number + 1) % THREADS], 0));
+        in_a_graph(function, values, stream);
+        GOOD(cuEventRecord(events[number], stream));
+        GOOD(cuStreamWaitEvent(shared_stream, events[number], 0));
+        GOOD(launch_add_one(function, values, COUNT, shared_stream));
+        GOOD(cuEventSynchronize(events[number]));
+        GOOD(cuStreamSynchronize(shared_stream));
+        GOOD(cuMemcpyDtoH_v2(results, values, sizeof results));
+        for (int i = 0; i < COUNT; i++)
+            CHECK(results[i] == number + 8);
+        pthread_barrier_wait(&barrier);
+        GOOD(cuMemFree_v2(values));
+        GOOD(cuModuleUnload(module));
+    }
+    GOOD(cuStreamDestroy_v2(stream));
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    GOOD(cuInit(0));
+    GOOD(cuCtxCreate_v2(&context, 0, 0));
+    GOOD(cuStreamCreate(&shared_stream, 1));
+    CHECK(pthread_barrier_init(&barrier, NULL, THREADS) == 0);
+    for (int i = 0; i < THREADS; i++)
+        GOOD(cuEventCreate(&events[i], 0));
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    for (int i = 0; i < THREADS; i++)
+        GOOD(cuEventDestroy_v2(events[i]));
+    GOOD(cuCtxDestroy_v2(context));
+    puts("threads of the driver: good");
+    return 0;
+}
