@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "campaign/specification.h"
+#include "cli/policy_watch.h"
 #include "corun/campaign.h"
 #include "corun/workload.h"
 #include "report/json.h"
@@ -306,6 +307,14 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
     return status;
 }
 
+static enum corun_status load(struct campaign_options *campaign)
+{
+    policy_watch_loading(campaign->path, false);
+    enum corun_status status = corun_campaign_load(campaign->path, campaign->list, &campaign->campaign);
+    policy_watch_loaded();
+    return status;
+}
+
 static enum corun_status run_campaign(struct campaign_options *campaign, bool *interrupted)
 {
     struct corun_campaign_run_request *request = &campaign->request;
@@ -314,7 +323,7 @@ static enum corun_status run_campaign(struct campaign_options *campaign, bool *i
     if (!status)
         status = corun_data_directory(campaign->data, sizeof campaign->data, campaign->list);
     if (!status)
-        status = corun_campaign_load(campaign->path, campaign->list, &campaign->campaign);
+        status = load(campaign);
     if (status)
         return status;
     if (campaign->only_list) {

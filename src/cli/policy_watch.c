@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define SECONDS_BETWEEN_LOOKS 1
+#define STACK_BYTES 65536
 
 static volatile sig_atomic_t inside;
 static volatile time_t since;
@@ -54,23 +55,48 @@ static void on_call(void *user, bool begins)
     inside = begins;
 }
 
-void policy_watch(struct corun_case *job)
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+#define CRASHES (sizeof crashes / sizeof crashes[0])
+static struct sigaction before[CRASHES]; /* what they led to */
+
+static void set_up(const char *whose, const char *crash, const char *lag)
 {
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    if (!job->policy || corun_policy_find(job->policy->name) == job->policy)
-        return;
-    snprintf(crashed, sizeof crashed, "corun: policy %s crashed\n", job->policy->name);
-    snprintf(stuck, sizeof stuck, "corun: policy %s: one call of it did not return within %d seconds\n",
-             job->policy->name, CORUN_POLICY_SECONDS);
-    stack_t stack = {.ss_sp = malloc(SIGSTKSZ), .ss_size = SIGSTKSZ}; /* it may have used up its own */
-    if (stack.ss_sp)
-        sigaltstack(&stack, NULL);
-    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
-        sigaction(crashes[i],
-                  &(struct sigaction){.sa_handler = on_crash, .sa_flags = SA_NODEFER | (stack.ss_sp ? SA_ONSTACK : 0)},
-                  NULL);
+    snprintf(crashed, sizeof crashed, "corun: %.80s %s\n", whose, crash);
+    snprintf(stuck, sizeof stuck, "corun: %.80s%s within %d seconds\n", whose, lag ? lag : "", CORUN_POLICY_SECONDS);
+    static char other[STACK_BYTES]; /* it may have used up its own */
+    sigaltstack(&(stack_t){.ss_sp = other, .ss_size = sizeof other}, NULL);
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &(struct sigaction){.sa_handler = on_crash, .sa_flags = SA_NODEFER | SA_ONSTACK},
+                  &before[i]);
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_alarm, .sa_flags = SA_RESTART}, NULL);
     struct timeval second = {SECONDS_BETWEEN_LOOKS, 0};
-    setitimer(ITIMER_REAL, &(struct itimerval){second, second}, NULL);
+    if (lag)
+        setitimer(ITIMER_REAL, &(struct itimerval){second, second}, NULL);
+}
+
+void policy_watch(struct corun_case *job)
+{
+    char whose[160];
+    if (!job->policy || corun_policy_find(job->policy->name) == job->policy)
+        return;
+    snprintf(whose, sizeof whose, "policy %s", job->policy->name);
+    set_up(whose, "crashed", ": one call of it did not return");
     job->policy_call = on_call;
+}
+
+void policy_watch_loading(const char *where, bool nothing_else)
+{
+    char whose[160];
+    snprintf(whose, sizeof whose, "%s: a policy", where);
+    set_up(whose, "crashed while it was loaded", nothing_else ? " was not loaded" : NULL);
+    on_call(NULL, true);
+}
+
+void policy_watch_loaded(void)
+{
+    on_call(NULL, false);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    signal(SIGALRM, SIG_DFL);
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &before[i], NULL);
 }

@@ -9,5 +9,11 @@
  * does that.
  */
 void policy_watch(struct corun_case *job);
+/*
+ * The same for the time between the two in which shared objects are loaded, whose constructors run then. `where` names
+ * them: an option, a file. Unless `nothing_else` is done meanwhile, no time is set for it.
+ */
+void policy_watch_loading(const char *where, bool nothing_else);
+void policy_watch_loaded(void);
 
 #endif

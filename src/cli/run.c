@@ -67,7 +67,12 @@ static error_t set_option(struct run_options *run, int key, const char *value)
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].key == key) {
+            bool loads = !strcmp(words[i].word, "--policy") && strchr(value, '/');
+            if (loads)
+                policy_watch_loading(value, true);
             command_keep(&run->status, corun_request_set(run->request, words[i].word, value, run->list));
+            if (loads)
+                policy_watch_loaded();
             return 0;
         }
     }

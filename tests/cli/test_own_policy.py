@@ -167,6 +167,17 @@ class Deeds(OwnPolicy):
         self.build("fall.so", decide="if (moment.event == CORUN_EVENT_EPOCH) *(volatile int *)8 = 1;")
         self.refused(POLICY, "corun: policy mine crashed", policy="./fall.so")
 
+    def test_it_crashes_while_it_is_loaded(self):
+        source = self.folder / "early.c"
+        source.write_text("__attribute__((constructor)) static void early(void) { *(volatile int *)8 = 1; }\n")
+        self.compile(source, "early.so")
+        self.refused(POLICY, "corun: ./early.so: a policy crashed while it was loaded", policy="./early.so")
+        (self.folder / "early.yaml").write_text(
+            "name: early\npolicies: [./early.so]\nworkloads: [./a.yaml, ./b.yaml]\ncycles: 5K\nmixes:\n  - {size: 2}\n")
+        result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
+        self.assertEqual(result.returncode, POLICY)
+        self.assertIn("corun: early.yaml: a policy crashed while it was loaded", result.stderr)
+
     def test_it_does_not_come_back(self):
         self.build("hang.so", decide="struct timespec minute = {60, 0}; for (;;) nanosleep(&minute, NULL);")
         self.refused(POLICY, "corun: policy mine: one call of it did not return within 10 seconds", policy="./hang.so")
