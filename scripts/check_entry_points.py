@@ -56,18 +56,16 @@ def declared(include, headers, prefix, per_thread):
             os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
             with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
-        for header in headers:
-            if not os.path.exists(os.path.join(include, header)):
-                continue
-            command = [os.environ.get("CC", "cc"), "-E", "-P", "-x", "c", "-I", folder, "-I", include, "-"]
-            if per_thread:
-                command.insert(1, "-DCUDA_API_PER_THREAD_DEFAULT_STREAM")
-            text = subprocess.run(command, input=f'#include "{header}"\n', text=True, check=True, capture_output=True).stdout
-            text = re.sub(r"__attribute__\s*\(\(.*?\)\)", " ", text)
-            for name in re.findall(r"(?:CUresult|cudaError_t|struct cudaChannelFormatDesc|const char\s*\*)\s+(" + prefix + r"[A-Z]\w*)\s*\(",
-                                   text):
-                if not NOT_SYMBOLS.match(name):
-                    found.add(name)
+        command = [os.environ.get("CC", "cc"), "-E", "-P", "-x", "c", "-I", folder, "-I", include, "-"]
+        if per_thread:
+            command.insert(1, "-DCUDA_API_PER_THREAD_DEFAULT_STREAM")
+        text = "".join(f'#include "{header}"\n' for header in headers if os.path.exists(os.path.join(include, header)))
+        text = subprocess.run(command, input=text, text=True, check=True, capture_output=True).stdout
+    # What stands before a declaration ends with the one before it.
+    for name in re.findall(r"(?:CUresult|cudaError_t|struct cudaChannelFormatDesc|const char\s*\*)[\w\s]*?\b(" + prefix + r"[A-Z]\w*)\s*\(",
+                           re.sub(r"__attribute__\s*\(\([^()]*(?:\([^()]*\))?[^()]*\)\)", " ", text)):
+        if not NOT_SYMBOLS.match(name):
+            found.add(name)
     return found
 
 

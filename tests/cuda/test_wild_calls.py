@@ -22,6 +22,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 
 LIBRARIES = ("libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcuda.so.1")
 ROW = re.compile(r"^([RNDM])\((\w+),\s*(?:(\d+),\s*(\d+),\s*)?(\w+)(?:,\s*(\w+))?\)")
@@ -217,13 +218,14 @@ def child(root, folder, name, seed, first):
     print("DONE", flush=True)
 
 
-def run(root, folder, name, seed):
+def run(root, folder, name, seed, place):
+    """In the folder `place`, because names of files are among what calls are given."""
     problems, first, made = [], 1, 0
     environment = dict(os.environ, LD_LIBRARY_PATH=folder, CORUN_CUDA_FUNCTIONAL="1")
     while True:
         command = [sys.executable, os.path.abspath(__file__), root, folder, str(seed), name, str(first)]
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, check=False,
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, check=False, cwd=place,
                                   timeout=SECONDS_OF_A_CALL * 4)
             output, ended = done.stdout, f"ends with {done.returncode}"
         except subprocess.TimeoutExpired as late:
@@ -253,7 +255,8 @@ def main(arguments):
         return 0
     bad = 0
     for name in LIBRARIES:
-        problems, made = run(root, folder, name, seed)
+        with tempfile.TemporaryDirectory() as place:
+            problems, made = run(root, folder, name, seed, place)
         print(f"{name}: {made} calls, {len(problems)} problems")
         for problem in problems:
             print(f"  {problem}")
