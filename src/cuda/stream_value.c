@@ -3,8 +3,6 @@
 #include "cuda/api.h"
 #include "cuda/capture.h"
 
-#include <string.h>
-
 /* What a wait compares: the value there with the one that is given, as a number that may run over, bit by bit, … */
 enum { WAIT_AT_LEAST = 0, WAIT_EQUAL = 1, WAIT_AND = 2, WAIT_NOR = 3, WAIT_KINDS = 3, WAIT_FLUSH = 1 << 30 };
 enum { WRITE_NO_BARRIER = 1 };
@@ -37,10 +35,12 @@ static uint8_t *place_of(const struct context *context, uint64_t address, uint32
 bool stream_value_reached(const struct task *task)
 {
     const uint8_t *place = place_of(task->stream->context, task->value.address, task->value.bytes);
-    uint64_t there = 0, wanted = task->value.value, mask = task->value.bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    uint64_t there, wanted = task->value.value, mask = task->value.bytes == 8 ? UINT64_MAX : UINT32_MAX;
     if (!place) /* it has been freed: nobody will write it */
         return true;
-    memcpy(&there, place, task->value.bytes);
+    /* Threads of the program may write it meanwhile. */
+    there = task->value.bytes == 8 ? __atomic_load_n((const uint64_t *)(const void *)place, __ATOMIC_ACQUIRE)
+                                   : __atomic_load_n((const uint32_t *)(const void *)place, __ATOMIC_ACQUIRE);
     switch (task->value.flags & WAIT_KINDS) {
     case WAIT_EQUAL:
         return there == wanted;
@@ -58,7 +58,10 @@ int stream_value_write(const struct task *task)
     uint8_t *place = place_of(task->stream->context, task->value.address, task->value.bytes);
     if (!place)
         return CUDA_ERROR_ILLEGAL_ADDRESS;
-    memcpy(place, &task->value.value, task->value.bytes);
+    if (task->value.bytes == 8)
+        __atomic_store_n((uint64_t *)(void *)place, task->value.value, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n((uint32_t *)(void *)place, (uint32_t)task->value.value, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
 
