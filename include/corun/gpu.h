@@ -167,6 +167,7 @@ enum corun_copy_engine { CORUN_COPY_TO_DEVICE, CORUN_COPY_TO_HOST, CORUN_COPY_WI
 uint64_t corun_gpu_copy(struct corun_gpu *gpu, enum corun_copy_engine engine, uint64_t since, uint64_t cycles);
 
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu);
+const struct corun_gpu_config *corun_gpu_configuration(const struct corun_gpu *gpu);
 
 struct corun_application_result {
     enum corun_status status; /* OK, or why it was stopped */

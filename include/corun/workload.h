@@ -147,9 +147,11 @@ void corun_instance_destroy(struct corun_instance *instance);
 
 /* The callbacks of struct corun_application_description; `instance` is a struct corun_instance. */
 const struct corun_grid *corun_instance_grid(void *instance, uint32_t index);
+enum corun_status corun_instance_proceed(void *instance, struct corun_gpu *gpu, uint32_t application,
+                                         struct corun_proceeding *proceeding); /* of a captured program */
 enum corun_status
 corun_instance_restart(void *instance); /* buffers and module variables back to their initial values */
-/* Sets name (the workload's), grid, restart and user of a description and leaves the rest. */
+/* Sets name (the workload's), grid or, of a captured program, proceed, restart and user of a description; leaves the rest. */
 void corun_instance_fill(struct corun_instance *instance, struct corun_application_description *description);
 
 /* Grids in one run, and one of them without what happens between launches. */

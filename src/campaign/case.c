@@ -157,6 +157,12 @@ static const struct corun_grid *member_grid(void *user, uint32_t index)
     return corun_instance_grid(((struct member *)user)->instance, index);
 }
 
+static enum corun_status member_proceed(void *user, struct corun_gpu *gpu, uint32_t application,
+                                        struct corun_proceeding *proceeding)
+{
+    return corun_instance_proceed(((struct member *)user)->instance, gpu, application, proceeding);
+}
+
 static enum corun_status member_restart(void *user)
 {
     return corun_instance_restart(((struct member *)user)->instance);
@@ -188,7 +194,8 @@ static enum corun_status add_application(struct run *run, uint32_t index)
     description.speedup_count = member->speedup_count;
     description.program = run_program(run, member, &description.program_count);
     description.start_cycle = member->request->start_cycle;
-    description.grid = member_grid;
+    description.grid = description.proceed ? NULL : member_grid;
+    description.proceed = description.proceed ? member_proceed : NULL;
     description.restart = member_restart;
     description.print = run->job->print ? member_print : NULL;
     description.user = member;

@@ -4,6 +4,7 @@
 #include "corun/gpu.h"
 #include "corun/program.h"
 #include "corun/workload.h"
+#include "workload/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Reads a PTX file and tells what is in it: its kernels with their registers per thread (and whether that number is "
+    "Reads a PTX file, or one of `corun capture` (.corun: launches, streams, memory and copies), and tells what is in "
+    "it: its kernels with their registers per thread (and whether that number is "
     "the assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
     "thread blocks fit an SM and whether they may be dropped and started again. What is malformed or not supported is "
     "told with its place, and the exit status says so.";
@@ -116,20 +118,117 @@ static enum corun_status describe_module(const struct check_options *check, cons
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 
+/* What a captured program asks for, counted. */
+struct captured_sums {
+    size_t streams, allocations, copies[CORUN_COPY_ENGINES], fills, waits;
+    uint64_t copied_bytes[CORUN_COPY_ENGINES];
+};
+
+static struct captured_sums sum_up(const struct captured *captured)
+{
+    struct captured_sums sums = {0};
+    for (size_t i = 0; i < captured->operations.count; i++) {
+        const struct capture_operation *operation = &captured->operations.data[i];
+        enum capture_kind kind = operation->kind;
+        sums.streams += kind == CAPTURE_STREAM;
+        sums.allocations += kind == CAPTURE_ALLOCATE || kind == CAPTURE_ALLOCATE_PAGES || kind == CAPTURE_ADOPT;
+        sums.waits += kind == CAPTURE_AWAIT_STREAM || kind == CAPTURE_AWAIT_EVENT || kind == CAPTURE_AWAIT_ALL;
+        if (kind != CAPTURE_TRANSFER)
+            continue;
+        if (operation->numbers[3]) {
+            sums.fills++;
+        } else {
+            sums.copies[operation->numbers[1]]++;
+            sums.copied_bytes[operation->numbers[1]] += operation->numbers[4];
+        }
+    }
+    return sums;
+}
+
+static const char *shape_text(struct arena *arena, struct corun_dim3 dim)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text,
+                          dim.z > 1   ? "%u x %u x %u"
+                          : dim.y > 1 ? "%u x %u"
+                                      : "%u",
+                          dim.x, dim.y, dim.z);
+    const char *kept = arena_copy_text(arena, text, (size_t)length);
+    return kept ? kept : "";
+}
+
+static enum corun_status describe_captured(const struct check_options *check, const struct corun_gpu_config *gpu,
+                                           const struct captured *captured)
+{
+    static const char *const titles[] = {"<kernel",   "launches", "<grid",      "<block",     "dynamic shared",
+                                         "registers", "shared",   "TBs per SM", "<limited by"};
+    struct captured_sums sums = sum_up(captured);
+    struct columns *columns = columns_create(check->arena, titles, sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < captured->groups.count; i++) {
+        const struct corun_workload_launch *launch = &captured->groups.data[i];
+        struct corun_kernel_info info;
+        corun_kernel_describe(launch->kernel, &info);
+        uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+        struct corun_grid grid = {.name = info.name,
+                                  .tb_count = 1,
+                                  .tb_threads = threads,
+                                  .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
+                                  .tb_shared_bytes = info.shared_bytes + launch->dynamic_shared_bytes,
+                                  .registers_per_thread = info.registers_per_thread,
+                                  .barrier_count = 1};
+        const char *limit = NULL;
+        uint32_t tbs = corun_gpu_occupancy(gpu, &grid, &limit);
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", info.name);
+        columns_set(columns, 1, PAINT_NONE, "%u", launch->launches);
+        columns_set(columns, 2, PAINT_NONE, "%s", shape_text(check->arena, launch->grid));
+        columns_set(columns, 3, PAINT_NONE, "%s", shape_text(check->arena, launch->block));
+        columns_set(columns, 4, PAINT_NONE, "%u", launch->dynamic_shared_bytes);
+        columns_set(columns, 5, PAINT_NONE, "%u", info.registers_per_thread);
+        columns_set(columns, 6, PAINT_NONE, "%u", info.shared_bytes);
+        columns_set(columns, 7, tbs ? PAINT_NONE : PAINT_BAD, "%u", tbs);
+        columns_set(columns, 8, PAINT_NONE, "%s", limit ? limit : "-");
+    }
+    printf("%s: program %s, captured on %s; occupancy on %s\n", check->path, captured->program, captured->gpu,
+           gpu->name);
+    printf("launches: %zu, %zu different; streams: %zu; waits of the host: %zu\n", captured->launches.count,
+           captured->shapes.count, sums.streams, sums.waits);
+    printf("memory: %.2f MB in %zu pieces; results to compare: %u\n", (double)captured->memory_bytes * 1e-6,
+           sums.allocations, captured->checks);
+    printf(
+        "copies: %zu to the device (%.2f MB), %zu to the host (%.2f MB), %zu within the device (%.2f MB); fills: %zu\n",
+        sums.copies[CORUN_COPY_TO_DEVICE], (double)sums.copied_bytes[CORUN_COPY_TO_DEVICE] * 1e-6,
+        sums.copies[CORUN_COPY_TO_HOST], (double)sums.copied_bytes[CORUN_COPY_TO_HOST] * 1e-6,
+        sums.copies[CORUN_COPY_WITHIN], (double)sums.copied_bytes[CORUN_COPY_WITHIN] * 1e-6, sums.fills);
+    printf("file: %.2f MB, %.2f MB unpacked\n\n", (double)captured->file_bytes * 1e-6, (double)captured->bytes * 1e-6);
+    struct report_style style = output_style(stdout);
+    return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static bool is_captured(const char *path)
+{
+    size_t length = strlen(path), end = strlen(CAPTURE_ENDING);
+    return length > end && !strcmp(path + length - end, CAPTURE_ENDING);
+}
+
 static enum corun_status run_check(struct check_options *check)
 {
     struct corun_gpu_config gpu;
     char data[PATH_BYTES];
     struct corun_module *module = NULL;
+    struct captured *captured = NULL;
     enum corun_status status = check->status;
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && is_captured(check->path))
+        status = capture_load(check->path, check->list, &captured);
+    else if (status == CORUN_OK)
         status = corun_module_load_file(check->path, check->list, &module);
     if (status == CORUN_OK)
         status = corun_data_directory(data, sizeof data, check->list);
     if (status == CORUN_OK)
         status = corun_gpu_config_load(check->gpu, data, check->list, &gpu);
     if (status == CORUN_OK)
-        status = describe_module(check, &gpu, module);
+        status = captured ? describe_captured(check, &gpu, captured) : describe_module(check, &gpu, module);
+    capture_destroy(captured);
     if (module)
         corun_module_destroy(module);
     return status;

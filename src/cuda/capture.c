@@ -345,10 +345,14 @@ static void put_check(struct process *process, struct rows rows)
     put_text(process, hash, sizeof hash);
 }
 
-/* Pages that are not as they were: the host has written them since the launch before (`write`), or the launch has. */
-static void follow_host(struct process *process, bool write)
+/*
+ * Pages that are not as they were: the host has written them since the launch before (`write`), by itself (`host`) or
+ * in a function in a stream; or the launch has.
+ */
+static void follow_host(struct process *process, bool write, bool host)
 {
     struct capture *capture = process->capture;
+    bool said = false;
     for (size_t i = 0; i < capture->seen.count; i++) {
         struct seen_by_host *seen = &capture->seen.data[i];
         const uint8_t *now = corun_memory_pointer(capture->context->memory, seen->address, seen->bytes);
@@ -362,6 +366,10 @@ static void follow_host(struct process *process, bool write)
                 at += part;
             }
             struct rows rows = {seen->address + first, 0, 0, at - first, 1, 1, now + first};
+            if (at > first && host && !said) {
+                put_kind(process, CAPTURE_HOST);
+                said = true;
+            }
             if (at > first && write)
                 put_write(process, rows);
             else if (at > first) /* the host may read it without a copy */
@@ -387,7 +395,8 @@ static uint64_t stream_number(struct process *process, const struct stream *stre
     if (!pointer_map_get(&capture->streams, (void *)(uintptr_t)(stream->id + 1))) {
         if (!pointer_map_set(&capture->streams, (void *)(uintptr_t)(stream->id + 1), capture))
             capture_refuse(process, "out of memory");
-        PUT(process, CAPTURE_STREAM, stream->id, stream->flags,
+        PUT(process, CAPTURE_STREAM, stream->id,
+            (stream->flags & STREAM_NON_BLOCKING) | (stream == stream->context->legacy ? CAPTURE_LEGACY : 0),
             (uint64_t)((int64_t)stream->priority + (INT64_C(1) << 31)));
     }
     return stream->id;
@@ -415,7 +424,7 @@ void capture_launch(struct process *process, const struct task *task, const stru
         return;
     }
     struct capture *capture = process->capture;
-    follow_host(process, true);
+    follow_host(process, true, true);
     uint64_t module = (uintptr_t)pointer_map_get(&capture->modules, request->function->module);
     if (!module)
         capture_refuse(process, "kernel %s is of a module that was not seen", request->function->name);
@@ -431,13 +440,15 @@ void capture_launch(struct process *process, const struct task *task, const stru
 void capture_launched(struct process *process)
 {
     if (process->capture && !process->capture->refused[0])
-        follow_host(process, false);
+        follow_host(process, false, false);
 }
 
 static void put_copy(struct process *process, const struct task *task)
 {
     const struct copy *copy = &task->copy;
     const struct capture *capture = process->capture;
+    PUT(process, CAPTURE_TRANSFER, stream_number(process, task->stream), copy->engine, copy->pageable, 0,
+        copy_bytes(copy));
     if (!copy_bytes(copy))
         return;
     bool from_device = copy->from.context == capture->context && !host_sees(process, copy->from.address);
@@ -464,6 +475,8 @@ static void put_copy(struct process *process, const struct task *task)
 static void put_fill(struct process *process, const struct task *task)
 {
     const struct fill *fill = &task->fill;
+    PUT(process, CAPTURE_TRANSFER, stream_number(process, task->stream), ENGINE_WITHIN, 0, 1,
+        fill->width_bytes * fill->height * fill->depth);
     if (fill->width_bytes && fill->height && fill->depth && !fill->host && !host_sees(process, fill->address))
         PUT(process, CAPTURE_FILL, fill->address, fill->pitch, fill->slice_bytes, fill->width_bytes, fill->height,
             fill->depth, fill->value, fill->element_bytes);
@@ -489,7 +502,31 @@ void capture_task(struct process *process, const struct task *task)
         uint64_t stream = stream_number(process, task->stream);
         uint64_t event = event_number(process, task->event.event);
         PUT(process, task->kind == TASK_RECORD ? CAPTURE_RECORD : CAPTURE_WAIT, stream, event, task->event.count);
+    } else if (task->kind == TASK_WAIT_VALUE || task->kind == TASK_WRITE_VALUE)
+        capture_refuse(process, "its streams wait for values in memory or write them");
+    else {
+        PUT(process, CAPTURE_POINT, stream_number(process, task->stream));
     }
+}
+
+void capture_called(struct process *process)
+{
+    if (process->capture && !process->capture->refused[0] && process->capture->context)
+        follow_host(process, true, false);
+}
+
+void capture_wait(struct process *process, struct context *context, const struct stream *stream,
+                  const struct event *event, uint64_t count)
+{
+    const struct capture *capture = process->capture;
+    if (!capture || !capture->context || !wanted(process, context) || !count)
+        return;
+    if (event)
+        PUT(process, CAPTURE_AWAIT_EVENT, event_number(process, event), count);
+    else if (stream)
+        PUT(process, CAPTURE_AWAIT_STREAM, stream_number(process, stream));
+    else
+        put_kind(process, CAPTURE_AWAIT_ALL);
 }
 
 static void put_little_endian(uint8_t *to, uint64_t value, size_t bytes)

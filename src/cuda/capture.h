@@ -37,5 +37,10 @@ void capture_launch(struct process *process, const struct task *task, const stru
 void capture_launched(struct process *process);
 /* Copies, fills, records and waits, when they have been carried out. */
 void capture_task(struct process *process, const struct task *task);
+/* A function of the host in a stream has returned. */
+void capture_called(struct process *process);
+/* The host has waited for a stream, an event for the `count`th time, or, with neither, for everything. */
+void capture_wait(struct process *process, struct context *context, const struct stream *stream,
+                  const struct event *event, uint64_t count);
 
 #endif

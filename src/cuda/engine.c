@@ -12,6 +12,7 @@
  */
 #include "cuda/capture.h"
 #include "cuda/stream_value.h"
+#include "gpu/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static bool is_ready(const struct task *task, uint64_t *since)
     const struct context *context = stream->context;
     uint64_t cycle = stream->free_cycle;
     if (stream == context->legacy) {
+        if (context->gone_blocking_cycle > cycle)
+            cycle = context->gone_blocking_cycle;
         for (size_t i = 0; i < context->streams.count; i++) {
             const struct stream *other = context->streams.data[i];
             if (other->flags & STREAM_NON_BLOCKING || other == stream)
@@ -116,8 +119,10 @@ static void finish(struct process *process, struct task *task, uint64_t cycle)
     if (cycle > stream->free_cycle)
         stream->free_cycle = cycle;
     task->end_cycle = cycle;
-    if (task->kind == TASK_LAUNCH)
+    if (task->kind == TASK_LAUNCH) {
         process->launches_waiting--;
+        process->room_cycle = cycle;
+    }
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
     task_free(process, task);
     if (stream->destroyed && !stream->first)
@@ -213,6 +218,7 @@ static void run_functional(struct process *process, struct task *task)
     struct corun_grid *grid;
     enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
+    bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
         status = make_grid(process, context, &task->launch.request, &grid);
@@ -245,7 +251,10 @@ static void run_functional(struct process *process, struct task *task)
         break;
     default:
         capture_task(process, task);
+        called = task->kind == TASK_CALL;
         carry_out(process, task, 0);
+        if (called)
+            capture_called(process);
         return;
     }
     if (error != CUDA_SUCCESS)
@@ -256,12 +265,21 @@ static void run_functional(struct process *process, struct task *task)
 /* Thread blocks that wait for each other must all find room: a cooperative kernel has the device for itself. */
 static bool may_join(const struct device *device, const struct task *task)
 {
-    return !device || !device->running_kernels || (!device->alone && !task->launch.request.cooperative);
+    return !device || !device->running.count || (!device->alone && !task->launch.request.cooperative);
+}
+
+/* Should `task` start before `other`? What is captured is written down in the order of the calls, so that is how it runs. */
+static bool goes_first(const struct process *process, const struct task *task, const struct task *other)
+{
+    if (!process->capture && task->stream->priority != other->stream->priority)
+        return task->stream->priority < other->stream->priority;
+    return task->sequence < other->sequence;
 }
 
 /* Ready and not started, the most urgent one: priority, then order of the calls. NULL if there is none. */
-static struct task *next_ready(struct process *process, const struct device *device, bool lane_free, uint64_t *since)
+static struct task *next_ready(struct process *process, const struct device *device, uint64_t *since)
 {
+    bool room = !device || device->running.count < MOST_RUNNING;
     struct task *best = NULL;
     for (size_t c = 0; c < process->contexts.count; c++) {
         const struct context *context = process->contexts.data[c];
@@ -270,10 +288,9 @@ static struct task *next_ready(struct process *process, const struct device *dev
         for (size_t i = 0; i < context->streams.count; i++) {
             struct task *task = context->streams.data[i]->first;
             uint64_t cycle;
-            if (!task || task->started || (task->kind == TASK_LAUNCH && (!lane_free || !may_join(device, task))))
+            if (!task || task->started || (task->kind == TASK_LAUNCH && (!room || !may_join(device, task))))
                 continue;
-            if (best && (task->stream->priority > best->stream->priority ||
-                         (task->stream->priority == best->stream->priority && task->sequence > best->sequence)))
+            if (best && !goes_first(process, task, best))
                 continue;
             if (is_ready(task, &cycle)) {
                 best = task;
@@ -284,51 +301,14 @@ static struct task *next_ready(struct process *process, const struct device *dev
     return best;
 }
 
-static uint64_t divide_up_128(unsigned __int128 value, uint64_t by)
-{
-    return (uint64_t)((value + by - 1) / by);
-}
-
-static uint64_t copy_cycles(const struct device *device, const struct task *task)
-{
-    const struct corun_gpu_config *config = &device->config;
-    bool fill = task->kind == TASK_FILL;
-    uint64_t bytes = fill ? task->fill.width_bytes * task->fill.height * task->fill.depth : copy_bytes(&task->copy);
-    if (fill || task->copy.engine == ENGINE_WITHIN) {
-        /* At the speed of the DRAM: bytes = controllers * pins * rate * cycles of its clock; copies read and write. */
-        uint64_t per_cycle = (uint64_t)config->memory_controllers * config->dram_bus_bytes * config->dram_data_rate;
-        unsigned __int128 moved = (unsigned __int128)bytes * (fill ? 1 : 2) * config->core_clock_khz;
-        return config->dispatch_latency + divide_up_128(moved, per_cycle * config->dram_clock_khz);
-    }
-    uint64_t rate = task->copy.pageable ? config->pcie_pageable_mbps : config->pcie_pinned_mbps;
-    /* cycles = bytes / (MB/s) * kHz / 1000 */
-    return divide_up_128((unsigned __int128)bytes * config->core_clock_khz, rate * 1000) +
-           (uint64_t)config->pcie_latency_ns * config->core_clock_khz / 1000000;
-}
-
-/* One engine for each direction, or one for both. */
-static enum copy_engine engine_of(const struct device *device, const struct task *task)
-{
-    if (task->kind == TASK_FILL || task->copy.engine == ENGINE_WITHIN)
-        return ENGINE_WITHIN;
-    return device->config.copy_engines > 1 ? task->copy.engine : ENGINE_TO_DEVICE;
-}
-
-static void start_copy(struct process *process, struct device *device, struct task *task, uint64_t since)
-{
-    uint64_t *free_cycle = &device->engine_free_cycle[engine_of(device, task)];
-    task->started = true;
-    task->start_cycle = since > *free_cycle ? since : *free_cycle;
-    task->end_cycle = task->start_cycle + copy_cycles(device, task);
-    *free_cycle = task->end_cycle;
-    if (!vector_push(&device->copies, task)) {
-        cuda_context_fail(task->stream->context, CUDA_ERROR_OUT_OF_MEMORY);
-        finish(process, task, device->cycle);
-    }
-}
-
+/*
+ * The machine has no policy, as `corun run` without one, so that a captured program runs there as it did here. It is made
+ * for the first task that takes time.
+ */
 static bool open_machine(struct process *process, struct device *device)
 {
+    if (device->gpu)
+        return true;
     if (corun_gpu_create(&device->config, process->list, &device->gpu) != CORUN_OK)
         return false;
     for (uint32_t i = 0; i < LANES; i++) {
@@ -342,42 +322,79 @@ static bool open_machine(struct process *process, struct device *device)
     return corun_gpu_open(device->gpu, &limits, process->list) == CORUN_OK;
 }
 
-static struct lane *free_lane(struct device *device)
+static uint64_t machine_cycle(const struct device *device, uint64_t cycle)
 {
-    for (uint32_t i = 0; i < LANES; i++)
-        if (!device->lanes[i].running && !device->lanes[i].broken)
-            return &device->lanes[i];
-    return NULL;
+    return cycle > device->base_cycle ? cycle - device->base_cycle : 0;
+}
+
+static void start_copy(struct process *process, struct device *device, struct task *task, uint64_t since)
+{
+    static const enum corun_copy_engine engines[] = {[ENGINE_TO_DEVICE] = CORUN_COPY_TO_DEVICE,
+                                                     [ENGINE_TO_HOST] = CORUN_COPY_TO_HOST,
+                                                     [ENGINE_WITHIN] = CORUN_COPY_WITHIN};
+    struct transfer transfer = {.engine = CORUN_COPY_WITHIN, .fill = true};
+    if (task->kind == TASK_FILL)
+        transfer.bytes = task->fill.width_bytes * task->fill.height * task->fill.depth;
+    else
+        transfer = (struct transfer){engines[task->copy.engine], task->copy.pageable, false, copy_bytes(&task->copy)};
+    task->started = true;
+    if (!open_machine(process, device) || !vector_push(&device->copies, task)) {
+        fail_launch(process, task->stream->context, CORUN_MEMORY);
+        return;
+    }
+    transfer_start(device->gpu, &device->config, &transfer, machine_cycle(device, since), &task->start_cycle,
+                   &task->end_cycle);
+    task->start_cycle += device->base_cycle;
+    task->end_cycle += device->base_cycle;
+}
+
+/* The machine's application of a context: its own, or one that it shares when there are many contexts. */
+static struct lane *lane_of(struct device *device, const struct context *context)
+{
+    struct lane *unused = NULL;
+    for (uint32_t i = 0; i < LANES; i++) {
+        struct lane *lane = &device->lanes[i];
+        if (lane->context == context && !lane->broken)
+            return lane;
+        if (!unused && !lane->context)
+            unused = lane;
+    }
+    for (uint32_t i = 0; i < LANES && !unused; i++)
+        if (!device->lanes[i].broken)
+            unused = &device->lanes[i];
+    if (unused && !unused->context)
+        unused->context = context;
+    return unused;
 }
 
 static void start_launch(struct process *process, struct device *device, struct task *task, uint64_t since)
 {
     struct context *context = task->stream->context;
     struct corun_grid *grid = NULL;
-    enum corun_status status = CORUN_OK;
-    if (!device->gpu && !open_machine(process, device))
-        status = CORUN_MEMORY;
+    enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
     if (task->stream->launched && since < task->stream->free_cycle + device->config.launch_latency)
         since = task->stream->free_cycle + device->config.launch_latency;
-    struct lane *lane = free_lane(device);
-    if (status == CORUN_OK && !lane) /* every lane has failed before */
+    struct lane *lane = status == CORUN_OK ? lane_of(device, context) : NULL;
+    if (status == CORUN_OK && !lane) /* every one has failed before */
         status = CORUN_LIMIT;
-    if (status == CORUN_OK) {
-        uint64_t cycle = since > device->base_cycle ? since - device->base_cycle : 0;
-        status = corun_gpu_launch(device->gpu, lane->application, grid, cycle, 0, &lane->launch);
-    }
     task->launch.grid = grid;
+    task->launch.lane = lane;
+    if (status == CORUN_OK)
+        status = corun_gpu_launch(device->gpu, lane->application, grid, machine_cycle(device, since),
+                                  task->stream->priority, &task->launch.number);
+    if (status == CORUN_OK && !vector_push(&device->running, task))
+        status = CORUN_MEMORY;
     if (status != CORUN_OK) {
+        if (lane)
+            lane->broken = true;
         fail_launch(process, context, status);
         return;
     }
     task->started = task->stream->launched = true;
-    lane->running = task;
-    device->running_kernels++;
     device->alone = task->launch.request.cooperative;
-    corun_gpu_launch_counters(device->gpu, lane->application, lane->launch, &task->launch.before);
+    corun_gpu_launch_counters(device->gpu, lane->application, task->launch.number, &task->launch.before);
 }
 
 static void subtract(struct corun_counters *after, const struct corun_counters *before)
@@ -388,39 +405,41 @@ static void subtract(struct corun_counters *after, const struct corun_counters *
         *(uint64_t *)((char *)after + rows[i].offset) -= *(const uint64_t *)((const char *)before + rows[i].offset);
 }
 
-/* Launches that have ended. */
+static void collect_launch(struct process *process, struct device *device, struct task *task,
+                           const struct corun_launched *launched)
+{
+    struct corun_counters counters;
+    corun_gpu_launch_counters(device->gpu, task->launch.lane->application, task->launch.number, &counters);
+    subtract(&counters, &task->launch.before);
+    tell_outside(process, task);
+    task->start_cycle = device->base_cycle + launched->first_cycle;
+    task->end_cycle = device->base_cycle + launched->last_cycle;
+    record_launch(process, device, task, task->launch.grid, &counters);
+    finish(process, task, task->end_cycle);
+}
+
+/* Launches that have ended, in the order in which they were started. */
 static void collect_launches(struct process *process, struct device *device)
 {
-    for (uint32_t i = 0; i < LANES && device->gpu; i++) {
-        struct lane *lane = &device->lanes[i];
-        struct task *task = lane->running;
+    for (size_t i = 0; i < device->running.count;) {
+        struct task *task = device->running.data[i];
+        struct lane *lane = task->launch.lane;
         struct corun_launched launched;
-        if (!task)
-            continue;
-        corun_gpu_launched(device->gpu, lane->application, lane->launch, &launched);
-        if (!launched.ended)
-            continue;
-        lane->running = NULL;
-        device->running_kernels--;
-        lane->broken = launched.status != CORUN_OK;
-        if (!task->stream) { /* of a context that has failed or gone */
-            task_free(process, task);
+        corun_gpu_launched(device->gpu, lane->application, task->launch.number, &launched);
+        if (!launched.ended) {
+            i++;
             continue;
         }
-        if (lane->broken) {
-            /* The machine may still name the grid: it is kept as long as the machine. */
-            struct context *context = task->stream->context;
-            fail_launch(process, context, launched.status);
+        memmove(&device->running.data[i], &device->running.data[i + 1],
+                (--device->running.count - i) * sizeof *device->running.data);
+        if (launched.status == CORUN_OK) {
+            collect_launch(process, device, task, &launched);
             continue;
         }
-        struct corun_counters counters;
-        corun_gpu_launch_counters(device->gpu, lane->application, lane->launch, &counters);
-        subtract(&counters, &task->launch.before);
-        tell_outside(process, task);
-        task->start_cycle = device->base_cycle + launched.first_cycle;
-        task->end_cycle = device->base_cycle + launched.last_cycle;
-        record_launch(process, device, task, task->launch.grid, &counters);
-        finish(process, task, task->end_cycle);
+        lane->broken = true;
+        /* The machine may still name the grid: it is kept as long as the machine. */
+        fail_launch(process, task->stream->context, launched.status);
+        i = 0; /* that has taken others away */
     }
 }
 
@@ -444,55 +463,41 @@ static void collect_copies(struct process *process, struct device *device)
     }
 }
 
-/* Starts what can start; true if anything did. */
-static bool start_ready(struct process *process, struct device *device)
+/* Starts the first of what can start; false if nothing can. */
+static bool start_one(struct process *process, struct device *device)
 {
-    bool any = false;
-    struct task *task;
     uint64_t since = 0;
-    while ((task = next_ready(process, process->functional ? NULL : device,
-                              process->functional || !device->gpu || free_lane(device), &since))) {
-        any = true;
-        if (process->functional)
-            run_functional(process, task);
-        else if (task->kind == TASK_LAUNCH)
-            start_launch(process, device, task, since);
-        else if (task->kind == TASK_COPY || task->kind == TASK_FILL)
-            start_copy(process, device, task, since);
-        else
-            carry_out(process, task, since);
-    }
-    return any;
+    struct task *task = next_ready(process, device, &since);
+    if (!task)
+        return false;
+    if (process->functional)
+        run_functional(process, task);
+    else if (task->kind == TASK_LAUNCH)
+        start_launch(process, device, task, since);
+    else if (task->kind == TASK_COPY || task->kind == TASK_FILL)
+        start_copy(process, device, task, since);
+    else
+        carry_out(process, task, since);
+    return true;
 }
 
-/* One slice of one device. False if it has nothing to do. */
+/* One slice of one device, on which nothing can start. False if it has nothing to do. */
 static bool advance_device(struct process *process, struct device *device, uint64_t slice)
 {
-    bool any = start_ready(process, device);
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < device->copies.count; i++)
         if (device->copies.data[i]->end_cycle < next)
             next = device->copies.data[i]->end_cycle;
-    if (device->running_kernels) {
-        uint64_t until = device->cycle + slice;
-        if (next < until)
-            until = next;
-        if (until <= device->cycle)
-            until = device->cycle; /* a copy that ended in the step before */
-        enum corun_status status = corun_gpu_advance(device->gpu, until - device->base_cycle);
-        device->cycle = device->base_cycle + corun_gpu_cycles(device->gpu);
-        if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
-            for (size_t c = 0; c < process->contexts.count; c++)
-                if (process->contexts.data[c]->device == device)
-                    fail_launch(process, process->contexts.data[c], status);
-            return true;
-        }
-    } else if (next != UINT64_MAX && next > device->cycle) {
-        /* The machine is idle: time passes without it. */
-        device->base_cycle += next - device->cycle;
-        device->cycle = next;
-    } else if (next == UINT64_MAX) {
-        return any;
+    if (!device->running.count && next == UINT64_MAX)
+        return false;
+    corun_gpu_wake(device->gpu, device->lanes[0].application, next == UINT64_MAX ? next : machine_cycle(device, next));
+    enum corun_status status = corun_gpu_advance(device->gpu, corun_gpu_cycles(device->gpu) + slice);
+    device->cycle = device->base_cycle + corun_gpu_cycles(device->gpu);
+    if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
+        for (size_t c = 0; c < process->contexts.count; c++)
+            if (process->contexts.data[c]->device == device)
+                fail_launch(process, process->contexts.data[c], status);
+        return true;
     }
     collect_launches(process, device);
     collect_copies(process, device);
@@ -518,20 +523,31 @@ static void give_up_values(struct process *process)
     }
 }
 
-/* A slice of every device. False if nothing can go on. */
-static bool advance(struct process *process, uint64_t slice)
+/*
+ * What can start on a device, one task at a time, or else a slice of its machine: whoever waits looks in between, and
+ * goes on at once when what it waits for has ended. Without timing, everything that can be done.
+ */
+static bool work(struct process *process, uint64_t slice)
 {
     bool any = false;
-    if (process->functional)
-        any = start_ready(process, NULL);
-    else
-        for (uint32_t i = 0; i < process->device_count; i++)
-            any |= advance_device(process, &process->devices[i], slice);
+    while (process->functional && start_one(process, NULL))
+        any = true;
+    for (uint32_t i = 0; !process->functional && i < process->device_count; i++)
+        any |= start_one(process, &process->devices[i]);
+    for (uint32_t i = 0; !process->functional && !any && i < process->device_count; i++)
+        any |= advance_device(process, &process->devices[i], slice);
+    return any;
+}
+
+/* Works, and lets other threads in. False if nothing can go on. */
+static bool advance(struct process *process)
+{
+    bool any = work(process, SLICE_CYCLES);
     /* A function of the program runs in another thread, or another thread will write what a stream waits for. */
     bool elsewhere = !any && (process->calls_running || process->values_waiting);
     if (any || !process->values_waiting)
         process->value_looks = 0;
-    else if (slice == SLICE_CYCLES && ++process->value_looks > MOST_VALUE_LOOKS)
+    else if (++process->value_looks > MOST_VALUE_LOOKS)
         give_up_values(process);
     pthread_mutex_unlock(&process->lock);
     if (elsewhere)
@@ -540,60 +556,155 @@ static bool advance(struct process *process, uint64_t slice)
     return any || elsewhere;
 }
 
+/* What the host waits for: a stream or all of a context up to task `count`, or an event for the `count`th time. */
+struct awaited {
+    struct context *context;
+    struct stream *stream;
+    struct event *event;
+    uint64_t count;
+};
+
+static bool stream_reached(struct process *process, struct stream *stream, uint64_t sequence, uint64_t *cycle)
+{
+    if (!object_find(process, stream, OBJECT_STREAM)) /* destroyed and, so, empty */
+        return true;
+    if (stream->first && stream->first->sequence <= sequence)
+        return false;
+    if (stream->free_cycle > *cycle)
+        *cycle = stream->free_cycle;
+    return true;
+}
+
+/* Has it ended, and when? */
+static bool reached(struct process *process, const struct awaited *awaited, uint64_t *cycle)
+{
+    *cycle = 0;
+    if (awaited->event) {
+        *cycle = awaited->event->cycle;
+        return awaited->event->completed >= awaited->count;
+    }
+    if (awaited->stream)
+        return stream_reached(process, awaited->stream, awaited->count, cycle);
+    *cycle = awaited->context->gone_cycle;
+    for (size_t i = 0; i < awaited->context->streams.count; i++)
+        if (!stream_reached(process, awaited->context->streams.data[i], awaited->count, cycle))
+            return false;
+    return true;
+}
+
+/* What the host asks for from now on, it asks for when that had ended. */
+static void host_arrives(struct process *process, const struct awaited *awaited, uint64_t cycle)
+{
+    struct device *device = awaited->context->device;
+    if (cycle > device->host_cycle)
+        device->host_cycle = cycle;
+    capture_wait(process, awaited->context, awaited->stream, awaited->event, awaited->count);
+}
+
+static int wait_for(struct process *process, const struct awaited *awaited)
+{
+    const struct context *context = awaited->context;
+    uint64_t cycle;
+    while (!context->error && !reached(process, awaited, &cycle))
+        if (!advance(process))
+            return context->error ? context->error : CUDA_ERROR_UNKNOWN;
+    if (!context->error)
+        host_arrives(process, awaited, cycle);
+    return context->error;
+}
+
+/* Goes on a little, so that programs that ask again and again come to an end. */
+static int ask_for(struct process *process, const struct awaited *awaited)
+{
+    const struct context *context = awaited->context;
+    struct device *device = context->device;
+    uint64_t cycle, until = device->cycle + NUDGE_CYCLES;
+    bool ended;
+    while (!(ended = reached(process, awaited, &cycle)) && !context->error && device->cycle < until &&
+           work(process, until - device->cycle))
+        ;
+    if (context->error)
+        return context->error;
+    if (ended)
+        host_arrives(process, awaited, cycle);
+    else if (device->host_cycle < device->cycle)
+        device->host_cycle = device->cycle;
+    return ended ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+/* What is asked for meanwhile by other threads is not waited for. */
+static struct awaited all_of_stream(struct stream *stream)
+{
+    return (struct awaited){
+        .context = stream->context, .stream = stream, .count = stream->last ? stream->last->sequence : 0};
+}
+
 int engine_wait_stream(struct process *process, struct stream *stream)
 {
-    struct context *context = stream->context;
-    while (!context->error && object_find(process, stream, OBJECT_STREAM) && stream->first) {
-        const struct task *last = stream->last;
-        uint64_t sequence = last->sequence;
-        /* What is asked for meanwhile by other threads is not waited for. */
-        while (!context->error && object_find(process, stream, OBJECT_STREAM) && stream->first &&
-               stream->first->sequence <= sequence)
-            if (!advance(process, SLICE_CYCLES))
-                return context->error ? context->error : CUDA_ERROR_UNKNOWN;
-        break;
-    }
-    return context->error;
+    struct awaited awaited = all_of_stream(stream);
+    return wait_for(process, &awaited);
+}
+
+int engine_ask_stream(struct process *process, struct stream *stream)
+{
+    struct awaited awaited = all_of_stream(stream);
+    return ask_for(process, &awaited);
 }
 
 int engine_wait_context(struct process *process, struct context *context)
 {
-    uint64_t sequence = process->next_sequence;
-    while (!context->error) {
-        bool busy = false;
-        for (size_t i = 0; i < context->streams.count; i++)
-            busy |= context->streams.data[i]->first && context->streams.data[i]->first->sequence <= sequence;
-        if (!busy)
-            break;
-        if (!advance(process, SLICE_CYCLES))
-            return context->error ? context->error : CUDA_ERROR_UNKNOWN;
-    }
-    return context->error;
+    struct awaited awaited = {.context = context, .count = process->next_sequence};
+    return wait_for(process, &awaited);
 }
 
 int engine_wait_event(struct process *process, struct event *event, uint64_t count)
 {
-    struct context *context = event->context;
+    struct awaited awaited = {.context = event->context, .event = event, .count = count};
     event->references++;
-    int error = CUDA_SUCCESS;
-    while (!context->error && event->completed < count && error == CUDA_SUCCESS)
-        if (!advance(process, SLICE_CYCLES))
-            error = CUDA_ERROR_UNKNOWN;
+    int error = wait_for(process, &awaited);
     event_release(process, event);
-    return context->error ? context->error : error;
+    return error;
+}
+
+int engine_ask_event(struct process *process, struct event *event, uint64_t count)
+{
+    struct awaited awaited = {.context = event->context, .event = event, .count = count};
+    event->references++;
+    int error = ask_for(process, &awaited);
+    event_release(process, event);
+    return error;
 }
 
 void engine_nudge(struct process *process)
 {
-    (void)advance(process, NUDGE_CYCLES);
+    (void)work(process, NUDGE_CYCLES);
+    for (uint32_t i = 0; i < process->device_count; i++)
+        process->devices[i].host_cycle = process->devices[i].cycle;
 }
 
 int engine_make_room(struct process *process, struct context *context)
 {
+    struct device *device = context->device;
+    if (process->launches_waiting < MOST_WAITING)
+        return context->error;
     while (!context->error && process->launches_waiting >= MOST_WAITING)
-        if (!advance(process, SLICE_CYCLES))
+        if (!advance(process))
             break;
+    if (process->room_cycle > device->host_cycle)
+        device->host_cycle = process->room_cycle;
     return context->error;
+}
+
+/* It goes on in the machine, but for nobody: what it is an application of takes no more launches. */
+static void forget_running(struct device *device, struct task *task)
+{
+    for (size_t i = 0; i < device->running.count; i++)
+        if (device->running.data[i] == task) {
+            task->launch.lane->broken = true;
+            memmove(&device->running.data[i], &device->running.data[i + 1],
+                    (--device->running.count - i) * sizeof *device->running.data);
+            return;
+        }
 }
 
 void engine_abandon(struct process *process, struct context *context)
@@ -619,12 +730,7 @@ void engine_abandon(struct process *process, struct context *context)
                 task->stream = NULL;
                 task->next = device->orphans;
                 device->orphans = task;
-                for (uint32_t i = 0; i < LANES; i++)
-                    if (device->lanes[i].running == task) {
-                        device->lanes[i].running = NULL;
-                        device->lanes[i].broken = true;
-                        device->running_kernels--;
-                    }
+                forget_running(device, task);
                 continue;
             }
             task_free(process, task);
@@ -638,7 +744,7 @@ void engine_close(struct process *process, struct device *device)
     corun_gpu_destroy(device->gpu);
     device->gpu = NULL;
     memset(device->lanes, 0, sizeof device->lanes);
-    device->running_kernels = 0;
+    vector_free(&device->running);
     while (device->orphans) {
         struct task *task = device->orphans;
         device->orphans = task->next;

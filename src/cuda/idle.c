@@ -18,7 +18,7 @@ static bool has_work(const struct process *process)
         for (size_t i = 0; !context->destroyed && i < context->streams.count; i++)
             if (context->streams.data[i]->first && !context->streams.data[i]->first->started)
                 return true;
-        if (context->device->running_kernels || context->device->copies.count)
+        if (context->device->running.count || context->device->copies.count)
             return true;
     }
     return false;

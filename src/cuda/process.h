@@ -29,7 +29,8 @@
 #include <pthread.h>
 
 #define MAX_DEVICES 16u
-#define LANES 16u /* kernels of a device that run at once: applications of the machine */
+#define LANES 4u /* applications of the machine: contexts that launch kernels have one each, as far as they go */
+#define MOST_RUNNING 16u /* kernels of a device that run at once */
 
 enum object_kind {
     OBJECT_CONTEXT = 1,
@@ -64,13 +65,12 @@ struct virtual_memory;
 /* device.c */
 
 struct lane {
-    struct task *running; /* NULL: idle */
-    uint32_t application; /* of the machine */
-    uint32_t launch;      /* its number there */
-    bool broken;          /* its application was stopped */
+    const struct context *context; /* the first that used it; NULL: none yet */
+    uint32_t application;          /* of the machine */
+    bool broken;                   /* its application was stopped */
 };
 
-enum copy_engine { ENGINE_TO_DEVICE, ENGINE_TO_HOST, ENGINE_WITHIN, ENGINE_COUNT };
+enum copy_engine { ENGINE_TO_DEVICE, ENGINE_TO_HOST, ENGINE_WITHIN };
 
 struct device {
     uint32_t ordinal;
@@ -83,13 +83,17 @@ struct device {
     /* Time: the machine's cycles, or without a machine a count that only copies advance. */
     struct corun_gpu *gpu; /* made by the first timed launch */
     uint64_t cycle;
-    uint64_t base_cycle; /* cycle minus the machine's own: time that passed while it was idle */
+    uint64_t base_cycle; /* cycle minus the machine's own: when it was made */
+    /*
+     * Where the host is: what it asks for now was asked for when that ended what it last waited for. The machine may
+     * have gone on by less than a dispatch latency since.
+     */
+    uint64_t host_cycle;
     struct lane lanes[LANES];
-    uint32_t running_kernels;
-    bool alone;                   /* the running kernel is a cooperative one */
-    VECTOR(struct task *) copies; /* under way */
-    uint64_t engine_free_cycle[ENGINE_COUNT];
-    struct task *orphans; /* launches of failed contexts, which the machine may still name */
+    VECTOR(struct task *) running; /* launches in flight */
+    bool alone;                    /* the running kernel is a cooperative one */
+    VECTOR(struct task *) copies;  /* under way */
+    struct task *orphans;          /* launches of failed contexts, which the machine may still name */
 };
 
 /* ranges.c */
@@ -191,6 +195,8 @@ struct context {
     int error;         /* that stays until the context is gone; CUDA_SUCCESS: none */
     char *reason;      /* what has been said of it */
     struct stream *legacy;
+    uint64_t gone_cycle,
+        gone_blocking_cycle;               /* when streams ended that were destroyed; those that the legacy one knows */
     VECTOR(struct stream *) streams;       /* legacy first */
     VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
@@ -278,7 +284,8 @@ struct task {
         struct {
             struct launch_request request;
             struct corun_grid *grid;
-            uint32_t lane;
+            struct lane *lane;
+            uint32_t number; /* of the machine's application */
             struct corun_counters before;
         } launch;
         struct copy copy;
@@ -356,6 +363,7 @@ struct process {
     struct pointer_map variable_of_host;
     uint64_t next_sequence, next_stream_id;
     uint32_t launches_waiting, calls_running;
+    uint64_t room_cycle;                   /* when the last launch ended: whoever waited for room goes on then */
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
@@ -498,7 +506,10 @@ size_t copy_bytes(const struct copy *copy);
 int engine_wait_stream(struct process *process, struct stream *stream);
 int engine_wait_context(struct process *process, struct context *context);
 int engine_wait_event(struct process *process, struct event *event, uint64_t count);
-/* Goes on a little, so that programs that ask again and again come to an end. */
+/* Have they ended? Else NOT_READY, after the machine has gone on a little: whoever asks again and again comes to an end. */
+int engine_ask_stream(struct process *process, struct stream *stream);
+int engine_ask_event(struct process *process, struct event *event, uint64_t count);
+/* Goes on a little, for a program that does not call. */
 void engine_nudge(struct process *process);
 /* Waits until there are not too many launches ahead. */
 int engine_make_room(struct process *process, struct context *context);

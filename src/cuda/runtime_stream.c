@@ -79,12 +79,8 @@ ENTRY(int, cudaStreamQuery, void *handle)
         call.error = stream_of_handle(&call, handle, &stream);
         if (call.error == CUDA_SUCCESS && stream->capture)
             call.error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        if (call.error == CUDA_SUCCESS && !stream_idle(stream)) {
-            engine_nudge(call.process);
-            call.error = call.context->error   ? call.context->error
-                         : stream_idle(stream) ? CUDA_SUCCESS
-                                               : CUDA_ERROR_NOT_READY;
-        }
+        if (call.error == CUDA_SUCCESS)
+            call.error = engine_ask_stream(call.process, stream);
     }
     return runtime_end(&call);
 }
@@ -265,16 +261,7 @@ ENTRY(int, cudaEventQuery, void *handle)
     struct call call;
     if (runtime_begin(&call)) {
         struct event *event = object_find(call.process, handle, OBJECT_EVENT);
-        if (!event) {
-            call.error = CUDA_ERROR_INVALID_HANDLE;
-        } else if (event->completed < event->recorded) {
-            event->references++;
-            engine_nudge(call.process);
-            call.error = call.context->error                   ? call.context->error
-                         : event->completed >= event->recorded ? CUDA_SUCCESS
-                                                               : CUDA_ERROR_NOT_READY;
-            event_release(call.process, event);
-        }
+        call.error = event ? engine_ask_event(call.process, event, event->recorded) : CUDA_ERROR_INVALID_HANDLE;
     }
     return runtime_end(&call);
 }

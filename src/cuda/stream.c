@@ -30,6 +30,10 @@ struct stream *stream_create(struct process *process, struct context *context, u
 void stream_free(struct process *process, struct stream *stream)
 {
     struct context *context = stream->context;
+    if (stream->free_cycle > context->gone_cycle)
+        context->gone_cycle = stream->free_cycle;
+    if (!(stream->flags & STREAM_NON_BLOCKING) && stream->free_cycle > context->gone_blocking_cycle)
+        context->gone_blocking_cycle = stream->free_cycle;
     object_remove(process, &stream->object);
     for (size_t i = 0; i < context->streams.count; i++)
         if (context->streams.data[i] == stream) {
@@ -136,7 +140,7 @@ int stream_append(struct process *process, struct stream *stream, struct task *t
     task->stream = stream;
     task->sequence = ++process->next_sequence;
     task->next = NULL;
-    task->submitted_cycle = stream->context->device->cycle;
+    task->submitted_cycle = stream->context->device->host_cycle;
     process->launches_waiting += task->kind == TASK_LAUNCH;
     process->values_waiting += task->kind == TASK_WAIT_VALUE;
     if (stream->last)

@@ -65,6 +65,11 @@ uint64_t corun_gpu_cycles(const struct corun_gpu *gpu)
     return gpu->now;
 }
 
+const struct corun_gpu_config *corun_gpu_configuration(const struct corun_gpu *gpu)
+{
+    return &gpu->config;
+}
+
 void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct corun_application_result *result)
 {
     const struct application *a = &gpu->applications[index];

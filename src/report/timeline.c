@@ -62,6 +62,7 @@ void timeline_destroy(struct timeline *timeline)
     series_free(&timeline->states);
     series_free(&timeline->variables);
     vector_free(&timeline->names);
+    vector_free(&timeline->running);
     arena_destroy(timeline->arena);
     free(timeline);
 }
@@ -94,10 +95,19 @@ bool timeline_in_range(const struct timeline *timeline, uint64_t start, uint64_t
 
 /* ---- thread blocks ---- */
 
+/* NULL if it is not in flight, as far as we were told. */
+static struct launch_slice *launch_of(const struct timeline *timeline, uint64_t number)
+{
+    for (size_t i = 0; i < timeline->running.count; i++)
+        if (timeline->running.data[i].number == number)
+            return &timeline->running.data[i];
+    return NULL;
+}
+
 static void enter(struct timeline *timeline, const struct corun_observation *seen, enum tb_phase phase)
 {
-    struct launch_slice *launch = &timeline->running[seen->application];
-    if (launch->number == seen->launch && seen->cycle < launch->first_tb)
+    struct launch_slice *launch = launch_of(timeline, seen->launch);
+    if (launch && seen->cycle < launch->first_tb)
         launch->first_tb = seen->cycle;
     struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
     for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
@@ -106,7 +116,7 @@ static void enter(struct timeline *timeline, const struct corun_observation *see
         lanes[lane] = (struct resident_tb){.launch = seen->launch,
                                            .start = seen->cycle,
                                            .tb = seen->tb,
-                                           .name = launch->name,
+                                           .name = launch ? launch->name : 0,
                                            .application = (uint8_t)seen->application,
                                            .phase = (uint8_t)phase};
         if (lane >= timeline->lanes_used[seen->sm])
@@ -154,8 +164,9 @@ static void tb_leaves(struct timeline *timeline, const struct corun_observation 
     if (!tb)
         return;
     end_phase(timeline, tb, seen->cycle, SLICE_COMPLETE);
-    if (seen->kind == CORUN_OBSERVED_TB_END)
-        timeline->running[seen->application].tbs_completed++;
+    struct launch_slice *launch = launch_of(timeline, seen->launch);
+    if (launch && seen->kind == CORUN_OBSERVED_TB_END)
+        launch->tbs_completed++;
 }
 
 /* It stops, or goes on. */
@@ -175,15 +186,17 @@ static void next_phase(struct timeline *timeline, const struct corun_observation
 
 static void launch_start(struct timeline *timeline, const struct corun_observation *seen)
 {
-    timeline->running[seen->application] = (struct launch_slice){.key = series_hash(seen->launch),
-                                                                 .number = seen->launch,
-                                                                 .earliest = seen->cycle,
-                                                                 .first_tb = NO_CYCLE,
-                                                                 .end = NO_CYCLE,
-                                                                 .tbs = seen->grid->tb_count,
-                                                                 .tb_threads = seen->grid->tb_threads,
-                                                                 .name = name_of(timeline, seen->grid),
-                                                                 .application = (uint8_t)seen->application};
+    struct launch_slice launch = {.key = series_hash(seen->launch),
+                                  .number = seen->launch,
+                                  .earliest = seen->cycle,
+                                  .first_tb = NO_CYCLE,
+                                  .end = NO_CYCLE,
+                                  .tbs = seen->grid->tb_count,
+                                  .tb_threads = seen->grid->tb_threads,
+                                  .name = name_of(timeline, seen->grid),
+                                  .application = (uint8_t)seen->application};
+    if (!vector_push(&timeline->running, launch))
+        timeline->failed = true;
 }
 
 /* Thread blocks that are still there: their application was stopped, or the run is over. */
@@ -195,9 +208,8 @@ static void end_residents(struct timeline *timeline, uint64_t launch, uint64_t c
     }
 }
 
-static void end_launch(struct timeline *timeline, uint32_t application, uint64_t cycle, enum slice_end how)
+static void end_launch(struct timeline *timeline, struct launch_slice *launch, uint64_t cycle, enum slice_end how)
 {
-    struct launch_slice *launch = &timeline->running[application];
     launch->end = cycle;
     launch->how = (uint8_t)how;
     if (launch->tbs_completed < launch->tbs)
@@ -206,22 +218,24 @@ static void end_launch(struct timeline *timeline, uint32_t application, uint64_t
         launch->first_tb = NO_CYCLE;
     if (timeline_in_range(timeline, launch->earliest, launch->end))
         timeline_add(timeline, &timeline->launches, launch);
-    launch->number = 0;
+    *launch = timeline->running.data[--timeline->running.count];
 }
 
 static void launch_end(struct timeline *timeline, const struct corun_observation *seen)
 {
-    const struct launch_slice *launch = &timeline->running[seen->application];
-    if (launch->number == seen->launch)
-        end_launch(timeline, seen->application, seen->cycle,
-                   launch->tbs_completed < launch->tbs ? SLICE_STOPPED : SLICE_COMPLETE);
+    struct launch_slice *launch = launch_of(timeline, seen->launch);
+    if (launch)
+        end_launch(timeline, launch, seen->cycle, launch->tbs_completed < launch->tbs ? SLICE_STOPPED : SLICE_COMPLETE);
 }
 
 void timeline_close(struct timeline *timeline)
 {
-    for (uint32_t a = 0; a < timeline->settings.application_count; a++) {
-        if (timeline->running[a].number)
-            end_launch(timeline, a, timeline->end_cycle, SLICE_UNFINISHED);
+    while (timeline->running.count) {
+        struct launch_slice *first = &timeline->running.data[0];
+        for (size_t i = 1; i < timeline->running.count; i++)
+            if (timeline->running.data[i].application < first->application)
+                first = &timeline->running.data[i];
+        end_launch(timeline, first, timeline->end_cycle, SLICE_UNFINISHED);
     }
     timeline_close_states(timeline);
 }

@@ -91,12 +91,12 @@ struct timeline {
     struct arena *arena;
     VECTOR(const char *) names; /* of kernels */
     struct series tbs, launches, moments, samples, states, variables;
-    struct resident_tb *residents;                       /* [sm][lane] */
-    uint32_t *lanes_used;                                /* [sm] */
-    uint64_t tb_cycles[CORUN_MAX_APPLICATIONS];          /* of thread blocks that have ended */
-    struct launch_slice running[CORUN_MAX_APPLICATIONS]; /* number 0: none */
-    struct sm_slice *state;          /* [sm]: now, without an end; start NO_CYCLE: nothing is known */
-    struct variables_sample *values; /* the latest */
+    struct resident_tb *residents;              /* [sm][lane] */
+    uint32_t *lanes_used;                       /* [sm] */
+    uint64_t tb_cycles[CORUN_MAX_APPLICATIONS]; /* of thread blocks that have ended */
+    VECTOR(struct launch_slice) running;        /* in flight */
+    struct sm_slice *state;                     /* [sm]: now, without an end; start NO_CYCLE: nothing is known */
+    struct variables_sample *values;            /* the latest */
     bool any_off;
     /* allowances as they were last seen */
     uint32_t *tb_limit, *order;     /* [sm][application] */

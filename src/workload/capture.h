@@ -5,6 +5,7 @@
  *   capture_file.c    the file: header, hash, zstd frame
  *   capture_read.c    its operations, checked
  *   capture_replay.c  an application that does them again
+ *   capture_timed.c   its streams on the machine
  */
 #ifndef CORUN_WORKLOAD_CAPTURE_H
 #define CORUN_WORKLOAD_CAPTURE_H
@@ -88,6 +89,9 @@ struct corun_memory *replay_memory(struct replay *replay);
 const struct corun_grid *replay_grid(const struct replay *replay, uint32_t index);
 /* Does everything that comes before launch `index`; the number of launches: to the end. */
 void replay_before(struct replay *replay, uint32_t index);
+/* The same on the machine: struct corun_application_description.proceed. */
+enum corun_status replay_proceed(struct replay *replay, struct corun_gpu *gpu, uint32_t application,
+                                 struct corun_proceeding *proceeding);
 /* Memory, variables and textures as they were at the beginning. */
 void replay_restart(struct replay *replay);
 /* What the program read, against what it read then. */

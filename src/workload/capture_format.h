@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define CAPTURE_VERSION 1u
+#define CAPTURE_VERSION 2u
 #define CAPTURE_ENDING ".corun" /* how the names of such files end */
 /* Damaged by every way of copying that takes the file for text. */
 #define CAPTURE_MAGIC "\211CORUN\r\n"
@@ -32,6 +32,10 @@
  * O(name, numbers, texts, meaning). `rows` stands for address, pitch, slice, width, height, depth, all in bytes but
  * height and depth: a box of `width` bytes a row, `height` rows every `pitch` bytes, `depth` times that every `slice`
  * bytes.
+ *
+ * The host asks for TRANSFER, POINT, RECORD, WAIT and LAUNCH in this order, each in a stream, and goes on; AWAIT_… is
+ * where it waited. What a task does to memory follows it: WRITE, FILL, COPY and CHECK happen when it ends. Behind HOST,
+ * they are the host's own.
  */
 #define CAPTURE_OPERATIONS(O) \
     O(PROGRAM, 0, 2, "the first: name of the program; the GPU that it saw") \
@@ -46,7 +50,14 @@
     O(FILL, 8, 0, "rows, value, bytes of the value") \
     O(COPY, 9, 0, "rows, and from: address, pitch, slice") \
     O(CHECK, 6, 1, "rows that the program read; SHA-256 of what it got") \
-    O(STREAM, 3, 0, "number, flags, priority + 2^31; before its first use") \
+    O(STREAM, 3, 0, \
+      "number, flags (1: non-blocking, 256: the legacy default stream), priority + 2^31; before its first use") \
+    O(HOST, 0, 0, "what the host does to memory without a stream") \
+    O(TRANSFER, 5, 0, "stream, engine (0: to the device, 1: to the host, 2: within), pageable, fill, bytes") \
+    O(POINT, 1, 0, "stream; a task that takes no time: a function of the host, memory freed in order") \
+    O(AWAIT_STREAM, 1, 0, "the host waits for all of a stream so far") \
+    O(AWAIT_ALL, 0, 0, "the host waits for all streams") \
+    O(AWAIT_EVENT, 2, 0, "event, for which time") \
     O(RECORD, 3, 0, "stream, event, how often it has been recorded with this time") \
     O(WAIT, 3, 0, "stream, event, for which time") \
     O(TEXTURE, 21, 0, "handle, struct corun_texture member by member, floats as their bits") \
@@ -62,6 +73,8 @@ enum capture_kind {
 #undef CAPTURE_KIND
         CAPTURE_KIND_COUNT
 };
+
+#define CAPTURE_LEGACY 256u /* flag of a STREAM: the legacy default stream */
 
 #define CAPTURE_MOST_NUMBERS 21u
 #define CAPTURE_MOST_TEXTS 2u

@@ -8,6 +8,7 @@
 
 #define MOST_ALLOCATED (UINT64_C(1) << 40) /* an application's range of addresses */
 #define MOST_LAUNCHES 10000000u
+#define MOST_EVENTS 10000000u
 
 struct parser {
     struct captured *captured;
@@ -15,6 +16,7 @@ struct parser {
     struct corun_place place;
     size_t at;
     struct text_table shapes;
+    VECTOR(uint64_t) streams; /* numbers */
     bool ended;
 };
 
@@ -183,6 +185,47 @@ static enum corun_status check_texture(const struct parser *parser, const uint64
     return CORUN_OK;
 }
 
+static bool has_stream(const struct parser *parser, uint64_t number)
+{
+    for (size_t i = parser->streams.count; i-- > 0;)
+        if (parser->streams.data[i] == number)
+            return true;
+    return false;
+}
+
+/* Streams come before their use; events are counted from 1. */
+static enum corun_status check_streams(struct parser *parser, const struct capture_operation *operation)
+{
+    const uint64_t *numbers = operation->numbers;
+    bool good = true;
+    switch (operation->kind) {
+    case CAPTURE_STREAM:
+        good = !has_stream(parser, numbers[0]) && numbers[1] <= (CAPTURE_LEGACY | 1) && numbers[2] <= UINT32_MAX;
+        if (good && !vector_push(&parser->streams, numbers[0]))
+            return out_of_memory(parser);
+        break;
+    case CAPTURE_RECORD:
+    case CAPTURE_WAIT:
+        good = has_stream(parser, numbers[0]) && numbers[1] - 1 < MOST_EVENTS;
+        break;
+    case CAPTURE_AWAIT_EVENT:
+        good = numbers[0] - 1 < MOST_EVENTS;
+        break;
+    case CAPTURE_TRANSFER:
+        good = has_stream(parser, numbers[0]) && numbers[1] < CORUN_COPY_ENGINES && numbers[2] <= 1 &&
+               numbers[3] <= 1 && numbers[4] <= MOST_ALLOCATED;
+        break;
+    case CAPTURE_LAUNCH:
+    case CAPTURE_POINT:
+    case CAPTURE_AWAIT_STREAM:
+        good = has_stream(parser, numbers[0]);
+        break;
+    default:
+        break;
+    }
+    return good ? CORUN_OK : wrong(parser, "its stream or event makes no sense");
+}
+
 /* What can be said of an operation without memory. `first` is where what follows its first number begins. */
 static enum corun_status take(struct parser *parser, struct capture_operation *operation, size_t first)
 {
@@ -267,7 +310,9 @@ static enum corun_status read_operation(struct parser *parser)
         return out_of_memory(parser);
     memcpy(kept, numbers, bytes);
     operation.numbers = kept;
-    enum corun_status status = take(parser, &operation, first);
+    enum corun_status status = check_streams(parser, &operation);
+    if (!status)
+        status = take(parser, &operation, first);
     if (!status && !vector_push(&captured->operations, operation))
         return out_of_memory(parser);
     return status;
@@ -306,6 +351,7 @@ enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, st
     if (!status && !parser.ended)
         status = wrong(&parser, "the end is missing");
     text_table_free(&parser.shapes);
+    vector_free(&parser.streams);
     if (status)
         capture_destroy(captured);
     else

@@ -6,39 +6,15 @@
  * needs to tell their addresses apart: what it is told is moved into the range of the application, on its way there
  * and nowhere else.
  */
-#include "workload/capture.h"
+#include "workload/capture_replay.h"
 
 #include "base/bits.h"
-#include "isa/executor.h"
 
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HOST_ALIGN UINT64_C(256)
-#define REPORTED_MISMATCHES 8u
-
-/* Memory of the host that the program gave to its kernels. */
-struct region {
-    uint64_t address, bytes;
-    uint8_t *block;
-};
-
-struct replay {
-    const struct captured *captured;
-    struct corun_memory *memory;
-    struct corun_source_operations operations; /* the executor's, with addresses moved */
-    struct corun_program **programs;           /* by module */
-    size_t program_count;
-    struct corun_grid **grids; /* by shape */
-    size_t grid_count;
-    VECTOR(struct region) regions; /* ascending, apart */
-    VECTOR(uint64_t) textures;     /* handles in use */
-    size_t next;                   /* operation */
-    struct corun_verification verification;
-    bool broken;                       /* an operation could not be done: memory, or a texture that is not as it was */
-    size_t wrong[REPORTED_MISMATCHES]; /* operations: the first checks that failed */
-};
 
 /* The range of an application's addresses in the machine, as an offset to where the program believes to be. */
 static uint64_t shift_of(uint64_t code_address)
@@ -159,33 +135,37 @@ static enum corun_status allocate(struct replay *replay, struct corun_diagnostic
     return status;
 }
 
-static enum corun_status make_grids(struct replay *replay, uint32_t application, struct corun_diagnostics *list)
+enum corun_status replay_make_grid(struct replay *replay, size_t index, struct corun_diagnostics *list,
+                                   struct corun_grid **grid)
 {
-    const struct captured *captured = replay->captured;
-    for (size_t i = 0; i < captured->shapes.count; i++) {
-        const struct capture_shape *shape = &captured->shapes.data[i];
-        const struct capture_operation *operation = &captured->operations.data[shape->operation];
-        const uint64_t *numbers = operation->numbers;
-        struct corun_launch_description launch = {
-            .kernel = shape->kernel,
-            .grid = {(uint32_t)numbers[2], (uint32_t)numbers[3], (uint32_t)numbers[4]},
-            .block = {(uint32_t)numbers[5], (uint32_t)numbers[6], (uint32_t)numbers[7]},
-            .dynamic_shared_bytes = (uint32_t)numbers[8],
-            .parameters = operation->texts[1].data,
-            .parameter_bytes = operation->texts[1].bytes,
-            .meeting_address = numbers[9],
-        };
-        enum corun_status status =
-            corun_launch_create(replay->programs[numbers[1]], &launch, list, &replay->grids[replay->grid_count]);
-        if (status)
-            return status;
-        struct corun_grid *grid = replay->grids[replay->grid_count++];
-        if (application) {
-            grid->operations = &replay->operations;
-            grid->code_address += (uint64_t)application << CORUN_APPLICATION_SHIFT;
-        }
+    const struct capture_shape *shape = &replay->captured->shapes.data[index];
+    const struct capture_operation *operation = &replay->captured->operations.data[shape->operation];
+    const uint64_t *numbers = operation->numbers;
+    struct corun_launch_description launch = {
+        .kernel = shape->kernel,
+        .grid = {(uint32_t)numbers[2], (uint32_t)numbers[3], (uint32_t)numbers[4]},
+        .block = {(uint32_t)numbers[5], (uint32_t)numbers[6], (uint32_t)numbers[7]},
+        .dynamic_shared_bytes = (uint32_t)numbers[8],
+        .parameters = operation->texts[1].data,
+        .parameter_bytes = operation->texts[1].bytes,
+        .meeting_address = numbers[9],
+    };
+    *grid = NULL;
+    enum corun_status status = corun_launch_create(replay->programs[numbers[1]], &launch, list, grid);
+    if (status == CORUN_OK && replay->application) {
+        (*grid)->operations = &replay->operations;
+        (*grid)->code_address += (uint64_t)replay->application << CORUN_APPLICATION_SHIFT;
     }
-    return CORUN_OK;
+    return status;
+}
+
+static enum corun_status make_grids(struct replay *replay, struct corun_diagnostics *list)
+{
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < replay->captured->shapes.count && status == CORUN_OK; i++)
+        if ((status = replay_make_grid(replay, i, list, &replay->grids[i])) == CORUN_OK)
+            replay->grid_count++;
+    return status;
 }
 
 /* Everything that an operation names must be there; later nobody looks any more. */
@@ -221,6 +201,7 @@ enum corun_status replay_create(const struct captured *captured, uint32_t applic
     if (!replay)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     replay->captured = captured;
+    replay->application = application;
     replay->operations = executor_operations;
     replay->operations.issue = issue_shifted;
     replay->memory = corun_memory_create(0);
@@ -236,7 +217,7 @@ enum corun_status replay_create(const struct captured *captured, uint32_t applic
     if (!status)
         status = check_addresses(replay, list);
     if (!status)
-        status = make_grids(replay, application, list);
+        status = make_grids(replay, list);
     if (status)
         replay_destroy(replay);
     else
@@ -248,6 +229,7 @@ void replay_destroy(struct replay *replay)
 {
     if (!replay)
         return;
+    timed_destroy(replay->timed);
     for (size_t i = 0; i < replay->grid_count; i++)
         corun_launch_destroy(replay->grids[i]);
     for (size_t i = 0; i < replay->program_count; i++)
@@ -390,7 +372,7 @@ static void forget_texture(struct replay *replay, uint64_t handle)
         }
 }
 
-static void perform(struct replay *replay, size_t index)
+void replay_perform(struct replay *replay, size_t index)
 {
     const struct capture_operation *operation = &replay->captured->operations.data[index];
     static const uint8_t zero[CAPTURE_MEETING_BYTES];
@@ -427,14 +409,24 @@ void replay_before(struct replay *replay, uint32_t index)
     const struct captured *captured = replay->captured;
     size_t end = index < captured->launches.count ? captured->launches.data[index] + 1 : captured->operations.count;
     while (replay->next < end)
-        perform(replay, replay->next++);
+        replay_perform(replay, replay->next++);
+}
+
+enum corun_status replay_proceed(struct replay *replay, struct corun_gpu *gpu, uint32_t application,
+                                 struct corun_proceeding *proceeding)
+{
+    if (!replay->timed && !(replay->timed = timed_create()))
+        return CORUN_MEMORY;
+    return timed_proceed(replay, replay->timed, gpu, application, proceeding);
 }
 
 void replay_restart(struct replay *replay)
 {
     const struct captured *captured = replay->captured;
-    if (replay->next == 0)
+    if (replay->next == 0 && !replay->timed)
         return;
+    timed_destroy(replay->timed);
+    replay->timed = NULL;
     for (size_t i = 0; i < captured->operations.count; i++) {
         const struct capture_operation *operation = &captured->operations.data[i];
         if (operation->kind == CAPTURE_ALLOCATE || operation->kind == CAPTURE_ALLOCATE_PAGES)

@@ -255,6 +255,12 @@ const struct corun_grid *corun_instance_grid(void *user, uint32_t index)
     return index < count ? corun_instance_grid_at(instance, index) : NULL;
 }
 
+enum corun_status corun_instance_proceed(void *user, struct corun_gpu *gpu, uint32_t application,
+                                         struct corun_proceeding *proceeding)
+{
+    return replay_proceed(((struct corun_instance *)user)->replay, gpu, application, proceeding);
+}
+
 enum corun_status corun_instance_restart(void *user)
 {
     struct corun_instance *instance = user;
@@ -269,7 +275,8 @@ enum corun_status corun_instance_restart(void *user)
 void corun_instance_fill(struct corun_instance *instance, struct corun_application_description *description)
 {
     description->name = workload_name(instance->workload);
-    description->grid = corun_instance_grid;
+    description->grid = instance->replay ? NULL : corun_instance_grid;
+    description->proceed = instance->replay ? corun_instance_proceed : NULL;
     description->restart = corun_instance_restart;
     description->user = instance;
 }

@@ -1,6 +1,6 @@
 /*
  * Captured programs together on one GPU, each once to its end: what they read must be what the programs read,
- * wherever their addresses are in the machine. Usage: cuda_test_captured FILE...
+ * wherever their addresses are in the machine. Usage: cuda_test_captured FILE... or --launches FILE
  */
 #include "corun/config.h"
 #include "corun/workload.h"
@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <setjmp.h>
 
@@ -61,6 +62,58 @@ static void together(void **state)
     corun_diagnostics_destroy(list);
 }
 
+/* Where launches begin and end, of one that is alone: two cycles a line, in the order of their ends. */
+struct span {
+    uint64_t launch, first_cycle;
+};
+struct spans {
+    struct span open[64];
+    size_t count;
+};
+
+static void see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    struct spans *spans = user;
+    (void)gpu;
+    size_t i = 0;
+    while (i < spans->count && spans->open[i].launch != seen->launch)
+        i++;
+    if (seen->kind == CORUN_OBSERVED_TB_START && i == spans->count && i < sizeof spans->open / sizeof *spans->open)
+        spans->open[spans->count++] = (struct span){seen->launch, seen->cycle};
+    if (seen->kind != CORUN_OBSERVED_LAUNCH_END || i == spans->count)
+        return;
+    printf("%llu %llu\n", (unsigned long long)spans->open[i].first_cycle, (unsigned long long)seen->cycle);
+    spans->open[i] = spans->open[--spans->count];
+}
+
+static int print_launches(const char *file)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct corun_gpu_config config;
+    struct corun_gpu *gpu;
+    struct corun_workload *workload;
+    struct corun_instance *instance;
+    struct spans spans = {.count = 0};
+    uint32_t index;
+    corun_gpu_config_default(&config);
+    if (corun_gpu_create(&config, list, &gpu) || corun_workload_load(file, NULL, list, &workload) ||
+        corun_instance_create(workload, 0, 1, list, &instance))
+        return 1;
+    struct corun_application_description description = {.goal = CORUN_GOAL_NONE};
+    corun_instance_fill(instance, &description);
+    struct corun_limits limits = {.runs = 1};
+    corun_gpu_observe(gpu, 0, see, &spans);
+    bool good = corun_gpu_add(gpu, &description, &index) == CORUN_OK && corun_gpu_run(gpu, &limits, list) == CORUN_OK &&
+                corun_instance_verify(instance, list, NULL) == CORUN_OK;
+    for (size_t i = 0; i < corun_diagnostics_count(list); i++)
+        fprintf(stderr, "%s\n", corun_diagnostics_get(list, i)->message);
+    corun_gpu_destroy(gpu);
+    corun_instance_destroy(instance);
+    corun_workload_destroy(workload);
+    corun_diagnostics_destroy(list);
+    return good ? 0 : 1;
+}
+
 /* Memory is set back: a second run without timing reads the same as the first; and what is changed is found. */
 static void again(void **state)
 {
@@ -88,6 +141,8 @@ static void again(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(together), cmocka_unit_test(again)};
+    if (argc == 3 && !strcmp(argv[1], "--launches"))
+        return print_launches(argv[2]);
     file_count = argc - 1;
     files = argv + 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
