@@ -124,7 +124,7 @@ def peaks(gpus):
 def page(sections, gpus):
     out = ["# GPUs", "",
            "<!-- Made by scripts/describe_gpus.py from include/corun/gpu_parameters.def and configs/gpu/*.yaml. -->", "",
-           "`--gpu NAME` takes one of these, `--gpu FILE.yaml` one of your own, and either can be followed by overrides:",
+           "`--gpu NAME` takes one of these (`v100` will do for `quadro-v100`), `--gpu FILE.yaml` one of your own, and either can be followed by overrides:",
            "`--gpu gtx980:sms=8,l2=4M,scheduler=lrr`. A name may be shortened: its unit can be left out (`l2` is `l2_bytes`,",
            "`core_clock` is `core_clock_khz`), or all but an unambiguous beginning. K, M and G are powers of 1024 for bytes and of",
            "1000 otherwise; clocks also take a unit (`core_clock=1216MHz`). Each value in the files has a unit and a source; the",

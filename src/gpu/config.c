@@ -268,10 +268,9 @@ static int compare_texts(const void *left, const void *right)
 }
 
 #define LISTED_GPUS 32
-/* "there is no GPU 'x'" with the names that there are. */
-static enum corun_status report_unknown_gpu(const char *name, const char *directory, struct corun_diagnostics *list)
+/* Names of the configurations in a directory, which the caller frees. */
+static size_t list_gpus(const char *directory, char *names[LISTED_GPUS])
 {
-    char *names[LISTED_GPUS];
     size_t count = 0;
     DIR *folder = opendir(directory);
     for (struct dirent *entry; folder && count < LISTED_GPUS && (entry = readdir(folder));) {
@@ -283,15 +282,44 @@ static enum corun_status report_unknown_gpu(const char *name, const char *direct
     if (folder)
         closedir(folder);
     qsort(names, count, sizeof *names, compare_texts);
+    return count;
+}
+
+/* "there is no GPU 'x'" with the names that there are. */
+static enum corun_status report_unknown_gpu(const char *name, const char *directory, char *const *names, size_t count,
+                                            struct corun_diagnostics *list)
+{
     char known[512] = "";
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", names[i]);
-        free(names[i]);
-    }
     if (!count)
         return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
                             "there is no GPU '%.64s': no configurations in %.256s", name, directory);
     return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no GPU '%.64s'; there are %s", name, known);
+}
+
+static enum corun_status load_base(const char *base, const char *data_directory, struct corun_diagnostics *list,
+                                   struct corun_gpu_config *config);
+
+/* A name without the family's, as in v100 for quadro-v100, if there is one such GPU only. */
+static enum corun_status load_short_name(const char *name, const char *data_directory, struct corun_diagnostics *list,
+                                         struct corun_gpu_config *config)
+{
+    char directory[4096 + 8], *names[LISTED_GPUS];
+    snprintf(directory, sizeof directory, "%s/gpu", data_directory ? data_directory : ".");
+    size_t count = list_gpus(directory, names), length = strlen(name), found = 0, matches = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t whole = strlen(names[i]);
+        if (whole > length && names[i][whole - length - 1] == '-' && !strcmp(names[i] + whole - length, name)) {
+            found = i;
+            matches++;
+        }
+    }
+    enum corun_status status = matches == 1 ? load_base(names[found], data_directory, list, config)
+                                            : report_unknown_gpu(name, directory, names, count, list);
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    return status;
 }
 
 /* Reads the file that `base` (NAME or a path) means, over the defaults. */
@@ -314,11 +342,8 @@ static enum corun_status load_base(const char *base, const char *data_directory,
     if (status == CORUN_NOT_FOUND && !strcmp(base, "default"))
         return CORUN_OK;
     if (status != CORUN_OK && !is_path) {
-        if (status == CORUN_NOT_FOUND) {
-            char directory[4096 + 8];
-            snprintf(directory, sizeof directory, "%s/gpu", data_directory ? data_directory : ".");
-            return report_unknown_gpu(base, directory, list);
-        }
+        if (status == CORUN_NOT_FOUND)
+            return load_short_name(base, data_directory, list, config);
         return corun_report(list, status, (struct corun_place){path, 0, 0}, "cannot read");
     }
     if (status != CORUN_OK)

@@ -71,6 +71,15 @@ static void expect_refusal(struct fixture *fixture, const char *specification, e
         fail_msg("%s: expected \"%s\" in \"%s\"", specification, part, item->message);
 }
 
+static void test_names_without_the_family(void **state)
+{
+    struct fixture *fixture = *state;
+    expect_field(fixture, "v100:sms=12", offsetof(struct corun_gpu_config, sms), 12);
+    assert_string_equal(fixture->config.name, "quadro-v100:sms=12");
+    expect_field(fixture, "c2050", offsetof(struct corun_gpu_config, sms), 14);
+    assert_string_equal(fixture->config.name, "tesla-c2050");
+}
+
 static void test_defaults_are_valid(void **state)
 {
     struct fixture *fixture = *state;
@@ -216,6 +225,8 @@ static void test_override_complaints(void **state)
     expect_refusal(fixture, "", CORUN_NOT_FOUND, "no name of a GPU");
     expect_refusal(fixture, ":sms=8", CORUN_NOT_FOUND, "no name of a GPU");
     expect_refusal(fixture, "gtx981", CORUN_NOT_FOUND, "there is no GPU 'gtx981'");
+    expect_refusal(fixture, "-v100", CORUN_NOT_FOUND, "there is no GPU '-v100'");
+    expect_refusal(fixture, "00", CORUN_NOT_FOUND, "there is no GPU '00'");
     expect_refusal(fixture, "./nothing.yaml", CORUN_NOT_FOUND, "cannot open");
     expect_refusal(fixture, "/", CORUN_FILE, "cannot read");
     char longest[10000];
@@ -308,6 +319,7 @@ static void test_shipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_names_without_the_family, setup, teardown),
         cmocka_unit_test_setup_teardown(test_defaults_are_valid, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_cover_the_structure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_values, setup, teardown),
