@@ -414,6 +414,12 @@ static uint64_t event_number(struct process *process, const struct event *event)
     return (uint64_t)(uintptr_t)number;
 }
 
+void capture_event_end(struct process *process, const struct event *event)
+{
+    if (process->capture)
+        pointer_map_remove(&process->capture->events, event);
+}
+
 void capture_launch(struct process *process, const struct task *task, const struct corun_grid *grid)
 {
     const struct launch_request *request = &task->launch.request;

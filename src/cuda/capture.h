@@ -37,6 +37,8 @@ void capture_launch(struct process *process, const struct task *task, const stru
 void capture_launched(struct process *process);
 /* Copies, fills, records and waits, when they have been carried out. */
 void capture_task(struct process *process, const struct task *task);
+/* An event is no more; another one may come to lie where it was. */
+void capture_event_end(struct process *process, const struct event *event);
 /* A function of the host in a stream has returned. */
 void capture_called(struct process *process);
 /* The host has waited for a stream, an event for the `count`th time, or, with neither, for everything. */

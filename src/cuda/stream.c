@@ -1,6 +1,7 @@
 /* Streams, events, and the tasks that wait in streams. */
 #include "cuda/process.h"
 
+#include "cuda/capture.h"
 #include "cuda/graph.h"
 
 #include <stdlib.h>
@@ -100,6 +101,7 @@ void event_release(struct process *process, struct event *event)
     if (--event->references)
         return;
     object_remove(process, &event->object);
+    capture_event_end(process, event);
     vector_free(&event->capture_front);
     free(event);
 }
