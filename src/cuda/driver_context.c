@@ -475,7 +475,7 @@ static unsigned fitting(size_t bytes)
 
 ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device)
 {
-    size_t all;
+    size_t all = 0;
     int error = bytes ? corun_cuDeviceTotalMem_v2(&all, device) : CUDA_ERROR_INVALID_VALUE;
     if (error == CUDA_SUCCESS)
         *bytes = fitting(all);

@@ -129,7 +129,8 @@ static void finish(struct process *process, struct task *task, uint64_t cycle)
         stream_free(process, stream);
 }
 
-static void run_call(struct process *process, struct task *task)
+/* False if the task has gone while other threads had their turn. */
+static bool run_call(struct process *process, struct task *task)
 {
     struct context *context = task->stream->context;
     abi_host_function function = task->call.function;
@@ -145,6 +146,10 @@ static void run_call(struct process *process, struct task *task)
         callback(stream, error, user);
     pthread_mutex_lock(&process->lock);
     process->calls_running--;
+    if (task->stream)
+        return true;
+    task_free(process, task); /* what waited in its context has been abandoned meanwhile */
+    return false;
 }
 
 /* Without timing there is no other clock. */
@@ -167,7 +172,8 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
             process->functional ? host_nanoseconds() : device_nanoseconds(task->stream->context->device, cycle);
         break;
     case TASK_CALL:
-        run_call(process, task);
+        if (!run_call(process, task))
+            return;
         break;
     case TASK_WRITE_VALUE:
         if (stream_value_write(task) != CUDA_SUCCESS)
@@ -725,6 +731,10 @@ void engine_abandon(struct process *process, struct context *context)
             process->values_waiting -= task->kind == TASK_WAIT_VALUE;
             if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
                 task->event.event->completed = task->event.count;
+            if (task->kind == TASK_CALL && task->started) { /* the thread that is in it frees it */
+                task->stream = NULL;
+                continue;
+            }
             if (task->kind == TASK_LAUNCH && task->launch.grid) {
                 /* The machine may name the grid as long as it lives. */
                 task->stream = NULL;

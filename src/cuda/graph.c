@@ -17,6 +17,12 @@ struct graph *graph_create(struct process *process, struct context *context)
     return graph;
 }
 
+struct graph *graph_find(struct process *process, const void *handle, enum object_kind kind)
+{
+    struct graph *graph = object_find(process, handle, kind);
+    return graph && !graph->context->destroyed ? graph : NULL;
+}
+
 void graph_node_destroy(struct process *process, struct graph_node *node)
 {
     object_remove(process, &node->object);
@@ -36,10 +42,8 @@ void graph_destroy(struct process *process, struct graph *graph)
     object_remove(process, &graph->object);
     for (size_t i = 0; i < graph->nodes.count; i++)
         graph_node_destroy(process, graph->nodes.data[i]);
-    for (size_t i = 0; i < graph->tracks.count; i++) {
+    for (size_t i = 0; !graph->context->destroyed && i < graph->tracks.count; i++) { /* else gone with the context */
         struct stream *track = graph->tracks.data[i];
-        if (!object_find(process, track, OBJECT_STREAM)) /* went with its context */
-            continue;
         track->destroyed = true;
         if (!track->first)
             stream_free(process, track);
@@ -151,6 +155,8 @@ static struct graph *copy_nodes(struct process *process, struct graph *graph, st
                 return NULL;
         if (node->child && !(copy->child = graph_copy(process, node->child, to->object.kind)))
             return NULL;
+        if (copy->child)
+            copy->child->owned = true;
     }
     return to;
 }
@@ -286,6 +292,23 @@ int graph_capture_memory(struct process *process, struct stream *stream, struct 
     node->memory = memory;
     node->frees = frees;
     memory->references++;
+    set_front(stream, node);
+    return CUDA_SUCCESS;
+}
+
+int graph_capture_launch(struct process *process, struct stream *stream, struct graph *graph)
+{
+    struct graph *child = graph_copy(process, graph, OBJECT_GRAPH);
+    if (!child)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    struct graph_node *node =
+        graph_add(process, stream->capture, NULL, stream->capture_front.data, stream->capture_front.count);
+    if (!node) {
+        graph_destroy(process, child);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    node->child = child;
+    child->owned = true;
     set_front(stream, node);
     return CUDA_SUCCESS;
 }

@@ -36,6 +36,8 @@ struct graph {
 };
 
 struct graph *graph_create(struct process *process, struct context *context);
+/* By its handle; NULL if there is none of that kind, or its context has been destroyed: its functions have gone, too. */
+struct graph *graph_find(struct process *process, const void *handle, enum object_kind kind);
 void graph_destroy(struct process *process, struct graph *graph);
 /* Frees a node that is in no graph any more. */
 void graph_node_destroy(struct process *process, struct graph_node *node);
@@ -49,6 +51,8 @@ struct graph *graph_copy(struct process *process, struct graph *graph, enum obje
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */
 int graph_capture(struct process *process, struct stream *stream, struct task *task);
+/* An executable graph that is launched into such a stream: a copy becomes a node. */
+int graph_capture_launch(struct process *process, struct stream *stream, struct graph *graph);
 /* A stream that is being captured allocates or frees memory of graphs: becomes a node, with a reference of its own. */
 int graph_capture_memory(struct process *process, struct stream *stream, struct graph_memory *memory, bool frees);
 /* The graph of that number, if a stream of the context is still being captured into it; else NULL. */

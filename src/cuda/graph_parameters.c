@@ -365,7 +365,7 @@ ENTRY(int, cudaGraphDebugDotPrint, void *handle, const char *path, unsigned flag
     (void)flags; /* how much is told */
     if (!runtime_begin(&call))
         return runtime_end(&call);
-    const struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+    const struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
     FILE *file = graph && path ? fopen(path, "we") : NULL;
     if (!file) {
         call.error = CUDA_ERROR_INVALID_VALUE;

@@ -116,7 +116,7 @@ static int destroy(void *handle, enum object_kind kind)
     struct call call;
     if (runtime_begin(&call)) {
         struct graph *graph = object_find(call.process, handle, kind);
-        if (graph && !graph->owned)
+        if (graph && !graph->owned && !graph_being_captured(graph->context, graph->id))
             graph_destroy(call.process, graph);
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
@@ -138,7 +138,7 @@ ENTRY(int, cudaGraphClone, void **clone, void *handle)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+        struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
         if (!graph || !clone)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else if (!graph_sort(graph) || !(*clone = graph_copy(call.process, graph, OBJECT_GRAPH)))
@@ -153,7 +153,7 @@ static int instantiate(void **executable, void *handle, unsigned long long flags
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+        struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
         if (!graph || !executable || !graph_sort(graph))
             call.error = CUDA_ERROR_INVALID_VALUE;
         else if (!(*executable = graph_copy(call.process, graph, OBJECT_GRAPH_EXECUTABLE)))
@@ -203,25 +203,12 @@ static int with_executable(void *handle, void *stream_handle, bool launch)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH_EXECUTABLE);
+        struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH_EXECUTABLE);
         struct stream *stream;
         call.error = graph ? stream_of_handle(&call, stream_handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS && launch) {
             if (stream->capture) {
-                struct graph *child = graph_copy(call.process, graph, OBJECT_GRAPH);
-                struct graph_node *node = child ? graph_add(call.process, stream->capture, NULL,
-                                                            stream->capture_front.data, stream->capture_front.count)
-                                                : NULL;
-                if (node) {
-                    node->child = child;
-                    child->owned = true;
-                    stream->capture_front.data[0] = node;
-                    stream->capture_front.count = stream->capture_front.count ? 1 : 0;
-                    if (!stream->capture_front.count && !vector_push(&stream->capture_front, node))
-                        call.error = CUDA_ERROR_OUT_OF_MEMORY;
-                } else {
-                    call.error = CUDA_ERROR_OUT_OF_MEMORY;
-                }
+                call.error = graph_capture_launch(call.process, stream, graph);
             } else {
                 call.error = graph_launch(call.process, graph, stream);
                 if (call.error == CUDA_SUCCESS)

@@ -19,7 +19,7 @@ struct graph *graph_node_begin_new(struct call *call, void **result, void *handl
 {
     if (!runtime_begin(call))
         return NULL;
-    struct graph *graph = object_find(call->process, handle, OBJECT_GRAPH);
+    struct graph *graph = graph_find(call->process, handle, OBJECT_GRAPH);
     if (!graph || !result || !known_nodes(call, graph, nodes, count)) {
         call->error = CUDA_ERROR_INVALID_VALUE;
         return NULL;
@@ -233,7 +233,7 @@ ENTRY(int, cudaGraphAddChildGraphNode, void **result, void *handle, void *const 
 {
     struct call call;
     struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
-    struct graph *child = graph ? object_find(call.process, child_handle, OBJECT_GRAPH) : NULL;
+    struct graph *child = graph ? graph_find(call.process, child_handle, OBJECT_GRAPH) : NULL;
     struct graph *copy = NULL;
     if (graph && (!child || child == graph || !graph_sort(child)))
         call.error = CUDA_ERROR_INVALID_VALUE;
@@ -258,7 +258,7 @@ static int change_edges(void *handle, void *const *from, void *const *to, size_t
     struct call call;
     if (!runtime_begin(&call))
         return runtime_end(&call);
-    struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+    struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
     if (!graph || !known_nodes(&call, graph, from, count) || !known_nodes(&call, graph, to, count))
         call.error = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++) {
@@ -306,7 +306,7 @@ static int list_nodes(void *handle, void **nodes, size_t *count, bool roots)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        const struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+        const struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
         if (!graph || !count) {
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
@@ -340,7 +340,7 @@ static int list_edges(void *handle, void **from, void **to, size_t *count)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        const struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+        const struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
         if (!graph || !count) {
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
@@ -451,7 +451,7 @@ ENTRY(int, cudaGraphNodeFindInClone, void **result, void *handle, void *clone_ha
 {
     struct call call;
     if (runtime_begin(&call)) {
-        const struct graph *clone = object_find(call.process, clone_handle, OBJECT_GRAPH);
+        const struct graph *clone = graph_find(call.process, clone_handle, OBJECT_GRAPH);
         call.error = CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; clone && result && i < clone->nodes.count; i++)
             if (clone->nodes.data[i]->copy == handle) {
@@ -492,7 +492,7 @@ ENTRY(int, cudaGraphDestroyNode, void *handle)
 /* The node of an executable graph that was made from a node of its graph. */
 static struct graph_node *executable_node(struct call *call, void *executable, void *handle)
 {
-    const struct graph *graph = object_find(call->process, executable, OBJECT_GRAPH_EXECUTABLE);
+    const struct graph *graph = graph_find(call->process, executable, OBJECT_GRAPH_EXECUTABLE);
     for (size_t i = 0; graph && i < graph->nodes.count; i++)
         if (graph->nodes.data[i]->copy == handle)
             return graph->nodes.data[i];
@@ -507,7 +507,7 @@ struct graph_node *graph_node_begin(struct call *call, void *executable, bool in
         return NULL;
     struct graph_node *node = in_executable ? executable_node(call, executable, handle)
                                             : object_find(call->process, handle, OBJECT_GRAPH_NODE);
-    if (!node || node->kind != kind || !node->task || !values) {
+    if (!node || node->kind != kind || !node->task || !values || node->graph->context->destroyed) {
         call->error = CUDA_ERROR_INVALID_VALUE;
         return NULL;
     }
@@ -654,8 +654,8 @@ static int update(void *executable_handle, void *handle, int *result, void **nod
         *node_out = NULL;
     if (!runtime_begin(&call))
         return runtime_end(&call);
-    struct graph *executable = object_find(call.process, executable_handle, OBJECT_GRAPH_EXECUTABLE);
-    struct graph *graph = object_find(call.process, handle, OBJECT_GRAPH);
+    struct graph *executable = graph_find(call.process, executable_handle, OBJECT_GRAPH_EXECUTABLE);
+    struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
     if (!executable || !graph || !graph_sort(graph)) {
         call.error = CUDA_ERROR_INVALID_VALUE;
         return runtime_end(&call);
@@ -714,7 +714,7 @@ ENTRY(int, cudaGraphExecGetFlags, void *executable, unsigned long long *flags)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        if (flags && object_find(call.process, executable, OBJECT_GRAPH_EXECUTABLE))
+        if (flags && graph_find(call.process, executable, OBJECT_GRAPH_EXECUTABLE))
             *flags = ((struct graph *)executable)->frees_on_launch;
         else
             call.error = CUDA_ERROR_INVALID_VALUE;

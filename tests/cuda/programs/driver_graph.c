@@ -82,6 +82,10 @@ int cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *values);
 int cuGraphLaunch(void *executable, void *stream);
 int cuGraphMemcpyNodeGetParams(void *node, struct copy_node *values);
 int cuGraphMemsetNodeGetParams(void *node, struct fill_node *values);
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **graph);
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *number, void **graph, void ***front,
+                              size_t *count);
 
 enum { COUNT = 500 };
 
@@ -111,10 +115,102 @@ static void file_of(void *graph)
     unlink(path);
 }
 
+/* What nodes are is read back as it was said. */
+static void as_it_was_said(void *fill, void *kernel, void *copy, const struct kernel_node *add,
+                           const struct copy_node *back, const struct fill_node *forty)
+{
+    struct kernel_node add_seen;
+    struct copy_node back_seen;
+    struct fill_node forty_seen;
+    GOOD(cuGraphKernelNodeGetParams_v2(kernel, &add_seen));
+    CHECK(add_seen.function == add->kernel && add_seen.grid[0] == 4 && add_seen.block[0] == 128 &&
+          *(address_t *)add_seen.arguments[0] == forty->to && *(int *)add_seen.arguments[1] == COUNT);
+    GOOD(cuGraphMemcpyNodeGetParams(copy, &back_seen));
+    CHECK(back_seen.from_type == 2 && back_seen.from_device == forty->to && back_seen.to_host == back->to_host &&
+          back_seen.width == back->width && back_seen.height == 1);
+    GOOD(cuGraphMemsetNodeGetParams(fill, &forty_seen));
+    CHECK(forty_seen.to == forty->to && forty_seen.value == 40 && forty_seen.width == COUNT);
+    EXPECT(INVALID_VALUE, cuGraphMemsetNodeGetParams(kernel, &forty_seen));
+}
+
+/* Nodes of every kind in one structure: 70 and one more into the first ten, `results` gets them. */
+static void in_one_structure(struct fill_node *forty, const struct kernel_node *add, const struct copy_node *back,
+                             const int *results)
+{
+    void *graph, *executable, *copy, *seen, *any[2];
+    struct any_node node = {.type = 2, .of.fill = *forty};
+    GOOD(cuGraphCreate(&graph, 0));
+    GOOD(cuGraphAddNode_v2(&any[0], graph, NULL, NULL, 0, &node));
+    node = (struct any_node){.type = 0, .of.kernel = *add};
+    GOOD(cuGraphAddNode_v2(&any[1], graph, any, NULL, 1, &node));
+    node = (struct any_node){.type = 1, .of.copy.copy = *back};
+    GOOD(cuGraphAddNode_v2(&copy, graph, &any[1], NULL, 1, &node));
+    node = (struct any_node){.type = 13}; /* conditional */
+    EXPECT(801, cuGraphAddNode_v2(&seen, graph, NULL, NULL, 0, &node));
+    GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    run(executable);
+    CHECK(results[9] == 71);
+    forty->value = 90;
+    node = (struct any_node){.type = 2, .of.fill = *forty};
+    GOOD(cuGraphExecNodeSetParams(executable, any[0], &node));
+    run(executable);
+    CHECK(results[9] == 91 && results[10] == 42);
+    GOOD(cuGraphExecDestroy(executable));
+    GOOD(cuGraphDestroy(graph));
+}
+
+/* A graph that is the first that a captured stream is given becomes a node of another one. */
+static void in_a_capture(const struct kernel_node *add, address_t values)
+{
+    void *graph, *executable, *outer, *outer_executable, *node, *stream, *captured;
+    int status, result = 0;
+    unsigned long long number;
+    GOOD(cuStreamCreate(&stream, 1));
+    GOOD(cuGraphCreate(&graph, 0));
+    GOOD(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, add));
+    GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    GOOD(cuStreamBeginCapture_v2(stream, 1));
+    GOOD(cuGraphLaunch(executable, stream));
+    GOOD(cuGraphLaunch(executable, stream));
+    GOOD(cuStreamGetCaptureInfo_v2(stream, &status, &number, &captured, NULL, NULL));
+    EXPECT(INVALID_VALUE, cuGraphDestroy(captured)); /* it is still being captured */
+    GOOD(cuStreamEndCapture(stream, &outer));
+    CHECK(outer == captured);
+    GOOD(cuGraphInstantiateWithFlags(&outer_executable, outer, 0));
+    GOOD(cuMemsetD32Async(values, 5, COUNT, NULL));
+    run(outer_executable);
+    GOOD(cuMemcpyDtoH_v2(&result, values, sizeof result));
+    CHECK(result == 7);
+    GOOD(cuGraphExecDestroy(outer_executable));
+    GOOD(cuGraphExecDestroy(executable));
+    GOOD(cuGraphDestroy(outer));
+    GOOD(cuGraphDestroy(graph));
+    GOOD(cuStreamDestroy_v2(stream));
+}
+
+/* Graphs outlive their context, but have nothing left that could run or be read; they can still be destroyed. */
+static void after_their_context(void *context, const struct kernel_node *add)
+{
+    void *graph, *executable, *node, *other_context;
+    struct kernel_node seen;
+    GOOD(cuGraphCreate(&graph, 0));
+    GOOD(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, add));
+    GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    run(executable);
+    GOOD(cuCtxDestroy_v2(context));
+    GOOD(cuCtxCreate_v2(&other_context, 0, 0));
+    EXPECT(INVALID_VALUE, cuGraphLaunch(executable, NULL));
+    EXPECT(INVALID_VALUE, cuGraphKernelNodeGetParams_v2(node, &seen));
+    EXPECT(INVALID_VALUE, cuGraphDebugDotPrint(graph, "/dev/null", 0));
+    GOOD(cuGraphExecDestroy(executable));
+    GOOD(cuGraphDestroy(graph));
+    GOOD(cuCtxDestroy_v2(other_context));
+}
+
 int main(void)
 {
     void *context, *module, *function, *graph, *child, *executable, *event, *other_event, *seen;
-    void *fill, *kernel, *copy, *host, *record, *inner, *any[2];
+    void *fill, *kernel, *copy, *host, *record, *inner;
     address_t values;
     int results[COUNT], calls = 0, count = COUNT, fewer = 10;
     GOOD(cuInit(0));
@@ -148,19 +244,9 @@ int main(void)
     GOOD(cuGraphAddChildGraphNode(&inner, graph, &fill, 1, child));
     file_of(graph);
 
-    /* as it was said */
     struct kernel_node add_seen;
-    struct copy_node back_seen;
-    struct fill_node forty_seen;
     struct host_node call_seen;
-    GOOD(cuGraphKernelNodeGetParams_v2(kernel, &add_seen));
-    CHECK(add_seen.function == function && add_seen.grid[0] == 4 && add_seen.block[0] == 128 &&
-          *(address_t *)add_seen.arguments[0] == values && *(int *)add_seen.arguments[1] == COUNT);
-    GOOD(cuGraphMemcpyNodeGetParams(copy, &back_seen));
-    CHECK(back_seen.from_type == 2 && back_seen.from_device == values && back_seen.to_host == results &&
-          back_seen.width == sizeof results && back_seen.height == 1);
-    GOOD(cuGraphMemsetNodeGetParams(fill, &forty_seen));
-    CHECK(forty_seen.to == values && forty_seen.value == 40 && forty_seen.width == COUNT);
+    as_it_was_said(fill, kernel, copy, &add, &back, &forty);
     GOOD(cuGraphHostNodeGetParams(host, &call_seen));
     CHECK(call_seen.function == count_up && call_seen.user == &calls);
     GOOD(cuGraphEventRecordNodeGetEvent(record, &seen));
@@ -168,7 +254,6 @@ int main(void)
     GOOD(cuGraphEventRecordNodeSetEvent(record, other_event));
     GOOD(cuGraphChildGraphNodeGetGraph(inner, &seen));
     CHECK(seen && seen != child && seen != graph);
-    EXPECT(INVALID_VALUE, cuGraphMemsetNodeGetParams(kernel, &forty_seen));
 
     GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
     run(executable);
@@ -199,26 +284,9 @@ int main(void)
     GOOD(cuGraphDestroy(child));
     GOOD(cuGraphDestroy(graph));
 
-    /* in one structure */
-    struct any_node node = {.type = 2, .of.fill = forty};
-    GOOD(cuGraphCreate(&graph, 0));
-    GOOD(cuGraphAddNode_v2(&any[0], graph, NULL, NULL, 0, &node));
-    node = (struct any_node){.type = 0, .of.kernel = add};
-    GOOD(cuGraphAddNode_v2(&any[1], graph, any, NULL, 1, &node));
-    node = (struct any_node){.type = 1, .of.copy.copy = back};
-    GOOD(cuGraphAddNode_v2(&copy, graph, &any[1], NULL, 1, &node));
-    node = (struct any_node){.type = 13}; /* conditional */
-    EXPECT(801, cuGraphAddNode_v2(&seen, graph, NULL, NULL, 0, &node));
-    GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
-    run(executable);
-    CHECK(results[9] == 71);
-    forty.value = 90;
-    node = (struct any_node){.type = 2, .of.fill = forty};
-    GOOD(cuGraphExecNodeSetParams(executable, any[0], &node));
-    run(executable);
-    CHECK(results[9] == 91 && results[10] == 42);
-    GOOD(cuGraphExecDestroy(executable));
-    GOOD(cuGraphDestroy(graph));
+    in_one_structure(&forty, &add, &back, results);
+    in_a_capture(&add, values);
+    after_their_context(context, &add);
     puts("graphs of the driver: good");
     return 0;
 }

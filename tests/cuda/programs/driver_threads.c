@@ -1,6 +1,7 @@
 /*
  * Many host threads in one context: each loads and unloads modules, allocates and frees, launches in streams of its own
- * and in a shared one, waits for events of its neighbour, and makes, runs and ends graphs.
+ * and in a shared one, waits for events of its neighbour, and makes, runs and ends graphs. In the end a kernel fails
+ * while another thread is in a function of the program that a stream calls.
  */
 #include "driver_test.h"
 
@@ -18,6 +19,7 @@ int cuGraphDestroy(void *graph);
 int cuGraphExecDestroy(void *executable);
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags);
 int cuGraphLaunch(void *executable, void *stream);
+int cuLaunchHostFunc(void *stream, void (*function)(void *user), void *user);
 
 enum { THREADS = 4, ROUNDS = 5, COUNT = 300 };
 
@@ -73,6 +75,45 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void *other_context;
+
+/* Returns when a kernel of the same context has failed. */
+static void while_it_fails(void *user)
+{
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    *(int *)user = 1;
+}
+
+static void *wait_for_function(void *user)
+{
+    void *stream;
+    GOOD(cuCtxSetCurrent(other_context));
+    GOOD(cuStreamCreate(&stream, 1));
+    GOOD(cuLaunchHostFunc(stream, while_it_fails, user));
+    EXPECT(ILLEGAL_ADDRESS, cuStreamSynchronize(stream));
+    return NULL;
+}
+
+static void fail_meanwhile(void)
+{
+    pthread_t thread;
+    void *module, *function;
+    int called = 0;
+    GOOD(cuCtxCreate_v2(&other_context, 0, 0));
+    GOOD(cuModuleLoadData(&module, add_one_text));
+    GOOD(cuModuleGetFunction(&function, module, "add_one"));
+    CHECK(pthread_barrier_destroy(&barrier) == 0 && pthread_barrier_init(&barrier, NULL, 2) == 0);
+    CHECK(pthread_create(&thread, NULL, wait_for_function, &called) == 0);
+    pthread_barrier_wait(&barrier);
+    GOOD(launch_add_one(function, 16, COUNT, NULL));
+    EXPECT(ILLEGAL_ADDRESS, cuCtxSynchronize());
+    pthread_barrier_wait(&barrier);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(called);
+    (void)cuCtxDestroy_v2(other_context);
+}
+
 int main(void)
 {
     pthread_t threads[THREADS];
@@ -92,6 +133,7 @@ int main(void)
     for (int i = 0; i < THREADS; i++)
         GOOD(cuEventDestroy_v2(events[i]));
     GOOD(cuCtxDestroy_v2(context));
+    fail_meanwhile();
     puts("threads of the driver: good");
     return 0;
 }
