@@ -88,7 +88,7 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
  * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
  * it is a time without goal_ipc, or a fraction of an isolated IPC that is not known.
  */
-enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
+enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
                                      double value, double goal_ipc, struct corun_diagnostics *list);
 /*
  * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al.,
