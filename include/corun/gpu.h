@@ -88,8 +88,8 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
  * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
  * it is a time without goal_ipc, or a fraction of an isolated IPC that is not known.
  */
-enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
-                                     double value, double goal_ipc, struct corun_diagnostics *list);
+enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
+                                 double goal_ipc, struct corun_diagnostics *list);
 /*
  * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al.,
  * ISCA 2017, section 3.2): instructions / (frequency x (time - transfer time)). NAN if no time is left.

@@ -38,8 +38,8 @@ static const char *check_goal(const struct application *application, enum corun_
     }
 }
 
-enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
-                                     double value, double goal_ipc, struct corun_diagnostics *list)
+enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
+                                 double goal_ipc, struct corun_diagnostics *list)
 {
     if (application >= gpu->application_count)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a goal for application %u of %u", application,
