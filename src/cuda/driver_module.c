@@ -211,7 +211,7 @@ ENTRY(int, cuModuleGetLoadingMode, int *mode)
 /* Libraries: a module in the current context under another name. */
 
 ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options, void **jit_values, unsigned jit_count,
-      int *options, void **values, unsigned count)
+      const int *options, void **values, unsigned count)
 {
     (void)options, (void)values, (void)count;
     struct call call; /* the runtime API has the same: a device's own context comes into being */
@@ -227,8 +227,8 @@ ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options,
     return call_end(&call);
 }
 
-ENTRY(int, cuLibraryLoadFromFile, void **handle, const char *path, int *jit_options, void **jit_values,
-      unsigned jit_count, int *options, void **values, unsigned count)
+ENTRY(int, cuLibraryLoadFromFile, void **handle, const char *path, const int *jit_options, void **jit_values,
+      unsigned jit_count, const int *options, void **values, unsigned count)
 {
     (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
     struct call call;
@@ -329,7 +329,7 @@ static int add_data(struct call *call, struct link_state *link, int type, const 
 }
 
 ENTRY(int, cuLinkAddData_v2, void *state, int type, void *data, size_t bytes, const char *name, unsigned count,
-      int *options, void **values)
+      const int *options, void **values)
 {
     struct call call;
     (void)name, (void)count, (void)options, (void)values;
@@ -345,7 +345,7 @@ ENTRY(int, cuLinkAddData_v2, void *state, int type, void *data, size_t bytes, co
     return call_end(&call);
 }
 
-ENTRY(int, cuLinkAddFile_v2, void *state, int type, const char *path, unsigned count, int *options, void **values)
+ENTRY(int, cuLinkAddFile_v2, void *state, int type, const char *path, unsigned count, const int *options, void **values)
 {
     struct call call;
     (void)count, (void)options, (void)values;

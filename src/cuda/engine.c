@@ -469,14 +469,14 @@ static void collect_copies(struct process *process, struct device *device)
     }
 }
 
-/* Starts the first of what can start; false if nothing can. */
+/* Starts the first of what can start, on a device or, without timing, on any (NULL); false if nothing can. */
 static bool start_one(struct process *process, struct device *device)
 {
     uint64_t since = 0;
     struct task *task = next_ready(process, device, &since);
     if (!task)
         return false;
-    if (process->functional)
+    if (!device)
         run_functional(process, task);
     else if (task->kind == TASK_LAUNCH)
         start_launch(process, device, task, since);
