@@ -107,9 +107,8 @@ struct decoded_place decode_place(struct decoder *decoder, const struct ptx_oper
 /* An operation on one element of the instruction's first type there. */
 struct operation *decode_emit_access(struct decoder *decoder, enum operation_kind kind,
                                      const struct decoded_place *place);
-/* Asynchronous copies into shared memory, and barriers in memory. */
-void decode_copy_async(struct decoder *decoder);
-void decode_memory_barrier(struct decoder *decoder);
+/* Asynchronous copies into shared memory, and barriers in memory: true if the instruction at hand is one of them. */
+bool decode_async(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
 /* A load or store of the instruction at hand at the address in slot `address`, by the lanes of predicate `inside`. */
 void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside, const struct ptx_operand *data,

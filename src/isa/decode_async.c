@@ -161,7 +161,7 @@ static void emit_copy(struct decoder *decoder)
  * Groups are counted in the order of the text. In a loop this waits for the group of the round before at the latest where the next one takes its
  * tokens.
  */
-void decode_copy_async(struct decoder *decoder)
+static void decode_copy_async(struct decoder *decoder)
 {
     uint32_t groups = decoder->copy_groups;
     switch (decoder->instruction->opcode) {
@@ -260,7 +260,7 @@ static void emit_pending_count(struct decoder *decoder)
     emit_lanes(decoder, PTX_OP_AND, PTX_TYPE_B32, PTX_TYPE_NONE, destination, low, mask);
 }
 
-void decode_memory_barrier(struct decoder *decoder)
+static void decode_memory_barrier(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
     const struct ptx_operand *operands = instruction->operands;
@@ -301,5 +301,36 @@ void decode_memory_barrier(struct decoder *decoder)
     default:
         emit_test(decoder, instruction->opcode == PTX_OP_MBARRIER_TEST_WAIT_PARITY ||
                                instruction->opcode == PTX_OP_MBARRIER_TRY_WAIT_PARITY);
+    }
+}
+
+bool decode_async(struct decoder *decoder)
+{
+    switch (decoder->instruction->opcode) {
+    case PTX_OP_CP_ASYNC_CA:
+    case PTX_OP_CP_ASYNC_CG:
+    case PTX_OP_CP_ASYNC_COMMIT_GROUP:
+    case PTX_OP_CP_ASYNC_WAIT_GROUP:
+    case PTX_OP_CP_ASYNC_WAIT_ALL:
+        decode_copy_async(decoder);
+        return true;
+    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
+    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE_NOINC:
+    case PTX_OP_MBARRIER_INIT:
+    case PTX_OP_MBARRIER_INVAL:
+    case PTX_OP_MBARRIER_ARRIVE:
+    case PTX_OP_MBARRIER_ARRIVE_EXPECT_TX:
+    case PTX_OP_MBARRIER_ARRIVE_DROP:
+    case PTX_OP_MBARRIER_EXPECT_TX:
+    case PTX_OP_MBARRIER_COMPLETE_TX:
+    case PTX_OP_MBARRIER_TEST_WAIT:
+    case PTX_OP_MBARRIER_TEST_WAIT_PARITY:
+    case PTX_OP_MBARRIER_TRY_WAIT:
+    case PTX_OP_MBARRIER_TRY_WAIT_PARITY:
+    case PTX_OP_MBARRIER_PENDING_COUNT:
+        decode_memory_barrier(decoder);
+        return true;
+    default:
+        return false;
     }
 }

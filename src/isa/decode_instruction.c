@@ -436,29 +436,6 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_FENCE:
         decode_fence(decoder, instruction);
         break;
-    case PTX_OP_CP_ASYNC_CA:
-    case PTX_OP_CP_ASYNC_CG:
-    case PTX_OP_CP_ASYNC_COMMIT_GROUP:
-    case PTX_OP_CP_ASYNC_WAIT_GROUP:
-    case PTX_OP_CP_ASYNC_WAIT_ALL:
-        decode_copy_async(decoder);
-        break;
-    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
-    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE_NOINC:
-    case PTX_OP_MBARRIER_INIT:
-    case PTX_OP_MBARRIER_INVAL:
-    case PTX_OP_MBARRIER_ARRIVE:
-    case PTX_OP_MBARRIER_ARRIVE_EXPECT_TX:
-    case PTX_OP_MBARRIER_ARRIVE_DROP:
-    case PTX_OP_MBARRIER_EXPECT_TX:
-    case PTX_OP_MBARRIER_COMPLETE_TX:
-    case PTX_OP_MBARRIER_TEST_WAIT:
-    case PTX_OP_MBARRIER_TEST_WAIT_PARITY:
-    case PTX_OP_MBARRIER_TRY_WAIT:
-    case PTX_OP_MBARRIER_TRY_WAIT_PARITY:
-    case PTX_OP_MBARRIER_PENDING_COUNT:
-        decode_memory_barrier(decoder);
-        break;
     case PTX_OP_FENCE_MBARRIER_INIT: /* within the SM stores are seen in order */
     case PTX_OP_BAR_WARP_SYNC:
     case PTX_OP_NANOSLEEP:
@@ -475,7 +452,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_special_move(decoder, instruction))
+        else if (!decode_async(decoder) && !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

@@ -277,59 +277,61 @@ static double number(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
+/* What the JSON of a run promises, object by object. */
+static const char *const keys_of_run[] = {"gpu",  "policy", "cycles",   "seed",         "threads",
+                                          "apps", "sms",    "dram",     "interconnect", "energy",
+                                          "stp",  "antt",   "fairness", "wall_seconds", "warp_instructions_per_second",
+                                          NULL};
+static const char *const keys_of_app[] = {"name",
+                                          "size",
+                                          "goal",
+                                          "goal_met",
+                                          "goal_out_of_reach",
+                                          "best_epoch_ipc",
+                                          "runs",
+                                          "thread_instructions",
+                                          "warp_instructions",
+                                          "cycles",
+                                          "ipc",
+                                          "ipc_isolated",
+                                          "normalised_ipc",
+                                          "l1_hit_rate",
+                                          "l2_hit_rate",
+                                          "dram_bytes",
+                                          "energy_joules",
+                                          "instructions_per_joule",
+                                          "stalls",
+                                          "kernels",
+                                          NULL};
+static const char *const keys_of_energy[] = {"issue",
+                                             "lanes",
+                                             "registers",
+                                             "shared",
+                                             "l1",
+                                             "interconnect",
+                                             "l2",
+                                             "dram",
+                                             "static_sm",
+                                             "static_rest",
+                                             "total",
+                                             "average_watts",
+                                             "instructions_per_joule",
+                                             NULL};
+static const char *const keys_of_kernel[] = {"name", "launches", "cycles", NULL};
+static const char *const keys_of_sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "apps", NULL};
+
 static void the_json_has_what_it_promises(void **state)
 {
     (void)state;
-    static const char *const top[] = {"gpu",  "policy", "cycles",   "seed",         "threads",
-                                      "apps", "sms",    "dram",     "interconnect", "energy",
-                                      "stp",  "antt",   "fairness", "wall_seconds", "warp_instructions_per_second",
-                                      NULL};
-    static const char *const app[] = {"name",
-                                      "size",
-                                      "goal",
-                                      "goal_met",
-                                      "goal_out_of_reach",
-                                      "best_epoch_ipc",
-                                      "runs",
-                                      "thread_instructions",
-                                      "warp_instructions",
-                                      "cycles",
-                                      "ipc",
-                                      "ipc_isolated",
-                                      "normalised_ipc",
-                                      "l1_hit_rate",
-                                      "l2_hit_rate",
-                                      "dram_bytes",
-                                      "energy_joules",
-                                      "instructions_per_joule",
-                                      "stalls",
-                                      "kernels",
-                                      NULL};
-    static const char *const energies[] = {"issue",
-                                           "lanes",
-                                           "registers",
-                                           "shared",
-                                           "l1",
-                                           "interconnect",
-                                           "l2",
-                                           "dram",
-                                           "static_sm",
-                                           "static_rest",
-                                           "total",
-                                           "average_watts",
-                                           "instructions_per_joule",
-                                           NULL};
-    static const char *const kernel[] = {"name", "launches", "cycles", NULL};
-    static const char *const sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "apps", NULL};
     struct sample sample;
     char *text;
     fill(&sample);
     json_t *object = written(&sample, &text);
-    expect_keys(object, top);
+    expect_keys(object, keys_of_run);
     json_t *first = json_array_get(json_object_get(object, "apps"), 0),
            *second = json_array_get(json_object_get(object, "apps"), 1);
-    expect_keys(first, app);
-    expect_keys(second, app);
+    expect_keys(first, keys_of_app);
+    expect_keys(second, keys_of_app);
     assert_string_equal(json_string_value(json_object_get(first, "goal")), "90%");
     assert_true(json_is_false(json_object_get(first, "goal_met")));
     assert_true(json_is_null(json_object_get(second, "goal_met")));
@@ -341,10 +343,10 @@ static void the_json_has_what_it_promises(void **state)
     assert_true(number(first, "dram_bytes") == 352000);
     assert_true(number(json_object_get(first, "stalls"), "memory_data") == 20000);
     assert_int_equal(json_array_size(json_object_get(first, "kernels")), 2);
-    expect_keys(json_array_get(json_object_get(first, "kernels"), 0), kernel);
+    expect_keys(json_array_get(json_object_get(first, "kernels"), 0), keys_of_kernel);
     json_t *sms = json_object_get(object, "sms");
     assert_int_equal(json_array_size(sms), 2);
-    expect_keys(json_array_get(sms, 1), sm);
+    expect_keys(json_array_get(sms, 1), keys_of_sm);
     json_t *share = json_array_get(json_object_get(json_array_get(sms, 1), "apps"), 1);
     assert_true(number(share, "tbs") == 1 && number(share, "thread_instructions") == 3000);
     assert_true(number(json_object_get(object, "dram"), "utilisation") == 0.25);
@@ -352,7 +354,7 @@ static void the_json_has_what_it_promises(void **state)
     assert_true(number(json_object_get(object, "interconnect"), "latency_cycles") == 20);
     assert_true(number(json_object_get(object, "interconnect"), "utilisation") == 0.05);
     json_t *energy = json_object_get(object, "energy");
-    expect_keys(energy, energies);
+    expect_keys(energy, keys_of_energy);
     assert_true(number(energy, "dram") == 8e-5 && number(energy, "total") == 5e-4);
     assert_true(number(energy, "instructions_per_joule") == 309000 / 5e-4);
     assert_true(number(first, "energy_joules") == 3.6e-4);
