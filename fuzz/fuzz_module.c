@@ -19,7 +19,7 @@ int corun_cuModuleEnumerateFunctions(void **functions, unsigned count, void *mod
 int corun_cuFuncGetAttribute(int *value, int attribute, void *function);
 int corun_cuLinkCreate_v2(unsigned count, int *options, void **values, void **state);
 int corun_cuLinkAddData_v2(void *state, int type, void *data, size_t bytes, const char *name, unsigned count,
-                           int *options, void **values);
+                           const int *options, void **values);
 int corun_cuLinkComplete(void *state, void **image, size_t *bytes);
 int corun_cuLinkDestroy(void *state);
 
