@@ -64,8 +64,8 @@ ENTRY(void, __cudaUnregisterFatBinary, void **handle)
     leave(process);
 }
 
-ENTRY(void, __cudaRegisterFunction, void **handle, const char *host, char *device, const char *name, int thread_limit,
-      void *thread_id, void *block_id, void *block_dim, void *grid_dim, int *warp_size)
+ENTRY(void, __cudaRegisterFunction, void **handle, const char *host, const char *device, const char *name,
+      int thread_limit, void *thread_id, void *block_id, void *block_dim, void *grid_dim, const int *warp_size)
 {
     struct process *process = enter();
     struct image *image = image_of_handle(process, handle);
@@ -87,14 +87,14 @@ static void register_variable(void **handle, const void *host, const char *name,
     leave(process);
 }
 
-ENTRY(void, __cudaRegisterVar, void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-      int constant, int global)
+ENTRY(void, __cudaRegisterVar, void **handle, char *host, const char *device, const char *name, int external,
+      size_t bytes, int constant, int global)
 {
     register_variable(handle, host, name, bytes, false, constant);
     (void)device, (void)external, (void)global;
 }
 
-ENTRY(void, __cudaRegisterManagedVar, void **handle, void **host, char *device, const char *name, int external,
+ENTRY(void, __cudaRegisterManagedVar, void **handle, void **host, const char *device, const char *name, int external,
       size_t bytes, int constant, int global)
 {
     register_variable(handle, host, name, bytes, true, constant);
