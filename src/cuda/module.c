@@ -8,6 +8,7 @@
 #include "cuda/ptx_text.h"
 #include "isa/executor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -299,6 +300,7 @@ int module_of_image(struct process *process, struct context *context, const stru
     say_diagnostics(process->list);
     if (error != CUDA_SUCCESS)
         return error;
+    assert(*module);
     context->image_modules.data[index] = *module;
     set_managed(process, context, image, *module);
     return CUDA_SUCCESS;
