@@ -136,6 +136,6 @@ void cuda_context_destroy(struct process *process, struct context *context)
         corun_memory_destroy(dead->memory);
         process->memories_used &= ~(1u << dead->memory_index);
         free(dead->reason);
-        /* Threads may still have it on their stack: the structure stays, a few hundred bytes. */
+        (void)vector_push(&process->gone, dead); /* the structure stays, a few hundred bytes */
     }
 }

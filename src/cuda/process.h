@@ -369,6 +369,7 @@ struct process {
     struct capture *capture;               /* NULL: nobody wants one */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct pointer_map complained;         /* names of what is absent that were said */
+    VECTOR(struct context *) gone;         /* destroyed: threads may still have them on their stack */
 };
 
 /* One call of an entry point. */
