@@ -319,6 +319,10 @@ static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
         gpu->attention = true;
         return CORUN_OK;
     }
+    if (!ended) { /* somebody wakes one that asks for its launches itself */
+        application->wake = NEVER;
+        return CORUN_OK;
+    }
     const struct corun_grid *grid =
         application->description.grid(application->description.user, application->grid_index);
     if (grid)
