@@ -163,9 +163,9 @@ static void test_structures_as_arguments()
 }
 
 /* A row of a wavelet transform with its storage in shared memory; PITCH keeps columns out of one bank. */
-template <typename T, int WIDTH, int ROWS> class tile
+template <typename T, int COLUMNS, int ROWS> class tile
 {
-    enum { PITCH = WIDTH + 3 };
+    enum { PITCH = COLUMNS + 3 };
     T cells[PITCH * ROWS];
 
   public:
@@ -175,8 +175,8 @@ template <typename T, int WIDTH, int ROWS> class tile
     }
     template <typename LIFT> __device__ void lift(const LIFT &step, int first)
     {
-        for (int x = 2 * (int)threadIdx.x + first; x < WIDTH; x += 2 * (int)blockDim.x)
-            step(at(x ? x - 1 : 1, threadIdx.y), at(x, threadIdx.y), at(x + 1 < WIDTH ? x + 1 : x - 1, threadIdx.y));
+        for (int x = 2 * (int)threadIdx.x + first; x < COLUMNS; x += 2 * (int)blockDim.x)
+            step(at(x ? x - 1 : 1, threadIdx.y), at(x, threadIdx.y), at(x + 1 < COLUMNS ? x + 1 : x - 1, threadIdx.y));
         __syncthreads();
     }
 };
@@ -196,34 +196,34 @@ struct update {
     }
 };
 
-template <int WIDTH, int ROWS> __global__ void __launch_bounds__(64) transform(const int *from, int *to)
+template <int COLUMNS, int ROWS> __global__ void __launch_bounds__(64) transform(const int *from, int *to)
 {
-    __shared__ tile<int, WIDTH, ROWS> rows;
-    int first = blockIdx.x * WIDTH * ROWS;
-    for (int x = threadIdx.x; x < WIDTH; x += blockDim.x)
-        rows.at(x, threadIdx.y) = from[first + threadIdx.y * WIDTH + x];
+    __shared__ tile<int, COLUMNS, ROWS> rows;
+    int first = blockIdx.x * COLUMNS * ROWS;
+    for (int x = threadIdx.x; x < COLUMNS; x += blockDim.x)
+        rows.at(x, threadIdx.y) = from[first + threadIdx.y * COLUMNS + x];
     __syncthreads();
     rows.lift(predict(), 1);
     rows.lift(update{2}, 0);
-    for (int x = threadIdx.x; x < WIDTH; x += blockDim.x)
-        to[first + threadIdx.y * WIDTH + x] = rows.at(x, threadIdx.y);
+    for (int x = threadIdx.x; x < COLUMNS; x += blockDim.x)
+        to[first + threadIdx.y * COLUMNS + x] = rows.at(x, threadIdx.y);
 }
 
 static void test_classes_in_shared_memory()
 {
-    enum { WIDTH = 32, ROWS = 4, COUNT = 3 * WIDTH * ROWS };
+    enum { COLUMNS = 32, ROWS = 4, COUNT = 3 * COLUMNS * ROWS };
     int from[COUNT], to[COUNT], *device;
     for (int i = 0; i < COUNT; i++)
         from[i] = i * 7919 % 256 - 128;
     CHECK(cudaMalloc(&device, 2 * sizeof from));
     CHECK(cudaMemcpy(device, from, sizeof from, cudaMemcpyHostToDevice));
-    transform<WIDTH, ROWS><<<3, dim3(8, ROWS)>>>(device, device + COUNT);
+    transform<COLUMNS, ROWS><<<3, dim3(8, ROWS)>>>(device, device + COUNT);
     CHECK(cudaGetLastError());
     CHECK(cudaMemcpy(to, device + COUNT, sizeof to, cudaMemcpyDeviceToHost));
-    for (int *row = from; row < from + COUNT; row += WIDTH) {
-        for (int x = 1; x < WIDTH; x += 2)
-            row[x] -= (row[x - 1] + row[x + 1 < WIDTH ? x + 1 : x - 1]) >> 1;
-        for (int x = 0; x < WIDTH; x += 2)
+    for (int *row = from; row < from + COUNT; row += COLUMNS) {
+        for (int x = 1; x < COLUMNS; x += 2)
+            row[x] -= (row[x - 1] + row[x + 1 < COLUMNS ? x + 1 : x - 1]) >> 1;
+        for (int x = 0; x < COLUMNS; x += 2)
             row[x] += (row[x ? x - 1 : 1] + row[x + 1] + 2) >> 2;
     }
     EXPECT(!memcmp(from, to, sizeof from));
