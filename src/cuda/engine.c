@@ -510,25 +510,6 @@ static bool advance_device(struct process *process, struct device *device, uint6
     return true;
 }
 
-/* Nobody writes what streams wait for: on the hardware that would be for ever. */
-static void give_up_values(struct process *process)
-{
-    process->value_looks = 0;
-    for (size_t c = 0; c < process->contexts.count; c++) {
-        struct context *context = process->contexts.data[c];
-        for (size_t i = 0; !context->destroyed && i < context->streams.count; i++) {
-            const struct task *first = context->streams.data[i]->first;
-            if (!first || first->kind != TASK_WAIT_VALUE)
-                continue;
-            say("a stream has waited for seconds for a value at address %#llx that nobody writes",
-                (unsigned long long)first->value.address);
-            cuda_context_fail(context, CUDA_ERROR_LAUNCH_TIMEOUT);
-            engine_abandon(process, context);
-            break;
-        }
-    }
-}
-
 /*
  * What can start on a device, one task at a time, or else a slice of its machine: whoever waits looks in between, and
  * goes on at once when what it waits for has ended. Without timing, everything that can be done.
@@ -554,7 +535,7 @@ static bool advance(struct process *process)
     if (any || !process->values_waiting)
         process->value_looks = 0;
     else if (++process->value_looks > MOST_VALUE_LOOKS)
-        give_up_values(process);
+        stream_values_give_up(process);
     pthread_mutex_unlock(&process->lock);
     if (elsewhere)
         usleep(100);
@@ -681,11 +662,12 @@ int engine_ask_event(struct process *process, struct event *event, uint64_t coun
     return error;
 }
 
-void engine_nudge(struct process *process)
+bool engine_nudge(struct process *process)
 {
-    (void)work(process, NUDGE_CYCLES);
+    bool any = work(process, NUDGE_CYCLES);
     for (uint32_t i = 0; i < process->device_count; i++)
         process->devices[i].host_cycle = process->devices[i].cycle;
+    return any;
 }
 
 int engine_make_room(struct process *process, struct context *context)

@@ -34,8 +34,10 @@ static void *go_on_alone(void *user)
         pthread_mutex_lock(&process->lock);
         quiet = process->calls == seen && has_work(process) ? quiet + 1 : 0;
         seen = process->calls;
+        /* What waits for others, as for a value in memory, is not helped: they need the lock. */
         while (quiet >= QUIET_LOOKS && !process->ended && process->calls == seen && has_work(process))
-            engine_nudge(process);
+            if (!engine_nudge(process))
+                break;
         bool ended = process->ended;
         pthread_mutex_unlock(&process->lock);
         if (ended)

@@ -146,3 +146,21 @@ ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_st
     }
     return call_end(&call);
 }
+
+void stream_values_give_up(struct process *process)
+{
+    process->value_looks = 0;
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        struct context *context = process->contexts.data[c];
+        for (size_t i = 0; !context->destroyed && i < context->streams.count; i++) {
+            const struct task *first = context->streams.data[i]->first;
+            if (!first || first->kind != TASK_WAIT_VALUE)
+                continue;
+            say("a stream has waited for seconds for a value at address %#llx that nobody writes",
+                (unsigned long long)first->value.address);
+            cuda_context_fail(context, CUDA_ERROR_LAUNCH_TIMEOUT);
+            engine_abandon(process, context);
+            break;
+        }
+    }
+}

@@ -6,6 +6,8 @@
 
 /* Is the value that a TASK_WAIT_VALUE waits for there? */
 bool stream_value_reached(const struct task *task);
+/* Nobody writes what streams wait for: on the hardware that would be for ever. Their contexts fail. */
+void stream_values_give_up(struct process *process);
 /* Carries a TASK_WRITE_VALUE out. */
 int stream_value_write(const struct task *task);
 

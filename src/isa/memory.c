@@ -241,7 +241,7 @@ uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cac
 
 uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address, uint32_t bytes, bool store)
 {
-    static uint8_t zeros[ALIGN_BYTES]; /* only read: stores do not get it */
+    static const uint8_t zeros[ALIGN_BYTES];
     if (!memory->pages || bytes > sizeof zeros || address < memory->first - MAPPED_BYTES || address >= memory->end)
         return NULL;
     size_t i = find_below(memory, address);
@@ -257,7 +257,7 @@ uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address
     while (next < memory->allocations.count && all[next].address < memory->first)
         next++;
     bool before = next < memory->allocations.count && all[next].address - address <= MAPPED_BYTES;
-    return behind || before ? zeros : NULL;
+    return behind || before ? (uint8_t *)zeros : NULL; /* only read: stores do not get it */
 }
 
 bool memory_by_pages(const struct corun_memory *memory)

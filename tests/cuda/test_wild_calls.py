@@ -171,7 +171,7 @@ class Place:
         if which == "function":
             return random_.choice((ctypes.c_void_p(0), ctypes.cast(self.nothing, ctypes.c_void_p)))
         if which == "text":
-            return ctypes.c_char_p(random_.choice((None, b"", b"kernel", b"word", b"cuInit", b"/nonexistent")))
+            return ctypes.c_char_p(random_.choice((None, b"", b"kernel", b"word", b"cuInit", b"/nonexistent/file")))
         values = {
             "memory": (0, block, block, block),
             "handle": (0, 1, 2, 3, block, 0xDEAD0000, 0x10, (1 << 64) - 1, *self.objects, *self.dead[-12:]),
@@ -251,7 +251,9 @@ def main(arguments):
     root, folder = os.path.abspath(arguments[0]), os.path.abspath(arguments[1])
     seed = int(arguments[2]) if len(arguments) > 2 else 1
     if len(arguments) > 4:
-        child(root, folder, arguments[3], seed, int(arguments[4]))
+        with tempfile.TemporaryDirectory() as place: # some calls write the files that they name
+            os.chdir(place)
+            child(root, folder, arguments[3], seed, int(arguments[4]))
         return 0
     bad = 0
     for name in LIBRARIES:
