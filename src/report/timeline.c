@@ -9,7 +9,7 @@
 
 /*
  * Of the limit: a half for thread blocks, a quarter for samples, an eighth for launches (two slices each), a sixteenth
- * each for moments and for states of SMs and variables.
+ * each for moments and epochs and for states of SMs and variables.
  */
 static bool set_limits(struct timeline *timeline)
 {
@@ -19,7 +19,8 @@ static bool set_limits(struct timeline *timeline)
     series_init(&timeline->tbs, sizeof(struct tb_slice), limit / 2);
     series_init(&timeline->launches, sizeof(struct launch_slice), limit / 16);
     series_init(&timeline->moments, sizeof(struct moment),
-                limit / 16 / (1 + applications / 2)); /* their lines are longer */
+                limit * 3 / 64 / (1 + applications / 2)); /* their lines are longer */
+    series_init(&timeline->epochs, sizeof(struct epoch_slice), limit / 64);
     series_init(&timeline->samples, sample_bytes, limit / 4 / (3 + 3 * applications));
     timeline->sample = arena_allocate(timeline->arena, sample_bytes);
     return timeline->sample && timeline_states_create(timeline, limit / 16);
@@ -58,6 +59,7 @@ void timeline_destroy(struct timeline *timeline)
     series_free(&timeline->tbs);
     series_free(&timeline->launches);
     series_free(&timeline->moments);
+    series_free(&timeline->epochs);
     series_free(&timeline->samples);
     series_free(&timeline->states);
     series_free(&timeline->variables);
@@ -284,6 +286,8 @@ static void see_moment(struct timeline *timeline, const struct corun_observation
         timeline_see_states(timeline, seen->allowances, seen->cycle);
         timeline_see_variables(timeline, seen->allowances->variables, seen->cycle);
     }
+    if (seen->event == CORUN_EVENT_EPOCH)
+        timeline_see_epoch(timeline, seen->cycle);
     bool quiet = seen->event == CORUN_EVENT_KERNEL_START || seen->event == CORUN_EVENT_EPOCH ||
                  seen->event == CORUN_EVENT_TB_COMPLETE;
     if (timeline_in_range(timeline, seen->cycle, seen->cycle + 1) && (moment.changed || !quiet))

@@ -2,10 +2,10 @@
  * Writing a timeline: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
  * Format), one event a line.
  *
- * Process 1 is the GPU: its thread 1 has the policy's moments, thread 100 * (SM + 1) + lane the thread blocks of that
- * lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a; its one thread has
- * the launches. Every thread has slices that follow one another ("X", never overlapping) or instants ("i"); counters
- * ("C") belong to the process.
+ * Process 1 is the GPU: its thread 1 has the policy's moments, thread 99 the epochs, thread 100 * (SM + 1) + lane the
+ * thread blocks of that lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a;
+ * its one thread has the launches. Every thread has slices that follow one another ("X", never overlapping) or instants
+ * ("i"); counters ("C") belong to the process.
  *
  * Times are microseconds with three digits. Viewers make nanoseconds of them, some by cutting off: slices are therefore
  * written one nanosecond shorter than they were, so that one that follows at once never seems to overlap. Perfetto
@@ -22,6 +22,7 @@
 
 #define GPU_PROCESS 1u
 #define POLICY_THREAD 1u
+#define EPOCH_THREAD 99u
 #define NAME_BYTES 200u
 
 struct timeline_writer {
@@ -130,6 +131,8 @@ static bool put_tracks(struct timeline_writer *writer)
         return false;
     put_metadata(writer, GPU_PROCESS, POLICY_THREAD, "process", gpu, 0);
     put_metadata(writer, GPU_PROCESS, POLICY_THREAD, "thread", "policy", 0);
+    if (timeline->epochs.count)
+        put_metadata(writer, GPU_PROCESS, EPOCH_THREAD, "thread", "epochs", 1);
     for (uint32_t a = 0; a < writer->result->application_count; a++) {
         uint32_t process = application_process(a);
         put_metadata(writer, process, process, "process", writer->applications[a], process);
@@ -203,6 +206,18 @@ static void put_state(struct timeline_writer *writer, const struct sm_slice *sta
     fprintf(stream,
             "\",\"cat\":\"%s\",\"args\":{\"sm\":%" PRIu32 ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64 "}}",
             state->off ? "power" : "owner", state->sm, state->start, state->end);
+}
+
+/* Numbers count from 1, also those that are not shown. */
+static void put_epoch(struct timeline_writer *writer, const struct epoch_slice *epoch)
+{
+    uint64_t number = epoch->start / writer->timeline->settings.gpu->epoch_cycles + 1;
+    if (begin_slice(writer, GPU_PROCESS, EPOCH_THREAD, epoch->start, epoch->end))
+        fprintf(writer->stream,
+                ",\"name\":\"epoch %" PRIu64 "\",\"cat\":\"epoch\",\"args\":{\"epoch\":%" PRIu64
+                ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64 ",\"ended\":\"%s\"}}",
+                number, number, epoch->start, epoch->end,
+                how_it_ended(epoch->complete ? SLICE_COMPLETE : SLICE_UNFINISHED));
 }
 
 /* ---- moments ---- */
@@ -363,6 +378,7 @@ static void put_head(const struct timeline_writer *writer, const char *gpu, cons
     put_left_out(stream, "thread_blocks", &timeline->tbs);
     put_left_out(stream, "launches", &timeline->launches);
     put_left_out(stream, "moments", &timeline->moments);
+    put_left_out(stream, "epochs", &timeline->epochs);
     put_left_out(stream, "samples", &timeline->samples);
     put_left_out(stream, "states", &timeline->states);
     put_left_out(stream, "variables", &timeline->variables);
@@ -412,6 +428,8 @@ enum corun_status timeline_write(struct timeline *timeline, const struct corun_c
         put_launch(&writer, series_at(&timeline->launches, i));
     for (size_t i = 0; i < timeline->moments.count; i++)
         put_moment(&writer, series_at(&timeline->moments, i));
+    for (size_t i = 0; i < timeline->epochs.count; i++)
+        put_epoch(&writer, series_at(&timeline->epochs, i));
     for (size_t i = 0; i < timeline->tbs.count; i++)
         put_tb(&writer, series_at(&timeline->tbs, i));
     for (size_t i = 0; i < timeline->states.count; i++)

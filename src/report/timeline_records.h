@@ -57,6 +57,13 @@ struct sm_slice {
     bool off;
 };
 
+/* Not complete: the run ended in it. */
+struct epoch_slice {
+    uint64_t key;
+    uint64_t start, end;
+    bool complete;
+};
+
 /* Of the controller of a policy, as of the cycle. */
 struct variables_sample {
     uint64_t key;
@@ -90,12 +97,13 @@ struct timeline {
     uint32_t sms, lanes; /* of each SM: as many as it can hold thread blocks */
     struct arena *arena;
     VECTOR(const char *) names; /* of kernels */
-    struct series tbs, launches, moments, samples, states, variables;
+    struct series tbs, launches, moments, epochs, samples, states, variables;
     struct resident_tb *residents;              /* [sm][lane] */
     uint32_t *lanes_used;                       /* [sm] */
     uint64_t tb_cycles[CORUN_MAX_APPLICATIONS]; /* of thread blocks that have ended */
     VECTOR(struct launch_slice) running;        /* in flight */
     struct sm_slice *state;                     /* [sm]: now, without an end; start NO_CYCLE: nothing is known */
+    uint64_t epoch_start;                       /* of the one that runs */
     struct variables_sample *values;            /* the latest */
     bool any_off;
     /* allowances as they were last seen */
@@ -106,11 +114,12 @@ struct timeline {
     bool failed;                    /* out of memory */
 };
 
-/* States of SMs and the policy's variables (timeline_states.c). */
+/* States of SMs, epochs and the policy's variables (timeline_states.c). */
 bool timeline_states_create(struct timeline *timeline, uint64_t limit);
 void timeline_see_states(struct timeline *timeline, const struct corun_allowances *allowances, uint64_t cycle);
 void timeline_see_power(struct timeline *timeline, uint32_t sm, bool powered, uint64_t cycle);
 void timeline_see_variables(struct timeline *timeline, const double *values, uint64_t cycle);
+void timeline_see_epoch(struct timeline *timeline, uint64_t end_cycle);
 void timeline_close_states(struct timeline *timeline);
 uint32_t timeline_powered_sms(const struct timeline *timeline);
 

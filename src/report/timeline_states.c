@@ -1,4 +1,4 @@
-/* What changes seldom: who may use an SM, its power, and the variables of the policy's controller. */
+/* What changes seldom: who may use an SM, its power, the epoch, and the variables of the policy's controller. */
 #include "report/timeline_records.h"
 
 #include <string.h>
@@ -70,10 +70,29 @@ uint32_t timeline_powered_sms(const struct timeline *timeline)
     return powered;
 }
 
+static void end_epoch(struct timeline *timeline, uint64_t cycle, bool complete)
+{
+    struct epoch_slice slice = {
+        .key = timeline->epochs.seen, .start = timeline->epoch_start, .end = cycle, .complete = complete};
+    timeline->epoch_start = cycle;
+    if (timeline_in_range(timeline, slice.start, slice.end))
+        timeline_add(timeline, &timeline->epochs, &slice);
+}
+
+/* While nothing at all is under way, epochs pass without a moment: they are not shown. */
+void timeline_see_epoch(struct timeline *timeline, uint64_t end_cycle)
+{
+    uint32_t length = timeline->settings.gpu->epoch_cycles;
+    if (end_cycle > length && timeline->epoch_start < end_cycle - length)
+        timeline->epoch_start = end_cycle - length;
+    end_epoch(timeline, end_cycle, true);
+}
+
 void timeline_close_states(struct timeline *timeline)
 {
     for (uint32_t sm = 0; sm < timeline->sms; sm++)
         end_state(timeline, sm, timeline->end_cycle);
+    end_epoch(timeline, timeline->end_cycle, false);
 }
 
 /* Kept: each value until it changes, the last ones before the range as of its first cycle. */

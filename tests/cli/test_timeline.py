@@ -201,7 +201,7 @@ class Timeline(unittest.TestCase):
             trace, results = self.timeline("--policy", policy, "./one.yaml", "./two.yaml:start=3K")
             self.check_against_results(trace, results)
             other = trace["otherData"]
-            for what in ("thread_blocks", "launches", "moments", "samples"):
+            for what in ("thread_blocks", "launches", "moments", "epochs", "samples"):
                 self.assertGreater(other[what], 0)
                 self.assertEqual(other[f"{what}_left_out"], 0)
             self.assertEqual(other["cycles"], 30000)
@@ -242,6 +242,31 @@ class Timeline(unittest.TestCase):
                 self.assertTrue(any(abs(value - one) < 0.001 for one in shown), name)
             for before, after in zip(shown, shown[1:]):
                 self.assertTrue(before != after or known, name)
+
+    def test_epochs_and_switched_off_sms(self):
+        # one alone with a small goal gives up SMs, which lose their power
+        trace, results = self.timeline("--policy", "smqos", "./one.yaml:goal=30%", cycles="85K")
+        self.check_against_results(trace, results)
+        epochs = self.of(trace, "X", "epoch")
+        self.assertEqual([(event["name"], event["args"]["start_cycle"], event["args"]["end_cycle"],
+                           event["args"]["ended"]) for event in epochs],
+                         [(f"epoch {n + 1}", 10000 * n, 10000 * n + 10000, "complete") for n in range(8)] +
+                         [("epoch 9", 80000, 85000, "unfinished")])
+        self.assertEqual(len({event["tid"] for event in epochs}), 1)
+        self.assertEqual(self.named(trace, "thread_name")["epochs"], epochs[0]["tid"])
+        # the slices of an SM that is off are the cycles that its result counts as gated, and there nobody is at work
+        off = self.of(trace, "X", "switched off")
+        gated = [sum(event["args"]["end_cycle"] - event["args"]["start_cycle"] for event in off
+                     if event["args"]["sm"] == sm) for sm in range(SMS)]
+        self.assertEqual(gated, [sm["gated_cycles"] for sm in results["sms"]])
+        self.assertGreater(sum(gated), 10000)
+        for event in off:
+            for block in self.of(trace, "X", "thread block"):
+                if block["tid"] // 100 == event["args"]["sm"] + 1:
+                    self.assertTrue(block["args"]["end_cycle"] <= event["args"]["start_cycle"]
+                                    or block["args"]["start_cycle"] >= event["args"]["end_cycle"])
+        powered = {event["args"]["SMs"] for event in self.of(trace, "C", "SMs with power", GPU_PROCESS)}
+        self.assertLess(min(powered), SMS)
 
     def test_preempted_thread_blocks(self):
         trace, results = self.timeline("--policy", "time-slice:slice=10K", "./one.yaml", "./two.yaml", cycles="100K")

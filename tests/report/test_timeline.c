@@ -500,6 +500,59 @@ static void states_and_variables(void **state)
     json_decref(trace);
 }
 
+static void epoch_ends(struct bench *bench, uint64_t cycle)
+{
+    see(bench, (struct corun_observation){.kind = CORUN_OBSERVED_MOMENT, .cycle = cycle, .event = CORUN_EVENT_EPOCH});
+}
+
+static void expect_epoch(const json_t *trace, size_t n, json_int_t number, json_int_t start, json_int_t end,
+                         const char *ended)
+{
+    const json_t *event = find(trace, "X", "epoch", n);
+    char name[32];
+    snprintf(name, sizeof name, "epoch %lld", (long long)number);
+    assert_non_null(event);
+    assert_string_equal(text_of(event, "name"), name);
+    assert_int_equal(number_of(event, "pid"), 1);
+    assert_string_equal(thread_name(trace, number_of(event, "tid")), "epochs");
+    assert_int_equal(argument(event, "epoch"), number);
+    assert_int_equal(argument(event, "start_cycle"), start);
+    assert_int_equal(argument(event, "end_cycle"), end);
+    assert_string_equal(text_of(json_object_get(event, "args"), "ended"), ended);
+}
+
+static void epochs_have_a_track(void **state)
+{
+    (void)state;
+    struct bench bench;
+    begin(&bench, 150, UINT64_MAX, 1000);
+    bench.config.epoch_cycles = 100;
+    epoch_ends(&bench, 100); /* before what is asked for */
+    epoch_ends(&bench, 200);
+    epoch_ends(&bench, 500); /* nothing was under way from 200 on: epochs 3 and 4 had no moment */
+    sample(&bench, 560);     /* the end of the run */
+    json_t *trace = finish(&bench);
+    assert_int_equal(count(trace, "X", "epoch"), 3);
+    expect_epoch(trace, 0, 2, 100, 200, "complete");
+    expect_times(find(trace, "X", "epoch", 0), 0.050, 0.066); /* cut where the range begins */
+    expect_epoch(trace, 1, 5, 400, 500, "complete");
+    expect_epoch(trace, 2, 6, 500, 560, "unfinished");
+    json_decref(trace);
+
+    begin(&bench, 0, UINT64_MAX, 1000); /* of which epochs have a 64th */
+    bench.config.epoch_cycles = 100;
+    for (uint64_t epoch = 1; epoch <= 60; epoch++)
+        epoch_ends(&bench, 100 * epoch);
+    sample(&bench, 6000); /* the end of the run and of an epoch */
+    trace = finish(&bench);
+    assert_int_equal(count(trace, "X", "epoch"), 15); /* every fourth */
+    for (size_t i = 0; i < 15; i++)
+        expect_epoch(trace, i, (json_int_t)(4 * i + 1), (json_int_t)(400 * i), (json_int_t)(400 * i + 100), "complete");
+    assert_int_equal(number_of(json_object_get(trace, "otherData"), "epochs"), 60);
+    assert_int_equal(number_of(json_object_get(trace, "otherData"), "epochs_left_out"), 45);
+    json_decref(trace);
+}
+
 static void a_series_keeps_its_limit_and_its_distance(void **state)
 {
     (void)state;
@@ -532,6 +585,7 @@ int main(void)
         cmocka_unit_test(moments_tell_what_changed),
         cmocka_unit_test(preempted_thread_blocks_are_saved_and_restored),
         cmocka_unit_test(states_and_variables),
+        cmocka_unit_test(epochs_have_a_track),
         cmocka_unit_test(a_series_keeps_its_limit_and_its_distance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
