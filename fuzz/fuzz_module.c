@@ -62,7 +62,7 @@ static void link_alone(void *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { HEADER_BYTES = 16, ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
-    void *context, *module;
+    void *context = NULL, *module;
     char log[256] = "";
     int options[] = {ERROR_LOG, ERROR_LOG_BYTES};
     void *values[] = {log, (void *)sizeof log};
