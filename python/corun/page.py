@@ -5,7 +5,6 @@ import html
 from . import figures, sketch, tables
 from .history import History
 from .results import command_line
-from .summary import goal_label
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1f23; --soft: #565d66; --grid: #d8dce1; --paper: #ffffff; --panel: #f5f6f8;

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]

@@ -117,7 +117,7 @@ class Timeline(unittest.TestCase):
         self.assertEqual(len({thread for _, thread in threads}), len(threads))
         for track in slices.values():  # on one track, nothing overlaps in part; here nothing overlaps at all
             for before, after in zip(track, track[1:]):
-                for viewer in (nanoseconds, lambda time: int(time * 1000)):  # rounding or cutting off
+                for viewer in (nanoseconds, lambda microseconds: int(microseconds * 1000)):  # rounding or cutting off
                     self.assertLessEqual(viewer(before["ts"]) + viewer(before["dur"]), viewer(after["ts"]))
 
     def metadata(self, event):
