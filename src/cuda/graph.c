@@ -23,7 +23,7 @@ struct graph *graph_find(struct process *process, const void *handle, enum objec
     return graph && !graph->context->destroyed ? graph : NULL;
 }
 
-void graph_node_destroy(struct process *process, struct graph_node *node)
+static void graph_node_destroy(struct process *process, struct graph_node *node)
 {
     object_remove(process, &node->object);
     if (node->task)
@@ -35,6 +35,38 @@ void graph_node_destroy(struct process *process, struct graph_node *node)
     vector_free(&node->dependencies);
     vector_free(&node->arguments);
     free(node);
+}
+
+bool graph_holds(struct process *process, const struct graph *graph, const void *handle)
+{
+    const struct graph_node *node = object_find(process, handle, OBJECT_GRAPH_NODE);
+    return node && node->graph == graph;
+}
+
+void graph_remove(struct process *process, struct graph_node *node)
+{
+    struct graph *graph = node->graph;
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        struct graph_node *other = graph->nodes.data[i];
+        for (size_t d = 0; d < other->dependencies.count;)
+            if (other->dependencies.data[d] == node)
+                other->dependencies.data[d] = other->dependencies.data[--other->dependencies.count];
+            else
+                d++;
+        if (other != node)
+            graph->nodes.data[kept++] = other;
+    }
+    graph->nodes.count = kept;
+    for (size_t i = 0; !graph->context->destroyed && i < graph->context->streams.count; i++) {
+        struct stream *stream = graph->context->streams.data[i];
+        for (size_t f = 0; f < stream->capture_front.count;)
+            if (stream->capture_front.data[f] == node)
+                stream->capture_front.data[f] = stream->capture_front.data[--stream->capture_front.count];
+            else
+                f++;
+    }
+    graph_node_destroy(process, node);
 }
 
 void graph_destroy(struct process *process, struct graph *graph)
@@ -110,13 +142,13 @@ bool graph_sort(struct graph *graph)
 {
     struct graph_node **nodes = graph->nodes.data;
     for (size_t i = 0; i < graph->nodes.count; i++)
-        nodes[i]->placed = false;
+        nodes[i]->place = 0;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         size_t k = i;
         for (; k < graph->nodes.count; k++) {
             bool free = true;
             for (size_t d = 0; d < nodes[k]->dependencies.count; d++)
-                free &= nodes[k]->dependencies.data[d]->placed;
+                free &= nodes[k]->dependencies.data[d]->place != 0;
             if (free)
                 break;
         }
@@ -125,7 +157,7 @@ bool graph_sort(struct graph *graph)
         struct graph_node *node = nodes[k];
         memmove(&nodes[i + 1], &nodes[i], (k - i) * sizeof *nodes);
         nodes[i] = node;
-        node->placed = true;
+        node->place = (uint32_t)i + 1;
         if (node->child && !graph_sort(node->child))
             return false;
     }
@@ -148,7 +180,8 @@ static struct graph *copy_nodes(struct process *process, struct graph *graph, st
             copy->memory = node->memory;
             copy->memory->references++;
         }
-        copy->copy = node;
+        copy->place = node->place;
+        copy->origin = node;
         node->copy = copy;
         for (size_t d = 0; d < node->dependencies.count; d++)
             if (!vector_push(&copy->dependencies, node->dependencies.data[d]->copy))
@@ -214,18 +247,15 @@ static uint32_t assign_tracks(struct graph *graph)
     for (size_t i = 0; i < graph->nodes.count; i++) {
         struct graph_node *node = graph->nodes.data[i];
         node->track = UINT32_MAX;
-        for (size_t d = 0; d < node->dependencies.count && node->track == UINT32_MAX; d++) {
-            const struct graph_node *before = node->dependencies.data[d];
-            bool followed = false;
-            for (size_t k = 0; k < i; k++)
-                for (size_t e = 0; e < graph->nodes.data[k]->dependencies.count; e++)
-                    followed |= graph->nodes.data[k]->dependencies.data[e] == before &&
-                                graph->nodes.data[k]->track == before->track;
-            if (!followed)
-                node->track = before->track;
-        }
+        node->followed_in_track = false;
+        for (size_t d = 0; d < node->dependencies.count && node->track == UINT32_MAX; d++)
+            if (!node->dependencies.data[d]->followed_in_track)
+                node->track = node->dependencies.data[d]->track;
         if (node->track == UINT32_MAX)
             node->track = count++;
+        for (size_t d = 0; d < node->dependencies.count; d++)
+            if (node->dependencies.data[d]->track == node->track)
+                node->dependencies.data[d]->followed_in_track = true;
     }
     return count;
 }
@@ -274,8 +304,7 @@ static void set_front(struct stream *stream, struct graph_node *node)
         stream->capture_broken = true;
 }
 
-/* The next node depends on this one, too. */
-static bool join_front(struct stream *stream, struct graph_node *node)
+bool graph_join_front(struct stream *stream, struct graph_node *node)
 {
     for (size_t i = 0; i < stream->capture_front.count; i++)
         if (stream->capture_front.data[i] == node)
@@ -329,7 +358,8 @@ int graph_capture(struct process *process, struct stream *stream, struct task *t
     if (task->kind == TASK_WAIT) {
         bool same = event->capture == stream->capture->id, kept = true;
         for (size_t i = 0; same && i < event->capture_front.count && kept; i++)
-            kept = join_front(stream, event->capture_front.data[i]);
+            if (graph_holds(process, stream->capture, event->capture_front.data[i])) /* else destroyed meanwhile */
+                kept = graph_join_front(stream, event->capture_front.data[i]);
         task_free(process, task);
         stream->capture_broken |= !same;
         return !same ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : kept ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

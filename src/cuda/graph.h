@@ -18,11 +18,14 @@ struct graph_node {
     struct graph *child;
     VECTOR(struct graph_node *) dependencies;
     VECTOR(void *) arguments;    /* what a program was shown of a kernel's */
-    struct graph_node *copy;     /* while a graph is being copied; in a copy: what it was made from */
+    struct graph_node *origin;   /* in a copy: what it was made from */
+    struct graph_node *copy;     /* while a graph is being copied */
     struct graph_memory *memory; /* a node that allocates it, or frees it; else NULL (graph_memory.h) */
     bool frees;
-    bool disabled, placed;
-    uint32_t track; /* of an executable graph: which of its streams */
+    bool disabled;
+    uint32_t place;         /* in its sorted graph, from 1 */
+    uint32_t track;         /* of an executable graph: which of its streams */
+    bool followed_in_track; /* another node comes after it there */
 };
 
 struct graph {
@@ -39,8 +42,10 @@ struct graph *graph_create(struct process *process, struct context *context);
 /* By its handle; NULL if there is none of that kind, or its context has been destroyed: its functions have gone, too. */
 struct graph *graph_find(struct process *process, const void *handle, enum object_kind kind);
 void graph_destroy(struct process *process, struct graph *graph);
-/* Frees a node that is in no graph any more. */
-void graph_node_destroy(struct process *process, struct graph_node *node);
+/* Is that the handle of a node of this graph? */
+bool graph_holds(struct process *process, const struct graph *graph, const void *handle);
+/* Takes a node out, of the dependencies of others and of streams that are being captured, too, and frees it. */
+void graph_remove(struct process *process, struct graph_node *node);
 /* Adds a node at the end; takes the task over. NULL when out of memory. */
 struct graph_node *graph_add(struct process *process, struct graph *graph, struct task *task,
                              struct graph_node *const *dependencies, size_t count);
@@ -49,6 +54,8 @@ bool graph_sort(struct graph *graph);
 /* A copy of a sorted graph; `kind` is GRAPH or GRAPH_EXECUTABLE. NULL when out of memory. */
 struct graph *graph_copy(struct process *process, struct graph *graph, enum object_kind kind);
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream);
+/* The next node that is captured from a stream depends on this one, too. False when out of memory. */
+bool graph_join_front(struct stream *stream, struct graph_node *node);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */
 int graph_capture(struct process *process, struct stream *stream, struct task *task);
 /* An executable graph that is launched into such a stream: a copy becomes a node. */

@@ -66,6 +66,8 @@ int driver_copy_of(struct call *call, const struct abi_driver_copy_3d *p, struct
 struct graph *graph_node_begin_new(struct call *call, void **result, void *graph, void *const *nodes, size_t count);
 int graph_node_end_new(struct call *call, void **result, struct graph *graph, struct task *task, void *const *nodes,
                        size_t count);
+/* The node of an executable graph that was made from a node of its graph; NULL if there is none. */
+struct graph_node *graph_executable_node(struct call *call, void *executable, void *handle);
 /*
  * Begins a call that reads or changes a node, or with `in_executable` the node of an executable graph that was made
  * from it. NULL with the call's error if there is none of that kind or nothing to read or write.

@@ -57,7 +57,7 @@ static int capture_info(void *handle, int *status, unsigned long long *id, void 
         if (call.error == CUDA_SUCCESS) {
             *status = capture_status(stream);
             if (id)
-                *id = stream->capture ? stream->id : 0;
+                *id = stream->capture ? stream->capture->id : 0;
             if (graph)
                 *graph = stream->capture;
             if (front)
@@ -86,6 +86,42 @@ ENTRY(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned long
     if (edges)
         *edges = NULL;
     return capture_info(stream, status, id, graph, front, count);
+}
+
+/* What the next node that is captured depends on: nodes added to that, or in its place. */
+static int change_front(void *handle, void *const *nodes, size_t count, unsigned flags)
+{
+    enum { ADD, SET };
+    struct call call;
+    if (!runtime_begin(&call))
+        return runtime_end(&call);
+    struct stream *stream;
+    call.error = stream_of_handle(&call, handle, &stream);
+    if (call.error == CUDA_SUCCESS && !stream->capture)
+        call.error = CUDA_ERROR_ILLEGAL_STATE;
+    if (call.error == CUDA_SUCCESS && (flags > SET || (count && !nodes)))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++)
+        if (!graph_holds(call.process, stream->capture, nodes[i]))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    if (call.error == CUDA_SUCCESS && flags == SET)
+        stream->capture_front.count = 0;
+    for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++)
+        if (!graph_join_front(stream, nodes[i]))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamUpdateCaptureDependencies, void *stream, void *const *nodes, size_t count, unsigned flags)
+{
+    return change_front(stream, nodes, count, flags);
+}
+
+ENTRY(int, cudaStreamUpdateCaptureDependencies_v2, void *stream, void *const *nodes, const void *edges, size_t count,
+      unsigned flags)
+{
+    (void)edges;
+    return change_front(stream, nodes, count, flags);
 }
 
 ENTRY(int, cudaThreadExchangeStreamCaptureMode, int *mode)

@@ -7,11 +7,9 @@
 /* The nodes that a new one depends on, checked. */
 static bool known_nodes(struct call *call, const struct graph *graph, void *const *nodes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct graph_node *node = nodes ? object_find(call->process, nodes[i], OBJECT_GRAPH_NODE) : NULL;
-        if (!node || node->graph != graph)
+    for (size_t i = 0; i < count; i++)
+        if (!nodes || !graph_holds(call->process, graph, nodes[i]))
             return false;
-    }
     return true;
 }
 
@@ -454,7 +452,7 @@ ENTRY(int, cudaGraphNodeFindInClone, void **result, void *handle, void *clone_ha
         const struct graph *clone = graph_find(call.process, clone_handle, OBJECT_GRAPH);
         call.error = CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; clone && result && i < clone->nodes.count; i++)
-            if (clone->nodes.data[i]->copy == handle) {
+            if (clone->nodes.data[i]->origin == handle) {
                 *result = clone->nodes.data[i];
                 call.error = CUDA_SUCCESS;
             }
@@ -467,34 +465,19 @@ ENTRY(int, cudaGraphDestroyNode, void *handle)
     struct call call;
     if (runtime_begin(&call)) {
         struct graph_node *node = object_find(call.process, handle, OBJECT_GRAPH_NODE);
-        if (!node) {
+        if (node)
+            graph_remove(call.process, node);
+        else
             call.error = CUDA_ERROR_INVALID_VALUE;
-        } else {
-            struct graph *graph = node->graph;
-            size_t kept = 0;
-            for (size_t i = 0; i < graph->nodes.count; i++) {
-                struct graph_node *other = graph->nodes.data[i];
-                for (size_t d = 0; d < other->dependencies.count;)
-                    if (other->dependencies.data[d] == node)
-                        other->dependencies.data[d] = other->dependencies.data[--other->dependencies.count];
-                    else
-                        d++;
-                if (other != node)
-                    graph->nodes.data[kept++] = other;
-            }
-            graph->nodes.count = kept;
-            graph_node_destroy(call.process, node);
-        }
     }
     return runtime_end(&call);
 }
 
-/* The node of an executable graph that was made from a node of its graph. */
-static struct graph_node *executable_node(struct call *call, void *executable, void *handle)
+struct graph_node *graph_executable_node(struct call *call, void *executable, void *handle)
 {
     const struct graph *graph = graph_find(call->process, executable, OBJECT_GRAPH_EXECUTABLE);
     for (size_t i = 0; graph && i < graph->nodes.count; i++)
-        if (graph->nodes.data[i]->copy == handle)
+        if (graph->nodes.data[i]->origin == handle)
             return graph->nodes.data[i];
     return NULL;
 }
@@ -505,7 +488,7 @@ struct graph_node *graph_node_begin(struct call *call, void *executable, bool in
 {
     if (!runtime_begin(call))
         return NULL;
-    struct graph_node *node = in_executable ? executable_node(call, executable, handle)
+    struct graph_node *node = in_executable ? graph_executable_node(call, executable, handle)
                                             : object_find(call->process, handle, OBJECT_GRAPH_NODE);
     if (!node || node->kind != kind || !node->task || !values || node->graph->context->destroyed) {
         call->error = CUDA_ERROR_INVALID_VALUE;
@@ -622,7 +605,7 @@ ENTRY(int, cudaGraphNodeSetEnabled, void *executable, void *handle, unsigned ena
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct graph_node *node = executable_node(&call, executable, handle);
+        struct graph_node *node = graph_executable_node(&call, executable, handle);
         if (node)
             node->disabled = !enabled;
         else
@@ -635,79 +618,13 @@ ENTRY(int, cudaGraphNodeGetEnabled, void *executable, void *handle, unsigned *en
 {
     struct call call;
     if (runtime_begin(&call)) {
-        const struct graph_node *node = executable_node(&call, executable, handle);
+        const struct graph_node *node = graph_executable_node(&call, executable, handle);
         if (node && enabled)
             *enabled = !node->disabled;
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
     }
     return runtime_end(&call);
-}
-
-/* The tasks of a graph of the same shape take the place of those of an executable one. */
-static int update(void *executable_handle, void *handle, int *result, void **node_out)
-{
-    enum { UPDATED = 0, FAILED = 1, SHAPE_CHANGED = 2, TYPE_CHANGED = 3 };
-    struct call call;
-    *result = FAILED;
-    if (node_out)
-        *node_out = NULL;
-    if (!runtime_begin(&call))
-        return runtime_end(&call);
-    struct graph *executable = graph_find(call.process, executable_handle, OBJECT_GRAPH_EXECUTABLE);
-    struct graph *graph = graph_find(call.process, handle, OBJECT_GRAPH);
-    if (!executable || !graph || !graph_sort(graph)) {
-        call.error = CUDA_ERROR_INVALID_VALUE;
-        return runtime_end(&call);
-    }
-    *result = UPDATED;
-    if (executable->nodes.count != graph->nodes.count)
-        *result = SHAPE_CHANGED;
-    for (size_t i = 0; i < graph->nodes.count && *result == UPDATED; i++) {
-        const struct graph_node *old = executable->nodes.data[i], *new = graph->nodes.data[i];
-        if (graph_node_type(old) != graph_node_type(new))
-            *result = TYPE_CHANGED;
-        else if (old->dependencies.count != new->dependencies.count)
-            *result = SHAPE_CHANGED;
-        if (*result != UPDATED && node_out)
-            *node_out = (void *)(uintptr_t) new;
-    }
-    for (size_t i = 0; i < graph->nodes.count && *result == UPDATED; i++) {
-        struct graph_node *old = executable->nodes.data[i], *new = graph->nodes.data[i];
-        struct task *task = new->task ? task_copy(new->task) : NULL;
-        if (new->task && !task) {
-            call.error = CUDA_ERROR_OUT_OF_MEMORY;
-            break;
-        }
-        if (old->task)
-            task_free(call.process, old->task);
-        old->task = task;
-        old->copy = new;
-    }
-    if (*result != UPDATED)
-        call.error = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    return runtime_end(&call);
-}
-
-ENTRY(int, cudaGraphExecUpdate_11, void *executable, void *graph, void **node, int *result)
-{
-    int ignored;
-    return update(executable, graph, result ? result : &ignored, node);
-}
-
-struct abi_update_result {
-    int result;
-    void *node, *from;
-};
-
-ENTRY(int, cudaGraphExecUpdate, void *executable, void *graph, struct abi_update_result *result)
-{
-    int what;
-    void *node;
-    int error = update(executable, graph, &what, &node);
-    if (result)
-        *result = (struct abi_update_result){what, node, NULL};
-    return error;
 }
 
 ENTRY(int, cudaGraphExecGetFlags, void *executable, unsigned long long *flags)
