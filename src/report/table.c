@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define SPLIT_COLUMNS 10u /* that show how the split of the SMs moved */
+
 /* 1234567 as "1 234 567". */
 static const char *grouped(uint64_t value, char text[32])
 {
@@ -104,6 +106,75 @@ static bool print_speed(const struct corun_case_result *result, struct arena *ar
             set_number(columns, 5, 3, kernel->normalised_ipc);
         }
     }
+    return columns_print(columns, style, stream);
+}
+
+/* Of an interval: SMs that hold thread blocks of an application; behind the last one, SMs that are switched off. */
+static double split_of(const struct corun_case_result *result, uint32_t interval, uint32_t row)
+{
+    const struct corun_case_history *history = &result->history;
+    return row < result->application_count ? history->shares[(size_t)interval * result->application_count + row].sms
+                                           : result->gpu.sms - history->powered_sms[interval];
+}
+
+/* The mean over `per` intervals, from `first` on, as far as there are so many. */
+static double mean_split(const struct corun_case_result *result, uint32_t row, uint32_t first, uint32_t per)
+{
+    const struct corun_case_history *history = &result->history;
+    uint64_t begin = first ? history->end_cycles[first - 1] : 0, before = begin;
+    double sum = 0;
+    for (uint32_t i = first; i < first + per && i < history->count; i++) {
+        sum += split_of(result, i, row) * (double)(history->end_cycles[i] - before);
+        before = history->end_cycles[i];
+    }
+    return sum / (double)(before - begin);
+}
+
+/* 20 000 as "20K", 1 234 000 as "1.23M". */
+static void short_cycles(uint64_t cycles, char *text, size_t bytes)
+{
+    double scaled = cycles >= 1000000 ? (double)cycles / 1e6 : (double)cycles / 1e3;
+    if (cycles < 1000)
+        snprintf(text, bytes, "%" PRIu64, cycles);
+    else
+        snprintf(text, bytes, scaled < 100 ? "%.3g%c" : "%.0f%c", scaled, cycles >= 1000000 ? 'M' : 'K');
+}
+
+/* Only where it moved: by a whole SM, for some application. */
+static bool print_split(const struct corun_case_result *result, struct arena *arena, const struct report_style *style,
+                        FILE *stream)
+{
+    const struct corun_case_history *history = &result->history;
+    uint32_t per = (history->count + SPLIT_COLUMNS - 1) / SPLIT_COLUMNS, count = 1;
+    char words[SPLIT_COLUMNS][16];
+    const char *titles[SPLIT_COLUMNS + 1] = {"<SMs in use, until"};
+    for (uint32_t end = per; end < history->count + per && count <= SPLIT_COLUMNS; end += per, count++) {
+        uint32_t last = end < history->count ? end : history->count;
+        short_cycles(history->end_cycles[last - 1], words[count - 1], sizeof *words);
+        titles[count] = words[count - 1];
+    }
+    struct columns *columns = columns_create(arena, titles, count);
+    bool moved = false;
+    for (uint32_t row = 0; row <= result->application_count; row++) {
+        double means[SPLIT_COLUMNS], least = INFINITY, most = 0;
+        for (uint32_t c = 0; c + 1 < count; c++) {
+            means[c] = mean_split(result, row, c * per, per);
+            least = fmin(least, means[c]);
+            most = fmax(most, means[c]);
+        }
+        if (row == result->application_count && !(most > 0))
+            break;
+        char name[256] = "switched off";
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s",
+                    row < result->application_count ? title(&result->applications[row], name, sizeof name) : name);
+        for (uint32_t c = 0; c + 1 < count; c++)
+            set_number(columns, 1 + c, 1, means[c]);
+        moved = moved || most - least >= 1;
+    }
+    if (!moved)
+        return true;
+    fputc('\n', stream);
     return columns_print(columns, style, stream);
 }
 
@@ -257,7 +328,7 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
     if (!arena)
         return false;
     print_heading(result, stream);
-    bool whole = print_speed(result, arena, style, stream);
+    bool whole = print_speed(result, arena, style, stream) && print_split(result, arena, style, stream);
     fputc('\n', stream);
     whole = whole && print_stalls(result, arena, style, stream);
     fputc('\n', stream);

@@ -60,6 +60,22 @@ class Goals(InFolder):
         self.assertEqual(sum(sm["gated_cycles"] for sm in awake["sms"]), 0)
         self.assertLess(result["energy"]["static_sm"], awake["energy"]["static_sm"])
 
+    def test_a_run_shows_how_the_split_moved(self):
+        case = ("run", "-g", GPU, "-c", "40K", "-p", "smqos", "./one.yaml:goal=40%", "./two.yaml:start=20K")
+        lines = [line.split() for line in self.corun(*case).stdout.splitlines()]
+        first = lines.index("SMs in use, until 4K 8K 12K 16K 20K 24K 28K 32K 36K 40K".split())
+        rows = {" ".join(words[:-10]): [float(word) for word in words[-10:]] for words in lines[first + 2:first + 5]}
+        self.assertEqual(list(rows), ["one@small", "two@small", "switched off"])
+        history = json.loads(self.corun(*case, "--json", "-").stdout)["history"]
+        self.assertEqual(len(history["end_cycles"]), 100)
+        for index, name in enumerate(("one@small", "two@small")):
+            sms = history["apps"][index]["sms"]
+            for column, shown in enumerate(rows[name]):
+                self.assertAlmostEqual(shown, sum(sms[10 * column:10 * column + 10]) / 10, delta=0.06)
+        self.assertEqual(rows["two@small"][:5], [0] * 5)
+        self.assertGreater(rows["two@small"][-1], 2)
+        self.assertGreater(max(rows["switched off"]), 1)
+
     def test_goals_move_sms(self):
         for policy in ("smqos", "smqos:reclaim=switch", "spart-qos", "spart-qos:reclaim=drain", "spart-qos:ideal=on"):
             high, low = (self.result(policy, f"./one.yaml:goal={goal}%", "./two.yaml")["apps"] for goal in (80, 20))

@@ -219,6 +219,49 @@ static void the_table_on_a_terminal(void **state)
     free(text);
 }
 
+/* Eleven intervals of 100 and 400 cycles by turns: two of them make a column, and the last one is alone. */
+static void how_the_split_moved(void **state)
+{
+    (void)state;
+    static const uint64_t ends[] = {100, 500, 600, 1000, 1100, 1500, 1600, 2000, 2100, 2500, 2600};
+    struct corun_case_history_share shares[11][2] = {{{0}}};
+    double powered[11];
+    struct sample sample;
+    char *text;
+    size_t bytes;
+    for (uint32_t i = 0; i < 11; i++) {
+        shares[i][0].sms = i < 3 ? 2 : 1; /* the second column: (100 * 2 + 400 * 1) / 500 */
+        shares[i][1].sms = i < 6 ? 0 : 1;
+        powered[i] = i == 9 ? 1 : 2; /* the fifth column: 400 of 500 cycles */
+    }
+    fill(&sample);
+    sample.result.history =
+        (struct corun_case_history){.count = 11, .end_cycles = ends, .shares = &shares[0][0], .powered_sms = powered};
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_non_null(strstr(text, "\n\n"
+                                 "SMs in use, until  500   1K  1.5K   2K  2.5K  2.6K\n"
+                                 "--------------------------------------------------\n"
+                                 "sgemm@small        2.0  1.2   1.0  1.0   1.0   1.0\n"
+                                 "broken             0.0  0.0   0.0  1.0   1.0   1.0\n"
+                                 "switched off       0.0  0.0   0.0  0.0   0.8   0.0\n"
+                                 "\n"));
+    free(text);
+
+    /* It did not move by a whole SM, and none was switched off. */
+    for (uint32_t i = 0; i < 11; i++) {
+        shares[i][0].sms = i < 2 ? 1.05 : 2;
+        shares[i][1].sms = 1;
+        powered[i] = 2;
+    }
+    stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_null(strstr(text, "SMs in use"));
+    free(text);
+}
+
 /* ---- JSON ---- */
 
 static json_t *written(const struct sample *sample, char **text)
@@ -473,6 +516,7 @@ int main(void)
         cmocka_unit_test(the_table),
         cmocka_unit_test(a_goal_out_of_reach),
         cmocka_unit_test(the_table_on_a_terminal),
+        cmocka_unit_test(how_the_split_moved),
         cmocka_unit_test(the_json_has_what_it_promises),
         cmocka_unit_test(equal_results_give_equal_bytes),
         cmocka_unit_test(odd_bytes_do_not_break_the_json),
