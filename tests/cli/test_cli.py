@@ -236,7 +236,7 @@ class Help(Command):
         page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "corun.1").read_text()
         for command in self.commands():
             self.assertIn(f".It Cm {command}\n", page)
-            self.assertIn(f".Nm\n.Cm {command}\n", page)
+            self.assertIn(f".Nm\n.Cm {command}\n", page.split(".Sh DESCRIPTION")[0])
             parts = page.split(f".Ss Options of {command}\n")
             part = parts[1].split("\n.S")[0] if len(parts) == 2 else ""
             known = set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", part, re.M))
