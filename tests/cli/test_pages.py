@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""What the pages say of the command is true: command lines, policies, and examples. Usage: test_pages.py CORUN [TEST...]"""
+import os
+import pathlib
+import re
+import shlex
+import sys
+import unittest
+
+from programs import InFolder, describe
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+POLICY_OF_OWN = re.compile(r"\.so\b")
+
+
+def blocks(page, language=""):
+    """The blocks of code of a page: indented ones and fenced ones."""
+    text = page.read_text(encoding="utf-8")
+    fenced = re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+    return fenced if language else fenced + re.findall(r"(?:^    .*\n)+", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+
+
+def command_lines(page):
+    """The words of each command line with corun, from blocks and from backticks, without what follows a comment."""
+    lines = [line for block in blocks(page) for line in block.splitlines()]
+    lines += [code for code in re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S))]
+    for line in lines:
+        line = re.sub(r"\s+# .*|\s+\(--.*", "", line.replace("\n", " ")).strip().removeprefix("$ ")
+        for part in re.split(r";\s*", line) if '"' not in line else [line]:
+            if re.match(r"corun [a-z]", part) and "…" not in part:
+                yield shlex.split(part)[1:]
+
+
+class Pages(InFolder):
+    def text(self, *arguments):
+        return self.corun(*arguments).stdout
+
+    def policies(self):
+        """Parameters and their defaults by policy."""
+        policies, name = {}, None
+        for line in self.text("list", "policies").splitlines():
+            if not line.startswith(" "):
+                name = line
+                policies[name] = {}
+            elif found := re.match(r"    ([a-z_-]+)=(\S*) \(", line):
+                policies[name][found.group(1)] = found.group(2)
+        self.assertGreater(len(policies), 15)
+        self.assertGreater(sum(map(len, policies.values())), 30)
+        return policies
+
+
+class Commands(Pages):
+    """Every command line: the command, its options and what they take, GPUs, policies, workloads, experiments."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.gpus = {path.stem for path in (ROOT / "configs/gpu").glob("*.yaml")}
+        cls.sizes = {}
+        for path in (ROOT / "kernels").glob("*/*.yaml"):
+            part = path.read_text().split("\nsizes:\n")[1]
+            cls.sizes[path.stem] = set(re.findall(r"^  (\w+):", re.split(r"\n(?=\w)", part)[0], re.M))
+
+    def options(self, command):
+        """Whether it takes a value, by option."""
+        options = {}
+        for short, name, value in re.findall(r"^  (?:-(\w),|   ) --([a-z-]+)(=?)", self.text("help", command), re.M):
+            options["--" + name] = options["-" + short] = bool(value)
+        return options
+
+    def check_policy(self, text):
+        if not POLICY_OF_OWN.search(text):
+            name, _, settings = text.partition(":")
+            self.assertIn(name, self.known_policies)
+            for setting in filter(None, settings.split(",")):
+                self.assertIn(setting.split("=")[0], self.known_policies[name])
+
+    def check_workload(self, text):
+        name = text.split(":")[0].split(",")[0]
+        if "." not in name and name != name.upper():
+            name, _, size = name.partition("@")
+            self.assertIn(name, self.sizes)
+            if size:
+                self.assertIn(size, self.sizes[name])
+
+    def check(self, command, words):
+        options, positional = self.options(command), []
+        words = iter(words)
+        for word in words:
+            if word == "--":
+                break
+            if not word.startswith("-"):
+                positional.append(word)
+                continue
+            option, _, value = word.partition("=")
+            self.assertIn(option, options)
+            if options[option] and not value:
+                value = next(words, None)
+            if option in ("-g", "--gpu") and value:
+                self.assertIn(value.split(":")[0], self.gpus)
+            if option in ("-p", "--policy") and value:
+                self.check_policy(value)
+        if command in ("run", "characterize"):
+            for word in positional:
+                self.check_workload(word)
+        elif command in ("search", "export"):
+            for word in positional[1:] if command == "search" else positional[:1]:
+                self.check_workload(word)
+        elif command == "reproduce":
+            for word in positional:
+                self.assertTrue((ROOT / "experiments" / f"{word}.yaml").exists(), word)
+        elif command == "list":
+            self.assertLessEqual(set(positional) - {"|"}, {"gpus", "parameters", "workloads", "policies", "counters"})
+
+    def test_command_lines(self):
+        self.known_policies = self.policies()
+        commands = re.findall(r"^  ([a-z]+) ", self.text("help").split("Commands:\n")[1].split("\n\n")[0], re.M)
+        seen = []
+        for page in PAGES:
+            for words in command_lines(page):
+                with self.subTest(page=page.name, line=" ".join(words)):
+                    self.assertIn(words[0], commands)
+                    self.check(words[0], words[1:])
+                    seen.append(words[0])
+        self.assertGreater(len(seen), 80)
+        self.assertEqual(set(commands) - set(seen), {"help", "version"}, "no page shows how to use them")
+
+
+class Policies(Pages):
+    """The table of docs/policies.md has every policy; the section that it leads to has every parameter with its default."""
+
+    def section(self, target, policy):
+        """What the table leads to, and what stands under the policy's own name there."""
+        name, _, anchor = target.partition("#")
+        text = (ROOT / "docs" / (name or "policies.md")).read_text()
+        if not anchor:
+            return text
+        parts = {re.sub(r"[^\w\- ]", "", part.split("\n")[0].lstrip("# ").lower()).replace(" ", "-"): part
+                 for part in re.split(r"^(?=#)", text, flags=re.M)}
+        return parts[anchor] + (parts.get(policy, "") if policy != anchor else "")
+
+    def test_every_policy_has_its_section(self):
+        policies, told = self.policies(), {}
+        table = (ROOT / "docs/policies.md").read_text().split("| policy |")[1].split("\n\n")[0]
+        for names, target in re.findall(r"^\| (`.*?`) \|.*\]\((.*?)\) \|$", table, re.M):
+            told.update({name: target for name in re.findall(r"`([a-z-]+)`", names)})
+        self.assertEqual(sorted(told), sorted(policies))
+        for name, target in told.items():
+            section = self.section(target, name)
+            for parameter, default in policies[name].items():
+                self.assertRegex(section, rf"`{parameter}[`=]", f"{name}: {target}")
+                for row in re.findall(rf"^\| `{parameter}` \| (\S+) \|", section, re.M):
+                    self.assertEqual(re.sub(r"(?<=\d)K$", "000", row), default, f"{name}: {parameter}: {target}")
+            self.assertIn(f"`{name}`", (ROOT / "README.md").read_text())
+
+
+class Examples(Pages):
+    """Files that the pages show are taken as they stand."""
+
+    def example(self, page, beginning):
+        found = [block for block in blocks(ROOT / "docs" / page, "yaml") if block.startswith(beginning)]
+        self.assertEqual(len(found), 1, page)
+        return found[0]
+
+    def test_campaign(self):
+        (self.folder / "goals.yaml").write_text(self.example("campaigns.md", "name: goals-of-pairs"))
+        workloads = self.text("list", "workloads")
+        if any(not re.search(rf"^{name} ", workloads, re.M) for name in ("sgemm", "mri-q", "lbm", "spmv")):
+            self.skipTest("not built with all of its workloads")
+        listed = self.text("campaign", "--list", "goals.yaml")
+        self.assertEqual(len(listed.splitlines()), 4 + 12 * 3 * 4, listed)
+
+    def test_launch_description(self):
+        """docs/launch-descriptions.md, with a kernel that has the parameters of its launch."""
+        (self.folder / "jacobi.yaml").write_text(self.example("launch-descriptions.md", "name: jacobi"))
+        (self.folder / "jacobi.ptx").write_text(
+            ".version 6.3\n.target sm_52\n.address_size 64\n"
+            ".visible .entry jacobi_step(.param .u64 now, .param .u64 next, .param .u32 n, .param .f32 part)\n{\n    ret;\n}\n")
+        self.assertIn("jacobi@small", self.text("run", "-g", "gtx980:sms=2", "-c", "2K", "./jacobi.yaml@small"))
+
+    def test_gpu(self):
+        (self.folder / "my-gpu.yaml").write_text(self.example("gpus.md", "name: my-gpu"))
+        (self.folder / "one.yaml").write_text(describe("one", 4, grid=4))
+        self.assertIn("24 SMs at 1400 MHz", self.text("run", "-g", "./my-gpu.yaml", "-c", "2K", "./one.yaml"))
+
+    def test_fragments_of_the_policy_are_the_example(self):
+        source = " ".join((ROOT / "examples/policy/fair_turns.c").read_text().split())
+        found = [block for block in blocks(ROOT / "docs/writing-policies.md") if "allowances" in block]
+        self.assertEqual(len(found), 2)
+        for block in found:
+            self.assertIn(" ".join(block.split()), source)
+
+
+if __name__ == "__main__":
+    Pages.command = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
