@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the pages say of the command is true: command lines, policies, and examples. Usage: test_pages.py CORUN [TEST...]"""
+import functools
 import os
 import pathlib
 import re
@@ -62,6 +63,7 @@ class Commands(Pages):
             part = path.read_text().split("\nsizes:\n")[1]
             cls.sizes[path.stem] = set(re.findall(r"^  (\w+):", re.split(r"\n(?=\w)", part)[0], re.M))
 
+    @functools.lru_cache(maxsize=None)
     def options(self, command):
         """Whether it takes a value, by option."""
         options = {}
