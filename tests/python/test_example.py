@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example in python/examples runs, in small, and leaves what it says.
+"""The example in python/examples runs, in small, and leaves what it says; so do those of the pages.
 Usage: test_example.py FOLDER_OF_THE_PACKAGE LIBRARY CORUN [TEST...]"""
 
 import os
@@ -18,15 +18,17 @@ from python_with import SKIPPED, need, run_tests  # noqa: E402
 need("numpy", "matplotlib")
 PACKAGE, LIBRARY, CORUN = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 CAMPAIGN = """\
-name: two
+name: {name}
 gpus: ["gtx980:sms=4"]
-policies: [left-over, even]
+policies: [{policies}]
 workloads: [sgemm, lbm]
 size: small
 cycles: 20K
 mixes:
-  - {size: 2}
+  - {{size: 2}}
 """
 
 
@@ -36,7 +38,7 @@ class Example(unittest.TestCase):
             folder = pathlib.Path(name)
             environment = dict(os.environ, CORUN_LIBRARY=LIBRARY, PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1",
                                XDG_CACHE_HOME=str(folder / "cache"))
-            (folder / "two.yaml").write_text(CAMPAIGN)
+            (folder / "two.yaml").write_text(CAMPAIGN.format(name="two", policies="left-over, even"))
             subprocess.run([CORUN, "campaign", "-q", "-r", "two.db", "two.yaml"], cwd=folder, env=environment, check=True)
             done = subprocess.run([sys.executable, os.path.join(PACKAGE, "examples", "sharing.py"), "--small", "--results",
                                    folder / "two.db", folder], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -51,6 +53,23 @@ class Example(unittest.TestCase):
                 root = xml.etree.ElementTree.parse(folder / picture).getroot()
                 self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
                 self.assertGreater(len(list(root.iter("{http://www.w3.org/2000/svg}path"))), 20)
+
+    def test_pages(self):
+        """The blocks of Python in docs/, in a shorter window, with a results file like that of docs/campaigns.md."""
+        programs = [re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.M | re.S)
+                    for page in ("python.md", "reports.md")]
+        self.assertEqual([len(found) for found in programs], [1, 1])
+        run, results = programs[0][0].replace('cycles="500K"', 'cycles="5K"'), programs[1][0]
+        self.assertIn('"5K"', run)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            environment = dict(os.environ, CORUN_LIBRARY=LIBRARY, PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1",
+                               XDG_CACHE_HOME=str(folder / "cache"))
+            (folder / "goals.yaml").write_text(CAMPAIGN.format(name="goals-of-pairs", policies="even, qos-rollover") + "goals: [50%]\n")
+            subprocess.run([CORUN, "campaign", "-q", "-r", "goals.db", "goals.yaml"], cwd=folder, env=environment, check=True)
+            text = subprocess.run([sys.executable, "-c", run + results], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                  text=True, check=True).stdout
+        self.assertRegex(text, r"^even \d\.\d+ [01]\.0\nqos-rollover \d\.\d+ [01]\.0\ncorun run .*\{'utilisation': ")
 
 
 if __name__ == "__main__":
