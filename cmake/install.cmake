@@ -1,5 +1,5 @@
-# What `make install` puts in place: the command, the library as archive and shared object, headers, data, man page and
-# pkg-config file.
+# What `make install` puts in place: the command, the library as archive and shared object, headers, data, man page, pages,
+# examples and pkg-config file.
 
 set(library_objects "")
 foreach(layer IN LISTS CORUN_LAYERS ITEMS references lanes_v3)
@@ -34,7 +34,8 @@ install(DIRECTORY include/corun DESTINATION include FILES_MATCHING PATTERN "*.h"
 install(FILES ${gpu_files} DESTINATION share/corun/gpu)
 install(DIRECTORY experiments DESTINATION share/corun FILES_MATCHING PATTERN "*.yaml")
 install(DIRECTORY python DESTINATION share/corun FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
-install(FILES examples/policy/fair_turns.c examples/goal/changing_goal.c DESTINATION share/doc/corun/examples)
+install(DIRECTORY docs DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY examples DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.c")
 install(FILES docs/corun.1 DESTINATION share/man/man1)
 configure_file(cmake/corun.pc.in ${CMAKE_BINARY_DIR}/corun.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/corun.pc DESTINATION lib/pkgconfig)

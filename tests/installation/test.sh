@@ -15,7 +15,8 @@ root=$folder/moved
 
 for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc include/corun/gpu.h \
     include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx \
-    share/corun/python/__main__.py share/corun/python/corun/report.py; do
+    share/corun/python/__main__.py share/corun/python/corun/report.py share/doc/corun/docs/campaigns.md \
+    share/doc/corun/docs/images/exec.png; do
     [ -e "$root/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 
@@ -77,12 +78,12 @@ for program in shared static; do
     [ "$("$folder/$program" "$(pkg-config --variable=datadir corun)")" = gtx980:sms=2 ]
 done
 # A policy of somebody else's, with what is installed alone.
-$cc -std=c17 -Wall -Wextra -Werror -shared -fPIC $flags "$root/share/doc/corun/examples/fair_turns.c" -o "$folder/fair_turns.so"
+$cc -std=c17 -Wall -Wextra -Werror -shared -fPIC $flags "$root/share/doc/corun/examples/policy/fair_turns.c" -o "$folder/fair_turns.so"
 env -u CORUN_DATA XDG_CACHE_HOME="$folder/cache" "$root/bin/corun" run --gpu gtx980:sms=2,epoch_cycles=1000 --cycles 5K \
     --policy "$folder/fair_turns.so:pause=2" sgemm@small sgemm@small | grep -q "policy fair-turns:pause=2"
 # A program that gives an application another goal while it runs: the goal falls from part to part, and so does what SMQoS gives. It
 # prints what its page shows, where its second workload is built.
-$cc -std=c17 -Wall -Wextra -Werror $flags "$root/share/doc/corun/examples/changing_goal.c" $(pkg-config --libs corun) \
+$cc -std=c17 -Wall -Wextra -Werror $flags "$root/share/doc/corun/examples/goal/changing_goal.c" $(pkg-config --libs corun) \
     -Wl,-rpath,"$root/lib" -o "$folder/changing_goal"
 workloads="sgemm@small sgemm@small"
 [ ! -d "$root/share/corun/kernels/lbm" ] || workloads=
