@@ -179,8 +179,9 @@ static void summarise(const struct captured *captured, const char *output)
     const char *plural = captured->launches.count == 1 ? "" : "es";
     fprintf(stderr, "%s: %zu launch%s, %zu different; %zu stream%s; ", output, captured->launches.count, plural,
             captured->shapes.count, streams, streams == 1 ? "" : "s");
-    fprintf(stderr, "%u result%s to compare; %.2f MB, in the file %.2f MB\n", captured->checks,
-            captured->checks == 1 ? "" : "s", (double)captured->bytes * 1e-6, (double)captured->file_bytes * 1e-6);
+    char whole[REPORT_SIZE_BYTES], packed[REPORT_SIZE_BYTES];
+    fprintf(stderr, "%u result%s to compare; %s, in the file %s\n", captured->checks, captured->checks == 1 ? "" : "s",
+            report_size(captured->bytes, whole), report_size(captured->file_bytes, packed));
 }
 
 /* A file that could not be replayed should be known now. */

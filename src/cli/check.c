@@ -193,14 +193,15 @@ static enum corun_status describe_captured(const struct check_options *check, co
            gpu->name);
     printf("launches: %zu, %zu different; streams: %zu; waits of the host: %zu\n", captured->launches.count,
            captured->shapes.count, sums.streams, sums.waits);
-    printf("memory: %.2f MB in %zu pieces; results to compare: %u\n", (double)captured->memory_bytes * 1e-6,
+    char sizes[3][REPORT_SIZE_BYTES];
+    printf("memory: %s in %zu pieces; results to compare: %u\n", report_size(captured->memory_bytes, sizes[0]),
            sums.allocations, captured->checks);
-    printf(
-        "copies: %zu to the device (%.2f MB), %zu to the host (%.2f MB), %zu within the device (%.2f MB); fills: %zu\n",
-        sums.copies[CORUN_COPY_TO_DEVICE], (double)sums.copied_bytes[CORUN_COPY_TO_DEVICE] * 1e-6,
-        sums.copies[CORUN_COPY_TO_HOST], (double)sums.copied_bytes[CORUN_COPY_TO_HOST] * 1e-6,
-        sums.copies[CORUN_COPY_WITHIN], (double)sums.copied_bytes[CORUN_COPY_WITHIN] * 1e-6, sums.fills);
-    printf("file: %.2f MB, %.2f MB unpacked\n\n", (double)captured->file_bytes * 1e-6, (double)captured->bytes * 1e-6);
+    printf("copies: %zu to the device (%s), %zu to the host (%s), %zu within the device (%s); fills: %zu\n",
+           sums.copies[CORUN_COPY_TO_DEVICE], report_size(sums.copied_bytes[CORUN_COPY_TO_DEVICE], sizes[0]),
+           sums.copies[CORUN_COPY_TO_HOST], report_size(sums.copied_bytes[CORUN_COPY_TO_HOST], sizes[1]),
+           sums.copies[CORUN_COPY_WITHIN], report_size(sums.copied_bytes[CORUN_COPY_WITHIN], sizes[2]), sums.fills);
+    printf("file: %s, %s unpacked\n\n", report_size(captured->file_bytes, sizes[0]),
+           report_size(captured->bytes, sizes[1]));
     struct report_style style = output_style(stdout);
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }

@@ -2,6 +2,7 @@
 
 #include "base/vector.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,4 +170,17 @@ bool columns_print(const struct columns *columns, const struct report_style *sty
     for (const struct row *row = columns->first; row; row = row->next)
         print_row(columns, row->cells, widths, style, stream);
     return true;
+}
+
+const char *report_size(uint64_t bytes, char text[REPORT_SIZE_BYTES])
+{
+    if (bytes >= 1000000000)
+        snprintf(text, REPORT_SIZE_BYTES, "%.2f GB", (double)bytes / 1e9);
+    else if (bytes >= 1000000)
+        snprintf(text, REPORT_SIZE_BYTES, "%.2f MB", (double)bytes / 1e6);
+    else if (bytes >= 1000)
+        snprintf(text, REPORT_SIZE_BYTES, "%.2f KB", (double)bytes / 1e3);
+    else
+        snprintf(text, REPORT_SIZE_BYTES, "%" PRIu64 " B", bytes);
+    return text;
 }

@@ -30,4 +30,8 @@ void columns_set(struct columns *columns, uint32_t column, enum report_paint pai
 /* False when memory ran out while the table was made; write errors are left to the stream. */
 bool columns_print(const struct columns *columns, const struct report_style *style, FILE *stream);
 
+#define REPORT_SIZE_BYTES 32u
+/* Bytes in the unit that suits them, as in 4.21 MB; powers of 1000. Returns `text`. */
+const char *report_size(uint64_t bytes, char text[REPORT_SIZE_BYTES]);
+
 #endif

@@ -67,19 +67,6 @@ static const char *duration(double time, char text[32])
     return text;
 }
 
-static const char *size_text(uint64_t bytes, char text[32])
-{
-    if (bytes >= 1000000000)
-        snprintf(text, 32, "%.2f GB", (double)bytes / 1e9);
-    else if (bytes >= 1000000)
-        snprintf(text, 32, "%.2f MB", (double)bytes / 1e6);
-    else if (bytes >= 1000)
-        snprintf(text, 32, "%.2f KB", (double)bytes / 1e3);
-    else
-        snprintf(text, 32, "%" PRIu64 " B", bytes);
-    return text;
-}
-
 static void set_rate(struct columns *columns, uint32_t column, double value)
 {
     if (isnan(value))
@@ -144,7 +131,7 @@ static bool print_kernels(const struct program_record *record, struct arena *are
         set_rate(columns, 7, figure_l1_hit_rate(&sums[i].counters));
         set_rate(columns, 8, figure_l2_hit_rate(&sums[i].counters));
         columns_set(columns, 9, PAINT_NONE, "%s",
-                    size_text(sums[i].counters.dram_read_bytes + sums[i].counters.dram_write_bytes, text));
+                    report_size(sums[i].counters.dram_read_bytes + sums[i].counters.dram_write_bytes, text));
     }
     bool whole = sums && columns_print(columns, style, stream);
     free(sums);
@@ -173,7 +160,7 @@ static bool print_copies(const struct program_record *record, struct arena *aren
             columns_row(columns);
             columns_set(columns, 0, PAINT_NONE, "%s%s", copy_names[kind], pageable ? ", pageable" : "");
             columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sum->count);
-            columns_set(columns, 2, PAINT_NONE, "%s", size_text(sum->bytes, text));
+            columns_set(columns, 2, PAINT_NONE, "%s", report_size(sum->bytes, text));
             if (!is_timed(record))
                 continue;
             columns_set(columns, 3, PAINT_NONE, "%s", duration(sum->nanoseconds, text));

@@ -43,6 +43,12 @@ class Capture(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["apps"][0]
 
+    def test_page(self):
+        """docs/captures.md shows what a capture says."""
+        done = self.corun("capture", "-o", "heat.corun", "--", program("heat"))
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/captures.md"), encoding="utf-8") as file:
+            self.assertIn("\n    " + done.stderr, file.read())
+
     def launches(self, name):
         """All launches under `corun exec`, in the order of their ends."""
         done = self.corun("exec", "-q", "--json", "launches.json", "--", program(name), "functional")

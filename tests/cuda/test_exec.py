@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import unittest
 
@@ -29,6 +30,13 @@ class Exec(unittest.TestCase):
         self.assertIn("gtx980 at 1216 MHz: 1 launch", done.stderr)
         self.assertRegex(done.stderr, r"add +1 +\d+ ")
         self.assertIn("host to device, pageable      2  80.00 KB", done.stderr)
+
+    def test_page(self):
+        """docs/cuda.md shows what a program of ours prints."""
+        done = run("--gpu", "quadro-v100", "--", program("heat"))
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cuda.md"), encoding="utf-8") as file:
+            shown = file.read().split("heat.cu` ")[1].split("\n\n", maxsplit=1)[1].split("\nThe program must")[0]
+        self.assertEqual(textwrap.dedent(shown).strip(), done.stderr.replace("─", "-").strip())
 
     def test_rows(self):
         with tempfile.TemporaryDirectory() as folder:
