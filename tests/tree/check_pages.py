@@ -86,6 +86,16 @@ def keys(root, pages):
     return complaints
 
 
+def keys_of_figures(root, pages):
+    """What says which number is meant in a figure of an experiment (python/corun/experiment.py)."""
+    source = (root / "python/corun/experiment.py").read_text()
+    known = set(re.findall(r'^    "([a-z]+)": "', source.split("\nWHICH = {")[1].split("\n}")[0], re.M))
+    table = pages["docs/experiments.md"].split("| key | meaning |\n")[1].split("\n\n")[0]
+    told = {key for cells in re.findall(r"^\| (.*?) \|.*$", table, re.M) for key in re.findall(r"`([a-z]+)`", cells)}
+    told |= {"compare"} if "`compare`" in table else set()  # stands beside against
+    return [f"docs/experiments.md: the key '{name}' is missing, or there is none" for name in sorted(known ^ told)]
+
+
 def metrics(root, pages):
     """The metrics of experiments, with the meaning that `corun reproduce` says."""
     source = (root / "python/corun/experiment_metrics.py").read_text()
@@ -99,7 +109,7 @@ def metrics(root, pages):
 def main(root):
     root = pathlib.Path(root).resolve()
     pages = pages_of(root)
-    complaints = [complaint for check in (links, named_files, keys, metrics) for complaint in check(root, pages)]
+    complaints = [complaint for check in (links, named_files, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0
