@@ -1,14 +1,27 @@
 #!/bin/sh
-# Runs every fuzzer of a build folder for some seconds: scripts/fuzz.sh BUILD SECONDS
+# Runs every fuzzer of a build folder, or those named, for some seconds: scripts/fuzz.sh BUILD SECONDS [FUZZER…]
 # Inputs that were found to be interesting are kept in BUILD/corpus, starting from tests/*/corpus and configs/.
 set -eu
 build=$1
 seconds=$2
+shift 2
 source=$(cd "$(dirname "$0")/.." && pwd)
 status=0
+
+# Each kernel of a PTX file on its own, with all that is outside of kernels: split FILE FOLDER
+split() {
+    awk -v to="$2/$(basename "$1")" '
+        !kernel && /\.entry/ { kernel = ++count }
+        kernel { bodies[kernel] = bodies[kernel] $0 "\n" }
+        !kernel { rest = rest $0 "\n" }
+        kernel && /^}/ { kernel = 0 }
+        END { for (k = 1; k <= count; k++) printf "%s%s", rest, bodies[k] > (to "-" k) }' "$1"
+}
+
 for fuzzer in "$build"/fuzz_*; do
     [ -x "$fuzzer" ] && [ -f "$fuzzer" ] || continue
     name=$(basename "$fuzzer")
+    case " ${*:-$name} " in *" $name "*) ;; *) continue ;; esac
     corpus=$build/corpus/$name
     mkdir -p "$corpus"
     case $name in
@@ -30,6 +43,35 @@ for fuzzer in "$build"/fuzz_*; do
             { cat "$seed"; printf '\0n=0x10,first=2K,count=7,steps=1'; } > "$corpus/$(basename "$seed")-with-values"
         done
     fi
+    case $name in
+    fuzz_command_line)
+        number=0
+        for text in sgemm@large,n=2K:goal=90%:start=1M path/a:b.yaml@s:goal=fps=30,transfer=1.5 lbm:goal=ms=0x1p-3 \
+            time-slice:slice=10K,ideal=on fixed:split=1/2/3,rest=idle 64,2,1 0x10,7 out.json:1K-2K u32=0x7fffffff f32=-inf f64=nan \
+            i64=-9223372036854775808 buf=4M:random:7 buf=1K:f32=1e-3; do
+            number=$((number + 1))
+            printf '%s' "$text" > "$corpus/text-$number"
+        done
+        ;;
+    fuzz_kernel) # what lies in memory is behind a NUL
+        for seed in "$source"/tests/isa/corpus/*.ptx "$source"/tests/ptx/corpus/clang_*.ptx; do
+            split "$seed" "$corpus"
+        done
+        for seed in "$corpus"/*.ptx-*; do
+            printf '\0\1\0\0\0\0\0\200\77%%d and %%s\n' >> "$seed"
+        done
+        ;;
+    fuzz_print)
+        printf '%%-5d|%%+08.3f|%%*.*s|%%%%|%%lld %%p %%c %%hx\n\0\1\0\0\0\0\0\0\0' > "$corpus/formats"
+        ;;
+    fuzz_program_file)
+        cp /proc/self/exe "$corpus/program"
+        ;;
+    fuzz_record)
+        printf 'device\t0\tgtx980\t1216000\t1\ncopy\t0\t0\tto_device\t4096\tpageable\t1\t900\n' > "$corpus/record"
+        printf 'launch\t0\t7\t_ZN3foo3barEPf\t1,2,3\t32,1,1\t16\t0\t64\t1000\t2000\tissue_cycles=12\n' >> "$corpus/record"
+        ;;
+    esac
     echo "== $name, $seconds s"
     if ! "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$build/$name-" "$corpus"; then

@@ -1,0 +1,121 @@
+/*
+ * libFuzzer: any bytes as PTX that is run, without timing and on a GPU of one SM. What follows the first NUL is what
+ * the kernels find in memory. Whatever they do, they end or are stopped, and touch nothing that is not theirs.
+ */
+#include "corun/gpu.h"
+#include "corun/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_BYTES = 4096, MOST_KERNELS = 4, MOST_INSTRUCTIONS = 5000, MOST_CYCLES = 20000 };
+
+struct run {
+    struct corun_diagnostics *list;
+    struct corun_memory *memory;
+    struct corun_program *program;
+    const uint8_t *content;
+    size_t content_bytes;
+    uint64_t buffer;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void fill_buffer(const struct run *run)
+{
+    uint8_t *bytes = corun_memory_pointer(run->memory, run->buffer, BUFFER_BYTES);
+    check(bytes);
+    for (size_t i = 0; i < BUFFER_BYTES; i++)
+        bytes[i] = run->content_bytes ? run->content[i % run->content_bytes] : 0;
+}
+
+/* Pointers are to places in the buffer; the rest is as in the buffer. */
+static struct corun_grid *launch(struct run *run, const struct corun_kernel *kernel)
+{
+    struct corun_kernel_info info;
+    struct corun_grid *grid;
+    corun_kernel_describe(kernel, &info);
+    uint8_t *block = calloc(1, info.parameter_bytes + 1);
+    check(block);
+    for (uint32_t i = 0; i < info.parameter_count; i++) {
+        const struct corun_parameter *parameter = &info.parameters[i];
+        uint64_t address = run->buffer + 256 * (i % 8);
+        uint8_t *place = block + parameter->offset_bytes;
+        check(parameter->bytes <= info.parameter_bytes &&
+              parameter->offset_bytes <= info.parameter_bytes - parameter->bytes);
+        if (parameter->bytes == sizeof address)
+            memcpy(place, &address, sizeof address);
+        for (uint32_t b = 0; parameter->bytes != sizeof address && b < parameter->bytes && run->content_bytes; b++)
+            place[b] = run->content[b % run->content_bytes];
+    }
+    const struct corun_launch_description description = {
+        kernel, {2, 1, 1}, {48, 1, 1}, 256, block, info.parameter_bytes, 0};
+    enum corun_status status = corun_launch_create(run->program, &description, run->list, &grid);
+    free(block);
+    return status == CORUN_OK ? grid : NULL;
+}
+
+static const struct corun_grid *only_grid(void *user, uint32_t index)
+{
+    return index ? NULL : user;
+}
+
+static void run_timed(struct run *run, struct corun_grid *grid)
+{
+    struct corun_gpu_config config;
+    struct corun_gpu *gpu;
+    uint32_t application;
+    const struct corun_application_description description = {.name = "fuzz", .grid = only_grid, .user = grid};
+    const struct corun_limits limits = {.cycles = MOST_CYCLES, .runs = 1};
+    corun_gpu_config_default(&config);
+    config.sms = 1;
+    check(corun_gpu_create(&config, run->list, &gpu) == CORUN_OK);
+    check(corun_gpu_add(gpu, &description, &application) == CORUN_OK);
+    (void)corun_gpu_run(gpu, &limits, run->list);
+    corun_gpu_destroy(gpu);
+}
+
+static void run_kernel(struct run *run, const struct corun_kernel *kernel)
+{
+    struct corun_grid *grid = launch(run, kernel);
+    if (!grid)
+        return;
+    fill_buffer(run);
+    (void)corun_run_functional(grid, MOST_INSTRUCTIONS, run->list, NULL, NULL, NULL);
+    corun_launch_destroy(grid);
+    fill_buffer(run);
+    corun_program_reset(run->program);
+    grid = launch(run, kernel);
+    check(grid);
+    run_timed(run, grid);
+    corun_launch_destroy(grid);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = memchr(data, 0, size);
+    size_t length = end ? (size_t)(end - data) : size;
+    struct corun_module *module;
+    struct run run = {.list = corun_diagnostics_create(), .memory = corun_memory_create(0)};
+    run.content = end ? end + 1 : NULL;
+    run.content_bytes = end ? size - length - 1 : 0;
+    check(run.list && run.memory);
+    check(corun_memory_allocate(run.memory, BUFFER_BYTES, &run.buffer) == CORUN_OK);
+    if (corun_module_load("fuzz.ptx", (const char *)data, length, run.list, &module) == CORUN_OK) {
+        if (corun_program_create(module, run.memory, run.list, &run.program) == CORUN_OK) {
+            for (size_t i = 0; i < corun_module_kernel_count(module) && i < MOST_KERNELS; i++)
+                run_kernel(&run, corun_module_kernel_at(module, i));
+            corun_program_destroy(run.program);
+        }
+        corun_module_destroy(module);
+    }
+    corun_memory_destroy(run.memory);
+    corun_diagnostics_destroy(run.list);
+    return 0;
+}
