@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the pages say of the command is true: command lines, policies, and examples. Usage: test_pages.py CORUN [TEST...]"""
 import functools
+import json
 import os
 import pathlib
 import re
@@ -8,6 +9,7 @@ import shlex
 import sys
 import unittest
 
+from json_page import differences
 from programs import InFolder, describe
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -127,6 +129,20 @@ class Commands(Pages):
                     seen.append(words[0])
         self.assertGreater(len(seen), 80)
         self.assertEqual(set(commands) - set(seen), {"help", "version"}, "no page shows how to use them")
+
+
+class Json(Pages):
+    """docs/json.md (a case: tests/python/test_run.py; a CUDA program: tests/cuda/test_exec.py)."""
+    programs = {"one": {"rounds": 4}}
+
+    def test_launch(self):
+        written = json.loads(self.text("launch", "work.ptx", "--kernel", "work", "--grid", "4", "--block", "64", "--arg", "buf=4K",
+                                       "--arg", "u32=4", "--json", "-"))
+        self.assertEqual(differences("A launch", written), ([], []))
+
+    def test_characterisations(self):
+        written = json.loads(self.text("characterize", "-g", "gtx980:sms=2", "-c", "2K", "-j", "-", "./one.yaml"))
+        self.assertEqual(differences("Characterisations", written), ([], []))
 
 
 class Policies(Pages):

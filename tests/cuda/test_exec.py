@@ -10,6 +10,10 @@ import textwrap
 import time
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from json_page import differences  # noqa: E402
+
 CORUN, PROGRAMS = sys.argv[1:3]
 
 
@@ -60,6 +64,7 @@ class Exec(unittest.TestCase):
         self.assertEqual(everything["launches"][0]["counters"]["tbs_completed"], 40)
         self.assertEqual(everything["launches"][0]["counters"]["stores"], 313)
         self.assertEqual(len(everything["copies"]), 3)
+        self.assertEqual(differences("A CUDA program", everything), ([], []))
 
     def test_script_without_first_line(self):
         with tempfile.TemporaryDirectory() as folder:
