@@ -5,6 +5,7 @@
 #include "isa/executor.h"
 
 #include "base/bits.h"
+#include "isa/bulk.h"
 #include "isa/lanes.h"
 #include "isa/texture.h"
 
@@ -167,6 +168,16 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     case OPERATION_EXIT:
         leave(warp, op, mask, result);
         return;
+    case OPERATION_BULK: /* with no lane, too: it says who takes part in the accesses behind it */
+        result->diverged = false;
+        if (bulk_step(warp, op, mask))
+            return;
+        good = false;
+        break;
+    case OPERATION_BULK_LOAD:
+    case OPERATION_BULK_STORE:
+        mask = result->active = warp->lanes.predicates[op->guard];
+        break;
     case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */
         good = surface_address(warp, op, mask);
         break;
@@ -176,9 +187,11 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     if (mask && good) {
         switch ((enum operation_kind)op->kind) {
         case OPERATION_LOAD:
+        case OPERATION_BULK_LOAD:
             good = access_load(warp, op, mask, result, timed);
             break;
         case OPERATION_STORE:
+        case OPERATION_BULK_STORE:
             good = access_store(warp, op, mask, result, timed);
             break;
         case OPERATION_TEXTURE:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LONGEST_MNEMONIC 120u
-#define MOST_WORDS 5u /* of the name of an operation: cp.async.ca.shared.global */
+#define MOST_WORDS 6u /* of the name of an operation: cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes */
 
 struct mnemonic {
     struct token words[MAX_SUFFIXES + 1]; /* the first word, then the suffixes */
@@ -47,12 +47,12 @@ static enum ptx_opcode find_opcode(struct parser *parser, const struct mnemonic 
     const struct name *first = mnemonic->words[0].name;
     *used = 1;
     if (first->starts_longer_opcode) {
-        char text[128];
+        char text[MOST_WORDS * 33];
         size_t ends[MOST_WORDS];
         uint32_t words = mnemonic->count < MOST_WORDS ? mnemonic->count : MOST_WORDS;
         size_t length = 0;
         for (uint32_t i = 0; i < words; i++) {
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%.20s", i ? "." : "",
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%.32s", i ? "." : "",
                                        mnemonic->words[i].name->text);
             ends[i] = length;
         }

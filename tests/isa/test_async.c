@@ -90,12 +90,63 @@ static void test_many_warps(void **state)
     runner_free(&runner);
 }
 
+#define BULK_LOAD "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+
+/*
+ * Threads 1, 2 and 5 of 40 copy 16 bytes, nothing, and more than a turn of the loop holds, to different places; a barrier
+ * counts the bytes of all; the middle goes back in bulk, by another thread.
+ */
+static void test_bulk(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                KERNEL(".shared .align 128 .b8 room[8192];\n.shared .align 8 .b64 b;\nsetp.ne.u32 %p1, %t, 0;\n"
+                       "@!%p1 mbarrier.init.shared.b64 [b], 1;\nbar.sync 0;\nmov.u32 %r7, room;\n"
+                       "@!%p1 mbarrier.arrive.expect_tx.shared.b64 _, [b], 5136;\nmov.u32 %r1, 0;\n"
+                       "setp.eq.u32 %p2, %t, 1;\n@%p2 mov.u32 %r1, 16;\nsetp.eq.u32 %p3, %t, 5;\n"
+                       "@%p3 mov.u32 %r1, 5120;\nmul.lo.u32 %r2, %t, 32;\nadd.u32 %r2, %r2, %r7;\n"
+                       "cvt.u64.u32 %rd1, %r1;\nadd.u64 %rd1, %out, %rd1;\nsetp.eq.u32 %p4, %t, 2;\n"
+                       "or.pred %p4, %p4, %p2;\nor.pred %p4, %p4, %p3;\n"
+                       "@%p4 " BULK_LOAD " [%r2+16], [%rd1+16384], %r1, [b];\n"
+                       "wait: mbarrier.try_wait.parity.shared.b64 %p5, [b], 0;\n@!%p5 bra wait;\n"
+                       "mul.lo.u32 %r3, %t, 16;\nadd.u32 %r3, %r3, %r7;\nld.shared.u32 %r4, [%r3];\n"
+                       "st.global.u32 [%mine], %r4;\nsetp.eq.u32 %p6, %t, 33;\n"
+                       "@%p6 cp.async.bulk.global.shared::cta.bulk_group [%out+1024], [room+64], 5152;\n"
+                       "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;"));
+    uint8_t data[16384], expected[8192] = {0};
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 7 + i / 256);
+    assert_int_equal(corun_memory_write(runner.memory, runner.out + 16384, data, sizeof data), CORUN_OK);
+    assert_int_equal(runner_try(&runner, 40), CORUN_OK);
+    memcpy(expected + 32 + 16, data + 16, 16);
+    memcpy(expected + 160 + 16, data + 5120, 5120);
+    const uint8_t *bytes = (const uint8_t *)runner_words(&runner);
+    for (size_t t = 0; t < 40; t++)
+        assert_memory_equal(bytes + 4 * t, expected + 16 * t, 4);
+    assert_memory_equal(bytes + 1024, expected + 64, 5152);
+    runner_free(&runner);
+}
+
+static void test_bulk_of_odd_bytes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL(".shared .align 16 .b8 room[64];\n.shared .align 8 .b64 b;\n" BULK_LOAD
+                                " [room], [%out], 24, [b];"));
+    assert_int_equal(runner_try(&runner, 1), CORUN_FAULT);
+    assert_non_null(strstr(runner_message(&runner), "cp.async.bulk: 24 bytes, not a multiple of 16"));
+    runner_free(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_many_warps),
+        cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_bulk_of_odd_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
