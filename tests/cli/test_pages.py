@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What the pages say of the command is true: command lines, policies, and examples. Usage: test_pages.py CORUN [TEST...]"""
+import contextlib
 import functools
 import json
 import os
 import pathlib
 import re
 import shlex
+import sqlite3
 import sys
 import unittest
 
@@ -188,6 +190,20 @@ class Examples(Pages):
             self.skipTest("not built with all of its workloads")
         listed = self.text("campaign", "--list", "goals.yaml")
         self.assertEqual(len(listed.splitlines()), 4 + 12 * 3 * 4, listed)
+
+    def test_results_file(self):
+        """The tables of docs/campaigns.md are those of a results file."""
+        (self.folder / "one.yaml").write_text(describe("one", 4, grid=4))
+        (self.folder / "tiny.yaml").write_text("name: tiny\ncycles: 1K\ngpus: ['gtx980:sms=2']\nworkloads: [./one.yaml]\n"
+                                               "mixes: [{size: 1}]\n")
+        self.text("campaign", "-q", "-r", "tiny.db", "tiny.yaml")
+        told = dict(re.findall(r"^\| `(\w+)` \| (`.*) \|$", (ROOT / "docs/campaigns.md").read_text().split("| table | columns |")[1],
+                               re.M))
+        told = {table: re.findall(r"`([a-z_]+)`", re.sub(r"\(.*?\)(?=,|$)", "", columns)) for table, columns in told.items()}
+        with contextlib.closing(sqlite3.connect(self.folder / "tiny.db")) as file:
+            tables = [name for name, in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
+            found = {table: [row[1] for row in file.execute(f"PRAGMA table_info({table})")] for table in tables}
+        self.assertEqual(told, found)
 
     def test_launch_description(self):
         """docs/launch-descriptions.md, with a kernel that has the parameters of its launch."""
