@@ -80,36 +80,31 @@ enum {
     FUNCTION_LAST = FUNCTION_CARVEOUT + 6 /* of clusters */
 };
 
-static int function_attribute(const struct function *function, int attribute, int *value)
+static int function_attribute(struct call *call, struct function *function, int attribute, int *value)
 {
-    struct corun_kernel_info info;
-    const struct corun_gpu_config *config = &function->module->context->device->config;
-    uint32_t architecture = function_architecture(function);
-    corun_kernel_describe(function->kernel, &info);
-    const uint32_t values[FUNCTION_LAST + 1] = {
-        [FUNCTION_MAX_THREADS] = info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb,
-        [FUNCTION_SHARED] = info.shared_bytes,
-        [FUNCTION_CONSTANT] = info.constant_bytes,
-        [FUNCTION_LOCAL] = info.local_bytes,
-        [FUNCTION_REGISTERS] = info.registers_per_thread,
-        [FUNCTION_PTX_VERSION] = architecture,
-        [FUNCTION_BINARY_VERSION] =
-            architecture > config->compute_capability ? architecture : config->compute_capability,
-        [FUNCTION_DYNAMIC_SHARED] = function->dynamic_shared_limit,
-        [FUNCTION_CARVEOUT] = (uint32_t)function->carveout,
-    };
     if (attribute < 0 || attribute > FUNCTION_LAST)
         return CUDA_ERROR_INVALID_VALUE;
-    *value = (int)values[attribute];
+    if (!function->kernel)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    struct abi_function_attributes described;
+    function_describe(call->process, function, &described);
+    const int values[FUNCTION_LAST + 1] = {
+        [FUNCTION_MAX_THREADS] = described.max_threads,       [FUNCTION_SHARED] = (int)described.shared_bytes,
+        [FUNCTION_CONSTANT] = (int)described.constant_bytes,  [FUNCTION_LOCAL] = (int)described.local_bytes,
+        [FUNCTION_REGISTERS] = described.registers,           [FUNCTION_PTX_VERSION] = described.ptx_version,
+        [FUNCTION_BINARY_VERSION] = described.binary_version, [FUNCTION_DYNAMIC_SHARED] = described.max_dynamic_shared,
+        [FUNCTION_CARVEOUT] = described.preferred_carveout,
+    };
+    *value = values[attribute];
     return CUDA_SUCCESS;
 }
 
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, void *handle)
 {
     struct call call;
-    const struct function *function = begin_with_function(&call, handle, value);
+    struct function *function = begin_with_function(&call, handle, value);
     if (function)
-        call.error = function->kernel ? function_attribute(function, attribute, value) : CUDA_ERROR_NOT_SUPPORTED;
+        call.error = function_attribute(&call, function, attribute, value);
     return call_end(&call);
 }
 

@@ -1,9 +1,11 @@
-/* What the driver API keeps with a function. */
+/* What the driver API knows of a function, and keeps with it. */
 #ifndef CORUN_CUDA_DRIVER_FUNCTION_H
 #define CORUN_CUDA_DRIVER_FUNCTION_H
 
 #include "cuda/process.h"
 
+/* Of a function with a kernel. runtime_function.c */
+void function_describe(struct process *process, struct function *function, struct abi_function_attributes *attributes);
 /* What the calls before an old launch have left. */
 void old_launch_free(struct function *function);
 

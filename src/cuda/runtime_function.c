@@ -1,5 +1,6 @@
 /* Kernels of the runtime API: their attributes, and how many thread blocks of them fit. */
 #include "cuda/api.h"
+#include "cuda/driver_function.h"
 
 #include <string.h>
 
@@ -17,10 +18,11 @@ static struct function *begin_with_function(struct call *call, const void *host,
     return call->error == CUDA_SUCCESS ? function : NULL;
 }
 
-static void describe(struct process *process, struct function *function, struct abi_function_attributes *attributes)
+void function_describe(struct process *process, struct function *function, struct abi_function_attributes *attributes)
 {
     struct corun_kernel_info info;
-    const struct corun_gpu_config *config = &function->module->context->device->config;
+    uint32_t architecture = function_architecture(function);
+    uint32_t capability = function->module->context->device->config.compute_capability;
     corun_kernel_describe(function->kernel, &info);
     *attributes = (struct abi_function_attributes){
         .shared_bytes = info.shared_bytes,
@@ -28,10 +30,8 @@ static void describe(struct process *process, struct function *function, struct 
         .local_bytes = info.local_bytes,
         .max_threads = (int)engine_most_threads(process, function),
         .registers = (int)info.registers_per_thread,
-        .ptx_version = (int)function_architecture(function),
-        .binary_version =
-            (int)(function_architecture(function) > config->compute_capability ? function_architecture(function)
-                                                                               : config->compute_capability),
+        .ptx_version = (int)architecture,
+        .binary_version = (int)(architecture > capability ? architecture : capability),
         .max_dynamic_shared = (int)function->dynamic_shared_limit,
         .preferred_carveout = function->carveout,
     };
@@ -42,7 +42,7 @@ ENTRY(int, cudaFuncGetAttributes, struct abi_function_attributes *attributes, co
     struct call call;
     struct function *function = begin_with_function(&call, host, attributes);
     if (function)
-        describe(call.process, function, attributes);
+        function_describe(call.process, function, attributes);
     return runtime_end(&call);
 }
 
@@ -52,7 +52,7 @@ ENTRY(int, cudaFuncGetAttributes_11, struct abi_function_attributes *attributes,
     struct function *function = begin_with_function(&call, host, attributes);
     if (function) {
         struct abi_function_attributes all;
-        describe(call.process, function, &all);
+        function_describe(call.process, function, &all);
         memcpy(attributes, &all, offsetof(struct abi_function_attributes, cluster_must_be_set));
     }
     return runtime_end(&call);

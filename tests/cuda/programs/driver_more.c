@@ -90,6 +90,35 @@ static void functions(void *module, void *function)
     EXPECT(INVALID_HANDLE, cuKernelGetLibrary(&of, found[0]));
 }
 
+/* A kernel of which an SM has registers for fewer threads than a thread block can have. */
+static void many_registers(void)
+{
+    enum { VALUES = 100 };
+    char text[16384] = ".version 6.3\n.target sm_50\n.address_size 64\n.visible .entry many(.param .u64 to)\n{\n"
+                       ".reg .b32 %r<101>; .reg .b64 %d;\nld.param.u64 %d, [to]; mov.u32 %r100, %tid.x;\n";
+    size_t used = strlen(text);
+    for (int i = 0; i < VALUES; i++)
+        used += (size_t)sprintf(text + used, "ld.volatile.global.u32 %%r%d, [%%d+%d];\n", i, 4 * i);
+    for (int i = 0; i < VALUES; i++)
+        used += (size_t)sprintf(text + used, "add.u32 %%r100, %%r100, %%r%d;\n", i);
+    strcpy(text + used, "st.global.u32 [%d], %r100;\nret;\n}\n");
+    void *module, *function, *arguments[1];
+    address_t address;
+    int registers, most;
+    GOOD(cuModuleLoadData(&module, text));
+    GOOD(cuModuleGetFunction(&function, module, "many"));
+    GOOD(cuFuncGetAttribute(&registers, 4, function));
+    GOOD(cuFuncGetAttribute(&most, 0, function));
+    CHECK(registers >= VALUES && most < 1024 && most % 32 == 0 && most * registers <= 65536);
+    GOOD(cuMemAlloc_v2(&address, 4 * VALUES));
+    arguments[0] = &address;
+    EXPECT(701, cuLaunchKernel(function, 1, 1, 1, (unsigned)most + 32, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuLaunchKernel(function, 1, 1, 1, (unsigned)most, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuCtxSynchronize());
+    GOOD(cuMemFree_v2(address));
+    GOOD(cuModuleUnload(module));
+}
+
 static void advice(void)
 {
     enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, PREFETCHED };
@@ -128,6 +157,7 @@ int main(void)
     GOOD(cuModuleGetFunction(&function, module, "add_one"));
     old_launch(function);
     functions(module, function);
+    many_registers();
     advice();
     GOOD(cuDeviceGetProperties(properties, 0));
     GOOD(cuDeviceGetAttribute(&value, 12, 0));
