@@ -128,6 +128,12 @@ static inline void stage_resident(struct stage *stage, uint32_t s, uint32_t appl
     share->resident_tbs = tbs;
 }
 
+/* `tbs` thread blocks of an application are on their way to an SM. */
+static inline void stage_pending(struct stage *stage, uint32_t s, uint32_t application, uint32_t tbs)
+{
+    stage->shares[s * stage->view.application_count + application].pending_tbs = tbs;
+}
+
 /* One letter per SM: its owner; '.' nobody, '-' nobody and without power. */
 static inline const char *stage_owners(struct stage *stage)
 {

@@ -176,6 +176,16 @@ static void cooperative_counts_several_runs_per_turn(void **unused)
     stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 0);
     assert_string_equal(owners(&stage, text), "A");
     stage_end(&stage);
+    assert_int_equal(begin(&stage, "cooperative", 1, 3, "runs", 2), CORUN_OK);
+    for (uint32_t a = 0; a < 3; a++)
+        stage_event(&stage, CORUN_EVENT_ARRIVE, a);
+    stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 0);
+    stage_event(&stage, CORUN_EVENT_LEAVE, 0); /* B's turn has two runs all the same */
+    stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 1);
+    assert_string_equal(owners(&stage, text), "B");
+    stage_event(&stage, CORUN_EVENT_RUN_COMPLETE, 1);
+    assert_string_equal(owners(&stage, text), "C");
+    stage_end(&stage);
 }
 
 static void registry_knows_every_policy_once(void **unused)

@@ -162,6 +162,12 @@ static void threshold_decides_what_a_change_is(void **unused)
                                             {{400, 980}, "AAAAAABB", 4, false, true}};
     static const struct row same_with_3[] = {{{400, 1000}, "AAAAABBB", 4, false, false},
                                              {{400, 980}, "AAAAAABB", 3, true, false}};
+    static const struct row falls_by_a_quarter[] = {{{400, 1000}, "AAAAABBB", 4, false, false},
+                                                    {{400, 750}, "AAAAAABB", 3, true, false}};
+    static const struct row rises_by_a_quarter[] = {
+        {{400, 1000}, "AAABBBBB", 4, false, false},
+        {{300, 1250}, "AA-BBBB-", 4, true, false}, /* nobody can use what A gives, B looks for its lower bound */
+    };
     struct stage stage;
     create(&stage, 8, 2, 600);
     start(&stage, 2);
@@ -171,6 +177,16 @@ static void threshold_decides_what_a_change_is(void **unused)
     stage_set(&stage, "threshold", 0.03);
     start(&stage, 2);
     PLAY(&stage, same_with_3);
+    stage_end(&stage);
+    create(&stage, 8, 2, 600); /* to the digit: 1000 and 750, 1000 and 1250, a quarter less and more */
+    stage_set(&stage, "threshold", 0.25);
+    start(&stage, 2);
+    PLAY(&stage, falls_by_a_quarter);
+    stage_end(&stage);
+    create(&stage, 8, 2, 150);
+    stage_set(&stage, "threshold", 0.25);
+    start(&stage, 2);
+    PLAY(&stage, rises_by_a_quarter);
     stage_end(&stage);
 }
 
@@ -309,6 +325,8 @@ static void surplus_is_taken_before_need(void **unused)
     stage_epoch(&stage, (double[]){100, 200, 300}); /* B gives, although C has more */
     assert_string_equal(stage_owners(&stage), "ACCABBBBCCCC");
     assert_true(stage_variable(&stage, "opt_2") == 6);
+    stage_epoch(&stage, (double[]){100, 200, 300}); /* B has its opt, no surplus any more: C, which has most, gives */
+    assert_string_equal(stage_owners(&stage), "AACABBBBCCCC");
     stage_end(&stage);
 }
 
@@ -522,6 +540,16 @@ static void idle_sm_that_is_not_empty_comes_back_first(void **unused)
     stage_epoch(&stage, (double[]){100});
     assert_string_equal(stage_owners(&stage), "AAAAA-AA");
     stage_end(&stage);
+    create(&stage, 8, 1, 400); /* also where it is the first one that is looked at */
+    start(&stage, 1);
+    for (uint32_t s = 0; s < 8; s++)
+        stage_resident(&stage, s, 0, s == 7 ? 0 : s == 5 ? 1 : 3);
+    for (uint32_t epoch = 0; epoch < 3; epoch++)
+        stage_epoch(&stage, (double[]){800});
+    assert_string_equal(stage_owners(&stage), "AAAAA-A-");
+    stage_epoch(&stage, (double[]){100});
+    assert_string_equal(stage_owners(&stage), "AAAAAAA-");
+    stage_end(&stage);
 }
 
 /* B ends while SM 4 is being handed over: its thread blocks go with it, its SMs are nobody's, A takes one an epoch. */
@@ -637,6 +665,18 @@ static void goals_change_during_the_run(void **unused)
     stage_epoch(&stage, (double[]){100, 400});
     assert_string_equal(stage_owners(&stage), "AAAAABBB");
     assert_true(isnan(stage_variable(&stage, "ls_sms")));
+    stage_end(&stage);
+    create(&stage, 8, 2, 600); /* a batch kernel that had a goal for a while begins its history anew */
+    start(&stage, 2);
+    stage_epoch(&stage, (double[]){400, 200});
+    stage_epoch(&stage, (double[]){500, 150});
+    assert_true(stage_variable(&stage, "opt_1") == 4 && stage_variable(&stage, "lower_1") == 1);
+    stage.applications[1].goal_ipc = 100;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    assert_true(isnan(stage_variable(&stage, "opt_1")));
+    stage.applications[1].goal_ipc = 0;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    assert_true(stage_variable(&stage, "opt_1") == 2 && stage_variable(&stage, "lower_1") == 0);
     stage_end(&stage);
 }
 

@@ -198,6 +198,100 @@ static void unfinished_switch_is_not_judged(void **unused)
     stage_end(&stage);
 }
 
+/* The SM is A's for 6000 of 10000 cycles, which is enough: 500 in that time; the average of 430 wants another one. */
+static void more_than_half_an_epoch_is_judged(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){450, 0});
+    start(&stage);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, s == 6 ? 1 : 2);
+    expect(&stage, (double[]){400, 200}, "AAAABBAB");
+    stage_run(&stage, 4000, (double[]){400, 150});
+    stage_resident(&stage, 6, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 6, 1);
+    stage_run(&stage, 6000, (double[]){500, 150});
+    stage_epoch_ends(&stage, (double[]){460, 150});
+    assert_string_equal(stage_owners(&stage), "AAAAABAB");
+    assert_true(stage_variable(&stage, "undone") == 0);
+    stage_end(&stage);
+}
+
+/* 8 SMs, 3 kernels: 3/3/2 at the start. 3 SMs, 3 kernels: one each, which is not given away. */
+static void few_and_indivisible_sms(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 3, (double[]){450, 0, 0});
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAABBBCC");
+    stage_end(&stage);
+    create(&stage, 3, 3, (double[]){50, 0, 0});
+    start(&stage);
+    expect(&stage, (double[]){100, 100, 100}, "ABC"); /* half of it would be enough, but it is the last one */
+    stage_end(&stage);
+    create(&stage, 3, 3, (double[]){150, 0, 0});
+    start(&stage);
+    expect(&stage, (double[]){100, 100, 100}, "AAC"); /* B and C have as many: the first gives its last one */
+    expect(&stage, (double[]){200, 0, 100}, "AAC");   /* 150 on average; one SM less would not keep it */
+    stage_end(&stage);
+}
+
+/* 100 with every SM: A wants 6000, for which the prediction says 60 SMs. */
+static void a_prediction_ends_with_the_gpu(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){6000, 0});
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAAAAAA");
+    assert_true(stage_variable(&stage, "needed_1") == 8);
+    stage_end(&stage);
+}
+
+/* 100 with every SM. Who is farthest above its goal gives first, whatever its place. */
+static void the_best_off_gives_first(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 12, 3, (double[]){500, 200, 300}); /* A needs five; B has 2 times its goal, C 1.33 times */
+    start(&stage);
+    expect(&stage, (double[]){400, 400, 400}, "AAAAABBBCCCC");
+    stage_end(&stage);
+    create(&stage, 12, 3, (double[]){500, 300, 200});
+    start(&stage);
+    expect(&stage, (double[]){400, 400, 400}, "AAAABBBBACCC");
+    stage_end(&stage);
+    create(&stage, 12, 3, (double[]){200, 300, 0}); /* to best effort */
+    start(&stage);
+    expect(&stage, (double[]){400, 400, 100}, "AAACBBBBCCCC");
+    stage_end(&stage);
+    create(&stage, 12, 3, (double[]){300, 200, 0});
+    start(&stage);
+    expect(&stage, (double[]){400, 400, 100}, "AAAABBBCCCCC");
+    stage_end(&stage);
+    create(&stage, 8, 3, (double[]){150, 0, 0}); /* to the one with fewest SMs */
+    start(&stage);
+    expect(&stage, (double[]){300, 150, 100}, "AACBBBCC");
+    stage_end(&stage);
+}
+
+/* What did not help is not tried again for a while, unless the goal is another one. */
+static void a_new_goal_is_tried_at_once(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, (double[]){450, 0});
+    start(&stage);
+    expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    expect(&stage, (double[]){400, 150}, "AAAABBBB"); /* undone, not again before epoch 12 */
+    expect(&stage, (double[]){400, 200}, "AAAABBBB");
+    stage.applications[0].goal_ipc = 460;
+    expect(&stage, (double[]){400, 200}, "AAAAABBB"); /* 4.6 */
+    stage_end(&stage);
+}
+
 static void kernel_ends_in_mid_switch(void **unused)
 {
     (void)unused;
@@ -221,6 +315,12 @@ static void kernel_ends_in_mid_switch(void **unused)
     expect(&stage, (double[]){300, 150, 150}, "AABBBBCCC");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* A has fewest, but C has no goal */
     assert_string_equal(stage_owners(&stage), "AACCCCCCC");
+    stage_end(&stage);
+    create(&stage, 8, 3, (double[]){450, 450, 450}); /* everybody has a goal: one by one to who has fewest */
+    start(&stage);
+    assert_string_equal(stage_owners(&stage), "AAABBBCC");
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* C's third, A's fourth, C's fourth */
+    assert_string_equal(stage_owners(&stage), "AAAACCCC");
     stage_end(&stage);
 }
 
@@ -314,6 +414,11 @@ int main(void)
         cmocka_unit_test(best_effort_keeps_what_is_left_to_it),
         cmocka_unit_test(gain_is_what_a_taking_must_bring),
         cmocka_unit_test(unfinished_switch_is_not_judged),
+        cmocka_unit_test(more_than_half_an_epoch_is_judged),
+        cmocka_unit_test(few_and_indivisible_sms),
+        cmocka_unit_test(a_prediction_ends_with_the_gpu),
+        cmocka_unit_test(the_best_off_gives_first),
+        cmocka_unit_test(a_new_goal_is_tried_at_once),
         cmocka_unit_test(kernel_ends_in_mid_switch),
         cmocka_unit_test(late_ones_get_an_even_share_of_best_effort),
         cmocka_unit_test(goals_change_during_the_run),

@@ -91,12 +91,39 @@ static void several_goals_must_add_up(void **unused)
     stage_end(&stage);
 }
 
+/* 10 SMs, A: 60 %. While they run, B gets a goal of 60 %, too: A comes first, and C keeps its SM. */
+static void goals_in_conflict_during_the_run(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    stage_create(&stage, "static-smqos", 10, 3);
+    stage.applications[0].goal = CORUN_GOAL_FRACTION;
+    stage.applications[0].goal_value = 0.6;
+    assert_int_equal(stage_start(&stage), CORUN_OK);
+    for (uint32_t a = 0; a < 3; a++)
+        stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, a);
+    assert_string_equal(stage_owners(&stage), "AAAAAABBCC");
+    for (uint32_t s = 0; s < 10; s++)
+        stage_resident(&stage, s, (uint32_t)(stage_owners(&stage)[s] - 'A'), 2);
+    stage.applications[1].goal = CORUN_GOAL_FRACTION;
+    stage.applications[1].goal_value = 0.6;
+    stage_epoch(&stage, (double[]){0, 0, 0});
+    assert_string_equal(stage_owners(&stage), "AAAAAABBBC");
+    /* C ends before SM 8, which still holds its thread blocks, has changed hands */
+    stage_resident(&stage, 8, 2, 0);
+    stage_resident(&stage, 9, 2, 0);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 2);
+    assert_string_equal(stage_owners(&stage), "AAAAAABBBB");
+    stage_end(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratio_is_the_goal),
         cmocka_unit_test(others_share_the_rest_evenly),
         cmocka_unit_test(several_goals_must_add_up),
+        cmocka_unit_test(goals_in_conflict_during_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
