@@ -150,8 +150,8 @@ struct corun_tb;   /* a thread block, owned by the source */
  * The operations of a source. `sm` is the SM on whose behalf a call is made (see Threads above), below the count given to `attach`.
  */
 struct corun_source_operations {
-    /* Called once before a machine of `sm_count` SMs runs grids of this source. OK or MEMORY. */
-    enum corun_status (*attach)(const struct corun_grid *grid, uint32_t sm_count);
+    /* Called once before a machine of `sm_count` SMs with that clock runs a grid. OK or MEMORY. */
+    enum corun_status (*attach)(const struct corun_grid *grid, uint32_t sm_count, uint32_t clock_khz);
     /*
      * Creates thread block `index` (0..tb_count-1) with its registers, shared and local memory, and stores its
      * tb_warps warp handles. NULL when out of memory. A TB may later run on another SM: `tb_move`.

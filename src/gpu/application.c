@@ -101,7 +101,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     }
     struct launch *launch = calloc(1, sizeof *launch);
     struct machine_kernel *kernel = kernel_of(gpu, index, grid);
-    if (!launch || !kernel || grid->operations->attach(grid, gpu->config.sms) != CORUN_OK ||
+    if (!launch || !kernel || grid->operations->attach(grid, gpu->config.sms, gpu->config.core_clock_khz) != CORUN_OK ||
         !vector_push(&application->launches, launch)) {
         free(launch);
         return CORUN_MEMORY;

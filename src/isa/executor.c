@@ -304,9 +304,10 @@ void executor_sm_destroy(struct executor_sm *sm)
     free(sm);
 }
 
-static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count)
+static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count, uint32_t clock_khz)
 {
     struct launch *launch = (struct launch *)grid;
+    launch->clock_khz = clock_khz;
     struct corun_program *program = launch->program;
     if (sm_count > program->sm_count) {
         struct executor_sm **sms = realloc(program->sms, sm_count * sizeof *sms);

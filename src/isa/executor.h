@@ -89,6 +89,7 @@ struct launch {
     uint32_t parameter_bytes;
     uint32_t dynamic_shared_bytes;
     uint64_t meeting_address;                /* 0: not cooperative */
+    uint32_t clock_khz;                      /* of the machine; 0: there is none, and a cycle is a nanosecond */
     uint32_t (*thread)[3][CORUN_WARP_LANES]; /* [warp] → %tid.x, y, z of its lanes */
     size_t warp_register_bytes, warp_local_bytes;
     struct launch_sm *sms;

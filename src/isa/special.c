@@ -1,10 +1,17 @@
 /* Special registers. */
 #include "isa/executor.h"
 
-#include "base/bits.h"
+#include <string.h>
 
 /* GPUs differ in how many warps an SM holds, and code does not learn here which one it runs on. */
 #define WARP_SLOTS 64u
+
+/* Since the clock was 0, without overflow. */
+static uint64_t nanoseconds(const struct launch *launch, uint64_t cycle)
+{
+    const uint64_t khz = launch->clock_khz;
+    return khz ? cycle / khz * 1000000 + cycle % khz * 1000000 / khz : cycle;
+}
 
 static uint64_t uniform_value(const struct corun_warp *warp, const struct operation *op)
 {
@@ -47,14 +54,17 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
     case PTX_SPECIAL_GRIDID:
         return launch->id;
     case PTX_SPECIAL_CLOCK:
-    case PTX_SPECIAL_GLOBALTIMER_LO:
         return (uint32_t)cycle;
     case PTX_SPECIAL_CLOCK_HI:
-    case PTX_SPECIAL_GLOBALTIMER_HI:
         return cycle >> 32;
     case PTX_SPECIAL_CLOCK64:
-    case PTX_SPECIAL_GLOBALTIMER: /* a source of instructions knows no clock frequency: a nanosecond is a cycle */
         return cycle;
+    case PTX_SPECIAL_GLOBALTIMER_LO:
+        return (uint32_t)nanoseconds(launch, cycle);
+    case PTX_SPECIAL_GLOBALTIMER_HI:
+        return nanoseconds(launch, cycle) >> 32;
+    case PTX_SPECIAL_GLOBALTIMER:
+        return nanoseconds(launch, cycle);
     case PTX_SPECIAL_TOTAL_SMEM_SIZE:
         return launch->grid.tb_shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
@@ -77,16 +87,10 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
     }
 }
 
-static uint32_t lane_value(const struct corun_warp *warp, uint8_t which, uint32_t lane)
+static uint32_t lane_mask(uint8_t which, uint32_t lane)
 {
     uint32_t bit = 1u << lane;
     switch (which) {
-    case PTX_SPECIAL_TID_X:
-    case PTX_SPECIAL_TID_Y:
-    case PTX_SPECIAL_TID_Z:
-        return warp->tb->launch->thread[warp->index][which - PTX_SPECIAL_TID_X][lane];
-    case PTX_SPECIAL_LANEID:
-        return lane;
     case PTX_SPECIAL_LANEMASK_EQ:
         return bit;
     case PTX_SPECIAL_LANEMASK_LE:
@@ -100,36 +104,45 @@ static uint32_t lane_value(const struct corun_warp *warp, uint8_t which, uint32_
     }
 }
 
-static bool differs_by_lane(uint8_t which)
+/* Of all lanes, those of a narrow register; `room` is for what is not written down anywhere. NULL: all have the same. */
+static const uint32_t *lane_values(const struct corun_warp *warp, uint8_t which, uint32_t *room)
 {
     switch (which) {
     case PTX_SPECIAL_TID_X:
     case PTX_SPECIAL_TID_Y:
     case PTX_SPECIAL_TID_Z:
+        return warp->tb->launch->thread[warp->index][which - PTX_SPECIAL_TID_X];
     case PTX_SPECIAL_LANEID:
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            room[lane] = lane;
+        return room;
     case PTX_SPECIAL_LANEMASK_EQ:
     case PTX_SPECIAL_LANEMASK_LE:
     case PTX_SPECIAL_LANEMASK_LT:
     case PTX_SPECIAL_LANEMASK_GE:
     case PTX_SPECIAL_LANEMASK_GT:
-        return true;
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            room[lane] = lane_mask(which, lane);
+        return room;
     default:
-        return false;
+        return NULL;
     }
 }
 
 void special_register_read(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
-    uint32_t *to = lanes_destination(&warp->lanes, op->destination);
-    bool by_lane = differs_by_lane(op->variant), wide = op->extend & EXTEND_WIDE;
-    uint64_t value = by_lane ? 0 : uniform_value(warp, op);
-    for (; mask; mask &= mask - 1) {
-        uint32_t lane = lowest_bit(mask);
-        if (by_lane)
-            value = lane_value(warp, op->variant, lane);
-        if (wide)
-            ((uint64_t *)(void *)to)[lane] = value;
-        else
-            to[lane] = (uint32_t)value;
+    void *to = lanes_destination(&warp->lanes, op->destination);
+    uint32_t room[CORUN_WARP_LANES], *narrow = to;
+    uint64_t *wide = to;
+    const uint32_t *values = lane_values(warp, op->variant, room);
+    uint64_t value = values ? 0 : uniform_value(warp, op);
+    if (op->extend & EXTEND_WIDE) {
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+            wide[i] = mask >> i & 1 ? (values ? values[i] : value) : wide[i];
+    } else if (values && mask == CORUN_FULL_MASK) {
+        memcpy(narrow, values, SLOT_BYTES);
+    } else {
+        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+            narrow[i] = mask >> i & 1 ? (values ? values[i] : (uint32_t)value) : narrow[i];
     }
 }

@@ -34,10 +34,11 @@ struct corun_tb {
     struct corun_warp warps[64];
 };
 
-static enum corun_status script_attach(const struct corun_grid *grid, uint32_t sms)
+static enum corun_status script_attach(const struct corun_grid *grid, uint32_t sms, uint32_t clock_khz)
 {
     (void)grid;
     (void)sms;
+    (void)clock_khz;
     return CORUN_OK;
 }
 

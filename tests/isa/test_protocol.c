@@ -7,6 +7,7 @@
 #include "corun/source.h"
 
 #define SMS 3u
+#define CLOCK_KHZ 1500000u
 #define SLOTS 2u /* thread blocks per SM */
 #define WARPS 8u
 
@@ -106,7 +107,7 @@ static void synchronise(struct machine *machine)
 static void run(struct machine *machine, const struct corun_grid *grid)
 {
     *machine = (struct machine){.grid = grid, .operations = grid->operations};
-    assert_int_equal(machine->operations->attach(grid, SMS), CORUN_OK);
+    assert_int_equal(machine->operations->attach(grid, SMS, CLOCK_KHZ), CORUN_OK);
     while (machine->ended < grid->tb_count) {
         for (uint32_t sm = 0; sm < SMS; sm++)
             for (uint32_t s = 0; s < SLOTS; s++) {
@@ -185,7 +186,7 @@ static void test_visibility(void **state)
     struct corun_grid *launch =
         runner_launch(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner.out, 8);
     const struct corun_source_operations *operations = launch->operations;
-    assert_int_equal(operations->attach(launch, 2), CORUN_OK);
+    assert_int_equal(operations->attach(launch, 2, CLOCK_KHZ), CORUN_OK);
     struct corun_warp *warp[2];
     struct corun_tb *tb[2];
     struct corun_issue issue;
@@ -233,7 +234,7 @@ static void test_behind_atomics(void **state)
     struct corun_grid *launch =
         runner_launch(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner.out, 8);
     const struct corun_source_operations *operations = launch->operations;
-    assert_int_equal(operations->attach(launch, 2), CORUN_OK);
+    assert_int_equal(operations->attach(launch, 2, CLOCK_KHZ), CORUN_OK);
     uint32_t tickets[2][8], count[2] = {0};
     struct corun_tb *tb[2];
     for (uint32_t sm = 0; sm < 2; sm++) {
@@ -282,7 +283,7 @@ static void test_fault_of_a_warp(void **state)
     struct corun_grid *launch =
         runner_launch(&runner, "k", (struct corun_dim3){9, 1, 1}, (struct corun_dim3){40, 1, 1}, 0, &runner.out, 8);
     const struct corun_source_operations *operations = launch->operations;
-    assert_int_equal(operations->attach(launch, 1), CORUN_OK);
+    assert_int_equal(operations->attach(launch, 1, CLOCK_KHZ), CORUN_OK);
     struct corun_warp *warps[2];
     struct corun_issue issue;
     struct corun_place place;
@@ -298,6 +299,64 @@ static void test_fault_of_a_warp(void **state)
     assert_string_equal(place.file, "test.ptx");
     assert_int_equal(place.line, 20);
     corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
+/* Nanoseconds follow from cycles and the machine's clock, to the last digit after hours, too. */
+static void test_clocks(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL("mov.u64 %rd1, %clock64;\nst.global.u64 [%out], %rd1;\nmov.u64 %rd2, %globaltimer;\n"
+                                "st.global.u64 [%out+8], %rd2;\nmov.u32 %r1, %globaltimer_lo;\n"
+                                "st.global.u32 [%out+16], %r1;\nmov.u32 %r2, %globaltimer_hi;\n"
+                                "st.global.u32 [%out+20], %r2;"));
+    struct corun_grid *launch =
+        runner_launch(&runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+    const struct corun_source_operations *operations = launch->operations;
+    assert_int_equal(operations->attach(launch, 1, CLOCK_KHZ), CORUN_OK);
+    struct corun_warp *warp;
+    struct corun_issue issue;
+    uint64_t cycle = UINT64_C(90000000000000001); /* some 17000 hours */
+    operations->tb_begin(launch, 0, 0, &warp);
+    operations->warp_place(warp, 0, 1, &cycle);
+    do
+        operations->issue(warp, &issue);
+    while (issue.outcome == CORUN_OUTCOME_NEXT);
+    assert_int_equal(issue.outcome, CORUN_OUTCOME_EXIT);
+    operations->commit(launch, 0);
+    uint64_t seen[3], nanoseconds = UINT64_C(60000000000000000); /* and two thirds of one */
+    assert_int_equal(corun_memory_read(runner.memory, runner.out, seen, sizeof seen), CORUN_OK);
+    assert_int_equal(seen[0], cycle);
+    assert_int_equal(seen[1], nanoseconds);
+    assert_int_equal(seen[2], nanoseconds);
+    corun_launch_destroy(launch);
+    runner_free(&runner);
+}
+
+/* What differs by lane, read by some lanes only, into registers of both widths. */
+static void test_special_registers_of_some_lanes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        runner_run(&runner,
+                   KERNEL("mov.u32 %r1, 9;\nmov.u32 %r2, 9;\nmov.u32 %r3, 9;\nmov.u32 %r4, 9;\nmov.u64 %rd1, 9;\n"
+                          "and.b32 %r5, %t, 2;\nsetp.ne.u32 %p1, %r5, 0;\n@%p1 mov.u32 %r1, %tid.x;\n"
+                          "@%p1 mov.u32 %r2, %laneid;\n@%p1 mov.u32 %r3, %lanemask_ge;\n@%p1 mov.u32 %r4, %ntid.x;\n"
+                          "@%p1 mov.u64 %rd1, %clock64;\nmul.wide.u32 %rd2, %t, 20;\nadd.u64 %rd2, %out, %rd2;\n"
+                          "st.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2+4], %r2;\nst.global.u32 [%rd2+8], %r3;\n"
+                          "st.global.u32 [%rd2+12], %r4;\ncvt.u32.u64 %r6, %rd1;\nst.global.u32 [%rd2+16], %r6;"),
+                   48);
+    for (uint32_t t = 0; t < 48; t++, words += 5) {
+        uint32_t lane = t % 32;
+        bool some = t & 2;
+        assert_int_equal(words[0], some ? t : 9);
+        assert_int_equal(words[1], some ? lane : 9);
+        assert_int_equal(words[2], some ? UINT32_MAX << lane : 9);
+        assert_int_equal(words[3], some ? 48 : 9);
+        assert_true(some ? words[4] > 9 : words[4] == 9);
+    }
     runner_free(&runner);
 }
 
@@ -360,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_visibility),
         cmocka_unit_test(test_behind_atomics),
         cmocka_unit_test(test_fault_of_a_warp),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_special_registers_of_some_lanes),
         cmocka_unit_test(test_description_of_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
