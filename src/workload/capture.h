@@ -24,7 +24,7 @@ struct capture_text {
 struct capture_operation {
     enum capture_kind kind;
     uint32_t shape;          /* of a launch: which of `shapes` */
-    const uint64_t *numbers; /* as many as the table in capture_format.h says */
+    const uint64_t *numbers; /* as many as the table in capture_format.h says; streams by index */
     struct capture_text texts[CAPTURE_MOST_TEXTS];
 };
 

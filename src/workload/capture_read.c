@@ -15,8 +15,7 @@ struct parser {
     struct corun_diagnostics *list;
     struct corun_place place;
     size_t at;
-    struct text_table shapes;
-    VECTOR(uint64_t) streams; /* numbers */
+    struct text_table shapes, streams; /* streams by the bytes of their numbers */
     bool ended;
 };
 
@@ -185,40 +184,50 @@ static enum corun_status check_texture(const struct parser *parser, const uint64
     return CORUN_OK;
 }
 
-static bool has_stream(const struct parser *parser, uint64_t number)
+/* Puts the index of the stream in the place of its number. False if there is none. */
+static bool find_stream(const struct parser *parser, uint64_t *number)
 {
-    for (size_t i = parser->streams.count; i-- > 0;)
-        if (parser->streams.data[i] == number)
-            return true;
-    return false;
+    size_t index;
+    if (!text_table_find(&parser->streams, (const char *)number, sizeof *number, &index))
+        return false;
+    *number = index;
+    return true;
+}
+
+static enum corun_status add_stream(struct parser *parser, uint64_t *numbers)
+{
+    size_t index = parser->streams.count, found;
+    char *key = arena_copy_text(parser->captured->arena, (const char *)numbers, sizeof *numbers);
+    if (!key || !text_table_find_or_add(&parser->streams, key, sizeof *numbers, index, &found))
+        return out_of_memory(parser);
+    if (found != index || numbers[1] > (CAPTURE_LEGACY | 1) || numbers[2] > UINT32_MAX)
+        return wrong(parser, "the stream makes no sense");
+    numbers[0] = index;
+    return CORUN_OK;
 }
 
 /* Streams come before their use; events are counted from 1. */
-static enum corun_status check_streams(struct parser *parser, const struct capture_operation *operation)
+static enum corun_status check_streams(struct parser *parser, enum capture_kind kind, uint64_t *numbers)
 {
-    const uint64_t *numbers = operation->numbers;
     bool good = true;
-    switch (operation->kind) {
+    switch (kind) {
     case CAPTURE_STREAM:
-        good = !has_stream(parser, numbers[0]) && numbers[1] <= (CAPTURE_LEGACY | 1) && numbers[2] <= UINT32_MAX;
-        if (good && !vector_push(&parser->streams, numbers[0]))
-            return out_of_memory(parser);
-        break;
+        return add_stream(parser, numbers);
     case CAPTURE_RECORD:
     case CAPTURE_WAIT:
-        good = has_stream(parser, numbers[0]) && numbers[1] - 1 < MOST_EVENTS;
+        good = find_stream(parser, numbers) && numbers[1] - 1 < MOST_EVENTS;
         break;
     case CAPTURE_AWAIT_EVENT:
         good = numbers[0] - 1 < MOST_EVENTS;
         break;
     case CAPTURE_TRANSFER:
-        good = has_stream(parser, numbers[0]) && numbers[1] < CORUN_COPY_ENGINES && numbers[2] <= 1 &&
-               numbers[3] <= 1 && numbers[4] <= MOST_ALLOCATED;
+        good = find_stream(parser, numbers) && numbers[1] < CORUN_COPY_ENGINES && numbers[2] <= 1 && numbers[3] <= 1 &&
+               numbers[4] <= MOST_ALLOCATED;
         break;
     case CAPTURE_LAUNCH:
     case CAPTURE_POINT:
     case CAPTURE_AWAIT_STREAM:
-        good = has_stream(parser, numbers[0]);
+        good = find_stream(parser, numbers);
         break;
     default:
         break;
@@ -310,7 +319,7 @@ static enum corun_status read_operation(struct parser *parser)
         return out_of_memory(parser);
     memcpy(kept, numbers, bytes);
     operation.numbers = kept;
-    enum corun_status status = check_streams(parser, &operation);
+    enum corun_status status = check_streams(parser, operation.kind, kept);
     if (!status)
         status = take(parser, &operation, first);
     if (!status && !vector_push(&captured->operations, operation))
@@ -351,7 +360,7 @@ enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, st
     if (!status && !parser.ended)
         status = wrong(&parser, "the end is missing");
     text_table_free(&parser.shapes);
-    vector_free(&parser.streams);
+    text_table_free(&parser.streams);
     if (status)
         capture_destroy(captured);
     else

@@ -27,7 +27,6 @@ struct timed_task {
 };
 
 struct timed_stream {
-    uint64_t number;
     bool blocking, legacy, launched;
     int32_t priority;
     struct timed_task *first, *last;
@@ -39,11 +38,11 @@ struct timed_event {
 };
 
 struct timed {
-    VECTOR(struct timed_stream *) streams;
-    VECTOR(struct timed_event) events;   /* by number - 1 */
-    VECTOR(struct timed_task *) running; /* launches in flight */
-    VECTOR(struct timed_task *) copies;  /* under way */
-    size_t next;                         /* operation that the host comes to */
+    VECTOR(struct timed_stream *) streams; /* by index */
+    VECTOR(struct timed_event) events;     /* by number - 1 */
+    VECTOR(struct timed_task *) running;   /* launches in flight */
+    VECTOR(struct timed_task *) copies;    /* under way */
+    size_t next;                           /* operation that the host comes to */
     bool begun, host_ended, full, alone;
     uint64_t host_cycle, room_cycle, sequence;
     uint64_t ended, last_ended; /* tasks; the highest of their sequence numbers */
@@ -51,14 +50,6 @@ struct timed {
     struct corun_gpu *gpu;
     uint32_t application;
 };
-
-static struct timed_stream *stream_of(struct timed *timed, uint64_t number)
-{
-    for (size_t i = 0; i < timed->streams.count; i++)
-        if (timed->streams.data[i]->number == number)
-            return timed->streams.data[i];
-    return NULL; /* not after the check when the file was read */
-}
 
 static struct timed_event *event_of(struct timed *timed, uint64_t number)
 {
@@ -103,7 +94,6 @@ static bool add_stream(struct timed *timed, const uint64_t *numbers)
         free(stream);
         return false;
     }
-    stream->number = numbers[0];
     stream->blocking = !(numbers[1] & NON_BLOCKING);
     stream->legacy = numbers[1] & CAPTURE_LEGACY;
     stream->priority = (int32_t)((int64_t)numbers[2] - (INT64_C(1) << 31));
@@ -124,7 +114,7 @@ static bool ask(struct replay *replay, struct timed *timed)
     if (!task)
         return false;
     task->operation = &captured->operations.data[timed->next++];
-    task->stream = stream_of(timed, task->operation->numbers[0]);
+    task->stream = timed->streams.data[task->operation->numbers[0]];
     task->first_effect = timed->next;
     while (timed->next < captured->operations.count && is_effect(captured->operations.data[timed->next].kind))
         timed->next++;
@@ -152,7 +142,7 @@ static bool arrives(struct timed *timed, const struct capture_operation *operati
     }
     for (size_t i = 0; operation->kind != CAPTURE_AWAIT_EVENT && i < timed->streams.count; i++) {
         const struct timed_stream *stream = timed->streams.data[i];
-        if (operation->kind == CAPTURE_AWAIT_STREAM && stream->number != operation->numbers[0])
+        if (operation->kind == CAPTURE_AWAIT_STREAM && i != operation->numbers[0])
             continue;
         if (stream->first)
             return false;
