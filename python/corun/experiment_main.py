@@ -5,7 +5,7 @@ import sys
 
 from . import experiment_text
 from .experiment import Evaluation, Experiment, ExperimentError
-from .report import ReportError, end, write_outputs
+from .report import ReportError, check_outputs, end, write_outputs
 from .results import Results
 
 SYNTAX = 3  # the exit status
@@ -31,6 +31,7 @@ def read_experiment(path):
 def reproduce(options):
     try:
         experiment = read_experiment(options.experiment)
+        check_outputs([options.html, options.markdown])
         if not options.check:
             compare(experiment, options)
     except ExperimentError as error:

@@ -1,6 +1,7 @@
 """`corun report`: tables, CSV, JSON and a page of a results file. The options are those of the command (docs/corun.1)."""
 
 import argparse
+import errno
 import io
 import os
 import signal
@@ -54,6 +55,19 @@ def write_file(path, text):
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def check_outputs(paths):
+    """That a file cannot be written should be known before the work."""
+    for path in paths:
+        if not path or path == "-":
+            continue
+        folder = os.path.dirname(os.path.realpath(path))
+        error = errno.EISDIR if os.path.isdir(path) else errno.ENOENT if not os.path.isdir(folder) else 0
+        if not error and not os.access(path if os.path.exists(path) and not os.path.isfile(path) else folder, os.W_OK):
+            error = errno.EACCES
+        if error:
+            raise ReportError(FILE, f"{path}: cannot be written: {os.strerror(error)}")
 
 
 def write_outputs(outputs):

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +24,6 @@ enum {
     KEY_MEMORY = 0x100,
     KEY_TIME,
     KEY_RETRY,
-    KEY_CACHE,
-    KEY_NO_CACHE,
     KEY_SHARD,
     KEY_ONLY,
     KEY_SLURM,
@@ -49,8 +46,7 @@ static const struct argp_option options[] = {
     {"slurm-tasks", KEY_SLURM_TASKS, "N", 0, "parts of the array job [" DEFAULT_TASKS_TEXT "]", 4},
     {"slurm-options", KEY_SLURM_OPTIONS, "TEXT", 0, "options of sbatch: \"--partition=long --cpus-per-task=8\"", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no summary", 5},
-    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 6},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 6},
+    CACHE_OPTIONS(6),
     {0},
 };
 
@@ -62,14 +58,14 @@ static const char doc[] =
     "are in the results file.";
 
 struct campaign_options {
-    struct corun_diagnostics *list;
-    enum corun_status status; /* of the first option that could not be used */
-    const char *path, *cache, *slurm_options;
-    bool quiet, only_list, no_cache, slurm;
+    struct command command;
+    const char *path, *slurm_options;
+    struct cache_options cache;
+    bool quiet, only_list, slurm;
     uint32_t slurm_tasks;
     struct corun_campaign *campaign;
     struct corun_campaign_run_request request;
-    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    char data[PATH_BYTES];
     struct progress *progress;
 };
 
@@ -84,55 +80,44 @@ static void set_shard(struct campaign_options *campaign, const char *text)
     enum corun_status status = CORUN_USAGE;
     if (length > 0 && length < sizeof part) {
         snprintf(part, sizeof part, "%.*s", (int)length, text);
-        status = specify_number(slash + 1, "--shard", 1000, 1, CORUN_CAMPAIGN_MAX_TASKS, campaign->list, &shards);
+        status =
+            specify_number(slash + 1, "--shard", 1000, 1, CORUN_CAMPAIGN_MAX_TASKS, campaign->command.list, &shards);
         if (!status)
-            status = specify_number(part, "--shard", 1000, 1, shards, campaign->list, &shard);
+            status = specify_number(part, "--shard", 1000, 1, shards, campaign->command.list, &shard);
     } else {
-        corun_report(campaign->list, status, CORUN_NOWHERE, "--shard is like 2/8, the second of eight, not `%s`", text);
+        corun_report(campaign->command.list, status, CORUN_NOWHERE,
+                     "--shard is like 2/8, the second of eight, not `%s`", text);
     }
     request->shard = (uint32_t)shard;
     request->shards = (uint32_t)shards;
-    command_keep(&campaign->status, status);
+    command_keep(&campaign->command, status);
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct campaign_options *campaign = state->input;
     struct corun_campaign_run_request *request = &campaign->request;
-    uint64_t number = 0;
     switch (key) {
     case KEY_RESULTS:
-        request->results = value;
+        request->results = command_name("--results", value, state);
         break;
     case KEY_LIST:
         campaign->only_list = true;
         break;
     case KEY_JOBS:
-        command_keep(&campaign->status,
-                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, campaign->list, &number));
-        request->jobs = (uint32_t)number;
+        command_count(&campaign->command, "--jobs", value, CORUN_CAMPAIGN_MAX_JOBS, &request->jobs);
         break;
     case KEY_MEMORY:
-        command_keep(&campaign->status,
-                     specify_number(value, "--memory", 1024, 1, INT64_MAX, campaign->list, &request->memory_bytes));
+        command_number(&campaign->command, "--memory", value, 1024, 1, INT64_MAX, &request->memory_bytes);
         break;
     case KEY_TIME:
-        command_keep(&campaign->status, specify_number(value, "--time", 1000, 1, INT32_MAX, campaign->list, &number));
-        request->seconds = (uint32_t)number;
+        command_count(&campaign->command, "--time", value, INT32_MAX, &request->seconds);
         break;
     case KEY_RETRY:
         request->retry = true;
         break;
     case KEY_QUIET:
         campaign->quiet = true;
-        break;
-    case KEY_CACHE:
-        if (!*value)
-            argp_error(state, "--cache: the name of the folder is missing");
-        campaign->cache = value;
-        break;
-    case KEY_NO_CACHE:
-        campaign->no_cache = true;
         break;
     case KEY_SHARD:
         set_shard(campaign, value);
@@ -144,9 +129,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         campaign->slurm = true;
         break;
     case KEY_SLURM_TASKS:
-        command_keep(&campaign->status, specify_number(value, "--slurm-tasks", 1000, 1, CORUN_CAMPAIGN_MAX_TASKS,
-                                                       campaign->list, &number));
-        campaign->slurm_tasks = (uint32_t)number;
+        command_count(&campaign->command, "--slurm-tasks", value, CORUN_CAMPAIGN_MAX_TASKS, &campaign->slurm_tasks);
         break;
     case KEY_SLURM_OPTIONS:
         campaign->slurm_options = value;
@@ -166,7 +149,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         argp_error(state, "the file of the campaign is missing");
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cache_option(key, value, state, &campaign->cache);
     }
     return 0;
 }
@@ -183,30 +166,10 @@ static void list_cases(const struct corun_campaign *campaign)
     }
 }
 
-/* "3 h 05 min", "2 min 10 s" */
-static const char *duration(double seconds, char *text, size_t bytes)
-{
-    uint64_t whole = seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
-    if (whole >= 3600)
-        snprintf(text, bytes, "%" PRIu64 " h %02" PRIu64 " min", whole / 3600, whole / 60 % 60);
-    else
-        snprintf(text, bytes, "%" PRIu64 " min %02" PRIu64 " s", whole / 60, whole % 60);
-    return text;
-}
-
 static bool show_progress(void *user, const struct corun_campaign_progress *progress)
 {
     struct campaign_options *campaign = user;
-    char left[40] = "?", message[1000];
-    if (progress->failure && !campaign->quiet) {
-        snprintf(message, sizeof message, "a case failed: %s", progress->failure);
-        progress_message(campaign->progress, message);
-    }
-    if (!isnan(progress->seconds_left))
-        duration(progress->seconds_left, left, sizeof left);
-    return progress_step(campaign->progress, "%.40s: %u of %u cases, %u running, %u failed, %s left",
-                         corun_campaign_name(campaign->campaign), progress->finished, progress->total,
-                         progress->running, progress->failed, left);
+    return progress_campaign(campaign->progress, corun_campaign_name(campaign->campaign), campaign->quiet, progress);
 }
 
 static void summarize(const struct campaign_options *campaign, const struct corun_campaign_outcome *outcome)
@@ -219,7 +182,7 @@ static void summarize(const struct campaign_options *campaign, const struct coru
     uint32_t missing = outcome->total - outcome->found - outcome->finished - outcome->failed;
     if (missing)
         printf(", %u not run", missing);
-    printf(", in %s", duration(outcome->seconds, text, sizeof text));
+    printf(", in %s", progress_duration(outcome->seconds, text, sizeof text));
     if (outcome->finished && outcome->seconds > 0)
         printf(" (%.0f per hour)", outcome->finished * 3600 / outcome->seconds);
     printf("; results in %s\n", campaign->request.results);
@@ -281,10 +244,10 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
     wordexp_t words = {0};
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0)
-        return corun_report(campaign->list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
+        return corun_report(campaign->command.list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
     program[length] = 0;
     if (wordexp(campaign->slurm_options ? campaign->slurm_options : "", &words, WRDE_NOCMD))
-        return corun_report(campaign->list, CORUN_USAGE, CORUN_NOWHERE,
+        return corun_report(campaign->command.list, CORUN_USAGE, CORUN_NOWHERE,
                             "--slurm-options: `%s` is not a list of words as a shell takes them",
                             campaign->slurm_options);
     choose_task_options(campaign, &tasks);
@@ -299,7 +262,7 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
         .task_options = tasks.list,
         .slurm_options = (const char *const *)words.we_wordv,
     };
-    enum corun_status status = corun_campaign_submit(&request, campaign->list, &submitted);
+    enum corun_status status = corun_campaign_submit(&request, campaign->command.list, &submitted);
     if (!status && !campaign->quiet)
         tell_submitted(campaign, &submitted);
     free(submitted.folder);
@@ -310,18 +273,17 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
 static enum corun_status load(struct campaign_options *campaign)
 {
     policy_watch_loading(campaign->path, false);
-    enum corun_status status = corun_campaign_load(campaign->path, campaign->list, &campaign->campaign);
+    enum corun_status status = corun_campaign_load(campaign->path, campaign->command.list, &campaign->campaign);
     policy_watch_loaded();
     return status;
 }
 
-static enum corun_status run_campaign(struct campaign_options *campaign, bool *interrupted)
+static enum corun_status run_campaign(void *user)
 {
+    struct campaign_options *campaign = user;
     struct corun_campaign_run_request *request = &campaign->request;
     struct corun_campaign_outcome outcome = {0};
-    enum corun_status status = campaign->status;
-    if (!status)
-        status = corun_data_directory(campaign->data, sizeof campaign->data, campaign->list);
+    enum corun_status status = corun_data_directory(campaign->data, sizeof campaign->data, campaign->command.list);
     if (!status)
         status = load(campaign);
     if (status)
@@ -332,19 +294,19 @@ static enum corun_status run_campaign(struct campaign_options *campaign, bool *i
     }
     request->campaign = campaign->campaign;
     request->data_directory = campaign->data;
-    request->cache_directory =
-        command_cache(campaign->cache, campaign->no_cache, campaign->default_cache, sizeof campaign->default_cache);
+    request->cache_directory = cache_folder(&campaign->cache);
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;
     if (campaign->slurm)
         return submit_campaign(campaign);
     campaign->progress = progress_begin(campaign->quiet);
-    status = corun_campaign_run(request, campaign->list, &outcome);
+    status = corun_campaign_run(request, campaign->command.list, &outcome);
     progress_end(campaign->progress);
     if (!campaign->quiet && outcome.total)
         summarize(campaign, &outcome);
-    *interrupted = outcome.interrupted;
+    if (outcome.interrupted)
+        campaign->command.exit_status = EXIT_INTERRUPTED;
     return status;
 }
 
@@ -353,16 +315,7 @@ int command_campaign(int argc, char **argv)
     static const struct argp argp = {
         .options = options, .parser = parse_option, .args_doc = "FILE", .doc = doc, .help_filter = command_help_filter};
     struct campaign_options campaign = {.request = {.results = DEFAULT_RESULTS}};
-    bool interrupted = false;
-    enum corun_status status = CORUN_MEMORY;
-    campaign.list = corun_diagnostics_create();
-    if (campaign.list) {
-        command_parse(&argp, argc, argv, &campaign);
-        status = run_campaign(&campaign, &interrupted);
-    }
+    int exit_status = command_perform(&campaign.command, &argp, argc, argv, run_campaign, &campaign);
     corun_campaign_destroy(campaign.campaign);
-    int exit_status = output_diagnostics(campaign.list, status);
-    if (campaign.list)
-        corun_diagnostics_destroy(campaign.list);
-    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+    return exit_status;
 }

@@ -21,9 +21,7 @@ enum {
     KEY_SIZE = 0x100,
     KEY_SEED,
     KEY_JOBS,
-    KEY_WATCHDOG,
-    KEY_CACHE,
-    KEY_NO_CACHE
+    KEY_WATCHDOG
 };
 
 static const struct argp_option options[] = {
@@ -38,8 +36,7 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no tables and no progress line", 3},
     {"jobs", KEY_JOBS, "N", 0, "runs that are simulated side by side [as many as there are processors]", 4},
-    {"cache", KEY_CACHE, "DIR", 0, "where finished runs are kept [~/.cache/corun]", 4},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "compute everything anew and keep nothing", 4},
+    CACHE_OPTIONS(4),
     {0},
 };
 
@@ -52,19 +49,22 @@ static const char doc[] =
     "PARAMETER and VALUE "
     "are as for `corun run`.\n\nA run that is interrupted goes on where it was: every finished point is in the cache.";
 
+/* The files that it writes. */
+enum { CHARACTERIZE_JSON, CHARACTERIZE_MARKDOWN, CHARACTERIZE_OUTPUTS };
+
 struct characterize_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
-    enum corun_status status; /* of the first option that could not be used */
-    const char *gpu, *size, *json, *markdown, *cache;
-    bool quiet, no_cache, all;
+    struct command command;
+    const char *gpu, *size;
+    struct output outputs[CHARACTERIZE_OUTPUTS];
+    struct cache_options cache;
+    bool quiet, all;
     const char **names;
     size_t name_count;
     struct corun_gpu_config config;
     struct corun_workload **workloads;
     size_t workload_count;
     struct corun_characterize_request request;
-    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    char data[PATH_BYTES];
     struct progress *progress;
 };
 
@@ -72,7 +72,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct characterize_options *characterize = state->input;
     struct corun_characterize_request *request = &characterize->request;
-    uint64_t jobs = 0;
     switch (key) {
     case KEY_ALL:
         characterize->all = true;
@@ -84,37 +83,25 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         characterize->gpu = value;
         break;
     case KEY_CYCLES:
-        command_keep(&characterize->status,
-                     specify_number(value, "--cycles", 1000, 1, INT64_MAX, characterize->list, &request->cycles));
+        command_number(&characterize->command, "--cycles", value, 1000, 1, INT64_MAX, &request->cycles);
         break;
     case KEY_SEED:
-        command_keep(&characterize->status,
-                     specify_number(value, "--seed", 1000, 0, INT64_MAX, characterize->list, &request->seed));
+        command_number(&characterize->command, "--seed", value, 1000, 0, INT64_MAX, &request->seed);
         break;
     case KEY_WATCHDOG:
-        command_keep(&characterize->status, specify_number(value, "--watchdog", 1000, 1, INT64_MAX, characterize->list,
-                                                           &request->watchdog_cycles));
+        command_number(&characterize->command, "--watchdog", value, 1000, 1, INT64_MAX, &request->watchdog_cycles);
         break;
     case KEY_JOBS:
-        command_keep(&characterize->status, specify_number(value, "--jobs", 1000, 1, 1000, characterize->list, &jobs));
-        request->jobs = (uint32_t)jobs;
+        command_count(&characterize->command, "--jobs", value, 1000, &request->jobs);
         break;
     case KEY_JSON:
-        characterize->json = value;
+        characterize->outputs[CHARACTERIZE_JSON].path = value;
         break;
     case KEY_MARKDOWN:
-        characterize->markdown = value;
+        characterize->outputs[CHARACTERIZE_MARKDOWN].path = value;
         break;
     case KEY_QUIET:
         characterize->quiet = true;
-        break;
-    case KEY_CACHE:
-        if (!*value)
-            argp_error(state, "--cache: the name of the folder is missing");
-        characterize->cache = value;
-        break;
-    case KEY_NO_CACHE:
-        characterize->no_cache = true;
         break;
     case ARGP_KEY_ARGS:
         characterize->names = (const char **)state->argv + state->next;
@@ -127,7 +114,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--size goes with --all; a workload has its size after an @");
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cache_option(key, value, state, &characterize->cache);
     }
     return 0;
 }
@@ -144,12 +131,12 @@ static bool has_size(const struct corun_workload_info *info, const char *size)
 /* The specifications of --all. */
 static enum corun_status name_all(struct characterize_options *characterize, struct corun_workload_list **workloads)
 {
-    enum corun_status status = corun_workload_list_create(characterize->data, characterize->list, workloads);
+    enum corun_status status = corun_workload_list_create(characterize->data, characterize->command.list, workloads);
     if (status != CORUN_OK)
         return status;
     const char *size = characterize->size ? characterize->size : DEFAULT_SIZE;
     characterize->name_count = corun_workload_list_count(*workloads);
-    characterize->names = ARENA_ARRAY(characterize->arena, const char *, characterize->name_count + 1);
+    characterize->names = ARENA_ARRAY(characterize->command.arena, const char *, characterize->name_count + 1);
     if (!characterize->names)
         return CORUN_MEMORY;
     size_t with_size = 0;
@@ -157,12 +144,14 @@ static enum corun_status name_all(struct characterize_options *characterize, str
         const struct corun_workload_info *info = corun_workload_list_get(*workloads, i);
         bool has = has_size(info, size);
         with_size += has;
-        characterize->names[i] = has ? arena_format(characterize->arena, "%s@%s", info->name, size) : info->name;
+        characterize->names[i] =
+            has ? arena_format(characterize->command.arena, "%s@%s", info->name, size) : info->name;
         if (!characterize->names[i])
             return CORUN_MEMORY;
     }
     if (characterize->size && !with_size)
-        return corun_report(characterize->list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no workload has a size '%s'", size);
+        return corun_report(characterize->command.list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no workload has a size '%s'",
+                            size);
     return CORUN_OK;
 }
 
@@ -172,11 +161,11 @@ static enum corun_status load_workloads(struct characterize_options *characteriz
     enum corun_status status = characterize->all ? name_all(characterize, &suite) : CORUN_OK;
     if (status == CORUN_OK)
         characterize->workloads =
-            ARENA_ARRAY(characterize->arena, struct corun_workload *, characterize->name_count + 1);
+            ARENA_ARRAY(characterize->command.arena, struct corun_workload *, characterize->name_count + 1);
     if (status == CORUN_OK && !characterize->workloads)
         status = CORUN_MEMORY;
     for (size_t i = 0; i < characterize->name_count && status == CORUN_OK; i++) {
-        status = corun_workload_load(characterize->names[i], characterize->data, characterize->list,
+        status = corun_workload_load(characterize->names[i], characterize->data, characterize->command.list,
                                      &characterize->workloads[i]);
         characterize->workload_count += status == CORUN_OK;
     }
@@ -195,22 +184,26 @@ static bool show_progress(void *user, const struct corun_characterize_progress *
 /* The command line that makes the page again. */
 static const char *page_command(const struct characterize_options *characterize)
 {
-    const char *text = arena_format(characterize->arena, "corun characterize --gpu %s --cycles %llu", characterize->gpu,
-                                    (unsigned long long)characterize->request.cycles);
+    const char *text = arena_format(characterize->command.arena, "corun characterize --gpu %s --cycles %llu",
+                                    characterize->gpu, (unsigned long long)characterize->request.cycles);
     if (characterize->all && text)
-        text = arena_format(characterize->arena, "%s --all --size %s", text,
+        text = arena_format(characterize->command.arena, "%s --all --size %s", text,
                             characterize->size ? characterize->size : DEFAULT_SIZE);
     for (size_t i = 0; !characterize->all && i < characterize->name_count && text; i++)
-        text = arena_format(characterize->arena, "%s %s", text, characterize->names[i]);
-    return text ? arena_format(characterize->arena, "%s --markdown %s", text, characterize->markdown) : NULL;
+        text = arena_format(characterize->command.arena, "%s %s", text, characterize->names[i]);
+    return text ? arena_format(characterize->command.arena, "%s --markdown %s", text,
+                               characterize->outputs[CHARACTERIZE_MARKDOWN].path)
+                : NULL;
 }
 
 static enum corun_status report(struct characterize_options *characterize,
-                                const struct corun_characterize_result *result, FILE *json, FILE *markdown)
+                                const struct corun_characterize_result *result)
 {
+    FILE *json = characterize->outputs[CHARACTERIZE_JSON].file;
+    FILE *markdown = characterize->outputs[CHARACTERIZE_MARKDOWN].file;
     enum corun_status status = CORUN_OK;
     struct report_style style = output_style(stdout);
-    const char *command = characterize->markdown ? page_command(characterize) : NULL;
+    const char *command = markdown ? page_command(characterize) : NULL;
     if (!characterize->quiet && json != stdout && markdown != stdout)
         status = characterization_print(result, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
     if (markdown && status == CORUN_OK)
@@ -220,63 +213,21 @@ static enum corun_status report(struct characterize_options *characterize,
     return status;
 }
 
-/* Files are opened first: that one cannot be written should not cost the time of the simulation. */
 static enum corun_status measure(struct characterize_options *characterize, struct corun_characterize_result **result)
 {
-    FILE *json = characterize->json ? output_open(characterize->json, characterize->list) : NULL;
-    FILE *markdown = characterize->markdown ? output_open(characterize->markdown, characterize->list) : NULL;
-    enum corun_status status = CORUN_OK;
-    if ((characterize->json && !json) || (characterize->markdown && !markdown))
-        status = CORUN_FILE;
-    else if (json && json == markdown)
-        status = corun_report(characterize->list, CORUN_USAGE, CORUN_NOWHERE,
-                              "--json and --markdown cannot both go to standard output");
-    if (status == CORUN_OK) {
-        characterize->progress = progress_begin(characterize->quiet);
-        status = corun_characterize(&characterize->request, characterize->list, result);
-        progress_end(characterize->progress);
-    }
-    if (status == CORUN_OK)
-        status = report(characterize, *result, json, markdown);
-    if (markdown) {
-        enum corun_status closed = output_close(markdown, characterize->markdown, characterize->list);
-        status = status == CORUN_OK ? closed : status;
-    }
-    if (json && json != markdown) {
-        enum corun_status closed = output_close(json, characterize->json, characterize->list);
-        status = status == CORUN_OK ? closed : status;
-    }
-    return status;
-}
-
-static enum corun_status run_characterize(struct characterize_options *characterize,
-                                          struct corun_characterize_result **result)
-{
-    struct corun_characterize_request *request = &characterize->request;
-    enum corun_status status = characterize->status;
-    if (status == CORUN_OK)
-        status = corun_data_directory(characterize->data, sizeof characterize->data, characterize->list);
-    if (status == CORUN_OK)
-        status =
-            corun_gpu_config_load(characterize->gpu, characterize->data, characterize->list, &characterize->config);
-    if (status == CORUN_OK)
-        status = load_workloads(characterize);
+    struct corun_diagnostics *list = characterize->command.list;
+    enum corun_status status = outputs_open(characterize->outputs, CHARACTERIZE_OUTPUTS, list);
     if (status != CORUN_OK)
         return status;
-    request->gpu = &characterize->config;
-    request->workloads = characterize->workloads;
-    request->workload_count = characterize->workload_count;
-    request->cache_directory = command_cache(characterize->cache, characterize->no_cache, characterize->default_cache,
-                                             sizeof characterize->default_cache);
-    request->progress = show_progress;
-    request->progress_user = characterize;
-    return measure(characterize, result);
+    characterize->progress = progress_begin(characterize->quiet);
+    status = corun_characterize(&characterize->request, list, result);
+    progress_end(characterize->progress);
+    if (status == CORUN_OK)
+        status = report(characterize, *result);
+    return outputs_close(characterize->outputs, CHARACTERIZE_OUTPUTS, status, list);
 }
 
-/*
- * The status of the process when the characterisation itself went well: that of the first workload that could not be
- * run.
- */
+/* The first workload that could not be run, where the characterisation itself went well. */
 static enum corun_status status_of(const struct characterize_options *characterize,
                                    const struct corun_characterize_result *result)
 {
@@ -284,11 +235,40 @@ static enum corun_status status_of(const struct characterize_options *characteri
         if (result->items[i].status != CORUN_OK) {
             struct corun_workload_info info;
             corun_workload_describe(result->items[i].workload, &info);
-            return corun_report(characterize->list, result->items[i].status, CORUN_NOWHERE, "%s@%s: %s", info.name,
-                                info.size, result->items[i].message);
+            return corun_report(characterize->command.list, result->items[i].status, CORUN_NOWHERE, "%s@%s: %s",
+                                info.name, info.size, result->items[i].message);
         }
     }
     return CORUN_OK;
+}
+
+static enum corun_status run_characterize(void *user)
+{
+    struct characterize_options *characterize = user;
+    struct corun_characterize_request *request = &characterize->request;
+    struct corun_diagnostics *list = characterize->command.list;
+    struct corun_characterize_result *result = NULL;
+    enum corun_status status = corun_data_directory(characterize->data, sizeof characterize->data, list);
+    if (status == CORUN_OK)
+        status = corun_gpu_config_load(characterize->gpu, characterize->data, list, &characterize->config);
+    if (status == CORUN_OK)
+        status = load_workloads(characterize);
+    request->gpu = &characterize->config;
+    request->workloads = characterize->workloads;
+    request->workload_count = characterize->workload_count;
+    request->cache_directory = cache_folder(&characterize->cache);
+    request->progress = show_progress;
+    request->progress_user = characterize;
+    if (status == CORUN_OK)
+        status = measure(characterize, &result);
+    if (result && result->interrupted)
+        characterize->command.exit_status = EXIT_INTERRUPTED;
+    if (result && status == CORUN_OK)
+        status = status_of(characterize, result);
+    corun_characterize_result_destroy(result);
+    for (size_t i = 0; i < characterize->workload_count; i++)
+        corun_workload_destroy(characterize->workloads[i]);
+    return status;
 }
 
 int command_characterize(int argc, char **argv)
@@ -298,24 +278,8 @@ int command_characterize(int argc, char **argv)
                                      .args_doc = "WORKLOAD[@SIZE[,PARAMETER=VALUE,...]]...\n--all",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct characterize_options characterize = {.gpu = DEFAULT_GPU, .request = {.cycles = DEFAULT_CYCLES, .seed = 1}};
-    characterize.arena = arena_create();
-    characterize.list = corun_diagnostics_create();
-    struct corun_characterize_result *result = NULL;
-    enum corun_status status = CORUN_MEMORY;
-    if (characterize.arena && characterize.list) {
-        command_parse(&argp, argc, argv, &characterize);
-        status = run_characterize(&characterize, &result);
-    }
-    bool interrupted = result && result->interrupted;
-    if (result && status == CORUN_OK)
-        status = status_of(&characterize, result);
-    corun_characterize_result_destroy(result);
-    for (size_t i = 0; i < characterize.workload_count; i++)
-        corun_workload_destroy(characterize.workloads[i]);
-    int exit_status = output_diagnostics(characterize.list, status);
-    if (characterize.list)
-        corun_diagnostics_destroy(characterize.list);
-    arena_destroy(characterize.arena);
-    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+    struct characterize_options characterize = {.gpu = DEFAULT_GPU,
+                                                .outputs = {{.option = "--json"}, {.option = "--markdown"}},
+                                                .request = {.cycles = DEFAULT_CYCLES, .seed = 1}};
+    return command_perform(&characterize.command, &argp, argc, argv, run_characterize, &characterize);
 }

@@ -28,9 +28,7 @@ static const char doc[] =
     "told with its place, and the exit status says so.";
 
 struct check_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
-    enum corun_status status;
+    struct command command;
     const char *path, *gpu;
     struct corun_dim3 block; /* 0: not given */
     uint64_t shared_bytes;
@@ -44,11 +42,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         check->gpu = value;
         break;
     case KEY_BLOCK:
-        command_keep(&check->status, specify_dimensions(value, "--block", check->list, &check->block));
+        command_keep(&check->command, specify_dimensions(value, "--block", check->command.list, &check->block));
         break;
     case KEY_SHARED:
-        command_keep(&check->status,
-                     specify_number(value, "--shared", 1024, 0, UINT32_MAX / 2, check->list, &check->shared_bytes));
+        command_number(&check->command, "--shared", value, 1024, 0, UINT32_MAX / 2, &check->shared_bytes);
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
@@ -109,7 +106,7 @@ static enum corun_status describe_module(const struct check_options *check, cons
     static const char *const titles[] = {"<kernel", "registers",  "<from",        "shared",
                                          "local",   "constant",   "instructions", "parameters",
                                          "threads", "TBs per SM", "<limited by",  "<can start again"};
-    struct columns *columns = columns_create(check->arena, titles, sizeof titles / sizeof titles[0]);
+    struct columns *columns = columns_create(check->command.arena, titles, sizeof titles / sizeof titles[0]);
     size_t count = corun_module_kernel_count(module);
     for (size_t i = 0; i < count; i++)
         describe_kernel(check, gpu, corun_module_kernel_at(module, i), columns);
@@ -163,7 +160,7 @@ static enum corun_status describe_captured(const struct check_options *check, co
     static const char *const titles[] = {"<kernel",   "launches", "<grid",      "<block",     "dynamic shared",
                                          "registers", "shared",   "TBs per SM", "<limited by"};
     struct captured_sums sums = sum_up(captured);
-    struct columns *columns = columns_create(check->arena, titles, sizeof titles / sizeof titles[0]);
+    struct columns *columns = columns_create(check->command.arena, titles, sizeof titles / sizeof titles[0]);
     for (size_t i = 0; i < captured->groups.count; i++) {
         const struct corun_workload_launch *launch = &captured->groups.data[i];
         struct corun_kernel_info info;
@@ -181,8 +178,8 @@ static enum corun_status describe_captured(const struct check_options *check, co
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", info.name);
         columns_set(columns, 1, PAINT_NONE, "%u", launch->launches);
-        columns_set(columns, 2, PAINT_NONE, "%s", shape_text(check->arena, launch->grid));
-        columns_set(columns, 3, PAINT_NONE, "%s", shape_text(check->arena, launch->block));
+        columns_set(columns, 2, PAINT_NONE, "%s", shape_text(check->command.arena, launch->grid));
+        columns_set(columns, 3, PAINT_NONE, "%s", shape_text(check->command.arena, launch->block));
         columns_set(columns, 4, PAINT_NONE, "%u", launch->dynamic_shared_bytes);
         columns_set(columns, 5, PAINT_NONE, "%u", info.registers_per_thread);
         columns_set(columns, 6, PAINT_NONE, "%u", info.shared_bytes);
@@ -212,21 +209,20 @@ static bool is_captured(const char *path)
     return length > end && !strcmp(path + length - end, CAPTURE_ENDING);
 }
 
-static enum corun_status run_check(struct check_options *check)
+static enum corun_status run_check(void *user)
 {
+    const struct check_options *check = user;
+    struct corun_diagnostics *list = check->command.list;
     struct corun_gpu_config gpu;
     char data[PATH_BYTES];
     struct corun_module *module = NULL;
     struct captured *captured = NULL;
-    enum corun_status status = check->status;
-    if (status == CORUN_OK && is_captured(check->path))
-        status = capture_load(check->path, check->list, &captured);
-    else if (status == CORUN_OK)
-        status = corun_module_load_file(check->path, check->list, &module);
+    enum corun_status status = is_captured(check->path) ? capture_load(check->path, list, &captured)
+                                                        : corun_module_load_file(check->path, list, &module);
     if (status == CORUN_OK)
-        status = corun_data_directory(data, sizeof data, check->list);
+        status = corun_data_directory(data, sizeof data, list);
     if (status == CORUN_OK)
-        status = corun_gpu_config_load(check->gpu, data, check->list, &gpu);
+        status = corun_gpu_config_load(check->gpu, data, list, &gpu);
     if (status == CORUN_OK)
         status = captured ? describe_captured(check, &gpu, captured) : describe_module(check, &gpu, module);
     capture_destroy(captured);
@@ -243,16 +239,5 @@ int command_check(int argc, char **argv)
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct check_options check = {.gpu = DEFAULT_GPU};
-    check.arena = arena_create();
-    check.list = corun_diagnostics_create();
-    enum corun_status status = CORUN_MEMORY;
-    if (check.arena && check.list) {
-        command_parse(&argp, argc, argv, &check);
-        status = run_check(&check);
-    }
-    int exit_status = output_diagnostics(check.list, status);
-    if (check.list)
-        corun_diagnostics_destroy(check.list);
-    arena_destroy(check.arena);
-    return exit_status;
+    return command_perform(&check.command, &argp, argc, argv, run_check, &check);
 }

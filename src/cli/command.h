@@ -41,13 +41,59 @@
 #define CORUN_COMMAND_FUNCTION(name, summary) int command_##name(int argc, char **argv);
 CORUN_COMMANDS(CORUN_COMMAND_FUNCTION)
 #undef CORUN_COMMAND_FUNCTION
+/* The same by its name; USAGE after a message if there is none of that name. argv[0] becomes its title. */
+int command_dispatch(const char *name, int argc, char **argv);
 
-/* Parses options; wrong ones end the process with the status of USAGE, --help with 0. */
-void command_parse(const struct argp *argp, int argc, char **argv, void *input);
-/* The same where the first argument ends our options: what follows is not ours. */
-void command_parse_in_order(const struct argp *argp, int argc, char **argv, void *input);
-/* Options are parsed one after the other: *first becomes the first of their statuses that is not OK. */
-void command_keep(enum corun_status *first, enum corun_status status);
+/* What every command has, from its options to its end. */
+struct command {
+    struct arena *arena;
+    struct corun_diagnostics *list;
+    enum corun_status status; /* of the first option that could not be used */
+    bool rest_is_not_ours;    /* the first argument ends our options */
+    int exit_status;          /* of the process, unless there is an error of ours */
+};
+
+/*
+ * Parses the options into `options` and, unless one of them could not be used, does the work; then prints what was wrong
+ * and gives arena and list back. The result is the status of the process. Wrong command lines end the process with the
+ * status of USAGE, --help with 0.
+ */
+int command_perform(struct command *command, const struct argp *argp, int argc, char **argv,
+                    enum corun_status (*work)(void *options), void *options);
+/* Options are parsed one after the other: the first status that is not OK stays. */
+void command_keep(struct command *command, enum corun_status status);
+/* The value of an option as a whole number in that range; with K, M and G, which are powers of `kilo`. */
+void command_number(struct command *command, const char *option, const char *value, uint64_t kilo, uint64_t lowest,
+                    uint64_t highest, uint64_t *number);
+/* The same from 1 on. */
+void command_count(struct command *command, const char *option, const char *value, uint32_t highest, uint32_t *number);
+
+/* The name of a file or folder that an option gives; an empty one ends the process. */
+const char *command_name(const char *option, const char *value, struct argp_state *state);
+/* Whether there is such a file to be read, and no folder. NOT_FOUND, FILE. */
+enum corun_status command_existing(const char *path, struct corun_diagnostics *list);
+
+/* "did you mean `NAME`?" with the nearest of the names, else `otherwise`; in `room`. */
+const char *command_hint(const char *word, const char *const *names, size_t count, const char *otherwise, char *room,
+                         size_t bytes);
+
+/* Where results are cached, as the options below say. */
+struct cache_options {
+    const char *folder;
+    bool none;
+    char room[PATH_BYTES];
+};
+enum { KEY_CACHE = 0x1000, KEY_NO_CACHE };
+#define CACHE_OPTIONS(group) \
+    {"cache", KEY_CACHE, "DIR", 0, "where isolated runs are kept [~/.cache/corun]", group}, \
+    { \
+        "no-cache", KEY_NO_CACHE, NULL, 0, "compute isolated runs anew and keep none", group \
+    }
+/* For the end of a parser: ARGP_ERR_UNKNOWN if it is neither of them. */
+error_t cache_option(int key, const char *value, struct argp_state *state, struct cache_options *cache);
+/* The folder given, else the user's; NULL if none is wanted or there is none. */
+const char *cache_folder(struct cache_options *cache);
+
 /* For struct argp.help_filter: ends a help text with the list of exit statuses. */
 char *command_help_filter(int key, const char *text, void *input);
 /* The list of exit statuses, one per line. */
@@ -59,16 +105,21 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
 struct report_style output_style(FILE *stream);
 /* Checks at the end of the process that everything arrived at stdout: else status FILE. */
 void output_guard(void);
+/* A file that an option names; "-" is stdout. */
+struct output {
+    const char *option, *path; /* path: NULL if it is not asked for */
+    FILE *file;
+};
+/* USAGE if a name is empty, or more than one is "-". */
+enum corun_status outputs_check(const struct output *outputs, size_t count, struct corun_diagnostics *list);
 /*
- * Where results are cached: the folder given, else the user's, written to `room`; NULL if none is wanted or there is
- * none.
+ * The same, and opens them all: before the work, so that one that cannot be written does not cost its time. After an
+ * error none is open.
  */
-const char *command_cache(const char *given, bool none, char *room, size_t bytes);
-
-/* Opens a file for a report; "-" is stdout. NULL after a report. */
-FILE *output_open(const char *path, struct corun_diagnostics *list);
-/* Closes it, unless it is stdout. FILE if not everything could be written. */
-enum corun_status output_close(FILE *file, const char *path, struct corun_diagnostics *list);
+enum corun_status outputs_open(struct output *outputs, size_t count, struct corun_diagnostics *list);
+/* Closes what is open, stdout excepted. `status`, or FILE if that is OK and not everything could be written. */
+enum corun_status outputs_close(struct output *outputs, size_t count, enum corun_status status,
+                                struct corun_diagnostics *list);
 
 /* A line on stderr about how far a long run is, and SIGINT, which ends the run instead of the process. */
 struct progress;
@@ -77,8 +128,12 @@ struct progress *progress_begin(bool quiet); /* NULL when out of memory: then th
 bool progress_step(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a simulation; `limit` is 0 if not known. */
 bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit);
-/* A message that stays, beside the line. */
-void progress_message(struct progress *progress, const char *text);
+/* The same for a campaign of that name; unless `quiet`, also why a case failed. */
+struct corun_campaign_progress;
+bool progress_campaign(struct progress *progress, const char *name, bool quiet,
+                       const struct corun_campaign_progress *now);
+/* "3 h 05 min", "2 min 10 s", in `text`. */
+const char *progress_duration(double seconds, char *text, size_t bytes);
 void progress_end(struct progress *progress);
 
 #endif

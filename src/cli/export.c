@@ -24,8 +24,7 @@ static const char doc[] =
     "docs/hardware.md describes launch.json; bench/hardware/real_gpu.py runs it on an NVIDIA GPU.";
 
 struct export_options {
-    struct corun_diagnostics *list;
-    enum corun_status status; /* the first error of the options */
+    struct command command;
     const char *workload, *directory;
     uint64_t seed;
     bool overwrite, quiet;
@@ -34,10 +33,9 @@ struct export_options {
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct export_options *export = state->input;
-    enum corun_status status = CORUN_OK;
     switch (key) {
     case KEY_SEED:
-        status = specify_number(value, "--seed", 1000, 0, INT64_MAX, export->list, &export->seed);
+        command_number(&export->command, "--seed", value, 1000, 0, INT64_MAX, &export->seed);
         break;
     case KEY_FORCE:
         export->overwrite = true;
@@ -62,7 +60,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    export->status = export->status ? export->status : status;
     return 0;
 }
 
@@ -85,20 +82,20 @@ static void print_summary(const struct export_options *export, const struct coru
            export->directory);
 }
 
-static enum corun_status run_export(const struct export_options *export)
+static enum corun_status run_export(void *user)
 {
+    const struct export_options *export = user;
+    struct corun_diagnostics *list = export->command.list;
     char data[PATH_BYTES];
     struct corun_workload *workload = NULL;
     struct corun_instance *instance = NULL;
-    enum corun_status status = export->status;
+    enum corun_status status = corun_data_directory(data, sizeof data, list);
     if (!status)
-        status = corun_data_directory(data, sizeof data, export->list);
+        status = corun_workload_load(export->workload, data, list, &workload);
     if (!status)
-        status = corun_workload_load(export->workload, data, export->list, &workload);
+        status = corun_instance_create(workload, 0, export->seed, list, &instance);
     if (!status)
-        status = corun_instance_create(workload, 0, export->seed, export->list, &instance);
-    if (!status)
-        status = corun_instance_export(instance, export->directory, export->overwrite, export->list);
+        status = corun_instance_export(instance, export->directory, export->overwrite, list);
     if (!status && !export->quiet)
         print_summary(export, workload, instance);
     corun_instance_destroy(instance);
@@ -113,14 +110,6 @@ int command_export(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct export_options export = {.seed = 1, .list = corun_diagnostics_create()};
-    enum corun_status status = CORUN_MEMORY;
-    if (export.list) {
-        command_parse(&argp, argc, argv, &export);
-        status = run_export(&export);
-    }
-    int exit_status = output_diagnostics(export.list, status);
-    if (export.list)
-        corun_diagnostics_destroy(export.list);
-    return exit_status;
+    struct export_options export = {.seed = 1};
+    return command_perform(&export.command, &argp, argc, argv, run_export, &export);
 }

@@ -29,53 +29,18 @@ char *command_help_filter(int key, const char *text, void *input)
     return ending; /* argp frees it */
 }
 
-static void parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
-{
-    error_t problem = argp_parse(argp, argc, argv, flags, NULL, input);
-    if (problem) {
-        fprintf(stderr, "%s: %s\n", argv[0], strerror(problem));
-        exit(corun_status_exit(CORUN_USAGE));
-    }
-}
-
-void command_parse(const struct argp *argp, int argc, char **argv, void *input)
-{
-    parse(argp, argc, argv, 0, input);
-}
-
-void command_parse_in_order(const struct argp *argp, int argc, char **argv, void *input)
-{
-    parse(argp, argc, argv, ARGP_IN_ORDER, input);
-}
-
-void command_keep(enum corun_status *first, enum corun_status status)
-{
-    if (*first == CORUN_OK)
-        *first = status;
-}
-
 int command_help(int argc, char **argv)
 {
     static const struct {
         const char *name, *summary;
-        int (*run)(int argc, char **argv);
     } rows[] = {
-#define HELP_ROW(name, summary) {#name, summary, command_##name},
+#define HELP_ROW(name, summary) {#name, summary},
         CORUN_COMMANDS(HELP_ROW)
 #undef HELP_ROW
     };
     if (argc > 1 && argv[1][0] != '-') {
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            if (strcmp(argv[1], rows[i].name) || !strcmp(rows[i].name, "help"))
-                continue;
-            char title[32], option[] = "--help", *arguments[] = {title, option, NULL};
-            snprintf(title, sizeof title, "corun %s", rows[i].name);
-            return rows[i].run(2, arguments);
-        }
-        if (strcmp(argv[1], "help")) {
-            fprintf(stderr, "corun: there is no command `%s`; see `corun help`\n", argv[1]);
-            return corun_status_exit(CORUN_USAGE);
-        }
+        char option[] = "--help", *arguments[] = {NULL, option, NULL};
+        return command_dispatch(argv[1], 2, arguments);
     }
     puts("Usage: corun COMMAND [OPTION...] [ARGUMENT...]\n"
          "Several CUDA applications share one simulated GPU, and each gets the service it asked for.\n\n"

@@ -65,10 +65,9 @@ static const char doc[] =
     "BYTES takes K, M and G (powers of 1024).";
 
 struct launch_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
-    enum corun_status status;
-    const char *gpu, *json;
+    struct command command;
+    const char *gpu;
+    struct output json;
     bool quiet;
     struct launch_request request;
     struct corun_gpu_config config;
@@ -82,39 +81,37 @@ struct launch_options {
 static void add_save(struct launch_options *launch, const char *text)
 {
     const char *equals = strchr(text, '=');
-    char *number = equals ? arena_copy_text(launch->arena, text, (size_t)(equals - text)) : NULL;
+    char *number = equals ? arena_copy_text(launch->command.arena, text, (size_t)(equals - text)) : NULL;
     uint64_t argument;
     if (!number || !number_parse(number, 1000, &argument) || argument > UINT32_MAX || !equals[1]) {
-        command_keep(&launch->status, corun_report(launch->list, CORUN_USAGE, CORUN_NOWHERE,
-                                                   "--save: expected N=FILE, found `%s`", text));
+        command_keep(&launch->command, corun_report(launch->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                    "--save: expected N=FILE, found `%s`", text));
         return;
     }
     if (!vector_push(&launch->saves, ((struct launch_save){(uint32_t)argument, equals + 1})))
-        command_keep(&launch->status, CORUN_MEMORY);
+        command_keep(&launch->command, CORUN_MEMORY);
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct launch_options *launch = state->input;
     struct launch_request *request = &launch->request;
-    uint64_t number = 0;
     switch (key) {
     case KEY_KERNEL:
         request->kernel = value;
         break;
     case KEY_GRID:
-        command_keep(&launch->status, specify_dimensions(value, "--grid", launch->list, &request->grid));
+        command_keep(&launch->command, specify_dimensions(value, "--grid", launch->command.list, &request->grid));
         break;
     case KEY_BLOCK:
-        command_keep(&launch->status, specify_dimensions(value, "--block", launch->list, &request->block));
+        command_keep(&launch->command, specify_dimensions(value, "--block", launch->command.list, &request->block));
         break;
     case KEY_SHARED:
-        command_keep(&launch->status, specify_number(value, "--shared", 1024, 0, INT64_MAX, launch->list,
-                                                     &request->dynamic_shared_bytes));
+        command_number(&launch->command, "--shared", value, 1024, 0, INT64_MAX, &request->dynamic_shared_bytes);
         break;
     case KEY_ARG:
         if (!vector_push(&launch->arguments, (const char *)value))
-            command_keep(&launch->status, CORUN_MEMORY);
+            command_keep(&launch->command, CORUN_MEMORY);
         break;
     case KEY_SAVE:
         add_save(launch, value);
@@ -126,15 +123,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         launch->gpu = value;
         break;
     case KEY_WATCHDOG:
-        command_keep(&launch->status,
-                     specify_number(value, "--watchdog", 1000, 1, INT64_MAX, launch->list, &request->watchdog));
+        command_number(&launch->command, "--watchdog", value, 1000, 1, INT64_MAX, &request->watchdog);
         break;
     case KEY_THREADS:
-        command_keep(&launch->status, specify_number(value, "--threads", 1000, 1, 1000, launch->list, &number));
-        request->threads = (uint32_t)number;
+        command_count(&launch->command, "--threads", value, 1000, &request->threads);
         break;
     case KEY_JSON:
-        launch->json = value;
+        launch->json.path = value;
         break;
     case KEY_QUIET:
         launch->quiet = true;
@@ -164,53 +159,54 @@ static void print_text(void *user, const char *text, size_t bytes)
     fwrite(text, 1, bytes, ((struct launch_options *)user)->text);
 }
 
-static enum corun_status report(const struct launch_options *launch, const struct launch_result *result, FILE *json)
+static enum corun_status report(const struct launch_options *launch, const struct launch_result *result)
 {
+    FILE *json = launch->json.file;
     struct report_style style = output_style(stdout);
     if (!launch->quiet && json != stdout && !table_launch(result, &style, stdout))
         return CORUN_MEMORY;
     return json ? json_launch(result, json) : CORUN_OK;
 }
 
-static enum corun_status run_launch(struct launch_options *launch, struct launch_result *result)
+static enum corun_status run_launch(void *user)
 {
+    struct launch_options *launch = user;
     struct launch_request *request = &launch->request;
-    enum corun_status status = launch->status;
+    struct launch_result result = {0};
+    enum corun_status status = CORUN_OK;
     bool needs_gpu = !request->functional || launch->gpu; /* without timing it only tells how many blocks fit an SM */
-    if (status == CORUN_OK && needs_gpu) {
-        status = corun_data_directory(launch->data, sizeof launch->data, launch->list);
+    if (needs_gpu) {
+        status = corun_data_directory(launch->data, sizeof launch->data, launch->command.list);
         if (status == CORUN_OK)
-            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, launch->data, launch->list,
+            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, launch->data, launch->command.list,
                                            &launch->config);
         request->gpu = &launch->config;
     }
-    FILE *json = NULL;
-    if (status == CORUN_OK && launch->json && !(json = output_open(launch->json, launch->list)))
-        status = CORUN_FILE;
+    if (status == CORUN_OK)
+        status = outputs_open(&launch->json, 1, launch->command.list);
     if (status != CORUN_OK)
         return status;
     request->arguments = launch->arguments.data;
     request->argument_count = launch->arguments.count;
     request->saves = launch->saves.data;
     request->save_count = launch->saves.count;
-    launch->text = json == stdout ? stderr : stdout;
+    launch->text = launch->json.file == stdout ? stderr : stdout;
     request->print = print_text;
     request->progress = show_progress;
     request->print_user = request->progress_user = launch;
     if (!request->functional) /* which cannot be ended early: SIGINT ends the process */
         launch->progress = progress_begin(launch->quiet);
-    status = launch_run(request, launch->list, result);
+    status = launch_run(request, launch->command.list, &result);
     progress_end(launch->progress);
     /* Numbers of a run that took place are reported also when a buffer could not be saved afterwards. */
-    if (status == CORUN_OK || (status == CORUN_FILE && result->warp_instructions)) {
-        enum corun_status reported = report(launch, result, json);
+    if (status == CORUN_OK || (status == CORUN_FILE && result.warp_instructions)) {
+        enum corun_status reported = report(launch, &result);
         status = status == CORUN_OK ? reported : status;
     }
-    if (json) {
-        enum corun_status closed = output_close(json, launch->json, launch->list);
-        status = status == CORUN_OK ? closed : status;
-    }
-    return status;
+    status = outputs_close(&launch->json, 1, status, launch->command.list);
+    if (result.interrupted)
+        launch->command.exit_status = EXIT_INTERRUPTED;
+    return status == CORUN_OK ? result.status : status;
 }
 
 int command_launch(int argc, char **argv)
@@ -220,22 +216,10 @@ int command_launch(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct launch_options launch = {.request = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .threads = 1}};
-    struct launch_result result = {0};
-    launch.arena = arena_create();
-    launch.list = corun_diagnostics_create();
-    enum corun_status status = CORUN_MEMORY;
-    if (launch.arena && launch.list) {
-        command_parse(&argp, argc, argv, &launch);
-        status = run_launch(&launch, &result);
-    }
-    if (status == CORUN_OK)
-        status = result.status;
-    int exit_status = output_diagnostics(launch.list, status);
+    struct launch_options launch = {.json = {.option = "--json"},
+                                    .request = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .threads = 1}};
+    int exit_status = command_perform(&launch.command, &argp, argc, argv, run_launch, &launch);
     vector_free(&launch.arguments);
     vector_free(&launch.saves);
-    if (launch.list)
-        corun_diagnostics_destroy(launch.list);
-    arena_destroy(launch.arena);
-    return status == CORUN_OK && result.interrupted ? EXIT_INTERRUPTED : exit_status;
+    return exit_status;
 }

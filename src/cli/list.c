@@ -1,6 +1,5 @@
 #include "cli/command.h"
 
-#include "base/nearest.h"
 #include "corun/case.h"
 #include "corun/workload.h"
 #include "share/parameter_words.h"
@@ -18,8 +17,7 @@
     L(counters, "what the simulated GPU counts, as the JSON names it")
 
 struct lister {
-    struct arena *arena;
-    struct corun_diagnostics *list;
+    struct command command;
     const char *what;
     char data[PATH_BYTES];
 };
@@ -39,10 +37,10 @@ static int is_yaml(const struct dirent *entry)
 static void list_gpu(struct lister *lister, struct columns *columns, const char *file)
 {
     struct corun_gpu_config gpu;
-    char *name = arena_copy_text(lister->arena, file, strlen(file) - 5);
+    char *name = arena_copy_text(lister->command.arena, file, strlen(file) - 5);
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%s", name ? name : file);
-    if (!name || corun_gpu_config_load(name, lister->data, lister->list, &gpu) != CORUN_OK) {
+    if (!name || corun_gpu_config_load(name, lister->data, lister->command.list, &gpu) != CORUN_OK) {
         columns_set(columns, 1, PAINT_BAD, "broken");
         return;
     }
@@ -61,29 +59,31 @@ static enum corun_status list_gpus(struct lister *lister)
 {
     static const char *const titles[] = {"<GPU",      "SMs",       "MHz",   "schedulers", "threads",
                                          "registers", "shared KB", "L1 KB", "L2 KB",      "controllers"};
-    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
+    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->command.list);
     if (status != CORUN_OK)
         return status;
-    char *folder = arena_format(lister->arena, "%s/gpu", lister->data);
+    char *folder = arena_format(lister->command.arena, "%s/gpu", lister->data);
     struct dirent **entries = NULL;
     int count = folder ? scandir(folder, &entries, is_yaml, alphasort) : -1;
     if (count < 0)
-        return corun_report(lister->list, CORUN_FILE, (struct corun_place){folder, 0, 0}, "the folder cannot be read");
-    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+        return corun_report(lister->command.list, CORUN_FILE, (struct corun_place){folder, 0, 0},
+                            "the folder cannot be read");
+    struct columns *columns = columns_create(lister->command.arena, titles, sizeof titles / sizeof titles[0]);
     for (int i = 0; i < count; i++) {
         list_gpu(lister, columns, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     status = print(columns);
-    return status == CORUN_OK && corun_diagnostics_count(lister->list) ? corun_diagnostics_get(lister->list, 0)->status
-                                                                       : status;
+    return status == CORUN_OK && corun_diagnostics_count(lister->command.list)
+               ? corun_diagnostics_get(lister->command.list, 0)->status
+               : status;
 }
 
 static enum corun_status list_parameters(struct lister *lister)
 {
     static const char *const titles[] = {"<parameter", "default", "lowest", "highest", "<unit", "<meaning"};
-    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    struct columns *columns = columns_create(lister->command.arena, titles, sizeof titles / sizeof titles[0]);
     size_t count;
     const struct corun_gpu_parameter *rows = corun_gpu_parameters(&count);
     for (size_t i = 0; i < count; i++) {
@@ -107,14 +107,14 @@ static const char *join(struct lister *lister, const char *const *words, size_t 
 {
     const char *text = "";
     for (size_t i = 0; i < count && text; i++)
-        text = arena_format(lister->arena, "%s%s%s", text, i ? " " : "", words[i]);
+        text = arena_format(lister->command.arena, "%s%s%s", text, i ? " " : "", words[i]);
     return text;
 }
 
 /* The papers that use a workload, each once. */
 static void list_papers(struct lister *lister, const struct corun_workload_info *info, struct columns *columns)
 {
-    const char **papers = ARENA_ARRAY(lister->arena, const char *, info->paper_count + 1);
+    const char **papers = ARENA_ARRAY(lister->command.arena, const char *, info->paper_count + 1);
     size_t count = 0;
     for (size_t i = 0; papers && i < info->paper_count; i++) {
         bool known = false;
@@ -132,12 +132,12 @@ static enum corun_status list_workloads(struct lister *lister)
     static const char *const titles[] = {"<workload",   "<limited by", "<sizes",
                                          "<parameters", "<papers",     "<what it does"};
     struct corun_workload_list *workloads = NULL;
-    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->list);
+    enum corun_status status = corun_data_directory(lister->data, sizeof lister->data, lister->command.list);
     if (status == CORUN_OK)
-        status = corun_workload_list_create(lister->data, lister->list, &workloads);
+        status = corun_workload_list_create(lister->data, lister->command.list, &workloads);
     if (status != CORUN_OK)
         return status;
-    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    struct columns *columns = columns_create(lister->command.arena, titles, sizeof titles / sizeof titles[0]);
     for (size_t i = 0; i < corun_workload_list_count(workloads); i++) {
         const struct corun_workload_info *info = corun_workload_list_get(workloads, i);
         const char *sizes = join(lister, info->sizes, info->size_count);
@@ -152,8 +152,9 @@ static enum corun_status list_workloads(struct lister *lister)
     }
     status = print(columns);
     corun_workload_list_destroy(workloads);
-    return status == CORUN_OK && corun_diagnostics_count(lister->list) ? corun_diagnostics_get(lister->list, 0)->status
-                                                                       : status;
+    return status == CORUN_OK && corun_diagnostics_count(lister->command.list)
+               ? corun_diagnostics_get(lister->command.list, 0)->status
+               : status;
 }
 
 /* One parameter, or one list of them; how many that were. */
@@ -190,7 +191,7 @@ static enum corun_status list_policies(struct lister *lister)
 static enum corun_status list_counters(struct lister *lister)
 {
     static const char *const titles[] = {"<counter", "<unit", "<meaning"};
-    struct columns *columns = columns_create(lister->arena, titles, sizeof titles / sizeof titles[0]);
+    struct columns *columns = columns_create(lister->command.arena, titles, sizeof titles / sizeof titles[0]);
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -230,18 +231,18 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-static enum corun_status run_list(struct lister *lister)
+static enum corun_status run_list(void *user)
 {
+    struct lister *lister = user;
     const char *names[LIST_COUNT];
+    char hint[128];
     for (size_t i = 0; i < LIST_COUNT; i++) {
         names[i] = lists[i].name;
         if (!strcmp(lister->what, names[i]))
             return lists[i].list(lister);
     }
-    const char *nearest = nearest_name(lister->what, names, LIST_COUNT);
-    return corun_report(lister->list, CORUN_USAGE, CORUN_NOWHERE, "there is no list of `%s`; %s%s%s", lister->what,
-                        nearest ? "did you mean `" : "see `corun list --help", nearest ? nearest : "",
-                        nearest ? "`?" : "`");
+    return corun_report(lister->command.list, CORUN_USAGE, CORUN_NOWHERE, "there is no list of `%s`; %s", lister->what,
+                        command_hint(lister->what, names, LIST_COUNT, "see `corun list --help`", hint, sizeof hint));
 }
 
 int command_list(int argc, char **argv)
@@ -251,15 +252,6 @@ int command_list(int argc, char **argv)
                                      .args_doc = "LIST",
                                      .doc = "Lists what there is.\vLIST is one of\n" LISTS(LIST_DOC),
                                      .help_filter = command_help_filter};
-    struct lister lister = {.arena = arena_create(), .list = corun_diagnostics_create()};
-    enum corun_status status = CORUN_MEMORY;
-    if (lister.arena && lister.list) {
-        command_parse(&argp, argc, argv, &lister);
-        status = run_list(&lister);
-    }
-    int exit_status = output_diagnostics(lister.list, status);
-    if (lister.list)
-        corun_diagnostics_destroy(lister.list);
-    arena_destroy(lister.arena);
-    return exit_status;
+    struct lister lister = {0};
+    return command_perform(&lister.command, &argp, argc, argv, run_list, &lister);
 }

@@ -3,9 +3,9 @@
  *
  * The map of the house, from the top. An include only ever points down; include/corun/ has what every floor may see.
  *
- *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share:
- *                 output.c (messages, streams), progress.c (the line on the terminal, SIGINT), python.c (starts what makes
- *                 reports), policy_watch.c (policies of users that crash)
+ *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share: command.c
+ *                 (options, the end), output.c (messages, files), progress.c (the line on the terminal, SIGINT), program.c
+ *                 (starts CUDA programs), python.c (starts what makes reports), policy_watch.c (policies of users that crash)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
  *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
@@ -27,8 +27,6 @@
  * and says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
  */
 #include "cli/command.h"
-
-#include "base/nearest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,9 +55,10 @@ static void keep_standard_streams(void)
     }
 }
 
-static int run_command(const char *name, int argc, char **argv)
+int command_dispatch(const char *name, int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
+    char hint[128];
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         names[i] = commands[i].name;
         if (strcmp(name, names[i]))
@@ -69,12 +68,8 @@ static int run_command(const char *name, int argc, char **argv)
         argv[0] = title;
         return commands[i].run(argc, argv);
     }
-    const char *nearest = nearest_name(name, names, COMMAND_COUNT);
-    fprintf(stderr, "corun: there is no command `%s`", name);
-    if (nearest)
-        fprintf(stderr, "; did you mean `%s`?\n", nearest);
-    else
-        fprintf(stderr, "; see `corun help`\n");
+    fprintf(stderr, "corun: there is no command `%s`; %s\n", name,
+            command_hint(name, names, COMMAND_COUNT, "see `corun help`", hint, sizeof hint));
     return corun_status_exit(CORUN_USAGE);
 }
 
@@ -90,8 +85,8 @@ int main(int argc, char **argv)
         return corun_status_exit(CORUN_USAGE);
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "-?"))
-        return run_command("help", 1, argv + 1);
+        return command_dispatch("help", 1, argv + 1);
     if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-        return run_command("version", 1, argv + 1);
-    return run_command(argv[1], argc - 1, argv + 1);
+        return command_dispatch("version", 1, argv + 1);
+    return command_dispatch(argv[1], argc - 1, argv + 1);
 }

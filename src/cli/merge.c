@@ -21,7 +21,7 @@ static const char doc[] =
     "Each file is one transaction: merging may be interrupted and repeated.";
 
 struct merge_options {
-    struct corun_diagnostics *list;
+    struct command command;
     const char *results;
     VECTOR(const char *) files;
     bool quiet;
@@ -32,7 +32,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct merge_options *merge = state->input;
     switch (key) {
     case KEY_RESULTS:
-        merge->results = value;
+        merge->results = command_name("--results", value, state);
         break;
     case KEY_QUIET:
         merge->quiet = true;
@@ -54,6 +54,18 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
+static enum corun_status run_merge(void *user)
+{
+    struct merge_options *merge = user;
+    struct corun_campaign_merged merged;
+    enum corun_status status =
+        corun_campaign_merge(merge->results, merge->files.data, merge->files.count, merge->command.list, &merged);
+    if (!merge->quiet)
+        printf("%" PRIu32 " of %zu files merged into %s: %" PRIu64 " cases\n", merged.files, merge->files.count,
+               merge->results, merged.taken);
+    return status;
+}
+
 int command_merge(int argc, char **argv)
 {
     static const struct argp argp = {.options = options,
@@ -61,19 +73,8 @@ int command_merge(int argc, char **argv)
                                      .args_doc = "FILE...",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct merge_options merge = {.list = corun_diagnostics_create()};
-    enum corun_status status = CORUN_MEMORY;
-    if (merge.list) {
-        struct corun_campaign_merged merged;
-        command_parse(&argp, argc, argv, &merge);
-        status = corun_campaign_merge(merge.results, merge.files.data, merge.files.count, merge.list, &merged);
-        if (!merge.quiet)
-            printf("%" PRIu32 " of %zu files merged into %s: %" PRIu64 " cases\n", merged.files, merge.files.count,
-                   merge.results, merged.taken);
-    }
-    int exit_status = output_diagnostics(merge.list, status);
+    struct merge_options merge = {0};
+    int exit_status = command_perform(&merge.command, &argp, argc, argv, run_merge, &merge);
     vector_free(&merge.files);
-    if (merge.list)
-        corun_diagnostics_destroy(merge.list);
     return exit_status;
 }

@@ -1,8 +1,6 @@
 /* Messages, streams and their ends. */
 #include "cli/command.h"
 
-#include "corun/case.h"
-
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -36,13 +34,6 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
     return corun_status_exit(status);
 }
 
-const char *command_cache(const char *given, bool none, char *room, size_t bytes)
-{
-    if (none)
-        return NULL;
-    return given ? given : corun_cache_directory(room, bytes) ? room : NULL;
-}
-
 struct report_style output_style(FILE *stream)
 {
     bool terminal = isatty(fileno(stream));
@@ -72,25 +63,56 @@ void output_guard(void)
     atexit(close_stdout);
 }
 
-FILE *output_open(const char *path, struct corun_diagnostics *list)
+enum corun_status outputs_check(const struct output *outputs, size_t count, struct corun_diagnostics *list)
 {
-    if (!strcmp(path, "-"))
-        return stdout;
-    FILE *file = fopen(path, "we");
-    if (!file)
-        corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be written: %s", strerror(errno));
-    return file;
+    const char *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!outputs[i].path)
+            continue;
+        if (!*outputs[i].path)
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: the name of the file is missing",
+                                outputs[i].option);
+        if (strcmp(outputs[i].path, "-") != 0)
+            continue;
+        if (first)
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s and %s cannot both go to standard output", first,
+                                outputs[i].option);
+        first = outputs[i].option;
+    }
+    return CORUN_OK;
 }
 
-enum corun_status output_close(FILE *file, const char *path, struct corun_diagnostics *list)
+enum corun_status outputs_open(struct output *outputs, size_t count, struct corun_diagnostics *list)
 {
-    if (file == stdout)
-        return CORUN_OK;
-    bool failed = ferror(file) != 0;
-    errno = 0;
-    failed = fclose(file) || failed;
-    if (!failed)
-        return CORUN_OK;
-    return corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "not everything could be written%s%s",
-                        errno ? ": " : "", errno ? strerror(errno) : "");
+    enum corun_status status = outputs_check(outputs, count, list);
+    for (size_t i = 0; i < count && status == CORUN_OK; i++) {
+        const char *path = outputs[i].path;
+        if (!path)
+            continue;
+        outputs[i].file = strcmp(path, "-") ? fopen(path, "we") : stdout;
+        if (!outputs[i].file)
+            status = corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be written: %s",
+                                  strerror(errno));
+    }
+    return status == CORUN_OK ? CORUN_OK : outputs_close(outputs, count, status, list);
+}
+
+enum corun_status outputs_close(struct output *outputs, size_t count, enum corun_status status,
+                                struct corun_diagnostics *list)
+{
+    for (size_t i = 0; i < count; i++) {
+        FILE *file = outputs[i].file;
+        outputs[i].file = NULL;
+        if (!file || file == stdout)
+            continue;
+        bool failed = ferror(file) != 0;
+        errno = 0;
+        failed = fclose(file) || failed;
+        if (!failed)
+            continue;
+        corun_report(list, CORUN_FILE, (struct corun_place){outputs[i].path, 0, 0},
+                     "not everything could be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+        status = status == CORUN_OK ? CORUN_FILE : status;
+    }
+    return status;
 }

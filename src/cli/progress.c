@@ -1,5 +1,9 @@
 #include "cli/command.h"
 
+#include "corun/campaign.h"
+
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -72,14 +76,6 @@ bool progress_step(struct progress *progress, const char *format, ...)
     return !take_signals(progress);
 }
 
-void progress_message(struct progress *progress, const char *text)
-{
-    bool line = progress && progress->line_is_there;
-    fprintf(stderr, "%scorun: %s\n", line ? "\r\033[K" : "", text);
-    if (progress)
-        progress->line_is_there = false;
-}
-
 bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit)
 {
     double thousands = (double)cycle / 1000, all = (double)limit / 1000;
@@ -87,6 +83,32 @@ bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycl
         return progress_step(progress, "%.40s: %.1f thousand cycles", stage, thousands);
     return progress_step(progress, "%.40s: %.1f of %.1f thousand cycles, %.0f %%", stage, thousands, all,
                          100 * thousands / all);
+}
+
+const char *progress_duration(double seconds, char *text, size_t bytes)
+{
+    uint64_t whole = seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        snprintf(text, bytes, "%" PRIu64 " h %02" PRIu64 " min", whole / 3600, whole / 60 % 60);
+    else
+        snprintf(text, bytes, "%" PRIu64 " min %02" PRIu64 " s", whole / 60, whole % 60);
+    return text;
+}
+
+bool progress_campaign(struct progress *progress, const char *name, bool quiet,
+                       const struct corun_campaign_progress *now)
+{
+    char left[40] = "?";
+    if (now->failure && !quiet) {
+        fprintf(stderr, "%scorun: a case failed: %s\n", progress && progress->line_is_there ? "\r\033[K" : "",
+                now->failure);
+        if (progress)
+            progress->line_is_there = false;
+    }
+    if (!isnan(now->seconds_left))
+        progress_duration(now->seconds_left, left, sizeof left);
+    return progress_step(progress, "%.60s: %u of %u cases, %u running, %u failed, %s left", name, now->finished,
+                         now->total, now->running, now->failed, left);
 }
 
 void progress_end(struct progress *progress)

@@ -19,8 +19,7 @@ static const char doc[] =
     "Example: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
 
 struct query_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
+    struct command command;
     const char *results, *text;
     bool csv;
 };
@@ -30,7 +29,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct query_options *query = state->input;
     switch (key) {
     case KEY_RESULTS:
-        query->results = value;
+        query->results = command_name("--results", value, state);
         break;
     case KEY_CSV:
         query->csv = true;
@@ -107,11 +106,12 @@ static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum
         return code;
     if (!query->csv && count > (int)COLUMNS_MAX) {
         *status =
-            corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE,
+            corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
                          "%d columns do not fit a table of at most %u: take --csv or name fewer", count, COLUMNS_MAX);
         return SQLITE_DONE;
     }
-    struct columns *columns = query->csv ? NULL : begin_table(query->arena, statement, count, code == SQLITE_ROW);
+    struct columns *columns =
+        query->csv ? NULL : begin_table(query->command.arena, statement, count, code == SQLITE_ROW);
     if (query->csv)
         print_csv_row(statement, count, true);
     for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
@@ -194,28 +194,32 @@ static bool is_of_file(int code)
     }
 }
 
-static enum corun_status run_query(struct query_options *query)
+static enum corun_status run_query(void *user)
 {
+    struct query_options *query = user;
     sqlite3 *database = NULL;
     sqlite3_stmt *statement = NULL;
     enum corun_status status = CORUN_OK;
     const char *rest = "";
     if (!strcmp(query->text, ".schema"))
         query->text = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL";
+    status = command_existing(query->results, query->command.list);
+    if (status)
+        return status;
     int code = open_file(query->results, &database);
     bool opened = !code;
     if (!code)
         code = sqlite3_prepare_v2(database, query->text, -1, &statement, &rest);
     if (!code && !statement)
-        status = corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE, "the SQL text is empty");
+        status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE, "the SQL text is empty");
     else if (!code && rest[strspn(rest, " \t\r\n;")])
-        status = corun_report(query->list, CORUN_USAGE, CORUN_NOWHERE, "only one statement is expected, not also `%s`",
-                              rest);
+        status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                              "only one statement is expected, not also `%s`", rest);
     else if (!code)
         code = print_rows(query, statement, &status);
     opened = opened && !is_of_file(code);
     if (code && code != SQLITE_DONE && !status)
-        status = corun_report(query->list, opened ? CORUN_USAGE : CORUN_FILE,
+        status = corun_report(query->command.list, opened ? CORUN_USAGE : CORUN_FILE,
                               opened ? CORUN_NOWHERE : (struct corun_place){query->results, 0, 0}, "%s",
                               database ? sqlite3_errmsg(database) : sqlite3_errstr(code));
     sqlite3_finalize(statement);
@@ -228,16 +232,5 @@ int command_query(int argc, char **argv)
     static const struct argp argp = {
         .options = options, .parser = parse_option, .args_doc = "SQL", .doc = doc, .help_filter = command_help_filter};
     struct query_options query = {.results = DEFAULT_RESULTS};
-    query.arena = arena_create();
-    query.list = corun_diagnostics_create();
-    enum corun_status status = CORUN_MEMORY;
-    if (query.arena && query.list) {
-        command_parse(&argp, argc, argv, &query);
-        status = run_query(&query);
-    }
-    int exit_status = output_diagnostics(query.list, status);
-    if (query.list)
-        corun_diagnostics_destroy(query.list);
-    arena_destroy(query.arena);
-    return exit_status;
+    return command_perform(&query.command, &argp, argc, argv, run_query, &query);
 }

@@ -2,7 +2,6 @@
 #include "cli/command.h"
 #include "cli/python.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum { KEY_RESULTS = 'r', KEY_QUIET = 'q', KEY_CAMPAIGN = 'c', KEY_HTML = 256, KEY_CSV, KEY_JSON, KEY_CASES };
@@ -25,10 +24,13 @@ static const char doc[] = "Tables of a results file of `corun campaign`, policy 
                           "matplotlib for the page (Debian: python3-numpy, python3-matplotlib). The results file is "
                           "only read, also while a campaign is running.";
 
+/* The files that it writes. */
+enum { REPORT_HTML, REPORT_CSV, REPORT_JSON, REPORT_OUTPUTS };
+
 struct report_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
-    const char *results, *campaign, *html, *csv, *json;
+    struct command command;
+    const char *results, *campaign;
+    struct output outputs[REPORT_OUTPUTS];
     uint64_t cases;
     bool quiet;
 };
@@ -36,28 +38,24 @@ struct report_options {
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct report_options *report = state->input;
-    char *end = NULL;
     switch (key) {
     case KEY_RESULTS:
-        report->results = value;
+        report->results = command_name("--results", value, state);
         break;
     case KEY_CAMPAIGN:
         report->campaign = value;
         break;
     case KEY_HTML:
-        report->html = value;
+        report->outputs[REPORT_HTML].path = value;
         break;
     case KEY_CSV:
-        report->csv = value;
+        report->outputs[REPORT_CSV].path = value;
         break;
     case KEY_JSON:
-        report->json = value;
+        report->outputs[REPORT_JSON].path = value;
         break;
     case KEY_CASES:
-        errno = 0;
-        report->cases = strtoull(value, &end, 10);
-        if (*value < '0' || *value > '9' || *end || errno || report->cases > 1000000)
-            argp_error(state, "--cases: '%s' is no number from 0 to 1000000", value);
+        command_number(&report->command, "--cases", value, 1000, 0, 1000000, &report->cases);
         break;
     case KEY_QUIET:
         report->quiet = true;
@@ -72,44 +70,45 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 }
 
 /* Becomes the Python program; comes back only if there is none. */
-static enum corun_status make_report(const struct report_options *report)
+static enum corun_status make_report(void *user)
 {
+    const struct report_options *report = user;
+    enum corun_status status = outputs_check(report->outputs, REPORT_OUTPUTS, report->command.list);
+    if (!status)
+        status = command_existing(report->results, report->command.list);
+    if (status)
+        return status;
     char cases[32];
     snprintf(cases, sizeof cases, "%u", (unsigned)report->cases);
     const struct {
         const char *option, *value;
-    } values[] = {{"--results", report->results}, {"--campaign", report->campaign}, {"--html", report->html},
-                  {"--csv", report->csv},         {"--json", report->json},         {"--cases", cases}};
+    } values[] = {{"--results", report->results},
+                  {"--campaign", report->campaign},
+                  {"--html", report->outputs[REPORT_HTML].path},
+                  {"--csv", report->outputs[REPORT_CSV].path},
+                  {"--json", report->outputs[REPORT_JSON].path},
+                  {"--cases", cases}};
     const char *arguments[sizeof values / sizeof *values + 2] = {NULL};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!values[i].value)
             continue;
         /* in one text, so that no value is taken for an option */
-        arguments[count] = arena_format(report->arena, "%s=%s", values[i].option, values[i].value);
+        arguments[count] = arena_format(report->command.arena, "%s=%s", values[i].option, values[i].value);
         if (!arguments[count++])
-            return corun_report(report->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+            return corun_report(report->command.list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
     if (report->quiet)
         arguments[count] = "--quiet";
-    return python_become(arguments, report->list);
+    return python_become(arguments, report->command.list);
 }
 
 int command_report(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = options, .parser = parse_option, .doc = doc, .help_filter = command_help_filter};
-    struct report_options report = {.results = DEFAULT_RESULTS, .cases = 2000};
-    enum corun_status status = CORUN_MEMORY;
-    report.arena = arena_create();
-    report.list = corun_diagnostics_create();
-    if (report.arena && report.list) {
-        command_parse(&argp, argc, argv, &report);
-        status = make_report(&report);
-    }
-    int exit_status = output_diagnostics(report.list, status);
-    if (report.list)
-        corun_diagnostics_destroy(report.list);
-    arena_destroy(report.arena);
-    return exit_status;
+    struct report_options report = {.results = DEFAULT_RESULTS,
+                                    .outputs = {{.option = "--html"}, {.option = "--csv"}, {.option = "--json"}},
+                                    .cases = 2000};
+    return command_perform(&report.command, &argp, argc, argv, make_report, &report);
 }

@@ -37,9 +37,7 @@ enum {
     KEY_HTML,
     KEY_MARKDOWN,
     KEY_RETRY,
-    KEY_NO_RUN,
-    KEY_CACHE,
-    KEY_NO_CACHE
+    KEY_NO_RUN
 };
 
 static const struct argp_option options[] = {
@@ -59,8 +57,7 @@ static const struct argp_option options[] = {
     {"html", KEY_HTML, "FILE", 0, "writes a page with figures; with --all, FOLDER/EXPERIMENT.html", 4},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "writes the comparison as Markdown; with --all, FOLDER/EXPERIMENT.md", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
-    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 6},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each case computes its own", 6},
+    CACHE_OPTIONS(6),
     {0},
 };
 
@@ -71,19 +68,22 @@ static const char doc[] = "Runs what a figure or a table of a paper needs and co
                           "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with "
                           "matplotlib for the page.";
 
+/* The files that it writes, or with --all their folders. */
+enum { REPRODUCE_HTML, REPRODUCE_MARKDOWN, REPRODUCE_OUTPUTS };
+
 struct reproduce_options {
-    struct corun_diagnostics *list;
-    enum corun_status status; /* of the first option that could not be used */
-    const char *name, *html, *markdown, *cache;
-    bool quiet, only_list, all, full, no_run, no_cache;
+    struct command command;
+    const char *name;
+    struct output outputs[REPRODUCE_OUTPUTS];
+    struct cache_options cache;
+    bool quiet, only_list, all, full, no_run;
     uint64_t sample, cycles; /* 0: as the experiment says */
     double budget;           /* seconds; 0: none */
     struct corun_campaign_run_request run;
     struct progress *progress;
-    int exit_status;   /* of the process, unless there is an error of ours */
     uint32_t runnable; /* with --all: experiments that are still to be run */
     double until;      /* with --all and --budget, on run_clock() */
-    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    char data[PATH_BYTES];
 };
 
 /* "90s", "30m", "1.5h" */
@@ -112,7 +112,6 @@ static error_t check_options(struct reproduce_options *reproduce, struct argp_st
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct reproduce_options *reproduce = state->input;
-    uint64_t number = 0;
     switch (key) {
     case KEY_LIST:
         reproduce->only_list = true;
@@ -121,12 +120,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         reproduce->all = true;
         break;
     case KEY_SAMPLE:
-        command_keep(&reproduce->status,
-                     specify_number(value, "--sample", 1000, 1, 1000000, reproduce->list, &reproduce->sample));
+        command_number(&reproduce->command, "--sample", value, 1000, 1, 1000000, &reproduce->sample);
         break;
     case KEY_CYCLES:
-        command_keep(&reproduce->status,
-                     specify_number(value, "--cycles", 1000, 1000, INT64_MAX, reproduce->list, &reproduce->cycles));
+        command_number(&reproduce->command, "--cycles", value, 1000, 1000, INT64_MAX, &reproduce->cycles);
         break;
     case KEY_FULL:
         reproduce->full = true;
@@ -136,9 +133,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--budget is a time like 90s, 30m or 1h, not `%s`", value);
         break;
     case KEY_JOBS:
-        command_keep(&reproduce->status,
-                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, reproduce->list, &number));
-        reproduce->run.jobs = (uint32_t)number;
+        command_count(&reproduce->command, "--jobs", value, CORUN_CAMPAIGN_MAX_JOBS, &reproduce->run.jobs);
         break;
     case KEY_RETRY:
         reproduce->run.retry = true;
@@ -147,24 +142,16 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         reproduce->no_run = true;
         break;
     case KEY_RESULTS:
-        reproduce->run.results = value;
+        reproduce->run.results = command_name("--results", value, state);
         break;
     case KEY_HTML:
-        reproduce->html = value;
+        reproduce->outputs[REPRODUCE_HTML].path = value;
         break;
     case KEY_MARKDOWN:
-        reproduce->markdown = value;
+        reproduce->outputs[REPRODUCE_MARKDOWN].path = value;
         break;
     case KEY_QUIET:
         reproduce->quiet = true;
-        break;
-    case KEY_CACHE:
-        if (!*value)
-            argp_error(state, "--cache: the name of the folder is missing");
-        reproduce->cache = value;
-        break;
-    case KEY_NO_CACHE:
-        reproduce->no_cache = true;
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
@@ -174,7 +161,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_END:
         return check_options(reproduce, state);
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cache_option(key, value, state, &reproduce->cache);
     }
     return 0;
 }
@@ -209,7 +196,7 @@ static enum corun_status each_experiment(struct reproduce_options *reproduce,
     snprintf(folder, sizeof folder, "%s/experiments", reproduce->data);
     int count = scandir(folder, &entries, is_experiment, versionsort);
     if (count < 0)
-        return corun_report(reproduce->list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
+        return corun_report(reproduce->command.list, CORUN_NOT_FOUND, (struct corun_place){folder, 0, 0},
                             "the experiments of corun are not there: %s", strerror(errno));
     enum corun_status first = CORUN_OK;
     for (int i = 0; i < count; i++) {
@@ -266,7 +253,7 @@ static enum corun_status list_experiment(struct reproduce_options *reproduce, co
 {
     struct experiment *experiment;
     size_t cases = 0, all = 0;
-    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+    enum corun_status status = experiment_load(path, reproduce->command.list, &experiment);
     if (status)
         return status;
     if (experiment->missing) {
@@ -275,9 +262,9 @@ static enum corun_status list_experiment(struct reproduce_options *reproduce, co
     } else {
         struct experiment_extent sample = experiment_initial_extent(experiment, false),
                                  full = experiment_initial_extent(experiment, true);
-        status = count_cases(experiment, &sample, reproduce->list, &cases);
+        status = count_cases(experiment, &sample, reproduce->command.list, &cases);
         if (!status)
-            status = count_cases(experiment, &full, reproduce->list, &all);
+            status = count_cases(experiment, &full, reproduce->command.list, &all);
         if (!status)
             printf("%-16s  %s, %s: %s\n%16s  %zu cases of %" PRIu64 " cycles; in full %zu of %" PRIu64 "\n",
                    experiment->name, experiment->paper, experiment->section, experiment->title, "", cases,
@@ -291,55 +278,47 @@ static bool show_progress(void *user, const char *campaign, uint64_t sample,
                           const struct corun_campaign_progress *progress)
 {
     struct reproduce_options *reproduce = user;
-    char message[1000], wanted[40] = "", left[40] = "?";
-    if (progress->failure && !reproduce->quiet) {
-        snprintf(message, sizeof message, "a case failed: %s", progress->failure);
-        progress_message(reproduce->progress, message);
-    }
-    if (sample)
-        snprintf(wanted, sizeof wanted, " (sample %" PRIu64 ")", sample);
-    if (!isnan(progress->seconds_left))
-        snprintf(left, sizeof left, "%.0f s", progress->seconds_left);
-    return progress_step(reproduce->progress, "%.60s%s: %u of %u cases, %u running, %u failed, %s left", campaign,
-                         wanted, progress->finished, progress->total, progress->running, progress->failed, left);
+    char name[200];
+    snprintf(name, sizeof name, sample ? "%.60s (sample %" PRIu64 ")" : "%s", campaign, sample);
+    return progress_campaign(reproduce->progress, name, reproduce->quiet, progress);
 }
 
 /*
  * Hands the experiment over in memory, so that nothing is left behind, and runs the package. Without campaigns it only
- * checks the figures.
+ * checks the figures, and that what `html` and `markdown` name can be written.
  */
 static enum corun_status compare(struct reproduce_options *reproduce, const struct experiment *experiment,
                                  uint64_t cycles, struct corun_campaign *const *campaigns, const char *html,
                                  const char *markdown, int *exit_status)
 {
-    char input[64], results[PATH_BYTES], page[PATH_BYTES], text[PATH_BYTES];
-    const char *arguments[12] = {"reproduce", input, results};
-    size_t count = 3;
+    struct arena *arena = reproduce->command.arena;
+    struct corun_diagnostics *list = reproduce->command.list;
     int descriptor = memfd_create("experiment", 0);
     int copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     FILE *stream = copy < 0 ? NULL : fdopen(copy, "w");
     if (!stream) {
         if (descriptor >= 0)
             close(descriptor);
-        return corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
     }
     enum corun_status status = json_experiment(experiment, cycles, campaigns, stream);
     if (fclose(stream) && !status)
-        status = corun_report(reproduce->list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
-    snprintf(input, sizeof input, "--experiment=/proc/self/fd/%d", descriptor);
-    snprintf(results, sizeof results, "--results=%s", reproduce->run.results);
+        status = corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
+    const char *arguments[8] = {"reproduce", arena_format(arena, "--experiment=/proc/self/fd/%d", descriptor),
+                                arena_format(arena, "--results=%s", reproduce->run.results)};
+    size_t count = 3;
+    if (html)
+        arguments[count++] = arena_format(arena, "--html=%s", html);
+    if (markdown)
+        arguments[count++] = arena_format(arena, "--markdown=%s", markdown);
+    for (size_t i = 0; i < count && !status; i++)
+        status = arguments[i] ? CORUN_OK : CORUN_MEMORY;
     if (!campaigns)
         arguments[count++] = "--check";
     if (reproduce->quiet)
         arguments[count++] = "--quiet";
-    snprintf(page, sizeof page, "--html=%s", html ? html : "");
-    snprintf(text, sizeof text, "--markdown=%s", markdown ? markdown : "");
-    if (html)
-        arguments[count++] = page;
-    if (markdown)
-        arguments[count++] = text;
     if (!status)
-        status = python_run(arguments, reproduce->list, exit_status);
+        status = python_run(arguments, list, exit_status);
     close(descriptor);
     return status;
 }
@@ -356,7 +335,7 @@ static enum corun_status run_parts(struct reproduce_options *reproduce, const st
                                            .progress_user = reproduce};
     struct reproduction_outcome outcome;
     reproduce->progress = progress_begin(reproduce->quiet);
-    enum corun_status status = reproduction_run(&request, reproduce->list, &outcome);
+    enum corun_status status = reproduction_run(&request, reproduce->command.list, &outcome);
     progress_end(reproduce->progress);
     *interrupted = outcome.interrupted;
     extent->sample = outcome.sample;
@@ -380,18 +359,42 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
     bool interrupted = false;
     extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
     extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
-    /* The figures are checked before hours of work. */
-    enum corun_status status = compare(reproduce, experiment, extent.cycles, NULL, NULL, NULL, exit_status);
-    if (!status && !*exit_status && !reproduce->no_run)
+    /* Figures and outputs are checked before hours of work. */
+    enum corun_status status = compare(reproduce, experiment, extent.cycles, NULL, html, markdown, exit_status);
+    if (!status && !*exit_status && reproduce->no_run)
+        status = command_existing(reproduce->run.results, reproduce->command.list);
+    else if (!status && !*exit_status)
         status = run_parts(reproduce, experiment, &extent, seconds, &interrupted);
     if (interrupted)
         *exit_status = EXIT_INTERRUPTED;
     if (!status && !*exit_status)
-        status = make_campaigns(experiment, &extent, reproduce->list, campaigns);
+        status = make_campaigns(experiment, &extent, reproduce->command.list, campaigns);
     if (!status && !*exit_status)
         status = compare(reproduce, experiment, extent.cycles, campaigns, html, markdown, exit_status);
     destroy_campaigns(campaigns);
     return status;
+}
+
+/* There is no experiment of that name: which one was meant? */
+static enum corun_status report_unknown(struct reproduce_options *reproduce)
+{
+    struct dirent **entries = NULL;
+    const char *folder = arena_format(reproduce->command.arena, "%s/experiments", reproduce->data);
+    int count = folder ? scandir(folder, &entries, is_experiment, versionsort) : 0;
+    size_t known = 0;
+    const char **names = ARENA_ARRAY(reproduce->command.arena, const char *, count > 0 ? count : 1);
+    char hint[NAME_BYTES + 32];
+    for (int i = 0; i < count; i++) {
+        const char *file = entries[i]->d_name;
+        const char *name = arena_copy_text(reproduce->command.arena, file, strlen(file) - strlen(".yaml"));
+        if (names && name)
+            names[known++] = name;
+        free(entries[i]);
+    }
+    free(entries);
+    return corun_report(reproduce->command.list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no experiment `%s`; %s",
+                        reproduce->name,
+                        command_hint(reproduce->name, names, known, "see `corun reproduce --list`", hint, sizeof hint));
 }
 
 static enum corun_status reproduce_one(struct reproduce_options *reproduce)
@@ -400,13 +403,12 @@ static enum corun_status reproduce_one(struct reproduce_options *reproduce)
     struct experiment *experiment;
     find_file(reproduce, reproduce->name, path, sizeof path);
     if (access(path, R_OK) && !strchr(reproduce->name, '/'))
-        return corun_report(reproduce->list, CORUN_NOT_FOUND, CORUN_NOWHERE,
-                            "there is no experiment '%s'; see corun reproduce --list", reproduce->name);
-    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+        return report_unknown(reproduce);
+    enum corun_status status = experiment_load(path, reproduce->command.list, &experiment);
     if (status)
         return status;
-    status = reproduce_file(reproduce, experiment, reproduce->budget, reproduce->html, reproduce->markdown,
-                            &reproduce->exit_status);
+    status = reproduce_file(reproduce, experiment, reproduce->budget, reproduce->outputs[REPRODUCE_HTML].path,
+                            reproduce->outputs[REPRODUCE_MARKDOWN].path, &reproduce->command.exit_status);
     experiment_destroy(experiment);
     return status;
 }
@@ -423,7 +425,7 @@ static const char *output_path(const char *folder, const char *name, const char 
 static enum corun_status count_runnable(struct reproduce_options *reproduce, const char *path)
 {
     struct experiment *experiment;
-    enum corun_status status = experiment_load(path, reproduce->list, &experiment);
+    enum corun_status status = experiment_load(path, reproduce->command.list, &experiment);
     if (status)
         return status;
     if (experiment->missing && !reproduce->quiet)
@@ -438,7 +440,7 @@ static enum corun_status reproduce_next(struct reproduce_options *reproduce, con
 {
     struct experiment *experiment;
     char page[PATH_BYTES], text[PATH_BYTES];
-    if (reproduce->exit_status == EXIT_INTERRUPTED)
+    if (reproduce->command.exit_status == EXIT_INTERRUPTED)
         return CORUN_OK;
     enum corun_status status = experiment_load(path, NULL, &experiment); /* what is wrong has been said */
     if (status)
@@ -450,10 +452,12 @@ static enum corun_status reproduce_next(struct reproduce_options *reproduce, con
             share = fmax((reproduce->until - run_clock()) / reproduce->runnable, 1);
         reproduce->runnable--;
         status = reproduce_file(
-            reproduce, experiment, share, output_path(reproduce->html, experiment->name, ".html", page, sizeof page),
-            output_path(reproduce->markdown, experiment->name, ".md", text, sizeof text), &exit_status);
+            reproduce, experiment, share,
+            output_path(reproduce->outputs[REPRODUCE_HTML].path, experiment->name, ".html", page, sizeof page),
+            output_path(reproduce->outputs[REPRODUCE_MARKDOWN].path, experiment->name, ".md", text, sizeof text),
+            &exit_status);
         if (exit_status)
-            reproduce->exit_status = exit_status;
+            reproduce->command.exit_status = exit_status;
     }
     experiment_destroy(experiment);
     return status;
@@ -467,16 +471,21 @@ static enum corun_status reproduce_all(struct reproduce_options *reproduce)
     return found ? found : status;
 }
 
-static enum corun_status prepare(struct reproduce_options *reproduce)
+static enum corun_status run_reproduce(void *user)
 {
-    enum corun_status status = reproduce->status;
+    struct reproduce_options *reproduce = user;
+    struct corun_diagnostics *list = reproduce->command.list;
+    enum corun_status status = outputs_check(reproduce->outputs, REPRODUCE_OUTPUTS, list);
     if (!status)
-        status = corun_data_directory(reproduce->data, sizeof reproduce->data, reproduce->list);
+        status = corun_data_directory(reproduce->data, sizeof reproduce->data, list);
+    if (status)
+        return status;
     reproduce->run.data_directory = reproduce->data;
-    reproduce->run.cache_directory =
-        command_cache(reproduce->cache, reproduce->no_cache, reproduce->default_cache, sizeof reproduce->default_cache);
+    reproduce->run.cache_directory = cache_folder(&reproduce->cache);
     reproduce->run.write = json_case;
-    return status;
+    return reproduce->only_list ? each_experiment(reproduce, list_experiment)
+           : reproduce->all     ? reproduce_all(reproduce)
+                                : reproduce_one(reproduce);
 }
 
 int command_reproduce(int argc, char **argv)
@@ -486,19 +495,7 @@ int command_reproduce(int argc, char **argv)
                                      .args_doc = "[EXPERIMENT]",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct reproduce_options reproduce = {.run = {.results = DEFAULT_RESULTS}};
-    enum corun_status status = CORUN_MEMORY;
-    reproduce.list = corun_diagnostics_create();
-    if (reproduce.list) {
-        command_parse(&argp, argc, argv, &reproduce);
-        status = prepare(&reproduce);
-        if (!status)
-            status = reproduce.only_list ? each_experiment(&reproduce, list_experiment)
-                     : reproduce.all     ? reproduce_all(&reproduce)
-                                         : reproduce_one(&reproduce);
-    }
-    int exit_status = output_diagnostics(reproduce.list, status);
-    if (reproduce.list)
-        corun_diagnostics_destroy(reproduce.list);
-    return status == CORUN_OK ? reproduce.exit_status : exit_status;
+    struct reproduce_options reproduce = {.outputs = {{.option = "--html"}, {.option = "--markdown"}},
+                                          .run = {.results = DEFAULT_RESULTS}};
+    return command_perform(&reproduce.command, &argp, argc, argv, run_reproduce, &reproduce);
 }

@@ -40,13 +40,14 @@ static const char doc[] =
     "copies of data take MS with ,transfer=MS; it arrives at cycle CYCLES. Numbers take K, M and G.\v"
     "The results depend on the options above --json only, apart from the wall time.";
 
+/* The files that a run writes. */
+enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_OUTPUTS };
+
 struct run_options {
-    struct arena *arena;
-    struct corun_diagnostics *list;
-    enum corun_status status; /* of the first option that could not be used */
+    struct command command;
     struct corun_request *request;
     struct corun_case *job;
-    const char *json, *trace, *timeline;
+    struct output outputs[RUN_OUTPUTS];
     uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
     bool quiet;
@@ -70,7 +71,7 @@ static error_t set_option(struct run_options *run, int key, const char *value)
             bool loads = !strcmp(words[i].word, "--policy") && strchr(value, '/');
             if (loads)
                 policy_watch_loading(value, true);
-            command_keep(&run->status, corun_request_set(run->request, words[i].word, value, run->list));
+            command_keep(&run->command, corun_request_set(run->request, words[i].word, value, run->command.list));
             if (loads)
                 policy_watch_loaded();
             return 0;
@@ -84,30 +85,29 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct run_options *run = state->input;
     switch (key) {
     case KEY_JSON:
-        run->json = value;
+        run->outputs[RUN_JSON].path = value;
         break;
     case KEY_QUIET:
         run->quiet = true;
         break;
     case KEY_TRACE:
-        command_keep(&run->status, specify_trace(value, "--trace", run->arena, run->list, &run->trace,
-                                                 &run->trace_first, &run->trace_last));
+        command_keep(&run->command, specify_trace(value, "--trace", run->command.arena, run->command.list,
+                                                  &run->outputs[RUN_TRACE].path, &run->trace_first, &run->trace_last));
         break;
     case KEY_TIMELINE:
-        command_keep(&run->status,
-                     specify_trace(value, "--timeline", run->arena, run->list, &run->timeline,
-                                   &run->timeline_settings.first_cycle, &run->timeline_settings.last_cycle));
+        command_keep(&run->command, specify_trace(value, "--timeline", run->command.arena, run->command.list,
+                                                  &run->outputs[RUN_TIMELINE].path, &run->timeline_settings.first_cycle,
+                                                  &run->timeline_settings.last_cycle));
         break;
     case KEY_TIMELINE_INTERVAL:
-        command_keep(&run->status,
-                     specify_number(value, "--timeline-interval", 1000, 1, INT64_MAX, run->list, &run->sample_cycles));
+        command_number(&run->command, "--timeline-interval", value, 1000, 1, INT64_MAX, &run->sample_cycles);
         break;
     case KEY_TIMELINE_LIMIT:
-        command_keep(&run->status, specify_number(value, "--timeline-limit", 1000, TIMELINE_LOWEST_LIMIT, UINT32_MAX,
-                                                  run->list, &run->timeline_settings.limit));
+        command_number(&run->command, "--timeline-limit", value, 1000, TIMELINE_LOWEST_LIMIT, UINT32_MAX,
+                       &run->timeline_settings.limit);
         break;
     case ARGP_KEY_ARG:
-        command_keep(&run->status, corun_request_add(run->request, value, run->list));
+        command_keep(&run->command, corun_request_add(run->request, value, run->command.list));
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "an application is missing");
@@ -129,16 +129,12 @@ static void print_text(void *user, const char *text, size_t bytes)
     fwrite(text, 1, bytes, ((struct run_options *)user)->text);
 }
 
-static bool to_stdout(const char *path)
+static enum corun_status report(const struct run_options *run, const struct corun_case_result *result)
 {
-    return path && !strcmp(path, "-");
-}
-
-static enum corun_status report(const struct run_options *run, const struct corun_case_result *result, FILE *json)
-{
+    FILE *json = run->outputs[RUN_JSON].file;
     enum corun_status status = CORUN_OK;
     struct report_style style = output_style(stdout);
-    if (!run->quiet && json != stdout && !to_stdout(run->timeline)) {
+    if (!run->quiet && json != stdout && run->outputs[RUN_TIMELINE].file != stdout) {
         bool whole = table_case(result, &style, stdout);
         whole = (!run->job->profile || table_profile(result, &style, stdout)) && whole;
         status = whole ? CORUN_OK : CORUN_MEMORY;
@@ -158,42 +154,6 @@ static enum corun_status status_of(const struct corun_case_result *result)
     return CORUN_OK;
 }
 
-/* The files that a run writes; NULL where none was asked for. */
-struct outputs {
-    FILE *json, *trace, *timeline;
-};
-
-static enum corun_status close_output(const struct run_options *run, FILE *file, const char *path,
-                                      enum corun_status status)
-{
-    enum corun_status closed = file ? output_close(file, path, run->list) : CORUN_OK;
-    return status == CORUN_OK ? closed : status;
-}
-
-static enum corun_status close_outputs(const struct run_options *run, const struct outputs *outputs,
-                                       enum corun_status status)
-{
-    status = close_output(run, outputs->trace, run->trace, status);
-    status = close_output(run, outputs->timeline, run->timeline, status);
-    return close_output(run, outputs->json, run->json, status);
-}
-
-/* Files are opened before the simulation: that one cannot be written should not cost its time. */
-static enum corun_status open_outputs(const struct run_options *run, struct outputs *outputs)
-{
-    if (to_stdout(run->json) + to_stdout(run->trace) + to_stdout(run->timeline) > 1)
-        return corun_report(run->list, CORUN_USAGE, CORUN_NOWHERE,
-                            "only one of --json, --trace and --timeline can go to standard output");
-    bool fine = true;
-    if (run->json)
-        fine = (outputs->json = output_open(run->json, run->list)) != NULL;
-    if (fine && run->trace)
-        fine = (outputs->trace = output_open(run->trace, run->list)) != NULL;
-    if (fine && run->timeline)
-        fine = (outputs->timeline = output_open(run->timeline, run->list)) != NULL;
-    return fine ? CORUN_OK : close_outputs(run, outputs, CORUN_FILE);
-}
-
 static struct timeline *observe(struct run_options *run)
 {
     struct corun_case *job = run->job;
@@ -210,42 +170,49 @@ static struct timeline *observe(struct run_options *run)
 static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
 {
     struct corun_case *job = run->job;
-    struct outputs outputs = {NULL, NULL, NULL};
-    enum corun_status status = open_outputs(run, &outputs);
-    if (status != CORUN_OK)
-        return status;
-    if (outputs.trace) {
-        trace_heading(outputs.trace);
+    FILE *json = run->outputs[RUN_JSON].file, *trace = run->outputs[RUN_TRACE].file;
+    FILE *timeline_file = run->outputs[RUN_TIMELINE].file;
+    struct timeline *timeline = timeline_file ? observe(run) : NULL;
+    if (timeline_file && !timeline)
+        return CORUN_MEMORY;
+    if (trace) {
+        trace_heading(trace);
         job->trace = trace_event;
-        job->trace_user = outputs.trace;
+        job->trace_user = trace;
         job->trace_first = run->trace_first;
         job->trace_last = run->trace_last;
     }
-    struct timeline *timeline = outputs.timeline ? observe(run) : NULL;
-    if (outputs.timeline && !timeline)
-        return close_outputs(run, &outputs, CORUN_MEMORY);
-    run->text = outputs.json == stdout || outputs.timeline == stdout ? stderr : stdout;
+    run->text = json == stdout || timeline_file == stdout ? stderr : stdout;
     job->print = print_text;
     job->progress = show_progress;
     job->print_user = job->progress_user = run;
     policy_watch(job);
     run->progress = progress_begin(run->quiet);
-    status = corun_case_run(job, run->list, result);
+    enum corun_status status = corun_case_run(job, run->command.list, result);
     progress_end(run->progress);
     if (status == CORUN_OK && timeline)
-        status = timeline_write(timeline, *result, outputs.timeline);
+        status = timeline_write(timeline, *result, timeline_file);
     if (status == CORUN_OK)
-        status = report(run, *result, outputs.json);
+        status = report(run, *result);
     timeline_destroy(timeline);
-    return close_outputs(run, &outputs, status);
+    return status;
 }
 
-static enum corun_status run_case(struct run_options *run, struct corun_case_result **result)
+static enum corun_status run_case(void *user)
 {
-    enum corun_status status = run->status;
+    struct run_options *run = user;
+    struct corun_case_result *result = NULL;
+    enum corun_status status = corun_request_case(run->request, run->command.list, &run->job);
     if (status == CORUN_OK)
-        status = corun_request_case(run->request, run->list, &run->job);
-    return status == CORUN_OK ? simulate(run, result) : status;
+        status = outputs_open(run->outputs, RUN_OUTPUTS, run->command.list);
+    if (status == CORUN_OK)
+        status = outputs_close(run->outputs, RUN_OUTPUTS, simulate(run, &result), run->command.list);
+    if (result && result->interrupted)
+        run->command.exit_status = EXIT_INTERRUPTED;
+    if (result && status == CORUN_OK)
+        status = status_of(result);
+    corun_case_result_destroy(result);
+    return status;
 }
 
 int command_run(int argc, char **argv)
@@ -255,24 +222,13 @@ int command_run(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct run_options run = {.sample_cycles = TIMELINE_SAMPLE_CYCLES, .timeline_settings = {.limit = TIMELINE_LIMIT}};
-    run.arena = arena_create();
-    run.list = corun_diagnostics_create();
-    run.request = corun_request_create();
-    struct corun_case_result *result = NULL;
-    enum corun_status status = CORUN_MEMORY;
-    if (run.arena && run.list && run.request) {
-        command_parse(&argp, argc, argv, &run);
-        status = run_case(&run, &result);
-    }
-    bool interrupted = result && result->interrupted;
-    if (result && status == CORUN_OK)
-        status = status_of(result);
-    corun_case_result_destroy(result);
-    int exit_status = output_diagnostics(run.list, status);
-    if (run.list)
-        corun_diagnostics_destroy(run.list);
+    struct run_options run = {.request = corun_request_create(),
+                              .outputs = {{.option = "--json"}, {.option = "--trace"}, {.option = "--timeline"}},
+                              .sample_cycles = TIMELINE_SAMPLE_CYCLES,
+                              .timeline_settings = {.limit = TIMELINE_LIMIT}};
+    if (!run.request)
+        return output_diagnostics(NULL, CORUN_MEMORY);
+    int exit_status = command_perform(&run.command, &argp, argc, argv, run_case, &run);
     corun_request_destroy(run.request);
-    arena_destroy(run.arena);
-    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+    return exit_status;
 }

@@ -1,6 +1,5 @@
 #include "cli/command.h"
 
-#include "base/nearest.h"
 #include "campaign/search.h"
 #include "campaign/specification.h"
 #include "corun/workload.h"
@@ -24,9 +23,7 @@ enum {
     KEY_QUIET = 'q',
     KEY_JOBS = 'j',
     KEY_SEED = 0x100,
-    KEY_AT_ONCE,
-    KEY_CACHE,
-    KEY_NO_CACHE
+    KEY_AT_ONCE
 };
 
 static const struct argp_option options[] = {
@@ -40,8 +37,7 @@ static const struct argp_option options[] = {
     {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_RESULTS "]", 3},
     {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line", 4},
-    {"cache", KEY_CACHE, "DIR", 0, "where isolated baselines are kept [~/.cache/corun]", 4},
-    {"no-cache", KEY_NO_CACHE, NULL, 0, "keep no baselines: each run computes its own", 4},
+    CACHE_OPTIONS(4),
     {0},
 };
 
@@ -70,12 +66,12 @@ static const char *const metrics[] = {
 };
 
 struct search_options {
-    struct corun_diagnostics *list;
-    enum corun_status status; /* of the first option that could not be used */
+    struct command command;
     struct search_request request;
-    const char *applications[MIX_MAX], *cache;
-    bool quiet, no_cache, has_kind, has_metric;
-    char data[PATH_BYTES], default_cache[PATH_BYTES];
+    const char *applications[MIX_MAX];
+    struct cache_options cache;
+    bool quiet, has_kind, has_metric;
+    char data[PATH_BYTES];
     struct progress *progress;
 };
 
@@ -83,13 +79,13 @@ struct search_options {
 static uint32_t find_word(const char *word, const char *what, const char *const *words, uint32_t count,
                           struct argp_state *state)
 {
+    char hint[128];
     for (uint32_t i = 0; i < count; i++) {
         if (!strcmp(word, words[i]))
             return i;
     }
-    const char *nearest = nearest_name(word, words, count);
-    argp_error(state, "there is no %s `%s`; %s%s%s", what, word, nearest ? "did you mean `" : "see `",
-               nearest ? nearest : "corun search --help", nearest ? "`?" : "`");
+    argp_error(state, "there is no %s `%s`; %s", what, word,
+               command_hint(word, words, count, "see `corun search --help`", hint, sizeof hint));
     return 0;
 }
 
@@ -110,45 +106,31 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct search_options *search = state->input;
     struct search_request *request = &search->request;
-    uint64_t number = 0;
     switch (key) {
     case KEY_GPU:
         request->gpu = value;
         break;
     case KEY_CYCLES:
-        command_keep(&search->status,
-                     specify_number(value, "--cycles", 1000, 1, INT64_MAX, search->list, &request->cycles));
+        command_number(&search->command, "--cycles", value, 1000, 1, INT64_MAX, &request->cycles);
         break;
     case KEY_SEED:
-        command_keep(&search->status,
-                     specify_number(value, "--seed", 1000, 0, INT64_MAX, search->list, &request->seed));
+        command_number(&search->command, "--seed", value, 1000, 0, INT64_MAX, &request->seed);
         break;
     case KEY_METRIC:
         request->metric = (enum search_metric)find_word(value, "metric", metrics, SEARCH_METRIC_COUNT, state);
         search->has_metric = true;
         break;
     case KEY_AT_ONCE:
-        command_keep(&search->status, specify_number(value, "--at-once", 1000, 1, 1000000, search->list, &number));
-        request->most_at_once = (uint32_t)number;
+        command_count(&search->command, "--at-once", value, 1000000, &request->most_at_once);
         break;
     case KEY_RESULTS:
-        request->run.results = value;
+        request->run.results = command_name("--results", value, state);
         break;
     case KEY_JOBS:
-        command_keep(&search->status,
-                     specify_number(value, "--jobs", 1000, 1, CORUN_CAMPAIGN_MAX_JOBS, search->list, &number));
-        request->run.jobs = (uint32_t)number;
+        command_count(&search->command, "--jobs", value, CORUN_CAMPAIGN_MAX_JOBS, &request->run.jobs);
         break;
     case KEY_QUIET:
         search->quiet = true;
-        break;
-    case KEY_CACHE:
-        if (!*value)
-            argp_error(state, "--cache: the name of the folder is missing");
-        search->cache = value;
-        break;
-    case KEY_NO_CACHE:
-        search->no_cache = true;
         break;
     case ARGP_KEY_ARG:
         add_word(search, value, state);
@@ -162,7 +144,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "offline goes by the goal: not together with --metric");
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cache_option(key, value, state, &search->cache);
     }
     return 0;
 }
@@ -170,13 +152,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static bool show_progress(void *user, const struct corun_campaign_progress *progress)
 {
     struct search_options *search = user;
-    if (progress->failure && !search->quiet) {
-        char message[1000];
-        snprintf(message, sizeof message, "a run failed: %s", progress->failure);
-        progress_message(search->progress, message);
-    }
-    return progress_step(search->progress, "%u of %u runs, %u running", progress->finished, progress->total,
-                         progress->running);
+    return progress_campaign(search->progress, kinds[search->request.kind], search->quiet, progress);
 }
 
 static void set_measured(struct columns *columns, uint32_t column, enum report_paint paint, double value)
@@ -205,14 +181,11 @@ static enum corun_status print_table(const struct search_options *search, const 
     const char *titles[COLUMNS_MAX] = {"split", "STP", "ANTT", "fairness"};
     uint32_t fixed = 4;
     struct report_style style = output_style(stdout);
-    struct arena *arena = arena_create();
-    if (!arena)
-        return CORUN_MEMORY;
     for (uint32_t a = 0; a < request->application_count; a++)
         titles[fixed + a] = request->applications[a];
     titles[fixed + request->application_count] = "goals met";
-    struct columns *columns =
-        columns_create(arena, titles, fixed + request->application_count + (has_goals(search, outcome) ? 1 : 0));
+    struct columns *columns = columns_create(search->command.arena, titles,
+                                             fixed + request->application_count + (has_goals(search, outcome) ? 1 : 0));
     for (size_t i = 0; columns && i < outcome->splits.count; i++) {
         const struct search_split *split = &outcome->splits.data[i];
         enum report_paint paint = i == outcome->found ? PAINT_GOOD : PAINT_NONE;
@@ -239,9 +212,7 @@ static enum corun_status print_table(const struct search_options *search, const 
         if (goals)
             columns_set(columns, fixed + request->application_count, paint, "%u of %u", met, goals);
     }
-    bool good = columns && columns_print(columns, &style, stdout);
-    arena_destroy(arena);
-    return good ? CORUN_OK : CORUN_MEMORY;
+    return columns && columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 
 static void print_split(const struct search_options *search, const struct search_split *split)
@@ -275,30 +246,29 @@ static void print_found(const struct search_options *search, const struct search
            outcome->interrupted ? " (ended early; the same command goes on)" : "");
 }
 
-static enum corun_status run_search(struct search_options *search, bool *interrupted)
+static enum corun_status run_search(void *user)
 {
+    struct search_options *search = user;
     struct search_request *request = &search->request;
     struct search_outcome outcome = {0};
-    enum corun_status status = search->status;
-    if (!status)
-        status = corun_data_directory(search->data, sizeof search->data, search->list);
+    enum corun_status status = corun_data_directory(search->data, sizeof search->data, search->command.list);
     if (status)
         return status;
     request->applications = search->applications;
     request->run.data_directory = search->data;
-    request->run.cache_directory =
-        command_cache(search->cache, search->no_cache, search->default_cache, sizeof search->default_cache);
+    request->run.cache_directory = cache_folder(&search->cache);
     request->run.write = json_case;
     request->run.progress = show_progress;
     request->run.progress_user = search;
     search->progress = progress_begin(search->quiet);
-    status = search_run(request, search->list, &outcome);
+    status = search_run(request, search->command.list, &outcome);
     progress_end(search->progress);
     if (!status)
         status = print_table(search, &outcome);
     if (!status)
         print_found(search, &outcome);
-    *interrupted = outcome.interrupted;
+    if (outcome.interrupted)
+        search->command.exit_status = EXIT_INTERRUPTED;
     search_free(&outcome);
     return status;
 }
@@ -315,15 +285,5 @@ int command_search(int argc, char **argv)
                                                 .seed = 1,
                                                 .most_at_once = DEFAULT_AT_ONCE,
                                                 .run = {.results = DEFAULT_RESULTS}}};
-    bool interrupted = false;
-    enum corun_status status = CORUN_MEMORY;
-    search.list = corun_diagnostics_create();
-    if (search.list) {
-        command_parse(&argp, argc, argv, &search);
-        status = run_search(&search, &interrupted);
-    }
-    int exit_status = output_diagnostics(search.list, status);
-    if (search.list)
-        corun_diagnostics_destroy(search.list);
-    return status == CORUN_OK && interrupted ? EXIT_INTERRUPTED : exit_status;
+    return command_perform(&search.command, &argp, argc, argv, run_search, &search);
 }

@@ -410,7 +410,7 @@ class Parts(Campaign):
         self.corun("campaign", "--slurm-tasks", "2", "campaign.yaml", status=USAGE)
         self.corun("merge", "-r", "results.db", status=USAGE)
         self.corun("merge", "1.db", status=USAGE)
-        self.corun("campaign", "-r", "", "campaign.yaml", status=FILE)
+        self.corun("campaign", "-r", "", "campaign.yaml", status=USAGE)
 
     def test_without_slurm(self):
         self.environment["PATH"] = str(self.folder)
@@ -554,7 +554,9 @@ class Query(Campaign):
         self.assertIn("syntax error", self.corun("query", "-r", "results.db", "SELEKT 1", status=USAGE).stderr)
         self.assertIn("only one", self.corun("query", "-r", "results.db", "SELECT 1; SELECT 2", status=USAGE).stderr)
         self.assertIn("empty", self.corun("query", "-r", "results.db", "  ", status=USAGE).stderr)
-        self.corun("query", "-r", "none.db", "SELECT 1", status=FILE)
+        self.assertIn("no such file", self.corun("query", "-r", "none.db", "SELECT 1", status=NOT_FOUND).stderr)
+        self.corun("query", "-r", "", "SELECT 1", status=USAGE)
+        self.assertIn("directory", self.corun("query", "-r", ".", "SELECT 1", status=FILE).stderr)
         self.assertFalse((self.folder / "none.db").exists())
         self.write("text.db", "no database" * 100)
         self.corun("query", "-r", "text.db", "SELECT 1", status=FILE)

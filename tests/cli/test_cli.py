@@ -251,6 +251,7 @@ class Help(Command):
         self.fails(USAGE, ["a command is missing"])
         self.fails(USAGE, ["did you mean `launch`"], "lanch")
         self.fails(USAGE, ["no command"], "help", "nothing")
+        self.fails(USAGE, ["did you mean `launch`"], "help", "lanch")
         self.fails(USAGE, ["--no-such-option"], "run", "--no-such-option")
         self.fails(USAGE, ["an application is missing"], "run")
         self.fails(USAGE, ["a PTX file is missing"], "launch")
@@ -261,6 +262,27 @@ class Help(Command):
         for option in ("--cycles=0", "--cycles=-1", "--cycles=many", "--cycles=1T", "--cycles=99999999999999999999",
                        "--instructions=0", "--runs=0", "--seed=x", "--threads=0", "--watchdog=0", "--jobs=0"):
             self.fails(USAGE, [option.split("=", maxsplit=1)[0], option.split("=")[1]], "run", option, "work.yaml")
+
+    def test_options_by_nearly_their_name(self):
+        self.fails(USAGE, ["no option `--cycels`", "did you mean `--cycles`?"], "run", "--cycels", "5", "work.yaml")
+        self.fails(USAGE, ["did you mean `--policy`?"], "run", "-qj", "-", "work.yaml", "--polcy=even")
+        self.fails(USAGE, ["did you mean `--quiet`?"], "campaign", "--results", "--cycels", "--quite", "x.yaml")
+        # What is a value, follows --, or is a program's own is none of ours; a beginning is enough.
+        self.fails(NOT_FOUND, ["--cycels"], "check", "--", "--cycels")
+        self.fails(NOT_FOUND, ["there is no kernel `--grd`"], "launch", "kernels.ptx", "--kernel", "--grd")
+        self.assertEqual(self.run_command("exec", "echo", "--quite").stdout, "--quite\n")
+        self.assertIn("corun run", self.run_command("run", "--hel").stdout)
+
+    def test_names_of_files(self):
+        self.fails(USAGE, ["--json: the name of the file is missing"], "run", "--json=", "work.yaml")
+        self.fails(USAGE, ["--results: the name is missing"], "query", "--results=", "SELECT 1")
+        self.fails(USAGE, ["--json and --trace cannot both"], "run", "--json", "-", "--trace", "-", "work.yaml")
+        self.fails(FILE, ["no/x.json: cannot be written"], "exec", "--json", "no/x.json", "touch", "started")
+        self.fails(FILE, ["no/x.corun: cannot be written"], "capture", "-o", "no/x.corun", "touch", "started")
+        (self.folder / "x.corun").mkdir()
+        self.fails(FILE, ["x.corun: cannot be written"], "capture", "-o", "x.corun", "touch", "started")
+        self.assertFalse((self.folder / "started").exists(), "known before the program has run")
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x.corun.")], [])
 
     def test_lists(self):
         gpus = self.run_command("list", "gpus").stdout

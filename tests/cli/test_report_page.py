@@ -182,10 +182,12 @@ class Numbers(Report):
 
     def test_mistakes(self):
         self.assertIn("no campaign 'x'; there are: goals, mixed", self.report("--campaign", "x", status=NOT_FOUND).stderr)
-        self.assertIn("no such file", self.report(results="none.db", status=FILE).stderr)
+        self.assertIn("no such file", self.report(results="none.db", status=NOT_FOUND).stderr)
         self.made.write("text.db", "no database" * 100)
         self.assertIn("text.db: file is not a database", self.report(results="text.db", status=FILE).stderr)
         self.assertIn("no/x.csv: cannot be written", self.report("--csv", "no/x.csv", status=FILE).stderr)
+        self.assertIn("--csv and --json", self.report("--csv", "-", "--json", "-", status=USAGE).stderr)
+        self.assertIn("--html: the name", self.report("--html", "", status=USAGE).stderr)
         self.assertIn("too much", self.report("results.db", status=USAGE).stderr)
         self.assertIn("--cases", self.report("--cases=-1", status=USAGE).stderr)
         with open("/dev/full", "w", encoding="utf-8") as stream:

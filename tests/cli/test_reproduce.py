@@ -188,11 +188,15 @@ class Mistakes(Reproduce):
                                  (["tiny", "--full", "--sample", "3"], "--full is everything")):
             self.assertIn(words, self.reproduce(*arguments, status=USAGE).stderr)
         self.assertIn("--sample", self.reproduce("tiny", "--sample", "0", status=USAGE).stderr)
-        self.assertIn("there is no experiment 'nosuch'", self.reproduce("nosuch", status=NOT_FOUND).stderr)
+        self.assertIn("there is no experiment `nosuch`", self.reproduce("nosuch", status=NOT_FOUND).stderr)
+        self.assertIn("did you mean `hpca12-fig5`?", self.reproduce("hpca12-fig55", status=NOT_FOUND).stderr)
         self.reproduce("./nosuch.yaml", status=NOT_FOUND)
-        self.assertIn("no such file", self.reproduce("./tiny.yaml", "--no-run", status=FILE).stderr)
-        done = self.reproduce("./tiny.yaml", "-q", "--markdown", "nowhere/tiny.md", status=FILE)
-        self.assertIn("cannot be written", done.stderr)
+        self.assertIn("no such file", self.reproduce("./tiny.yaml", "--no-run", status=NOT_FOUND).stderr)
+        for option in "--markdown", "--html":
+            done = self.reproduce("./tiny.yaml", "-q", option, "nowhere/tiny", status=FILE)
+            self.assertIn("nowhere/tiny: cannot be written", done.stderr)
+        self.assertFalse((self.folder / "results.db").exists(), "known before anything has run")
+        self.assertIn("--html and --markdown", self.reproduce("tiny", "--html", "-", "--markdown", "-", status=USAGE).stderr)
 
     def test_without_python(self):
         self.environment["CORUN_PYTHON"] = "/nonexistent/python"
@@ -213,10 +217,10 @@ class Tree(Reproduce):
             done = subprocess.run([test_campaign.CORUN, "reproduce", "-r", "none.db", "--no-run", str(file)], cwd=self.folder,
                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
                                   check=False)
-            if done.returncode == NOT_FOUND:
-                self.assertIn("needs policies that this corun does not have", done.stderr)
-            else:  # it was read and checked, and then there were no results
-                self.assertEqual((done.returncode, done.stderr), (FILE, "corun: none.db: there is no such file\n"), file.name)
+            self.assertEqual(done.returncode, NOT_FOUND, file.name)
+            if "needs policies that this corun does not have" not in done.stderr:
+                # it was read and checked, and then there were no results
+                self.assertEqual(done.stderr, "corun: none.db: there is no such file\n", file.name)
 
 
 class Page(Reproduce):

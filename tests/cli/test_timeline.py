@@ -364,7 +364,7 @@ class Timeline(unittest.TestCase):
                                  (("--timeline", ""), "--timeline: the name of the file is missing"),
                                  (("--timeline-limit", "10"), "--timeline-limit"),
                                  (("--timeline-interval", "0"), "--timeline-interval"),
-                                 (("--timeline", "-", "--json", "-"), "only one of --json, --trace and --timeline")):
+                                 (("--timeline", "-", "--json", "-"), "--json and --timeline cannot both")):
             self.assertIn(words, self.run_command(*arguments, "./one.yaml", status=USAGE).stderr)
 
     def test_an_interrupt_leaves_a_whole_file(self):

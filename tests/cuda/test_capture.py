@@ -215,6 +215,16 @@ class Capture(unittest.TestCase):
         self.assertEqual(self.corun("capture", "-o", "none", "--", "true").returncode, 2)
         self.assertEqual(self.corun("capture", "--", "/nonexistent/program").returncode, 5)
 
+    def test_a_program_that_changes_its_folder(self):
+        """The output lies where the command was given, and nothing beside it."""
+        os.makedirs(self.path("own/below"))
+        script = f"cd below && exec {program('vector_add')} functional"
+        done = subprocess.run([CORUN, "capture", "-q", "--", "sh", "-c", script], capture_output=True, text=True, timeout=120,
+                              check=False, cwd=self.path("own"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.path("own"))), ["below", "sh.corun"])
+        self.assertEqual(os.listdir(self.path("own/below")), [])
+
     def test_exit_status_is_the_programs(self):
         script = f"{program('vector_add')} functional; exit 42"
         done = self.corun("capture", "-q", "-o", "kept.corun", "--", "sh", "-c", script)

@@ -96,6 +96,8 @@ class Exec(unittest.TestCase):
         for status in (0, 1, 42, 255):
             self.assertEqual(run("-q", "--", "sh", "-c", f"exit {status}").returncode, status)
         self.assertEqual(run("-q", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
+        # A pipe that nobody reads ends it, as without corun.
+        self.assertEqual(run("-q", "--", "sh", "-c", "kill -PIPE $$; exit 3").returncode, 128 + 13)
 
     def test_arguments_are_the_programs(self):
         done = run("sh", "-c", "echo $0 $1", "--csv", "-q")

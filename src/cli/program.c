@@ -1,0 +1,240 @@
+#include "cli/program.h"
+
+#include "corun/config.h"
+#include "corun/workload.h"
+#include "cuda/program_file.h"
+#include "cuda/settings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+error_t program_option(int key, struct argp_state *state, struct program *program)
+{
+    switch (key) {
+    case ARGP_KEY_ARG: /* everything from here on is the program's */
+        program->words = &state->argv[state->next - 1];
+        state->next = state->argc;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a program is missing");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* As a shell finds it. */
+static enum corun_status find_path(struct program *program, struct corun_diagnostics *list)
+{
+    const char *name = program->words[0], *search = getenv("PATH");
+    bool has_folder = strchr(name, '/') || !search;
+    if (has_folder && strlen(name) < sizeof program->path) {
+        snprintf(program->path, sizeof program->path, "%s", name);
+        return CORUN_OK;
+    }
+    while (!has_folder && *search) {
+        struct stat about;
+        size_t length = strcspn(search, ":");
+        int written = snprintf(program->path, sizeof program->path, "%.*s/%s", (int)length, search, name);
+        if (written > 0 && (size_t)written < sizeof program->path && !access(program->path, X_OK) &&
+            !stat(program->path, &about) && S_ISREG(about.st_mode))
+            return CORUN_OK;
+        search += length + (search[length] == ':');
+    }
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no program `%s`%s", name, has_folder ? "" : " in PATH");
+}
+
+/* The folder with the CUDA libraries: in the build tree, or where they are installed. */
+static enum corun_status find_libraries(struct program *program, struct corun_diagnostics *list)
+{
+    static const char *const places[] = {"cuda", "../lib/corun"};
+    char self[PATH_BYTES];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char probe[PATH_BYTES + 64];
+        snprintf(probe, sizeof probe, "%s/%s/libcorun-cuda.so", self, places[i]);
+        if (access(probe, R_OK) == 0) {
+            int written = snprintf(program->libraries, sizeof program->libraries, "%s/%s", self, places[i]);
+            if (written > 0 && (size_t)written < sizeof program->libraries)
+                return CORUN_OK;
+        }
+    }
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                        "the CUDA libraries are not next to %s (cuda, ../lib/corun)", self);
+}
+
+/* Wrong GPUs are told here, before the program starts. */
+static enum corun_status check_gpus(struct program *program, struct corun_diagnostics *list)
+{
+    enum corun_status status = corun_data_directory(program->data, sizeof program->data, list);
+    char *copy = program->gpus ? strdup(program->gpus) : NULL, *rest = NULL;
+    if (program->gpus && !copy)
+        return CORUN_MEMORY;
+    for (char *one = copy ? strtok_r(copy, ";", &rest) : NULL; one && status == CORUN_OK;
+         one = strtok_r(NULL, ";", &rest)) {
+        struct corun_gpu_config config;
+        status = corun_gpu_config_load(one, program->data, list, &config);
+        if (status == CORUN_OK)
+            status = corun_gpu_config_check(&config, list);
+    }
+    free(copy);
+    return status;
+}
+
+/* VARIABLE=first:what was there; false when out of memory */
+static bool put_first(const char *variable, const char *first, const char *second)
+{
+    char *value = NULL;
+    const char *before = getenv(variable);
+    bool good = asprintf(&value, "%s%s%s%s%s", first, *second ? "/" : "", second, before && *before ? ":" : "",
+                         before ? before : "") >= 0 &&
+                !setenv(variable, value, 1);
+    free(value);
+    return good;
+}
+
+/* A script whose first line does not say whose: shells run it themselves. */
+static bool is_plain_text(const char *path)
+{
+    char head[4] = "";
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = descriptor < 0 ? 0 : read(descriptor, head, sizeof head);
+    if (descriptor >= 0)
+        close(descriptor);
+    return bytes > 0 && !memchr(head, 0, (size_t)bytes) && memcmp(head, "\177ELF", sizeof head) != 0;
+}
+
+/* In the child: becomes the program; comes back with errno. */
+static int become(const struct program *program)
+{
+    char threads[24];
+    snprintf(threads, sizeof threads, "%" PRIu64, program->threads);
+    const struct {
+        const char *variable, *value;
+    } settings[] = {{setting_DATA, program->data},
+                    {setting_RECORD, program->record},
+                    {setting_CAPTURE, program->capture},
+                    {setting_GPU, program->gpus},
+                    {setting_FUNCTIONAL, program->functional ? "1" : NULL},
+                    {setting_THREADS, program->threads ? threads : NULL}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
+            return errno;
+    }
+    if (!put_first("LD_LIBRARY_PATH", program->libraries, "") ||
+        (program->fixed_path && program->runtime[0] && !put_first("LD_PRELOAD", program->libraries, program->runtime)))
+        return ENOMEM;
+    signal(SIGPIPE, SIG_DFL); /* which the command ignores */
+    /* Addresses of host memory that a kernel uses decide cache sets: the same in every run. */
+    (void)personality(ADDR_NO_RANDOMIZE);
+    execv(program->path, program->words);
+    if (errno == ENOEXEC && is_plain_text(program->path))
+        execvp(program->path, program->words); /* gives it to the shell */
+    return errno;
+}
+
+/* What the terminal sends is for the program: it decides whether it ends. */
+struct terminal_signals {
+    struct sigaction interrupt, quit;
+};
+
+static void ignore_signals(struct terminal_signals *before)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGINT, &ignore, &before->interrupt);
+    sigaction(SIGQUIT, &ignore, &before->quit);
+}
+
+static void restore_signals(const struct terminal_signals *before)
+{
+    sigaction(SIGINT, &before->interrupt, NULL);
+    sigaction(SIGQUIT, &before->quit, NULL);
+}
+
+/* 0, or the error because of which it could not be started. */
+static int start_and_wait(const struct program *program, int *status)
+{
+    int failure[2], problem = 0;
+    struct terminal_signals before;
+    if (pipe2(failure, O_CLOEXEC))
+        return errno;
+    ignore_signals(&before);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        restore_signals(&before);
+        problem = become(program);
+        (void)!write(failure[1], &problem, sizeof problem);
+        _exit(127);
+    }
+    problem = child < 0 ? errno : 0;
+    close(failure[1]);
+    if (child > 0)
+        (void)!read(failure[0], &problem, sizeof problem); /* the pipe ends without a word when it has started */
+    close(failure[0]);
+    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
+        ;
+    restore_signals(&before);
+    return problem;
+}
+
+enum corun_status program_find(struct program *program, struct corun_diagnostics *list)
+{
+    enum corun_status status = find_path(program, list);
+    if (status == CORUN_OK)
+        status = find_libraries(program, list);
+    if (status == CORUN_OK)
+        status = check_gpus(program, list);
+    if (status == CORUN_OK)
+        status = program_file_check(program->path, list, &program->fixed_path, program->runtime);
+    return status;
+}
+
+enum corun_status program_run(struct program *program, struct corun_diagnostics *list)
+{
+    int status = 0, problem = start_and_wait(program, &status);
+    if (problem)
+        return corun_report(list, CORUN_FILE, (struct corun_place){program->path, 0, 0}, "cannot be started: %s",
+                            strerror(problem));
+    program->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return CORUN_OK;
+}
+
+int program_folder_make(struct arena *arena, const char *beginning, const char **folder)
+{
+    char *made = arena_format(arena, "%s.XXXXXX", beginning);
+    if (!made)
+        return ENOMEM;
+    if (!mkdtemp(made))
+        return errno;
+    char *path = realpath(made, NULL); /* programs change their folder */
+    *folder = path ? arena_copy_text(arena, path, strlen(path)) : NULL;
+    free(path);
+    return *folder ? 0 : ENOMEM;
+}
+
+void program_folder_remove(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}

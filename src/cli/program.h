@@ -1,0 +1,30 @@
+/* CUDA programs that nobody changed, started with the libraries of corun in front of their own. */
+#ifndef CORUN_CLI_PROGRAM_H
+#define CORUN_CLI_PROGRAM_H
+
+#include "cli/command.h"
+
+struct program {
+    char **words;     /* of its command line, NULL behind the last */
+    const char *gpus; /* as --gpu takes them, `;` between them; NULL: as the libraries have it */
+    uint64_t threads; /* that advance SMs; 0: as the libraries have it */
+    bool functional;
+    const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
+    int exit_status;              /* as shells have it */
+    char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
+    bool fixed_path;
+};
+
+/* For a parser: the first argument and all behind it are the program. ARGP_ERR_UNKNOWN for other keys. */
+error_t program_option(int key, struct argp_state *state, struct program *program);
+/* Whether there is such a program, such GPUs, and whether it can be served at all. NOT_FOUND, UNSUPPORTED, ARGUMENT. */
+enum corun_status program_find(struct program *program, struct corun_diagnostics *list);
+/* Starts it and waits for its end. FILE if it cannot be started. */
+enum corun_status program_run(struct program *program, struct corun_diagnostics *list);
+
+/* Makes a folder that nobody else has; its name, from the root, begins like that. 0, or the error. */
+int program_folder_make(struct arena *arena, const char *beginning, const char **folder);
+/* Takes it away with the files that are in it. */
+void program_folder_remove(const char *path);
+
+#endif
