@@ -147,6 +147,28 @@ void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
     }
 }
 
+static bool reply_due(const struct sm *sm)
+{
+    const struct reply_ring *ring = sm->replies;
+    return ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= sm->now;
+}
+
+/*
+ * A fetch that finds no MSHR, line or place in the network leaves everything as it was, and nothing but a reply can help
+ * it: it is tried again when one has come. Between two replies of one cycle, it has to wait for the next cycle.
+ */
+static bool fetched(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+    enum lookup result = instruction_fetch(sm, slot);
+    sm->fetch_refused &= ~bit;
+    if (result == LOOKUP_FULL && reply_due(sm))
+        *until = sm->now + 1;
+    else if (result == LOOKUP_FULL)
+        sm->fetch_refused |= bit;
+    return result == LOOKUP_HIT;
+}
+
 /* What the warp waits for, and until when (NEVER: until something else wakes it). */
 static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
 {
@@ -157,13 +179,8 @@ static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
         *until = warp->not_before;
         return WARP_CONTROL;
     }
-    if (!sm->config->icache_perfect) {
-        enum lookup result = instruction_fetch(sm, slot);
-        if (result == LOOKUP_FULL)
-            *until = sm->now + 1;
-        if (result != LOOKUP_HIT)
-            return WARP_FETCH;
-    }
+    if (!sm->config->icache_perfect && !fetched(sm, slot, until))
+        return WARP_FETCH;
     uint64_t latest = 0;
     for (uint32_t i = 0; i < op->hazard_count; i++) {
         uint64_t entry = warp->ready[op->hazards[i]];
@@ -437,7 +454,7 @@ bool sm_announce(struct sm *sm, const struct arrival *arrival)
     return vector_push(&sm->arrivals, *arrival);
 }
 
-uint64_t sm_next(const struct sm *sm)
+static uint64_t next_event(const struct sm *sm)
 {
     uint64_t next = sm->wake;
     const struct reply_ring *ring = sm->replies;
@@ -446,6 +463,11 @@ uint64_t sm_next(const struct sm *sm)
     if (sm->due < next)
         next = sm->due;
     return next > sm->now ? next : sm->now;
+}
+
+uint64_t sm_next(const struct sm *sm)
+{
+    return sm->fetch_refused & sm->states[WARP_FETCH] ? sm->now : next_event(sm);
 }
 
 /* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */
@@ -565,13 +587,17 @@ void sm_run(struct sm *sm, uint64_t until)
     struct reply_ring *ring = sm->replies;
     while (sm->now < until && !sm->failed) {
         uint64_t now = sm->now;
-        while (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= now)
+        bool replied = reply_due(sm);
+        while (reply_due(sm))
             load_store_reply(sm, &ring->slots[ring->head++ & ring->mask]);
         if (sm->due <= now)
             take_due(sm);
         uint64_t waiting =
             sm->states[WARP_DATA] | sm->states[WARP_LOAD] | sm->states[WARP_CONTROL] | sm->states[WARP_FETCH];
-        for (uint64_t woken = wheel_take(&sm->wheel, now) & waiting; woken; woken &= woken - 1)
+        uint64_t woken = wheel_take(&sm->wheel, now) & waiting;
+        if (replied)
+            woken |= sm->fetch_refused & sm->states[WARP_FETCH];
+        for (; woken; woken &= woken - 1)
             warp_evaluate(sm, lowest_bit(woken));
         if (sm->load_store.count)
             load_store_tick(sm);
@@ -594,7 +620,7 @@ void sm_run(struct sm *sm, uint64_t until)
             if (sm->states[WARP_READY] & sm->quota_spent)
                 quota_unblock(sm);
             sm->wake = next > now ? next : now + 1;
-            next = sm_next(sm);
+            next = next_event(sm);
             next = next > now ? next : now + 1;
             next = next < until ? next : until;
         }

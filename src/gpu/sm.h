@@ -254,6 +254,7 @@ struct sm {
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
     uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
     uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
+    uint64_t fetch_refused;                             /* of those in FETCH: their fetch waits for any reply */
     uint64_t application_warps[CORUN_MAX_APPLICATIONS]; /* live: in any state but DRAIN and STILL */
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
@@ -329,7 +330,10 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
 void sm_destroy(struct sm *sm);
 /* Advances to cycle `until` (exclusive). Everything that happens before it has happened then. */
 void sm_run(struct sm *sm, uint64_t until);
-/* Earliest cycle at which the SM has something to do; NEVER if nothing. */
+/*
+ * Earliest cycle at which the SM has something to do; NEVER if nothing. Now while it wants to fetch instructions and cannot, so
+ * that steps follow one another without a gap: what its thread blocks' ends make others do does not come later then.
+ */
 uint64_t sm_next(const struct sm *sm);
 /* Announces a thread block; arrivals must be announced in order of cycle. false: out of memory. */
 bool sm_announce(struct sm *sm, const struct arrival *arrival);

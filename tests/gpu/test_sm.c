@@ -431,6 +431,46 @@ static void instruction_cache_misses_are_counted_and_cost(void **state)
     assert_true(cycles[1] > cycles[0] * 4 * 3);
 }
 
+/*
+ * Warps whose fetch is refused go on with the reply that can help them: as early as if they had been let wait for it, or
+ * as soon as there is a place in the network.
+ */
+static void refused_fetches_go_on_with_a_reply(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    struct corun_counters counters;
+    uint64_t cycles[2];
+    config.icache_perfect = 0;
+    config.sms = 1;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct script *script = script_new(1, 8);
+        script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, 1, 40, 41);
+        script_end(script, 0, 1);
+        config.l1_mshr_merge = pass ? 1 : 8;
+        cycles[pass] = script_run(&config, script, &counters);
+        assert_int_equal(counters.icache_misses, pass ? 1 : 8);
+        assert_int_equal(counters.icache_accesses, 8);
+        free(script);
+    }
+    assert_int_equal(cycles[0], cycles[1]);
+    uint64_t accesses[2];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct script *script = script_new(1, 1);
+        script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, 1, 40, GLOBAL_BASE, 4);
+        for (uint32_t i = 0; i < 30; i++)
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, (uint16_t)(2 + i), 40, 41);
+        script_end(script, 0, 1);
+        config.icnt_buffer = pass ? 1 : 8; /* the load has the only place while the second line is wanted */
+        cycles[pass] = script_run(&config, script, &counters);
+        accesses[pass] = counters.icache_accesses;
+        assert_int_equal(counters.icache_misses, 2);
+        free(script);
+    }
+    assert_true(cycles[1] > cycles[0] + 100);
+    assert_int_equal(accesses[0], accesses[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +490,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_digit),
         cmocka_unit_test(greedy_stays_and_round_robin_turns),
         cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),
+        cmocka_unit_test(refused_fetches_go_on_with_a_reply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
