@@ -21,14 +21,13 @@ struct waiting {
 
 struct queue {
     uint32_t first, last;
-    uint32_t hit;          /* the oldest request to the open row, NONE if there is none */
-    uint64_t hit_sequence; /* its sequence */
+    uint32_t hit; /* the oldest request to the open row, NONE if there is none */
+    uint64_t first_sequence, hit_sequence;
 };
 
 struct bank {
     uint64_t row; /* open row or NO_ROW */
     uint64_t column_ready, precharge_ready, activate_ready;
-    struct queue queues[DIRECTIONS];
     uint16_t group;
     bool fresh; /* no column command since its activate */
 };
@@ -45,7 +44,9 @@ struct dram {
     uint32_t high, low;  /* watermarks of waiting writes */
     uint8_t bursts[256]; /* by mask of sectors */
     struct bank *banks;
+    struct queue *queues[DIRECTIONS]; /* by bank */
     uint64_t *group_ready;
+    uint64_t *open_banks; /* a bit set */
     /* Bit sets: banks with a request of that direction, and those of them with one to their open row. */
     uint64_t *busy_banks[DIRECTIONS], *hit_banks[DIRECTIONS];
     uint32_t bank_words;
@@ -105,21 +106,23 @@ struct dram *dram_create(const struct corun_gpu_config *config)
     dram->bank_words = (uint32_t)BIT_WORDS(config->dram_banks);
     dram->banks = calloc(config->dram_banks, sizeof *dram->banks);
     dram->group_ready = calloc(config->dram_bank_groups, sizeof *dram->group_ready);
+    dram->open_banks = calloc(dram->bank_words, sizeof *dram->open_banks);
     for (int direction = 0; direction < DIRECTIONS; direction++) {
+        dram->queues[direction] = calloc(config->dram_banks, sizeof **dram->queues);
         dram->busy_banks[direction] = calloc(dram->bank_words, sizeof **dram->busy_banks);
         dram->hit_banks[direction] = calloc(dram->bank_words, sizeof **dram->hit_banks);
     }
-    if (!dram->banks || !dram->group_ready || !dram->busy_banks[READ] || !dram->busy_banks[WRITE] ||
-        !dram->hit_banks[READ] || !dram->hit_banks[WRITE]) {
+    if (!dram->banks || !dram->group_ready || !dram->open_banks || !dram->queues[READ] || !dram->queues[WRITE] ||
+        !dram->busy_banks[READ] || !dram->busy_banks[WRITE] || !dram->hit_banks[READ] || !dram->hit_banks[WRITE]) {
         dram_destroy(dram);
         return NULL;
     }
     count_bursts(dram);
     for (uint32_t i = 0; i < config->dram_banks; i++) {
-        struct queue empty = {NONE, NONE, NONE, 0};
+        struct queue empty = {NONE, NONE, NONE, 0, 0};
         dram->banks[i].row = NO_ROW;
         dram->banks[i].group = (uint16_t)(i % config->dram_bank_groups);
-        dram->banks[i].queues[READ] = dram->banks[i].queues[WRITE] = empty;
+        dram->queues[READ][i] = dram->queues[WRITE][i] = empty;
     }
     return dram;
 }
@@ -130,7 +133,9 @@ void dram_destroy(struct dram *dram)
         return;
     free(dram->banks);
     free(dram->group_ready);
+    free(dram->open_banks);
     for (int direction = 0; direction < DIRECTIONS; direction++) {
+        free(dram->queues[direction]);
         free(dram->busy_banks[direction]);
         free(dram->hit_banks[direction]);
     }
@@ -184,12 +189,12 @@ static uint64_t column_cycle(const struct dram *dram, const struct bank *bank)
 static struct choice choose_row_command(const struct dram *dram, uint32_t index)
 {
     const struct bank *bank = &dram->banks[index];
-    uint32_t first = bank->queues[dram->mode].first;
+    const struct queue *queue = &dram->queues[dram->mode][index];
     return (struct choice){
         .cycle = row_cycle(dram, bank),
-        .sequence = dram->waiting[first].sequence,
+        .sequence = queue->first_sequence,
         .bank = index,
-        .request = first,
+        .request = queue->first,
         .command = bank->row != NO_ROW ? DRAM_PRECHARGE : DRAM_ACTIVATE,
     };
 }
@@ -197,10 +202,9 @@ static struct choice choose_row_command(const struct dram *dram, uint32_t index)
 /* The next burst of the oldest request to the bank's open row, unless an older one to another row has waited too long. */
 static struct choice choose_column(const struct dram *dram, uint32_t index)
 {
-    const struct bank *bank = &dram->banks[index];
-    const struct queue *queue = &bank->queues[dram->mode];
+    const struct queue *queue = &dram->queues[dram->mode][index];
     struct choice choice = {
-        .cycle = column_cycle(dram, bank),
+        .cycle = column_cycle(dram, &dram->banks[index]),
         .sequence = queue->hit_sequence,
         .bank = index,
         .request = queue->hit,
@@ -245,16 +249,15 @@ static void choose_by_age(struct dram *dram)
     for (uint32_t word = 0; word < dram->bank_words; word++)
         for (uint64_t left = dram->busy_banks[dram->mode][word]; left; left &= left - 1) {
             uint32_t index = word * 64 + lowest_bit(left);
-            const struct queue *queue = &dram->banks[index].queues[dram->mode];
-            uint64_t sequence = dram->waiting[queue->first].sequence;
-            if (sequence < oldest) {
-                oldest = sequence;
+            const struct queue *queue = &dram->queues[dram->mode][index];
+            if (queue->first_sequence < oldest) {
+                oldest = queue->first_sequence;
                 oldest_bank = index;
             }
             if (queue->hit != queue->first)
                 compete(&dram->choice, choose_row_command(dram, index));
         }
-    const struct queue *queue = &dram->banks[oldest_bank].queues[dram->mode];
+    const struct queue *queue = &dram->queues[dram->mode][oldest_bank];
     if (oldest != NEVER && queue->hit == queue->first)
         compete(&dram->choice, choose_column(dram, oldest_bank));
 }
@@ -265,36 +268,53 @@ static void choose_by_age(struct dram *dram)
  */
 #define SEQUENCE_BITS 40 /* 2^40 requests of one controller */
 
+struct best {
+    uint64_t order;
+    uint32_t bank;
+};
+
 static uint64_t order_of(const struct dram *dram, uint64_t cycle, bool precharge, uint64_t sequence)
 {
     return (cycle - dram->now) << (SEQUENCE_BITS + 1) | (uint64_t)precharge << SEQUENCE_BITS | sequence;
 }
 
+static struct best better(struct best best, uint64_t order, uint32_t bank)
+{
+    best.bank = order < best.order ? bank : best.bank;
+    best.order = order < best.order ? order : best.order;
+    return best;
+}
+
 /* What a row command may do changes with row commands, arrivals and the end of a bank's hits, not with every column. */
 static void choose_row(struct dram *dram)
 {
-    uint64_t best = NEVER;
-    uint32_t best_bank = 0;
-    for (uint32_t word = 0; word < dram->bank_words; word++)
-        for (uint64_t left = dram->busy_banks[dram->mode][word] & ~dram->hit_banks[dram->mode][word]; left;
-             left &= left - 1) {
+    const struct queue *queues = dram->queues[dram->mode];
+    struct best best = {NEVER, 0};
+    uint64_t activate_ready = later(dram->now, dram->activate_ready);
+    for (uint32_t word = 0; word < dram->bank_words; word++) {
+        uint64_t banks = dram->busy_banks[dram->mode][word] & ~dram->hit_banks[dram->mode][word];
+        for (uint64_t left = banks & ~dram->open_banks[word]; left; left &= left - 1) {
             uint32_t index = word * 64 + lowest_bit(left);
-            const struct bank *bank = &dram->banks[index];
-            uint64_t sequence = dram->waiting[bank->queues[dram->mode].first].sequence;
-            uint64_t order = order_of(dram, row_cycle(dram, bank), bank->row != NO_ROW, sequence);
-            best_bank = order < best ? index : best_bank;
-            best = order < best ? order : best;
+            uint64_t cycle = later(dram->banks[index].activate_ready, activate_ready);
+            best = better(best, order_of(dram, cycle, false, queues[index].first_sequence), index);
         }
+        for (uint64_t left = banks & dram->open_banks[word]; left; left &= left - 1) {
+            uint32_t index = word * 64 + lowest_bit(left);
+            uint64_t cycle = later(dram->banks[index].precharge_ready, dram->now);
+            best = better(best, order_of(dram, cycle, true, queues[index].first_sequence), index);
+        }
+    }
     dram->row.cycle = NEVER;
-    if (best != NEVER)
-        dram->row = choose_row_command(dram, best_bank);
+    if (best.order != NEVER)
+        dram->row = choose_row_command(dram, best.bank);
     dram->row_stale = false;
 }
 
 static void choose_by_row_hits(struct dram *dram)
 {
-    uint64_t best = NEVER;
-    uint32_t best_bank = 0;
+    const struct queue *queues = dram->queues[dram->mode];
+    struct best best = {NEVER, 0};
+    uint64_t column_ready = later(dram->now, dram->column_ready[dram->mode]);
     if (dram->row_stale)
         choose_row(dram);
     dram->choice = dram->row;
@@ -302,17 +322,15 @@ static void choose_by_row_hits(struct dram *dram)
         for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1) {
             uint32_t index = word * 64 + lowest_bit(left);
             const struct bank *bank = &dram->banks[index];
-            const struct queue *queue = &bank->queues[dram->mode];
-            if (queue->hit != queue->first) {
+            if (queues[index].hit != queues[index].first) {
                 compete(&dram->choice, choose_column(dram, index));
                 continue;
             }
-            uint64_t order = order_of(dram, column_cycle(dram, bank), false, queue->hit_sequence);
-            best_bank = order < best ? index : best_bank;
-            best = order < best ? order : best;
+            uint64_t cycle = later(later(bank->column_ready, column_ready), dram->group_ready[bank->group]);
+            best = better(best, order_of(dram, cycle, false, queues[index].hit_sequence), index);
         }
-    if (best != NEVER)
-        compete(&dram->choice, choose_column(dram, best_bank));
+    if (best.order != NEVER)
+        compete(&dram->choice, choose_column(dram, best.bank));
 }
 
 static void choose(struct dram *dram)
@@ -342,7 +360,7 @@ static bool change_mode(struct dram *dram)
 
 static void set_hit(struct dram *dram, uint32_t index, enum direction direction, uint32_t hit)
 {
-    struct queue *queue = &dram->banks[index].queues[direction];
+    struct queue *queue = &dram->queues[direction][index];
     queue->hit = hit;
     if (hit == NONE) {
         bits_clear(dram->hit_banks[direction], index);
@@ -385,8 +403,7 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
     struct waiting *request = &dram->waiting[index];
     dram->first_free = request->next;
     enum direction direction = access->write ? WRITE : READ;
-    struct bank *bank = &dram->banks[access->bank];
-    struct queue *queue = &bank->queues[direction];
+    struct queue *queue = &dram->queues[direction][access->bank];
     *request = (struct waiting){
         .row = access->row,
         .arrival = cycle,
@@ -403,12 +420,13 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
     };
     if (queue->first == NONE) {
         queue->first = index;
+        queue->first_sequence = request->sequence;
         bits_set(dram->busy_banks[direction], access->bank);
     } else {
         dram->waiting[queue->last].next = index;
     }
     queue->last = index;
-    if (queue->hit == NONE && bank->row == access->row)
+    if (queue->hit == NONE && dram->banks[access->bank].row == access->row)
         set_hit(dram, access->bank, direction, index);
     dram->counts[direction]++;
     dram->now = cycle;
@@ -438,6 +456,7 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
 static void close_row(struct dram *dram, uint32_t index)
 {
     dram->banks[index].row = NO_ROW;
+    bits_clear(dram->open_banks, index);
     set_hit(dram, index, READ, NONE);
     set_hit(dram, index, WRITE, NONE);
     dram->row_stale = true;
@@ -464,13 +483,14 @@ static void activate(struct dram *dram, uint32_t index, uint64_t row, uint64_t c
     struct bank *bank = &dram->banks[index];
     const struct corun_gpu_config *config = dram->config;
     bank->row = row;
+    bits_set(dram->open_banks, index);
     bank->fresh = true;
     bank->column_ready = cycle + config->dram_tRCD;
     bank->precharge_ready = cycle + config->dram_tRAS;
     bank->activate_ready = cycle + config->dram_tRC;
     dram->activate_ready = cycle + config->dram_tRRD;
     for (int direction = 0; direction < DIRECTIONS; direction++)
-        set_hit(dram, index, direction, find_hit(dram, bank, bank->queues[direction].first));
+        set_hit(dram, index, direction, find_hit(dram, bank, dram->queues[direction][index].first));
     dram->row_stale = true;
 }
 
@@ -496,9 +516,8 @@ static bool append_fill(struct dram *dram, const struct waiting *request, uint64
 static void remove_request(struct dram *dram, uint32_t index)
 {
     struct waiting *request = &dram->waiting[index];
-    struct bank *bank = &dram->banks[request->bank];
-    struct queue *queue = &bank->queues[request->direction];
-    uint32_t hit = find_hit(dram, bank, request->next);
+    struct queue *queue = &dram->queues[request->direction][request->bank];
+    uint32_t hit = find_hit(dram, &dram->banks[request->bank], request->next);
     set_hit(dram, request->bank, request->direction, hit);
     dram->row_stale |= hit == NONE;
     if (request->previous == NONE)
@@ -511,6 +530,8 @@ static void remove_request(struct dram *dram, uint32_t index)
         dram->waiting[request->next].previous = request->previous;
     if (queue->first == NONE)
         bits_clear(dram->busy_banks[request->direction], request->bank);
+    else
+        queue->first_sequence = dram->waiting[queue->first].sequence;
     dram->counts[request->direction]--;
     request->next = dram->first_free;
     dram->first_free = index;
