@@ -481,12 +481,17 @@ static uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room)
         candidates = warp_scheduler_active(sm, index, candidates);
     if (!candidates || !*room)
         return NOTHING;
-    for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
-        if (candidates & sm->wants[pipe] && !pipe_available(sm, index, pipe))
-            candidates &= ~sm->wants[pipe];
+    if (candidates & sm->wants[PIPE_MEMORY] && !load_store_has_room(sm))
+        candidates &= ~sm->wants[PIPE_MEMORY]; /* often, and all of them: none need be picked to see that */
     if (!candidates || !collector_available(sm, index))
         return NOTHING;
     uint32_t slot = warp_scheduler_pick(sm, index, candidates);
+    while (!pipe_available(sm, index, sm->warps[slot].pipe)) {
+        candidates &= ~sm->wants[sm->warps[slot].pipe];
+        if (!candidates)
+            return NOTHING;
+        slot = warp_scheduler_pick(sm, index, candidates);
+    }
     const struct machine_op *first = sm->warps[slot].op;
     uint32_t application = sm->warps[slot].application;
     uint64_t bit = UINT64_C(1) << slot;
