@@ -30,7 +30,7 @@ static bool parse_quantity(const char *text, double *value)
         if (!number_parse_real(copy, value) || strchr(copy, '%'))
             return false;
         *value *= scales[i].factor;
-        return true;
+        return isfinite(*value);
     }
     return false;
 }

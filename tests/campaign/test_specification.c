@@ -107,6 +107,7 @@ static void wrong_applications(void **state)
                                         "sgemm:goal=ipc=",
                                         "sgemm:goal=ipc=-5",
                                         "sgemm:goal=ipc=0",
+                                        "sgemm:goal=ipc=1e308G",
                                         "sgemm:goal=0%",
                                         "sgemm:goal=101%",
                                         "sgemm:goal=ms=5%",
