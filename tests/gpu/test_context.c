@@ -221,6 +221,24 @@ static void it_takes_its_time(void **state)
     }
 }
 
+/* With one packet under way at most, each waits for the reply to the one before. */
+static void packets_under_way_are_bounded(void **state)
+{
+    (void)state;
+    struct stage *stage = set_stage();
+    add(stage, work(2, 900), 0);
+    stage->config.context_packets = 1;
+    lower(CORUN_EVENT_EPOCH, 0, 0, 1, CORUN_RECLAIM_SWAP_TB);
+    stage->limits.cycles = 1000000;
+    stage->limits.runs = 1;
+    stage_run(stage);
+    uint64_t packets = (bytes_of(&stage->config, 4) + 127) / 128;
+    uint64_t round_trip = 2 * stage->config.icnt_latency + stage->config.l2_latency;
+    assert_int_equal(stage->counters[0].tbs_swapped_out, 1);
+    assert_in_range(stage->counters[0].preemption_cycles, packets * round_trip, 2 * packets * round_trip);
+    stage_end(stage);
+}
+
 static void others_go_on_unless_the_sm_is_switched(void **state)
 {
     (void)state;
@@ -247,6 +265,37 @@ static void others_go_on_unless_the_sm_is_switched(void **state)
     assert_true(stall[1] > 4 * 400);
 }
 
+/*
+ * A context is being loaded when the SM is stalled for the switch of another one: it is there before that has left,
+ * and stands still until then, like everybody.
+ */
+static void one_that_comes_back_to_a_stalled_sm_stands_still(void **state)
+{
+    (void)state;
+    struct stage *stage = set_stage();
+    uint64_t before = 0, after = 0;
+    add(stage, work(3, 2000), 0);
+    add(stage, work(1, 2000), 0);
+    stage->config.context_interval = 20; /* 82 packets: 1640 cycles */
+    lower(CORUN_EVENT_EPOCH, 0, 0, 2, CORUN_RECLAIM_SWAP_TB);
+    lower(CORUN_EVENT_EPOCH, 3, 0, CORUN_UNLIMITED, CORUN_RECLAIM_SWAP_TB); /* loaded from 4020 to 5700 */
+    lower(CORUN_EVENT_EPOCH, 4, 1, 0, CORUN_RECLAIM_SWITCH_SM);             /* stalled from 5020 to 7400 */
+    stage->limits.cycles = 9000;
+    stage_run(stage);
+    uint64_t resumed = seen_first(CORUN_OBSERVED_TB_RESUMED, 2, &before)->cycle;
+    uint64_t saved = seen_first(CORUN_OBSERVED_TB_SAVED, 0, &after)->cycle;
+    assert_in_range(resumed, 5500, 6000);
+    assert_in_range(saved, resumed + 1500, 8000);
+    assert_true(after - before <
+                4 * 2 * 20); /* what was told at the end of a step may have happened at its beginning */
+    assert_int_equal(stage->counters[1].sm_switches, 1);
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < stage->issue_count; i++)
+        last = stage->issues[i].application == 0 ? stage->issues[i].cycle : last;
+    assert_true(last > 8900); /* and goes on afterwards */
+    stage_end(stage);
+}
+
 static void while_it_lasts_the_policy_sees_it(void **state)
 {
     (void)state;
@@ -271,27 +320,31 @@ static void while_it_lasts_the_policy_sees_it(void **state)
 static void dropped_thread_blocks_start_anew(void **state)
 {
     (void)state;
-    struct stage *stage = set_stage();
-    add(stage, work(4, 600), 0);
-    lower(CORUN_EVENT_EPOCH, 0, 0, 2, CORUN_RECLAIM_DROP);
-    lower(CORUN_EVENT_EPOCH, 1, 0, CORUN_UNLIMITED, CORUN_RECLAIM_DROP);
-    stage->limits = (struct corun_limits){.runs = 1};
-    stage_run(stage);
-    const struct corun_counters *c = &stage->counters[0];
-    uint64_t useful = 4 * 4 * (uint64_t)(600 * 9 + 1);
-    assert_int_equal(c->tbs_dropped, 2);
-    assert_int_equal(c->tbs_completed, 4);
-    assert_int_equal(c->tbs_swapped_out, 0);
-    assert_int_equal(c->context_bytes_out, 0);
-    assert_int_equal(c->preemption_cycles, 0); /* at once */
-    assert_int_equal(c->dram_write_bytes, 0);
-    assert_true(c->thread_instructions_dropped > 0);
-    assert_int_equal(c->thread_instructions, useful * 32 + c->thread_instructions_dropped);
-    assert_int_equal(stage->results[0].thread_instructions, useful * 32);
-    assert_int_equal(seen_times(CORUN_OBSERVED_TB_START), 6);
-    assert_int_equal(seen_times(CORUN_OBSERVED_TB_END), 4);
-    assert_int_equal(plan.reached[0], 1);
-    stage_end(stage);
+    for (uint32_t early = 0; early < 3; early++) { /* warps that have ended: what they did is done again, too */
+        struct stage *stage = set_stage();
+        struct script *script = work(4, 600);
+        script->early_exits = early;
+        add(stage, script, 0);
+        lower(CORUN_EVENT_EPOCH, 0, 0, 2, CORUN_RECLAIM_DROP);
+        lower(CORUN_EVENT_EPOCH, 1, 0, CORUN_UNLIMITED, CORUN_RECLAIM_DROP);
+        stage->limits = (struct corun_limits){.runs = 1};
+        stage_run(stage);
+        const struct corun_counters *c = &stage->counters[0];
+        uint64_t useful = 4 * ((4 - early) * (uint64_t)(600 * 9 + 1) + early);
+        assert_int_equal(c->tbs_dropped, 2);
+        assert_int_equal(c->tbs_completed, 4);
+        assert_int_equal(c->tbs_swapped_out, 0);
+        assert_int_equal(c->context_bytes_out, 0);
+        assert_int_equal(c->preemption_cycles, 0); /* at once */
+        assert_int_equal(c->dram_write_bytes, 0);
+        assert_true(c->thread_instructions_dropped > 0);
+        assert_int_equal(c->thread_instructions, useful * 32 + c->thread_instructions_dropped);
+        assert_int_equal(stage->results[0].thread_instructions, useful * 32);
+        assert_int_equal(seen_times(CORUN_OBSERVED_TB_START), 6);
+        assert_int_equal(seen_times(CORUN_OBSERVED_TB_END), 4);
+        assert_int_equal(plan.reached[0], 1);
+        stage_end(stage);
+    }
 }
 
 static void what_may_not_be_dropped_ends_the_run(void **state)
@@ -524,7 +577,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_is_saved_and_read_back),
         cmocka_unit_test(it_takes_its_time),
+        cmocka_unit_test(packets_under_way_are_bounded),
         cmocka_unit_test(others_go_on_unless_the_sm_is_switched),
+        cmocka_unit_test(one_that_comes_back_to_a_stalled_sm_stands_still),
         cmocka_unit_test(while_it_lasts_the_policy_sees_it),
         cmocka_unit_test(dropped_thread_blocks_start_anew),
         cmocka_unit_test(what_may_not_be_dropped_ends_the_run),

@@ -153,6 +153,30 @@ static void changing_ones_mind_costs_nothing(void **state)
     stage_end(stage);
 }
 
+/* Its thread block has ended, but the acknowledgement of what that stored is on its way. */
+static void a_store_under_way_keeps_the_power(void **state)
+{
+    (void)state;
+    struct stage *stage = set_up(1, script_new(1, 1));
+    for (uint32_t i = 0; i < 155; i++) /* 6 cycles each: until shortly before the epoch ends */
+        script_compute(stage->scripts[0], CORUN_UNIT_INT, CORUN_OPERATION_ADD, 1, 1, 41);
+    script_memory(stage->scripts[0], CORUN_STORE, CORUN_SPACE_GLOBAL, 2, 40, GLOBAL_BASE, 4);
+    script_end(stage->scripts[0], 0, 1);
+    stage->config.icnt_latency = 200;
+    stage->decide = for_a_moment;
+    stage->limits.cycles = 6000;
+    stage_run(stage);
+    assert_int_equal(stage->status, CORUN_OK);
+    uint64_t end = 0; /* the cycle in which the thread block ended */
+    for (uint32_t i = 0; i < stage->issue_count && stage->issues[i].cycle < 1000; i++)
+        end = stage->issues[i].cycle;
+    assert_in_range(end, 940, 999);
+    assert_int_equal(stage->power_count, 2);
+    assert_in_range(stage->powers[0].cycle, end + 2 * stage->config.icnt_latency, end + 1000);
+    assert_true(stage->powers[0].cycle > 1000 + stage->config.dispatch_latency + 100);
+    stage_end(stage);
+}
+
 static void the_caches_are_empty_afterwards(void **state)
 {
     (void)state;
@@ -252,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_gated_sm_costs_the_fraction),
         cmocka_unit_test(off_when_it_is_empty_and_on_after_waking),
         cmocka_unit_test(changing_ones_mind_costs_nothing),
+        cmocka_unit_test(a_store_under_way_keeps_the_power),
         cmocka_unit_test(the_caches_are_empty_afterwards),
         cmocka_unit_test(switching_everything_off_ends_the_run_by_name),
         cmocka_unit_test(the_digits_do_not_depend_on_threads),
