@@ -6,6 +6,7 @@
 * Includes only point down the layers and never form a cycle. gpu knows neither ptx nor isa; share and gpu meet only in
   include/corun/, which includes nothing but itself.
 * Nothing below cli prints, exits or aborts; only the process of a worker, a child of its own making, ends itself.
+* A function has no more than 80 lines, a file no more than 800; tables (.def) are as long as they are.
 * No mutable state at file scope: the objects in the given archives have nothing in a writable section.
 
 Says FILE:LINE: what is wrong and ends with 1 if there is anything.
@@ -29,6 +30,8 @@ CALL = re.compile(r"(?<![\w.>])(v?printf|puts|putchar|perror|exit|_exit|_Exit|qu
 STREAM = re.compile(r"\b(stdout|stderr)\b")
 # A line of objdump -t: address, seven flags, section, size, name. .data.rel.ro is constant after loading.
 SYMBOL = re.compile(r"^[0-9a-f]+ (.{7}) (\S+)\t([0-9a-f]+) +(?:\.\w+ )?(\S+)$")
+FUNCTION = re.compile(r"^\{$.*?^\}$", re.M | re.S)  # clang-format puts both braces there, and no others
+LONGEST_FUNCTION, LONGEST_FILE = 80, 800
 WRITABLE = re.compile(r"\.data|\.bss|\.tdata|\.tbss|\.data\.(?!rel\.ro).*|\.[tb]*bss\..*|\*COM\*")
 
 
@@ -63,6 +66,17 @@ def may_include(layer, other):
     return LAYERS.index(other) <= LAYERS.index(layer) and other not in FORBIDDEN.get(layer, ())
 
 
+def check_lengths(path, text):
+    complaints = []
+    if text.count("\n") > LONGEST_FILE:
+        complaints.append(f"{path}:{LONGEST_FILE + 1}: a file of more than {LONGEST_FILE} lines")
+    for match in FUNCTION.finditer(text):
+        if match.group(0).count("\n") + 1 > LONGEST_FUNCTION:
+            line = text.count("\n", 0, match.start())
+            complaints.append(f"{path}:{line}: a function of more than {LONGEST_FUNCTION} lines")
+    return complaints
+
+
 def check_sources(root):
     complaints = []
     graph = {}
@@ -74,6 +88,8 @@ def check_sources(root):
             complaints.append(f"{path}:1: not in a known layer ({', '.join(LAYERS)})")
             continue
         graph[path] = []
+        if not path.endswith(".def"):
+            complaints += check_lengths(path, text)
         code = without_comments_and_texts(text)
         for match in INCLUDE.finditer(text):
             line = text.count("\n", 0, match.start(1)) + 1

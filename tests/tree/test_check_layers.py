@@ -80,6 +80,13 @@ class CheckLayers(unittest.TestCase):
             self.expect({"src/gpu/sm.c": "void f(void)\n{\n    " + call + "\n}\n"}, "src/gpu/sm.c:3:",
                         "only cli prints and exits")
 
+    def test_lengths(self):
+        function = "int f(int x)\n{\n" + 77 * "    x++;\n" + "    return x;\n}\n"
+        self.assertEqual(self.complaints({"src/gpu/sm.c": function, "src/gpu/all.def": 900 * "\n"}), [])
+        self.expect({"src/gpu/sm.c": function.replace("    return", "    x--;\n    return")}, "src/gpu/sm.c:1:", "more than 80 lines")
+        self.assertEqual(self.complaints({"src/gpu/sm.c": 800 * "\n"}), [])
+        self.expect({"src/gpu/sm.c": 801 * "\n"}, "src/gpu/sm.c:801:", "more than 800 lines")
+
     def test_mutable_state(self):
         with tempfile.TemporaryDirectory() as folder:
             for text, bad in (("static int count; int f(void) { return count++; }", True),
