@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The pages lead where they say: check_pages.py ROOT
 
-Links between pages and to their sections, files that pages and sources name, keys of descriptions, and metrics: all are there, and
-every page can be reached from README.md. What pages say of the command is tried by tests/cli/test_pages.py.
+Links between pages and to their sections, files that pages and sources name, scripts, keys of descriptions, and metrics: all are
+there, and every page can be reached from README.md. What pages say of the command is tried by tests/cli/test_pages.py.
 """
 import pathlib
 import re
@@ -70,6 +70,13 @@ def named_files(root, pages):
     return complaints
 
 
+def programs(root, _):
+    """What pages call by its path can be called."""
+    return [f"{path.relative_to(root)}: begins with #! and cannot be run" for folder in ("scripts", "bench", ".ci")
+            for path in root.glob(f"{folder}/**/*") if path.is_file() and path.read_bytes().startswith(b"#!") and
+            not path.stat().st_mode & 0o100]
+
+
 def keys(root, pages):
     """Each key that a reader of YAML takes stands on its page: in backticks, or in an example."""
     complaints = []
@@ -109,7 +116,7 @@ def metrics(root, pages):
 def main(root):
     root = pathlib.Path(root).resolve()
     pages = pages_of(root)
-    complaints = [complaint for check in (links, named_files, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
+    complaints = [complaint for check in (links, named_files, programs, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0
