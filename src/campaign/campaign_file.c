@@ -30,6 +30,7 @@ struct group {
 struct parser {
     struct yaml_reader yaml;
     struct corun_campaign *campaign;
+    struct arena *scratch; /* for texts that are only checked */
     struct text_list gpus, policies;
     VECTOR(struct group) groups;
     VECTOR(struct text_list) goals; /* each: of the first applications of a mix */
@@ -118,7 +119,9 @@ static enum corun_status read_workloads(struct parser *parser, const struct yaml
     const struct yaml_node *node = yaml_find(root, "workloads");
     if (!node || node->kind == YAML_LIST)
         return node ? read_group(parser, "", node) : CORUN_OK;
-    enum corun_status status = yaml_expect(&parser->yaml, node, YAML_MAP);
+    if (node->kind != YAML_MAP)
+        return YAML_WRONG(&parser->yaml, node, "expected a list of workloads, or a map of such lists, for 'workloads'");
+    enum corun_status status = CORUN_OK;
     for (const struct yaml_node *entry = node->first; entry && !status; entry = entry->next)
         status = read_group(parser, entry->key, entry);
     return status;
@@ -160,6 +163,38 @@ static enum corun_status add_case(struct parser *parser, const char *gpu, const 
     return vector_push(&campaign->cases, item) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
 }
 
+/* The message before it is about the text at this place. */
+static enum corun_status name_place(struct parser *parser, enum corun_status status, struct corun_place place)
+{
+    if (status != CORUN_OK && status != CORUN_MEMORY)
+        corun_report(parser->yaml.list, status, place, "in campaign '%s'", parser->campaign->name);
+    return status;
+}
+
+/* Every text must be what the command line would take: said now, not after hours. */
+static enum corun_status check_policies(struct parser *parser)
+{
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < parser->policies.items.count && !status; i++) {
+        const struct value *text = &parser->policies.items.data[i];
+        const struct corun_policy *policy;
+        const double *parameters;
+        status = specify_policy(text->text, parser->scratch, parser->yaml.list, &policy, &parameters);
+        status = name_place(parser, status, text->place);
+    }
+    return status;
+}
+
+/* The same of an application; `goal` is NULL if it has none of the campaign's. */
+static enum corun_status check_application(struct parser *parser, const char *text, const struct value *name,
+                                           const struct value *goal)
+{
+    struct corun_case_application application;
+    enum corun_status status = specify_application(text, parser->scratch, parser->yaml.list, &application);
+    bool name_is_fine = goal && status && !specify_application(name->text, parser->scratch, NULL, &application);
+    return name_place(parser, status, name_is_fine ? goal->place : name->place);
+}
+
 /* One set of applications under every goal, policy and GPU. `names` have no goals yet. */
 static enum corun_status add_mix(struct parser *parser, const struct value *names, uint32_t count)
 {
@@ -170,11 +205,12 @@ static enum corun_status add_mix(struct parser *parser, const struct value *name
         if (goals->items.count > count)
             return corun_report(parser->yaml.list, CORUN_SYNTAX, goals->items.data[count].place,
                                 "more goals than the %u applications of a mix", count);
-        for (uint32_t i = 0; i < count; i++) {
-            const char *name = names[i].text;
-            applications[i] = i < goals->items.count ? format(parser, name, ":goal=", goals->items.data[i].text) : name;
+        for (uint32_t i = 0; i < count && !status; i++) {
+            const struct value *goal = i < goals->items.count ? &goals->items.data[i] : NULL;
+            applications[i] = goal ? format(parser, names[i].text, ":goal=", goal->text) : names[i].text;
             if (!applications[i])
                 return yaml_out_of_memory(&parser->yaml);
+            status = check_application(parser, applications[i], &names[i], goal);
         }
         for (size_t gpu = 0; gpu < parser->gpus.items.count && !status; gpu++) {
             for (size_t p = 0; p < parser->policies.items.count && !status; p++)
@@ -354,30 +390,6 @@ static enum corun_status take_sample(struct parser *parser)
     return CORUN_OK;
 }
 
-/* Every text must be what the command line would take; said now, not after hours. */
-static enum corun_status check_cases(struct parser *parser, const struct yaml_node *root)
-{
-    struct corun_campaign *campaign = parser->campaign;
-    struct arena *scratch = arena_create();
-    enum corun_status status = scratch ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
-    for (size_t i = 0; i < campaign->cases.count && !status; i++) {
-        const struct corun_campaign_case *item = &campaign->cases.data[i];
-        for (uint32_t a = 0; a < item->application_count && !status; a++) {
-            struct corun_case_application application;
-            status = specify_application(item->applications[a], scratch, parser->yaml.list, &application);
-        }
-    }
-    for (size_t p = 0; p < parser->policies.items.count && !status; p++) {
-        const struct corun_policy *policy;
-        const double *parameters;
-        status = specify_policy(parser->policies.items.data[p].text, scratch, parser->yaml.list, &policy, &parameters);
-    }
-    if (status && status != CORUN_MEMORY)
-        corun_report(parser->yaml.list, status, root->place, "in campaign '%s'", campaign->name);
-    arena_destroy(scratch);
-    return status;
-}
-
 /* Numbers for the names of workloads (without their goals) and GPUs of the cases that are asked for. */
 struct names {
     struct text_table workloads, gpus;
@@ -512,11 +524,11 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
         parser->cycles = parser->changes->cycles;
     if (!name.text[0])
         return corun_report(parser->yaml.list, CORUN_SYNTAX, name.place, "the name is empty");
-    status = read_cases(parser, root);
+    status = check_policies(parser);
+    if (!status)
+        status = read_cases(parser, root);
     if (!status && !campaign->cases.count)
         status = YAML_WRONG(&parser->yaml, root, "there is no case: 'mixes' and 'cases' are empty");
-    if (!status)
-        status = check_cases(parser, root);
     if (!status)
         status = take_sample(parser);
     return status ? status : add_isolated(parser, root);
@@ -524,6 +536,7 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
 
 static void parser_free(struct parser *parser)
 {
+    arena_destroy(parser->scratch);
     vector_free(&parser->gpus.items);
     vector_free(&parser->policies.items);
     for (size_t i = 0; i < parser->groups.count; i++)
@@ -555,12 +568,14 @@ static enum corun_status read_campaign(const char *path, const char *text, size_
                                        struct corun_campaign **result)
 {
     struct corun_campaign *campaign = *result = create_campaign(path, text, bytes);
-    struct parser parser = {{path, list}, campaign, .cycles = DEFAULT_CYCLES, .seed = 1, .changes = changes};
+    struct parser parser = {
+        .yaml = {path, list}, .campaign = campaign, .cycles = DEFAULT_CYCLES, .seed = 1, .changes = changes};
     struct yaml_node *own;
     if (!campaign)
         return yaml_out_of_memory(&parser.yaml);
-    enum corun_status status = CORUN_OK;
-    if (!root) {
+    parser.scratch = arena_create();
+    enum corun_status status = parser.scratch ? CORUN_OK : yaml_out_of_memory(&parser.yaml);
+    if (!root && !status) {
         status = yaml_tree_parse(campaign->path, text, bytes, campaign->arena, list, &own);
         root = own;
     }

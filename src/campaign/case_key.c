@@ -4,6 +4,7 @@
 #include "base/text_table.h"
 #include "base/vector.h"
 #include "campaign/baseline.h"
+#include "campaign/campaign_file.h"
 #include "campaign/fingerprint.h"
 #include "campaign/specification.h"
 #include "share/load.h"
@@ -176,6 +177,8 @@ enum corun_status case_keys(const struct corun_campaign *campaign, const char *d
         digests.seed = item->seed; /* one for the whole campaign */
         status = digest_case(&digests, item, &keys[i]);
     }
+    if (status && status != CORUN_MEMORY)
+        corun_report(list, status, (struct corun_place){campaign->path, 0, 0}, "in campaign '%s'", campaign->name);
     if (status == CORUN_MEMORY)
         corun_report(list, status, CORUN_NOWHERE, "out of memory");
     digested_free(&digests.workloads);

@@ -1,9 +1,12 @@
 #include "workload/yaml_reader.h"
 
+#include "base/nearest.h"
 #include "base/number.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define KNOWN_BYTES 512u /* more than the known keys of any map */
 
 enum corun_status yaml_out_of_memory(struct yaml_reader *reader)
 {
@@ -16,6 +19,27 @@ enum corun_status yaml_expect(struct yaml_reader *reader, const struct yaml_node
         return CORUN_OK;
     return YAML_WRONG(reader, node, "expected %s%s%s%s, found %s", yaml_kind_words(kind), node->key ? " for '" : "",
                       node->key ? node->key : "", node->key ? "'" : "", yaml_kind_words(node->kind));
+}
+
+/* Names the key that was probably meant, else all that are known: words with blanks between them, and a `|`. */
+static enum corun_status report_unknown(struct yaml_reader *reader, const struct yaml_node *entry, const char *known)
+{
+    char words[KNOWN_BYTES], *rest = words, list[KNOWN_BYTES] = "";
+    const char *names[KNOWN_BYTES / 2];
+    size_t count = 0;
+    snprintf(words, sizeof words, "%s", known);
+    for (char *word; (word = strsep(&rest, " "));) {
+        if (!*word || !strcmp(word, "|"))
+            continue;
+        names[count++] = word;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", used ? " " : "", word);
+    }
+    const char *nearest = nearest_name(entry->key, names, count);
+    return nearest ? corun_report(reader->list, CORUN_SYNTAX, entry->key_place,
+                                  "unknown key '%.80s'; did you mean '%s'?", entry->key, nearest)
+                   : corun_report(reader->list, CORUN_SYNTAX, entry->key_place, "unknown key '%.80s' (known here: %s)",
+                                  entry->key, list);
 }
 
 /* A map whose keys are all among `known` (blank-separated); of these, the ones before `|` must be there. */
@@ -32,8 +56,7 @@ enum corun_status yaml_expect_map(struct yaml_reader *reader, const struct yaml_
             at = at ? at + 1 : NULL;
         }
         if (!at || !length || strpbrk(entry->key, " |"))
-            return corun_report(reader->list, CORUN_SYNTAX, entry->key_place, "unknown key '%.80s' (known here: %s)",
-                                entry->key, known);
+            return report_unknown(reader, entry, known);
     }
     char key[32];
     for (const char *at = known; *at && *at != '|';) {

@@ -496,7 +496,9 @@ cases:
                 ("", "1:1", "empty"),
                 ("name: a\n", "1:1", "neither 'mixes' nor 'cases'"),
                 ("name: a\nmixes: []\ncases: []\n", "1:1", "there is no case"),
-                ("name: a\ncolour: red\n", "2:1", "unknown key 'colour'"),
+                ("name: a\ncolour: red\n", "2:1", "unknown key 'colour' (known here: name summary gpus "),
+                ("name: a\nworkload: [x]\n", "2:1", "unknown key 'workload'; did you mean 'workloads'?"),
+                ("name: a\nworkloads: x\n", "2:12", "a list of workloads, or a map of such lists"),
                 ("name: a\nworkloads: [x]\nmixes: [{size: 2}]\n", "3:9", "2 of 1 workloads"),
                 ("name: a\nworkloads: [x]\nmixes: [{size: 9}]\n", "3:16", "'9' is no number from 1 to 8"),
                 ("name: a\nworkloads: {p: [x], q: [y]}\nmixes: [{size: 1}]\n", "3:9", "of which group"),
@@ -510,12 +512,19 @@ cases:
             done = self.corun("campaign", "broken.yaml", status=SYNTAX)
             self.assertIn(f"broken.yaml:{place}: ", done.stderr, text)
             self.assertIn(words, done.stderr, text)
-        self.write("broken.yaml", "name: a\npolicies: [fair]\ncases: [[sgemm]]\n")
-        self.assertIn("fair", self.corun("campaign", "broken.yaml", status=NOT_FOUND).stderr)
-        self.write("broken.yaml", "name: a\ncases: [[\"sgemm:goal=high\"]]\n")
-        self.assertIn("a goal is", self.corun("campaign", "broken.yaml", status=USAGE).stderr)
+        for text, place, words, status in (
+                ("name: a\npolicies: [even, fair]\ncases: [[sgemm]]\n", "2:18", "no policy `fair`", NOT_FOUND),
+                ("name: a\ncases: [[\"sgemm:goal=high\"]]\n", "2:10", "a goal is", USAGE),
+                ("name: a\ngoals: [50%, high]\ncases: [[sgemm]]\n", "2:14", "a goal is", USAGE),
+                ("name: a\ngoals: [50%]\ncases: [[lbm, sgemm], [\"sgemm:start=x\"]]\n", "3:24", "start is", USAGE)):
+            self.write("broken.yaml", text)
+            done = self.corun("campaign", "broken.yaml", status=status)
+            self.assertIn(words, done.stderr, text)
+            self.assertIn(f"broken.yaml:{place}: in campaign 'a'", done.stderr, text)
         self.write("broken.yaml", "name: a\ncases: [[no-such-workload]]\n")
-        self.assertIn("no-such-workload", self.corun("campaign", "-r", "x.db", "broken.yaml", status=NOT_FOUND).stderr)
+        done = self.corun("campaign", "-r", "x.db", "broken.yaml", status=NOT_FOUND)
+        self.assertIn("no-such-workload", done.stderr)
+        self.assertIn("broken.yaml: in campaign 'a'", done.stderr)
         self.assertFalse((self.folder / "x.db").exists())
         self.corun("campaign", "no-such-file.yaml", status=NOT_FOUND)
         self.corun("campaign", status=USAGE)
