@@ -50,7 +50,7 @@ static int check_shape(const struct api_launch *launch, const struct corun_kerne
     return CUDA_SUCCESS;
 }
 
-int api_launch_request(struct call *call, const struct api_launch *launch, struct launch_request *request)
+int api_launch_request(const struct api_launch *launch, struct launch_request *request)
 {
     struct function *function = launch->function;
     if (!function->kernel) {
@@ -66,7 +66,7 @@ int api_launch_request(struct call *call, const struct api_launch *launch, struc
     if (error != CUDA_SUCCESS)
         return error;
     uint32_t threads = launch->block.x * launch->block.y * launch->block.z, fits;
-    error = engine_occupancy(call->process, function, threads, launch->dynamic_shared_bytes, &fits);
+    error = engine_occupancy(function, threads, launch->dynamic_shared_bytes, &fits);
     if (error == CUDA_SUCCESS && fits == 0)
         error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (error != CUDA_SUCCESS)
@@ -98,7 +98,7 @@ int api_launch(struct call *call, const struct api_launch *launch)
     if (error == CUDA_SUCCESS && stream->context != launch->function->module->context)
         error = CUDA_ERROR_INVALID_HANDLE;
     if (error == CUDA_SUCCESS)
-        error = api_launch_request(call, launch, &request);
+        error = api_launch_request(launch, &request);
     if (error != CUDA_SUCCESS)
         return error;
     struct task *task = task_create(TASK_LAUNCH);
@@ -137,7 +137,7 @@ int api_copy(struct call *call, struct copy *copy, void *handle, bool wait)
     struct stream *stream;
     int error = stream_of_handle(call, handle, &stream);
     if (error == CUDA_SUCCESS)
-        error = copy_prepare(call->process, copy);
+        error = copy_prepare(copy);
     if (error != CUDA_SUCCESS || copy_bytes(copy) == 0)
         return error;
     bool capturing = stream->capture != NULL;

@@ -22,7 +22,7 @@ struct api_launch {
 };
 int api_launch(struct call *call, const struct api_launch *launch);
 /* Checks and copies; request->parameters is the caller's. */
-int api_launch_request(struct call *call, const struct api_launch *launch, struct launch_request *request);
+int api_launch_request(const struct api_launch *launch, struct launch_request *request);
 
 /* Rows, once resolved and checked, in a stream. `wait`: the call returns when it is done. */
 int api_copy(struct call *call, struct copy *copy, void *stream, bool wait);

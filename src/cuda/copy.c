@@ -59,9 +59,8 @@ static bool lies_within(const struct copy *copy, const struct copy_side *side)
     return corun_memory_pointer(side->context->memory, side->address, bytes) != NULL;
 }
 
-int copy_prepare(struct process *process, struct copy *copy)
+int copy_prepare(struct copy *copy)
 {
-    (void)process;
     if (copy->width_bytes == 0 || copy->height == 0 || copy->depth == 0)
         return CUDA_SUCCESS;
     if ((copy->height > 1 && (copy->from.pitch < copy->width_bytes || copy->to.pitch < copy->width_bytes)))

@@ -80,14 +80,14 @@ enum {
     FUNCTION_LAST = FUNCTION_CARVEOUT + 6 /* of clusters */
 };
 
-static int function_attribute(struct call *call, struct function *function, int attribute, int *value)
+static int function_attribute(struct function *function, int attribute, int *value)
 {
     if (attribute < 0 || attribute > FUNCTION_LAST)
         return CUDA_ERROR_INVALID_VALUE;
     if (!function->kernel)
         return CUDA_ERROR_NOT_SUPPORTED;
     struct abi_function_attributes described;
-    function_describe(call->process, function, &described);
+    function_describe(function, &described);
     const int values[FUNCTION_LAST + 1] = {
         [FUNCTION_MAX_THREADS] = described.max_threads,       [FUNCTION_SHARED] = (int)described.shared_bytes,
         [FUNCTION_CONSTANT] = (int)described.constant_bytes,  [FUNCTION_LOCAL] = (int)described.local_bytes,
@@ -104,7 +104,7 @@ ENTRY(int, cuFuncGetAttribute, int *value, int attribute, void *handle)
     struct call call;
     struct function *function = begin_with_function(&call, handle, value);
     if (function)
-        call.error = function_attribute(&call, function, attribute, value);
+        call.error = function_attribute(function, attribute, value);
     return call_end(&call);
 }
 

@@ -5,7 +5,7 @@
 #include "cuda/process.h"
 
 /* Of a function with a kernel. runtime_function.c */
-void function_describe(struct process *process, struct function *function, struct abi_function_attributes *attributes);
+void function_describe(struct function *function, struct abi_function_attributes *attributes);
 /* What the calls before an old launch have left. */
 void old_launch_free(struct function *function);
 

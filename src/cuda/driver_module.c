@@ -470,8 +470,7 @@ ENTRY(int, cuOccupancyMaxPotentialBlockSizeWithFlags, int *grid, int *block, voi
         most = (uint32_t)limit;
     for (uint32_t threads = most / 32 * 32; threads && call.error == CUDA_SUCCESS; threads -= 32) {
         uint32_t tbs;
-        call.error =
-            engine_occupancy(call.process, function, threads, shared_of ? shared_of((int)threads) : shared, &tbs);
+        call.error = engine_occupancy(function, threads, shared_of ? shared_of((int)threads) : shared, &tbs);
         if (tbs * threads > best * best_tbs) {
             best = threads;
             best_tbs = tbs;

@@ -744,14 +744,17 @@ void engine_close(struct process *process, struct device *device)
     }
 }
 
-int engine_occupancy(struct process *process, struct function *function, uint32_t threads, size_t dynamic_shared,
-                     uint32_t *tbs)
+int engine_occupancy(struct function *function, uint32_t threads, size_t dynamic_shared, uint32_t *tbs)
 {
     *tbs = 0;
     if (threads == 0 || threads > function->module->context->device->config.threads_per_tb)
         return CUDA_ERROR_INVALID_VALUE;
     if (!function->kernel)
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (function->occupancy.threads == threads && function->occupancy.dynamic_shared_bytes == dynamic_shared) {
+        *tbs = function->occupancy.tbs;
+        return CUDA_SUCCESS;
+    }
     struct corun_kernel_info info;
     corun_kernel_describe(function->kernel, &info);
     uint8_t *zeros = calloc(1, info.parameter_bytes + 1);
@@ -773,17 +776,17 @@ int engine_occupancy(struct process *process, struct function *function, uint32_
         return status == CORUN_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS; /* none fits */
     *tbs = corun_gpu_occupancy(&function->module->context->device->config, grid, &limit);
     corun_launch_destroy(grid);
-    (void)process;
+    function->occupancy = (struct occupancy){threads, *tbs, dynamic_shared};
     return CUDA_SUCCESS;
 }
 
-uint32_t engine_most_threads(struct process *process, struct function *function)
+uint32_t engine_most_threads(struct function *function)
 {
     const struct corun_gpu_config *config = &function->module->context->device->config;
     struct corun_kernel_info info;
     corun_kernel_describe(function->kernel, &info);
     uint32_t most = info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb, threads = most, tbs = 0;
-    while (engine_occupancy(process, function, threads, 0, &tbs) == CUDA_SUCCESS && !tbs && threads > 32)
+    while (engine_occupancy(function, threads, 0, &tbs) == CUDA_SUCCESS && !tbs && threads > 32)
         threads = (threads - 1) / 32 * 32;
     return tbs ? threads : most; /* it is not the number of threads that keeps it from fitting */
 }

@@ -175,7 +175,7 @@ ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *
 static int set_driver_copy(struct call *call, const struct abi_driver_copy_3d *values, struct copy *copy)
 {
     int error = driver_copy_of(call, values, copy);
-    return error == CUDA_SUCCESS ? copy_prepare(call->process, copy) : error;
+    return error == CUDA_SUCCESS ? copy_prepare(copy) : error;
 }
 
 ENTRY(int, cuGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,

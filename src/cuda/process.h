@@ -125,6 +125,12 @@ struct range {
 
 /* module.c */
 
+/* Thread blocks of one shape that fit an SM. */
+struct occupancy {
+    uint32_t threads, tbs; /* threads 0: nobody has asked yet */
+    size_t dynamic_shared_bytes;
+};
+
 struct function {
     struct object object;
     struct module *module;
@@ -133,6 +139,7 @@ struct function {
     const char *name;
     uint32_t dynamic_shared_limit;
     int carveout;
+    struct occupancy occupancy;    /* of the shape that was asked for last: most launches are as the one before */
     struct old_launch *old_launch; /* driver_function.c; NULL: none */
 };
 
@@ -488,7 +495,7 @@ bool stream_idle(const struct stream *stream);
 /* Who a pointer belongs to. `kind` is COPY_… and says which side is the host's if the address does not. */
 int copy_resolve(struct process *process, uint64_t address, bool device_expected, struct copy_side *side);
 /* Checks a copy and completes it: engine, pageable. */
-int copy_prepare(struct process *process, struct copy *copy);
+int copy_prepare(struct copy *copy);
 int copy_stage(struct copy *copy);
 /* Is there memory of the host? */
 bool host_has_mapped(const void *host, uint64_t bytes);
@@ -519,10 +526,9 @@ void engine_close(struct process *process, struct device *device);
 /* Drops what a context has under way. */
 void engine_abandon(struct process *process, struct context *context);
 /* Threads that a thread block of a function can have at most, its registers considered. */
-uint32_t engine_most_threads(struct process *process, struct function *function);
+uint32_t engine_most_threads(struct function *function);
 /* Thread blocks of a function that an SM of its device holds. */
-int engine_occupancy(struct process *process, struct function *function, uint32_t threads, size_t dynamic_shared,
-                     uint32_t *tbs);
+int engine_occupancy(struct function *function, uint32_t threads, size_t dynamic_shared, uint32_t *tbs);
 /* Checks a launch as far as that can be done when it is asked for. */
 int launch_check(struct process *process, const struct launch_request *request);
 

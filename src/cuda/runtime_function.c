@@ -18,7 +18,7 @@ static struct function *begin_with_function(struct call *call, const void *host,
     return call->error == CUDA_SUCCESS ? function : NULL;
 }
 
-void function_describe(struct process *process, struct function *function, struct abi_function_attributes *attributes)
+void function_describe(struct function *function, struct abi_function_attributes *attributes)
 {
     struct corun_kernel_info info;
     uint32_t architecture = function_architecture(function);
@@ -28,7 +28,7 @@ void function_describe(struct process *process, struct function *function, struc
         .shared_bytes = info.shared_bytes,
         .constant_bytes = info.constant_bytes,
         .local_bytes = info.local_bytes,
-        .max_threads = (int)engine_most_threads(process, function),
+        .max_threads = (int)engine_most_threads(function),
         .registers = (int)info.registers_per_thread,
         .ptx_version = (int)architecture,
         .binary_version = (int)(architecture > capability ? architecture : capability),
@@ -42,7 +42,7 @@ ENTRY(int, cudaFuncGetAttributes, struct abi_function_attributes *attributes, co
     struct call call;
     struct function *function = begin_with_function(&call, host, attributes);
     if (function)
-        function_describe(call.process, function, attributes);
+        function_describe(function, attributes);
     return runtime_end(&call);
 }
 
@@ -52,7 +52,7 @@ ENTRY(int, cudaFuncGetAttributes_11, struct abi_function_attributes *attributes,
     struct function *function = begin_with_function(&call, host, attributes);
     if (function) {
         struct abi_function_attributes all;
-        function_describe(call.process, function, &all);
+        function_describe(function, &all);
         memcpy(attributes, &all, offsetof(struct abi_function_attributes, cluster_must_be_set));
     }
     return runtime_end(&call);
@@ -138,8 +138,8 @@ ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const voi
     struct function *function = begin_with_function(&call, host, blocks);
     if (function) {
         uint32_t tbs = 0;
-        call.error = threads > 0 ? engine_occupancy(call.process, function, (uint32_t)threads, shared, &tbs)
-                                 : CUDA_ERROR_INVALID_VALUE;
+        call.error =
+            threads > 0 ? engine_occupancy(function, (uint32_t)threads, shared, &tbs) : CUDA_ERROR_INVALID_VALUE;
         *blocks = (int)tbs;
     }
     return runtime_end(&call);
@@ -164,7 +164,7 @@ ENTRY(int, cudaOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, const void 
         while (low < high) {
             size_t middle = low + (high - low + 1) / 2;
             uint32_t tbs;
-            call.error = engine_occupancy(call.process, function, (uint32_t)threads, middle, &tbs);
+            call.error = engine_occupancy(function, (uint32_t)threads, middle, &tbs);
             if (call.error != CUDA_SUCCESS)
                 break;
             if (tbs >= (uint32_t)blocks)

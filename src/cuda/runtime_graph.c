@@ -55,7 +55,7 @@ int graph_node_set_kernel(struct call *call, const struct abi_kernel_node *node,
                                 .arguments = node->arguments,
                                 .extra = node->extra};
     int error = function_of_host(call->process, call->context, node->function, &launch.function);
-    return error == CUDA_SUCCESS ? api_launch_request(call, &launch, request) : error;
+    return error == CUDA_SUCCESS ? api_launch_request(&launch, request) : error;
 }
 
 ENTRY(int, cudaGraphAddKernelNode, void **result, void *handle, void *const *nodes, size_t count,
@@ -89,7 +89,7 @@ int graph_node_set_copy(struct call *call, const struct abi_copy_3d *p, struct c
     copy->to.slice_bytes = to_slice;
     copy->from.pitch = p->from.pitch;
     copy->from.slice_bytes = from_slice;
-    return error == CUDA_SUCCESS ? copy_prepare(call->process, copy) : error;
+    return error == CUDA_SUCCESS ? copy_prepare(copy) : error;
 }
 
 int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t bytes, int kind, struct copy *copy)
@@ -97,7 +97,7 @@ int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t
     *copy = (struct copy){.width_bytes = bytes, .height = 1, .depth = 1};
     int error = api_copy_sides(call, (uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, kind, copy);
     copy->to.pitch = copy->to.slice_bytes = copy->from.pitch = copy->from.slice_bytes = bytes;
-    return error == CUDA_SUCCESS ? copy_prepare(call->process, copy) : error;
+    return error == CUDA_SUCCESS ? copy_prepare(copy) : error;
 }
 
 ENTRY(int, cudaGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,
