@@ -139,10 +139,15 @@ void special_register_read(struct corun_warp *warp, const struct operation *op, 
     if (op->extend & EXTEND_WIDE) {
         for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
             wide[i] = mask >> i & 1 ? (values ? values[i] : value) : wide[i];
-    } else if (values && mask == CORUN_FULL_MASK) {
-        memcpy(narrow, values, SLOT_BYTES);
-    } else {
-        for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-            narrow[i] = mask >> i & 1 ? (values ? values[i] : (uint32_t)value) : narrow[i];
+        return;
     }
+    for (uint32_t i = 0; !values && i < CORUN_WARP_LANES; i++)
+        room[i] = (uint32_t)value;
+    values = values ? values : room;
+    if (mask == CORUN_FULL_MASK) {
+        memcpy(narrow, values, SLOT_BYTES);
+        return;
+    }
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        narrow[i] = mask >> i & 1 ? values[i] : narrow[i];
 }
