@@ -54,13 +54,12 @@ def links(root, pages):
 
 
 def named_files(root, pages):
-    """What is named in backticks, and pages that are named anywhere in the sources."""
+    """What pages name, also in blocks of code, and pages that are named anywhere in the sources."""
     complaints = []
     for page, text in pages.items():
-        for code in re.findall(r"`([^`\n]+)`", without_code(text)):
-            for name in NAMED.findall(code):
-                if not CAPITALS.search(name) and not list(root.glob(name)):
-                    complaints.append(f"{page}: `{name}`: there is no such file")
+        for name in NAMED.findall(text):
+            if not CAPITALS.search(name) and not list(root.glob(name)):
+                complaints.append(f"{page}: {name}: there is no such file")
     for folder in ("src", "include", "scripts", "tests", "python", "bench", "fuzz", "cmake", "kernels", "configs", "experiments"):
         for path in root.glob(f"{folder}/**/*"):
             if path.suffix in (".c", ".h", ".def", ".cu", ".py", ".sh", ".yaml", ".txt", ".cmake"):
