@@ -70,12 +70,19 @@ static enum corun_status check(const struct corun_launch_description *descriptio
 /* %tid of every lane; those behind the end of the block go on counting and are never active. */
 static void number_threads(struct launch *launch)
 {
+    struct corun_dim3 next = {0, 0, 0};
     for (uint32_t warp = 0; warp < launch->grid.tb_warps; warp++)
         for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
-            uint32_t thread = warp * CORUN_WARP_LANES + lane;
-            launch->thread[warp][0][lane] = thread % launch->block.x;
-            launch->thread[warp][1][lane] = thread / launch->block.x % launch->block.y;
-            launch->thread[warp][2][lane] = thread / launch->block.x / launch->block.y;
+            launch->thread[warp][0][lane] = next.x;
+            launch->thread[warp][1][lane] = next.y;
+            launch->thread[warp][2][lane] = next.z;
+            if (++next.x < launch->block.x)
+                continue;
+            next.x = 0;
+            if (++next.y < launch->block.y)
+                continue;
+            next.y = 0;
+            next.z++;
         }
 }
 
