@@ -13,18 +13,19 @@
 static bool regular_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t access_bytes,
                            uint32_t *cycles)
 {
-    uint64_t apart = 0, out_of_row = 0;
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
-        apart |= addresses[lane] ^ addresses[0];
-        out_of_row |= addresses[lane] ^ (addresses[0] + (uint64_t)lane * access_bytes);
-    }
-    uint32_t row_bytes = config->shared_banks * config->shared_bank_bytes;
-    if (!apart)
-        *cycles = (uint32_t)divide_up(access_bytes, row_bytes);
-    else if (!out_of_row && access_bytes >= config->shared_bank_bytes)
-        *cycles = (uint32_t)divide_up(CORUN_WARP_LANES * access_bytes, row_bytes);
-    else
+    uint64_t first = addresses[0], stride = addresses[1] - first, irregular = 0;
+    uint32_t bytes = stride ? CORUN_WARP_LANES * access_bytes : access_bytes;
+    if (stride && (stride != access_bytes || access_bytes < config->shared_bank_bytes))
         return false;
+    if (!stride)
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            irregular |= addresses[lane] ^ first;
+    else
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            irregular |= addresses[lane] ^ (first + (uint64_t)lane * access_bytes);
+    if (irregular)
+        return false;
+    *cycles = (uint32_t)divide_up(bytes, config->shared_banks * config->shared_bank_bytes);
     return true;
 }
 
