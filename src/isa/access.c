@@ -259,14 +259,15 @@ static inline void broadcast(const struct access *access, const uint8_t *bytes)
         memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
         value = extend(value, op);
         uint32_t mask = access->mask;
+        bool full = mask == CORUN_FULL_MASK;
         if (op->extend & EXTEND_WIDE) {
             uint64_t *to = lanes_destination(&access->warp->lanes, slot);
             for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-                to[i] = mask >> i & 1 ? value : to[i];
+                to[i] = full || mask >> i & 1 ? value : to[i];
         } else {
             uint32_t *to = lanes_destination(&access->warp->lanes, slot);
             for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-                to[i] = mask >> i & 1 ? (uint32_t)value : to[i];
+                to[i] = full || mask >> i & 1 ? (uint32_t)value : to[i];
         }
     }
 }
