@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The picture of a report in docs/images: the first figures of the page of a real results file, by Chromium.
-    screenshot_report.py CORUN RESULTS.db docs/images/report.png [--campaign NAME] [--dark] [--height PIXELS]"""
+    screenshot_report.py CORUN RESULTS.db docs/images/report.png [--campaign NAME] [--dark] [--height PIXELS]
+Chromium and PIL come with scripts/install-dependencies.sh check."""
 
 import argparse
 import io
@@ -10,7 +11,13 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "cli"))
+TESTS = pathlib.Path(__file__).resolve().parent.parent / "tests"
+sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "python")]
+from python_with import need  # noqa: E402
+
+need("PIL")  # of the system's python, where the first one of the PATH has none
+from PIL import Image  # noqa: E402
+
 import chromium  # noqa: E402
 
 WIDTH = 1280
@@ -41,7 +48,6 @@ def main():
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--height", type=int, default=1800)
     options = parser.parse_args()
-    from PIL import Image
     with tempfile.TemporaryDirectory() as folder:
         page = os.path.join(folder, "page.html")
         subprocess.run([options.corun, "report", "--quiet", "-r", options.results, "--html", page,
