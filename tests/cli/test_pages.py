@@ -148,7 +148,9 @@ class Json(Pages):
 
 
 class Policies(Pages):
-    """The table of docs/policies.md has every policy; the section that it leads to has every parameter with its default."""
+    """The table of docs/policies.md has every policy; the section that it leads to has every parameter with its default, and every
+    variable."""
+    programs = {"one": {"rounds": 4}, "two": {"rounds": 8}}
 
     def section(self, target, policy):
         """What the table leads to, and what stands under the policy's own name there."""
@@ -172,7 +174,16 @@ class Policies(Pages):
                 self.assertRegex(section, rf"`{parameter}[`=]", f"{name}: {target}")
                 for row in re.findall(rf"^\| `{parameter}` \| (\S+) \|", section, re.M):
                     self.assertEqual(re.sub(r"(?<=\d)K$", "000", row), default, f"{name}: {parameter}: {target}")
+            for variable in self.variables(name):
+                self.assertIn(f"`{variable}`", section, f"{name}: {target}")
             self.assertIn(f"`{name}`", (ROOT / "README.md").read_text())
+
+    def variables(self, policy):
+        """Names of what its controller shows, of numbered ones the first."""
+        named = {"fixed": "fixed:split=2/2"}.get(policy, policy)
+        written = json.loads(self.text("run", "-g", "gtx980:sms=4,epoch_cycles=1K", "-c", "3K", "-p", named, "--no-baselines", "-j", "-",
+                                       "./one.yaml:goal=10%", "./two.yaml"))
+        return [name for name in written["history"].get("variables", {}) if not re.search(r"_[2-9]$", name)]
 
 
 class Examples(Pages):
