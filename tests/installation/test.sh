@@ -25,11 +25,63 @@ env -u CORUN_DATA "$root/bin/corun" list gpus | grep -q quadro-fx5800
 env -u CORUN_DATA "$root/bin/corun" list workloads | grep -q sgemm
 "$root/bin/corun" version | grep -q "$(sed -n 's/^project(corun VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")"
 
+corun()
+{
+    env -u CORUN_DATA XDG_CACHE_HOME="$folder/cache" "$root/bin/corun" "$@"
+}
+
+# Applications share a GPU; the results of a campaign are asked in SQL; the experiments are there.
+corun run --gpu gtx980:sms=2 --cycles 5K --policy even sgemm@small sgemm@small | grep -q "policy even"
+cat >"$folder/pair.yaml" <<'CAMPAIGN'
+name: pair
+gpus: ["gtx980:sms=2"]
+cycles: 5K
+cases: [[sgemm@small, sgemm@small]]
+CAMPAIGN
+corun campaign -q -r "$folder/results.db" "$folder/pair.yaml"
+corun query --csv -r "$folder/results.db" "SELECT count(*) FROM cases WHERE status = 'finished'" | grep -q "^2"
+corun reproduce --list | grep -q "^hpca12-fig5 "
+
 # Reports find their Python package there, too; without numpy, they say so.
 status=0
-"$root/bin/corun" report --results "$folder/none.db" >"$folder/report.txt" 2>&1 || status=$?
-grep -q "none.db: there is no such file\|numpy" "$folder/report.txt"
-[ "$status" -eq 13 ] || [ "$status" -eq 5 ]
+corun report --results "$folder/results.db" >"$folder/report.txt" 2>&1 || status=$?
+if [ "$status" -eq 0 ]; then
+    grep -q "pair: 2 cases with isolated runs: 2 finished" "$folder/report.txt"
+else
+    [ "$status" -eq 5 ] && grep -q numpy "$folder/report.txt"
+fi
+
+# A CUDA program gets the libraries that lie beside the command, also where the command is started by a link from elsewhere.
+if [ -e "$root/lib/corun/libcuda.so.1" ]; then
+    cat >"$folder/cuda.c" <<'PROGRAM'
+#include <stdio.h>
+#include <string.h>
+
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int ordinal);
+int cuDeviceGetName(char *name, int bytes, int device);
+
+int main(void)
+{
+    char name[100], line[4096];
+    int device, found = 0;
+    if (cuInit(0) || cuDeviceGet(&device, 0) || cuDeviceGetName(name, sizeof name, device))
+        return 1;
+    printf("%s\n", name);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "libcorun-cuda") && printf("%s", strchr(line, '/'));
+    return !found;
+}
+PROGRAM
+    $cc -std=c17 -Wall "$folder/cuda.c" -L"$root/lib/corun" -l:libcuda.so.1 -Wl,-rpath-link,"$root/lib/corun" -o "$folder/cuda"
+    mkdir "$folder/elsewhere"
+    ln -s "$root/bin/corun" "$folder/elsewhere/corun"
+    for command in "$root/bin/corun" "$folder/elsewhere/corun"; do
+        env -u CORUN_DATA "$command" exec -q --gpu quadro-v100 -- "$folder/cuda" >"$folder/cuda.txt"
+        printf '%s\n' quadro-v100 "$root/lib/corun/libcorun-cuda.so" | diff - "$folder/cuda.txt"
+    done
+fi
 
 # The Python package finds the library and the data from where they lie now; the library as well, without a program of ours.
 if /usr/bin/python3 -c "import numpy" 2>/dev/null; then
