@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """The pages lead where they say: check_pages.py ROOT
 
-Links between pages and to their sections, files that pages and sources name, scripts, keys of descriptions, and metrics: all are
+Links between pages and to their sections, files and identifiers that pages name, scripts, keys of descriptions, and metrics: all are
 there, and every page can be reached from README.md. What pages say of the command is tried by tests/cli/test_pages.py.
 """
+import functools
 import pathlib
 import re
 import sys
 
 FOLDERS = "bench|cmake|configs|docs|examples|experiments|fuzz|include|kernels|python|scripts|src|tests"
 NAMED = re.compile(rf"(?<![\w/.-])((?:{FOLDERS})/[\w./*-]*\w)")  # src/share/even.c, tests/cuda
+NAMES_OF_OTHERS = {"compute_80", "trace_processor"}
 CAPITALS = re.compile(r"(?<![a-z])[A-Z]{3,}(?![a-z])")  # kernels/NAME stands for any
 
 
@@ -60,13 +62,26 @@ def named_files(root, pages):
         for name in NAMED.findall(text):
             if not CAPITALS.search(name) and not list(root.glob(name)):
                 complaints.append(f"{page}: {name}: there is no such file")
-    for folder in ("src", "include", "scripts", "tests", "python", "bench", "fuzz", "cmake", "kernels", "configs", "experiments"):
-        for path in root.glob(f"{folder}/**/*"):
-            if path.suffix in (".c", ".h", ".def", ".cu", ".py", ".sh", ".yaml", ".txt", ".cmake"):
-                for name in re.findall(r"\bdocs/[\w./-]+\.(?:md|1)\b", path.read_text(encoding="utf-8", errors="replace")):
-                    if not (root / name).exists():
-                        complaints.append(f"{path.relative_to(root)}: {name}: there is no such page")
-    return complaints
+    return complaints + [f"{path}: {name}: there is no such page" for path, text in sources(root).items()
+                         for name in re.findall(r"\bdocs/[\w./-]+\.(?:md|1)\b", text) if not (root / name).exists()]
+
+
+@functools.lru_cache(maxsize=None)
+def sources(root):
+    """Text by path from ROOT of what is not a page."""
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+            for folder in FOLDERS.split("|") for path in root.glob(f"{folder}/**/*")
+            if path.suffix in (".c", ".h", ".def", ".cu", ".py", ".sh", ".yaml", ".txt", ".cmake", ".1", ".map", ".in")}
+
+
+def identifiers(root, pages):
+    """Names of functions, parameters, counters, members: what has an underscore and stands in backticks is a word of the sources, or
+    the end of one (KERNEL_START of CORUN_EVENT_KERNEL_START), or numbered (goal_1 of "goal_")."""
+    words = {word for text in sources(root).values() for word in re.findall(r"\w*_\w*", text)}
+    words |= {word[match.end():] for word in words for match in re.finditer("_", word)} | NAMES_OF_OTHERS
+    return [f"{page}: `{name}`: no source has that name" for page, text in pages.items()
+            for code in re.findall(r"`([^`\n]+)`", without_code(text))
+            for name in re.findall(r"(?<![\w/.])[A-Za-z]\w*_\w+", code) if not {name, name.rstrip("0123456789")} & words]
 
 
 def programs(root, _):
@@ -115,7 +130,7 @@ def metrics(root, pages):
 def main(root):
     root = pathlib.Path(root).resolve()
     pages = pages_of(root)
-    complaints = [complaint for check in (links, named_files, programs, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
+    complaints = [complaint for check in (links, named_files, identifiers, programs, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0
