@@ -265,7 +265,8 @@ class Experiment:
         return [initial]
 
     def class_of(self, workload):
-        return self.classes.get(workload)
+        """That of "lbm,n=5", or else that of "lbm"; None if it has none."""
+        return self.classes.get(workload, self.classes.get(workload.split(",")[0]))
 
     def part_of(self, which):
         name = which.text("part")

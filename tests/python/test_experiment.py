@@ -243,6 +243,10 @@ class OfFiles(unittest.TestCase):
         self.assertEqual(self.one({"metric": "stp", "over": "mean", "policy": "fast", "application": "b"}).cases, 1)
         self.assertEqual(self.one({"metric": "stp", "over": "mean", "policy": "fast", "mix": "b+a"}).value, 1.5)
 
+    def test_classes_of_workloads_with_parameters(self):
+        classes = experiment([], classes={"C": ["a", "b"], "M": ["b,n=5"]}).class_of
+        self.assertEqual([classes(name) for name in ("a", "a,n=5", "b,n=4", "b,n=5", "c,n=5")], ["C", "C", "C", "M", None])
+
     def test_signs_and_effects(self):
         self.fill()
         fast = {"metric": "stp", "over": "max", "policy": "fast"}
