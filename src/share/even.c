@@ -39,8 +39,7 @@ static enum corun_status even_start(void *memory, const struct corun_view *view,
 {
     struct even_state *state = memory;
     state->exclusive = values[PARAMETER_EXCLUSIVE] != 0;
-    allowances->refusal = split_refuse(view);
-    if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     split(state, view, allowances);
     return CORUN_OK;

@@ -5,7 +5,7 @@
  * The SMs of an application that is not there stay idle.
  */
 #include "share/policies.h"
-#include "share/split.h"
+#include "share/sm_owners.h"
 
 #include <stdio.h>
 

@@ -18,6 +18,8 @@ bool launches_note(struct launches *launches, const struct corun_view *view, str
     uint32_t a = moment.application;
     if (moment.event == CORUN_EVENT_ARRIVE)
         foresee(launches, &view->applications[a], a);
+    if (moment.event == CORUN_EVENT_ARRIVE || moment.event == CORUN_EVENT_LEAVE)
+        return true;
     const struct corun_grid_view *grid = &view->applications[a].running;
     if (moment.event != CORUN_EVENT_KERNEL_START || !grid->kernel || !grid->tbs_per_sm)
         return false;

@@ -27,7 +27,7 @@ struct launches {
     } applications[CORUN_MAX_APPLICATIONS];
 };
 
-/* Takes note of an arrival or of the start of a kernel; true if something is known now that was not. */
+/* Takes note of what a moment brings; true if somebody has come or gone, or something is known now that was not. */
 bool launches_note(struct launches *launches, const struct corun_view *view, struct corun_policy_moment moment);
 /* The SMs that an application can use: thread blocks of the largest grid; UNLIMITED while nothing is known. */
 uint32_t launches_most_sms(const struct launches *launches, uint32_t application);

@@ -64,7 +64,8 @@ static enum corun_status profile_start(void *memory, const struct corun_view *vi
 {
     struct profile_state *state = memory;
     state->product = values[PARAMETER_OBJECTIVE] == OBJECTIVE_PRODUCT;
-    allowances->refusal = split_refuse(view);
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
+        return CORUN_POLICY;
     for (uint32_t a = 0; a < view->application_count && !allowances->refusal; a++) {
         const struct corun_application_view *application = &view->applications[a];
         bool known = application->speedup && application->speedup_count >= view->sm_count;
@@ -73,7 +74,7 @@ static enum corun_status profile_start(void *memory, const struct corun_view *vi
         if (!known)
             allowances->refusal = "the speed-up of an application over the number of SMs is not known";
     }
-    if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
+    if (allowances->refusal)
         return CORUN_POLICY;
     split(state, view, allowances);
     return CORUN_OK;

@@ -67,8 +67,7 @@ static enum corun_status rounds_start(void *memory, const struct corun_view *vie
 {
     struct rounds_state *state = memory;
     state->launches.scope = (enum launch_scope)values[PARAMETER_BY];
-    allowances->refusal = split_refuse(view);
-    if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     split(state, view, allowances);
     return CORUN_OK;
@@ -78,8 +77,7 @@ static void rounds_decide(void *memory, const struct corun_view *view, struct co
                           struct corun_allowances *allowances)
 {
     struct rounds_state *state = memory;
-    bool news = launches_note(&state->launches, view, moment);
-    if (news || moment.event == CORUN_EVENT_ARRIVE || moment.event == CORUN_EVENT_LEAVE)
+    if (launches_note(&state->launches, view, moment))
         split(state, view, allowances);
 }
 

@@ -13,6 +13,25 @@ bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, co
     return true;
 }
 
+bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *view, const char **refusal)
+{
+    if (!sm_owners_start(owners, view, refusal))
+        return false;
+    if (view->application_count > view->sm_count)
+        *refusal = "there are more applications than SMs, so some would never get one";
+    return view->application_count <= view->sm_count;
+}
+
+bool sm_owners_can(const struct corun_view *view, enum corun_reclaim reclaim, const char **refusal)
+{
+    bool drain = reclaim == CORUN_RECLAIM_DRAIN;
+    if (view->capabilities & (drain ? 1u << CORUN_CAN_DRAIN : 1u << CORUN_CAN_SWITCH_SM))
+        return true;
+    *refusal = drain ? "this machine cannot wait for thread blocks to complete; reclaim=switch does without"
+                     : "this machine cannot save the thread blocks of a whole SM; reclaim=drain does without";
+    return false;
+}
+
 uint32_t sm_owners_count(const struct sm_owners *owners, uint32_t application)
 {
     uint32_t count = 0;

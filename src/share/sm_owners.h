@@ -14,6 +14,13 @@ struct sm_owners {
 
 /* Nobody has any. False if the machine has more SMs than fit; *refusal says so. */
 bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
+/* The same where every application is to have SMs of its own: false also if there are more applications than SMs. */
+bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
+/*
+ * Whether the machine can hand over SMs by draining them, or by a switch; if not, *refusal says what the parameter
+ * `reclaim` of the policy is to be.
+ */
+bool sm_owners_can(const struct corun_view *view, enum corun_reclaim reclaim, const char **refusal);
 /* How many SMs an application has; with SM_NOBODY, how many are free. */
 uint32_t sm_owners_count(const struct sm_owners *owners, uint32_t application);
 /* counts[a] SMs for each application, one contiguous set after the other; what is left over belongs to nobody. */

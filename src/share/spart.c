@@ -15,7 +15,7 @@
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_LEND };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands", SPLIT_RECLAIM_CHOICES},
+    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands", "switch|drain"},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
     [PARAMETER_LEND] = {"lend", 0, 0, 1, true, "SMs that their owner has no thread blocks for are lent", "off|on"},
 };
@@ -100,10 +100,9 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
                                      struct corun_allowances *allowances)
 {
     struct spart_state *state = memory;
-    allowances->refusal = split_refuse(view);
-    if (allowances->refusal ||
-        !split_reclaim(view, (uint32_t)values[PARAMETER_RECLAIM], &state->reclaim, &allowances->refusal) ||
-        !sm_owners_start(&state->owners, view, &allowances->refusal))
+    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal) ||
+        !sm_owners_can(view, state->reclaim, &allowances->refusal))
         return CORUN_POLICY;
     state->lends = values[PARAMETER_LEND] != 0;
     allowances->free_transfers = values[PARAMETER_IDEAL] != 0;

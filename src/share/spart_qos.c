@@ -447,16 +447,9 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
     state->retry = (uint32_t)values[PARAMETER_RETRY];
     state->least = (uint32_t)values[PARAMETER_LEAST];
     state->count = view->application_count;
-    if (!sm_owners_start(&state->owners, view, &allowances->refusal))
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal) ||
+        !sm_owners_can(view, state->reclaim, &allowances->refusal))
         return CORUN_POLICY;
-    if (state->reclaim == CORUN_RECLAIM_SWITCH_SM && !(view->capabilities & 1u << CORUN_CAN_SWITCH_SM)) {
-        allowances->refusal = "this machine cannot switch whole SMs; reclaim=drain does without";
-        return CORUN_POLICY;
-    }
-    if (view->application_count > view->sm_count) {
-        allowances->refusal = "there are more applications than SMs, so some would never get one";
-        return CORUN_POLICY;
-    }
     for (uint32_t a = 0; a < state->count; a++) {
         if (view->applications[a].state == CORUN_APPLICATION_RUNNING)
             arrive(state, view, a);

@@ -140,21 +140,3 @@ void split_hand_over(struct sm_owners *owners, const struct corun_view *view, co
             return;
     }
 }
-
-const char *split_refuse(const struct corun_view *view)
-{
-    return view->application_count > view->sm_count
-               ? "there are more applications than SMs, so some would never get one"
-               : NULL;
-}
-
-bool split_reclaim(const struct corun_view *view, uint32_t choice, enum corun_reclaim *reclaim, const char **refusal)
-{
-    *reclaim = choice == 0 ? CORUN_RECLAIM_SWITCH_SM : CORUN_RECLAIM_DRAIN;
-    uint32_t needed = choice == 0 ? 1u << CORUN_CAN_SWITCH_SM : 1u << CORUN_CAN_DRAIN;
-    if (view->capabilities & needed)
-        return true;
-    *refusal = choice == 0 ? "this machine cannot save the thread blocks of a whole SM; reclaim=drain does without"
-                           : "this machine cannot wait for thread blocks to complete; reclaim=switch does without";
-    return false;
-}

@@ -40,12 +40,4 @@ bool split_search(struct split_search *search, uint32_t *counts);
  */
 void split_hand_over(struct sm_owners *owners, const struct corun_view *view, const uint32_t *counts);
 
-/* A parameter `reclaim`: what its values mean. */
-#define SPLIT_RECLAIM_CHOICES "switch|drain"
-/* False, with the reason in words, if the machine cannot. */
-bool split_reclaim(const struct corun_view *view, uint32_t choice, enum corun_reclaim *reclaim, const char **refusal);
-
-/* In words, if there are more applications than SMs; else NULL. */
-const char *split_refuse(const struct corun_view *view);
-
 #endif

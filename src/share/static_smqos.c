@@ -69,11 +69,7 @@ static enum corun_status static_start(void *memory, const struct corun_view *vie
         allowances->refusal = "the goals add up to more than the whole GPU";
         return CORUN_POLICY;
     }
-    if (view->application_count > view->sm_count) {
-        allowances->refusal = "there are more applications than SMs, so some would never get one";
-        return CORUN_POLICY;
-    }
-    if (!sm_owners_start(&state->owners, view, &allowances->refusal))
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     split(state, view, allowances);
     return CORUN_OK;

@@ -9,7 +9,7 @@
  * part of the turn that begins.
  */
 #include "share/policies.h"
-#include "share/split.h"
+#include "share/sm_owners.h"
 
 enum { PARAMETER_SLICE, PARAMETER_MICROSECONDS, PARAMETER_RECLAIM, PARAMETER_IDEAL };
 
@@ -17,7 +17,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_SLICE] = {"slice", 100e3, 1, 1e12, true, "core cycles of a turn", NULL},
     [PARAMETER_MICROSECONDS] = {"microseconds", 0, 0, 1e9, false, "of a turn, in place of slice; 0: slice counts",
                                 NULL},
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how the SMs change hands", SPLIT_RECLAIM_CHOICES},
+    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how the SMs change hands", "switch|drain"},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
 };
 
@@ -70,10 +70,10 @@ static enum corun_status time_slice_start(void *memory, const struct corun_view 
     state->slice_cycles =
         microseconds > 0 ? (uint64_t)(microseconds * view->core_clock_khz / 1000) : (uint64_t)values[PARAMETER_SLICE];
     state->turn = SM_NOBODY;
+    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
     if (state->slice_cycles < view->epoch_cycles)
         allowances->refusal = "a turn is shorter than an epoch, and turns end with epochs";
-    if (allowances->refusal ||
-        !split_reclaim(view, (uint32_t)values[PARAMETER_RECLAIM], &state->reclaim, &allowances->refusal) ||
+    if (allowances->refusal || !sm_owners_can(view, state->reclaim, &allowances->refusal) ||
         !sm_owners_start(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     allowances->free_transfers = values[PARAMETER_IDEAL] != 0;

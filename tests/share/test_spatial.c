@@ -672,8 +672,10 @@ static void launches_of_many_shapes(void **unused)
     /* 1 to 64 thread blocks, 64 on 32 SMs: a round each */
     assert_int_equal(launches_rounds(launches, 0, LAUNCH_SHAPES / 2), LAUNCH_SHAPES);
     moment.event = CORUN_EVENT_ARRIVE;
-    launches_note(launches, &view, moment);
+    assert_true(launches_note(launches, &view, moment));
     assert_int_equal(launches_rounds(launches, 0, 1), 0);
+    moment.event = CORUN_EVENT_EPOCH;
+    assert_false(launches_note(launches, &view, moment));
     free(launches);
 }
 
