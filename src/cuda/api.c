@@ -1,6 +1,6 @@
 #include "cuda/api.h"
 
-#include "cuda/graph.h"
+#include "cuda/graph_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +174,25 @@ int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, 
     copy.to.pitch = to_side.pitch;
     copy.to.slice_bytes = to_side.slice_bytes;
     return api_copy(call, &copy, stream, wait);
+}
+
+int api_free(struct call *call, uint64_t address, bool host)
+{
+    struct process *process = call->process;
+    const struct range *range = ranges_find(process, address);
+    if (!address)
+        return CUDA_SUCCESS;
+    if (!range || range->address != address || host != (range->kind == RANGE_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct context *owner = range->context;
+    bool everybodys = !range_of_device(range);
+    int error = engine_wait_context(process, owner);
+    for (size_t i = 0; everybodys && i < process->contexts.count; i++)
+        if (process->contexts.data[i] != owner && !process->contexts.data[i]->destroyed)
+            (void)engine_wait_context(process, process->contexts.data[i]);
+    struct graph_memory *of_graph = graph_memory_find(owner, address);
+    int released = of_graph ? graph_memory_free(process, of_graph) : memory_release(process, address);
+    return error == CUDA_SUCCESS ? released : error;
 }
 
 int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait)

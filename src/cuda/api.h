@@ -30,6 +30,8 @@ int api_copy(struct call *call, struct copy *copy, void *stream, bool wait);
 int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, int kind, void *stream, bool wait);
 /* Resolves both sides as `kind` wants them. */
 int api_copy_sides(struct call *call, uint64_t to, uint64_t from, int kind, struct copy *copy);
+/* Waits for all kernels that may use the memory. `host`: it is pinned. Address 0 is none. */
+int api_free(struct call *call, uint64_t address, bool host);
 int api_fill(struct call *call, const struct fill *fill, void *stream, bool wait);
 
 int api_record(struct call *call, struct event *event, void *stream);

@@ -57,8 +57,8 @@ struct context *cuda_context_create(struct process *process, struct device *devi
     context->memory = corun_memory_create(index);
     if (context->memory)
         corun_memory_map_pages(context->memory);
-    if (!context->memory || !vector_push(&process->contexts, context) || !object_add(process, &context->object) ||
-        !(context->legacy = stream_create(process, context, 0, 0))) {
+    if (!context->memory || !ranges_share(process, context) || !vector_push(&process->contexts, context) ||
+        !object_add(process, &context->object) || !(context->legacy = stream_create(process, context, 0, 0))) {
         corun_memory_destroy(context->memory);
         free(context);
         return NULL;

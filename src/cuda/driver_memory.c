@@ -38,16 +38,8 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, s
 ENTRY(int, cuMemFree_v2, uint64_t address)
 {
     struct call call;
-    if (driver_begin(&call) && address) {
-        const struct range *range = ranges_find(call.process, address);
-        if (!range || range->address != address || range->kind == RANGE_HOST) {
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        } else {
-            call.error = engine_wait_context(call.process, range->context);
-            int released = memory_release(call.process, address);
-            call.error = call.error == CUDA_SUCCESS ? released : call.error;
-        }
-    }
+    if (driver_begin(&call))
+        call.error = api_free(&call, address, false);
     return call_end(&call);
 }
 

@@ -437,8 +437,10 @@ void object_remove(struct process *process, struct object *object);
 void *object_find(struct process *process, const void *handle, enum object_kind kind);
 
 /* ranges.c */
-/* Memory of a device that the host does not see. */
+/* Memory of a device that the host does not see. What it sees is every context's, at the same address. */
 bool range_of_device(const struct range *range);
+/* A new context gets what the host sees. False when out of memory. */
+bool ranges_share(struct process *process, struct context *context);
 bool ranges_add(struct process *process, struct range range);
 void ranges_remove(struct process *process, uint64_t address);
 /* The range that holds an address; NULL if there is none. Valid until the next change. */

@@ -23,11 +23,45 @@ bool range_of_device(const struct range *range)
     return range->kind == RANGE_DEVICE || range->kind == RANGE_MODULE || range->kind == RANGE_VIRTUAL;
 }
 
+static bool adopt(struct context *context, const struct range *range)
+{
+    void *host = (void *)(uintptr_t)range->address;
+    return corun_memory_adopt(context->memory, range->address, host, range->bytes) == CORUN_OK;
+}
+
+bool ranges_share(struct process *process, struct context *context)
+{
+    for (size_t i = 0; i < process->ranges.count; i++)
+        if (!range_of_device(&process->ranges.data[i]) && !adopt(context, &process->ranges.data[i]))
+            return false;
+    return true;
+}
+
+/* Takes it from the contexts whose it is not. */
+static void take_back(struct process *process, const struct range *range)
+{
+    for (size_t i = 0; !range_of_device(range) && i < process->contexts.count; i++)
+        if (process->contexts.data[i] != range->context)
+            (void)corun_memory_free(process->contexts.data[i]->memory, range->address);
+}
+
+static bool share(struct process *process, const struct range *range)
+{
+    bool good = true;
+    for (size_t i = 0; !range_of_device(range) && good && i < process->contexts.count; i++) {
+        struct context *context = process->contexts.data[i];
+        good = context == range->context || context->destroyed || adopt(context, range);
+    }
+    return good;
+}
+
 bool ranges_add(struct process *process, struct range range)
 {
     size_t position = first_above(process, range.address);
-    if (!vector_push(&process->ranges, range))
+    if (!share(process, &range) || !vector_push(&process->ranges, range)) {
+        take_back(process, &range);
         return false;
+    }
     struct range *all = process->ranges.data;
     memmove(all + position + 1, all + position, (process->ranges.count - 1 - position) * sizeof *all);
     all[position] = range;
@@ -40,6 +74,7 @@ void ranges_remove(struct process *process, uint64_t address)
     if (position == 0 || process->ranges.data[position - 1].address != address)
         return;
     struct range *all = process->ranges.data;
+    take_back(process, &all[position - 1]);
     process->ranges.count--;
     memmove(all + position - 1, all + position, (process->ranges.count - (position - 1)) * sizeof *all);
 }

@@ -94,30 +94,11 @@ ENTRY(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
     return allocate_host(pointer, bytes, RANGE_MANAGED, flags);
 }
 
-/* Freeing waits for everything, as on the device. */
-static int release(struct call *call, void *pointer, bool host)
-{
-    if (!pointer)
-        return CUDA_SUCCESS;
-    uint64_t address = (uint64_t)(uintptr_t)pointer;
-    const struct range *range = ranges_find(call->process, address);
-    if (!range || range->address != address || (host != (range->kind == RANGE_HOST)))
-        return CUDA_ERROR_INVALID_VALUE;
-    int error = engine_wait_context(call->process, range->context);
-    struct graph_memory *of_graph = graph_memory_find(call->context, address);
-    if (of_graph) {
-        int freed = graph_memory_free(call->process, of_graph);
-        return error == CUDA_SUCCESS ? freed : error;
-    }
-    int released = memory_release(call->process, address);
-    return error == CUDA_SUCCESS ? released : error;
-}
-
 ENTRY(int, cudaFree, void *pointer)
 {
     struct call call;
     if (runtime_begin(&call))
-        call.error = release(&call, pointer, false);
+        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, false);
     return runtime_end(&call);
 }
 
@@ -125,7 +106,7 @@ ENTRY(int, cudaFreeHost, void *pointer)
 {
     struct call call;
     if (runtime_begin(&call))
-        call.error = release(&call, pointer, true);
+        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, true);
     return runtime_end(&call);
 }
 

@@ -8,6 +8,41 @@ __global__ void write(int *p, int value)
     *p = value;
 }
 
+__global__ void add_to(int *total, const int *p)
+{
+    atomicAdd(total, *p);
+}
+
+/* Memory that the host sees is every device's, whichever was current when it was allocated, and whenever that was first used. */
+static void host_memory()
+{
+    static int registered[1024];
+    int *managed, *pinned, *total;
+    CHECK(cudaMallocManaged(&managed, sizeof *managed));
+    CHECK(cudaHostAlloc(&pinned, sizeof *pinned, 0));
+    CHECK(cudaMallocManaged(&total, sizeof *total));
+    CHECK(cudaHostRegister(registered, sizeof registered, 0));
+    *managed = 100, *pinned = 20, *total = 0, registered[1000] = 3;
+    for (int i = 0; i < 4; i++) {
+        CHECK(cudaSetDevice(i % 2));
+        if (i == 3)
+            CHECK(cudaDeviceReset()); /* its own goes, that of the other one is still there */
+        add_to<<<1, 1>>>(total, managed);
+        add_to<<<1, 1>>>(total, pinned);
+        add_to<<<1, 1>>>(total, registered + 1000);
+        CHECK(cudaDeviceSynchronize());
+        EXPECT(*total == (i + 1) * 123);
+    }
+    CHECK(cudaHostUnregister(registered));
+    CHECK(cudaFreeHost(pinned));
+    add_to<<<1, 1>>>(total, managed);
+    CHECK(cudaFree(managed)); /* of the other device: waits for this one, too */
+    EXPECT(*total == 4 * 123 + 100);
+    add_to<<<1, 1>>>(total, managed);
+    EXPECT_ERROR(cudaErrorIllegalAddress, cudaDeviceSynchronize());
+    CHECK(cudaDeviceReset());
+}
+
 int main()
 {
     int count, current, value, *device[2];
@@ -35,5 +70,7 @@ int main()
     CHECK(cudaPointerGetAttributes(&attributes, device[1]));
     EXPECT(attributes.device == 1);
     EXPECT_ERROR(cudaErrorInvalidDevice, cudaSetDevice(2));
+    CHECK(cudaSetDevice(0));
+    host_memory();
     return 0;
 }
