@@ -126,10 +126,12 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     exec->program.record = exec->folder;
     enum corun_status status = program_run(&exec->program, exec->command.list);
     exec->command.exit_status = exec->program.exit_status;
-    if (status == CORUN_OK)
+    bool has_run = status == CORUN_OK;
+    if (has_run)
         status = collect(exec, record);
     program_folder_remove(exec->folder);
-    return status == CORUN_OK ? report(exec, record) : status;
+    enum corun_status reported = has_run ? report(exec, record) : CORUN_OK; /* what is known, also if that is not all */
+    return status == CORUN_OK ? reported : status;
 }
 
 static enum corun_status run_exec(void *user)

@@ -1,19 +1,51 @@
 /*
  * What a process launched and copied, as lines of a file that `corun exec` makes its table from. A line is written when
- * it has ended, so nothing is lost if the program ends otherwise than it meant to.
+ * it has ended, so nothing is lost if the program ends otherwise than it meant to. The first line says whether all of
+ * them could be written: it is changed in place, which needs no room on a full disk.
  */
 #include "cuda/process.h"
 
 #include "cuda/settings.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+static const char whole[] = "record\twhole\n", cut[] = "record\tcut  \n";
 
 struct record {
     FILE *file;
+    bool failed;
 };
+
+/* After each line; what cannot be written is said once. */
+static void check(struct record *record)
+{
+    if (record->failed || !ferror(record->file))
+        return;
+    record->failed = true;
+    say("what the program launches cannot be recorded: %s", strerror(errno));
+    (void)!pwrite(fileno(record->file), cut, sizeof cut - 1, 0);
+}
+
+/* At its end, where there is one already: a process that becomes another program stays the same process. */
+static FILE *open_file(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    if (!file)
+        return NULL;
+    setvbuf(file, NULL, _IOLBF, 1 << 16);
+    if (lseek(descriptor, 0, SEEK_END) == 0)
+        fputs(whole, file);
+    return file;
+}
 
 struct record *record_open(const struct process *process)
 {
@@ -23,16 +55,16 @@ struct record *record_open(const struct process *process)
         return NULL;
     char path[4096];
     snprintf(path, sizeof path, "%s/%ld", folder, (long)getpid());
-    record->file = fopen(path, "ae");
+    record->file = open_file(path);
     if (!record->file) {
+        say("what the program launches cannot be recorded in %s: %s", path, strerror(errno));
         free(record);
         return NULL;
     }
-    setvbuf(record->file, NULL, _IOFBF, 1 << 16);
     for (uint32_t i = 0; i < process->device_count; i++)
         fprintf(record->file, "device\t%" PRIu32 "\t%s\t%" PRIu32 "\t%d\n", i, process->devices[i].config.name,
                 process->devices[i].config.core_clock_khz, !process->functional);
-    fflush(record->file);
+    check(record);
     return record;
 }
 
@@ -58,6 +90,7 @@ void record_launch(struct process *process, const struct device *device, const s
             fprintf(file, "\t%s=%" PRIu64, rows[i].name, value);
     }
     fputc('\n', file);
+    check(process->record);
     (void)grid;
 }
 
@@ -77,6 +110,7 @@ void record_copy(struct process *process, const struct device *device, const str
     fprintf(process->record->file, "copy\t%" PRIu32 "\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%" PRIu64 "\n",
             device->ordinal, task->stream->id, kind, bytes,
             task->kind == TASK_COPY && task->copy.pageable ? "pageable" : "pinned", task->start_cycle, task->end_cycle);
+    check(process->record);
 }
 
 void record_close(struct record *record)

@@ -111,13 +111,19 @@ enum corun_status program_record_read(struct program_record *record, const char 
     FILE *file = fopen(path, "re");
     if (!file)
         return corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be opened");
+    static const char header[] = "record\t";
     char *line = NULL;
     size_t room = 0;
+    bool whole = true;
     uint32_t number_of_line = 0;
     enum corun_status status = CORUN_OK;
     ssize_t length;
     while (status == CORUN_OK && (length = getline(&line, &room, file)) > 0) {
         number_of_line++;
+        if (!strncmp(line, header, strlen(header))) {
+            whole = !strncmp(line + strlen(header), "whole", strlen("whole"));
+            continue;
+        }
         /* A program that was killed may have left half a line. */
         if (line[length - 1] == '\n' && !read_line(record, line))
             status = corun_report(list, CORUN_SYNTAX, (struct corun_place){path, number_of_line, 0},
@@ -126,6 +132,9 @@ enum corun_status program_record_read(struct program_record *record, const char 
     free(line);
     fclose(file);
     record->processes++;
+    if (status == CORUN_OK && (!number_of_line || !whole))
+        status = corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0},
+                              "not all that the program launched could be recorded");
     return status;
 }
 

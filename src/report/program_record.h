@@ -46,7 +46,10 @@ struct program_record {
 
 struct program_record *program_record_create(void); /* NULL when out of memory */
 void program_record_destroy(struct program_record *record);
-/* Adds what one process left. SYNTAX if a line is not understood; what came before stays. */
+/*
+ * Adds what one process left. SYNTAX if a line is not understood, FILE if not everything could be written; what is there
+ * stays.
+ */
 enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list);
 
 /* Kernels with their launches summed up, and copies by direction. False when out of memory. */

@@ -92,6 +92,25 @@ class Exec(unittest.TestCase):
                 outputs.add(done.stdout)
             self.assertEqual(len(outputs), 1, name)
 
+    def test_a_full_disk(self):
+        """Where the launches cannot all be recorded: what could be is told, and that this is not all."""
+        known = []
+        for blocks in (0, 1, 2):
+            done = run("-q", "--json", "-", "--", "sh", "-c",
+                       f"trap '' XFSZ; ulimit -f {blocks}; exec {program('streams')} functional")
+            self.assertEqual(done.returncode, 13, done.stderr)
+            self.assertIn("cannot be recorded: File too large", done.stderr)
+            self.assertIn("not all that the program launched could be recorded", done.stderr)
+            known.append(len(json.loads(done.stdout)["launches"]))
+        self.assertEqual((known[0], known == sorted(known), known[2] > 0), (0, True, True), known)
+
+    def test_a_process_that_ends_with_exit(self):
+        """_exit, which libraries do not see: what a child had launched until then is known as that of its parent."""
+        done = run("-q", "--json", "-", "--", program("forked"), "functional")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        processes = [launch["process"] for launch in json.loads(done.stdout)["launches"]]
+        self.assertEqual(sorted(processes.count(process) for process in set(processes)), [1, 2])
+
     def test_exit_status_is_the_programs(self):
         for status in (0, 1, 42, 255):
             self.assertEqual(run("-q", "--", "sh", "-c", f"exit {status}").returncode, status)
