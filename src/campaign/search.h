@@ -15,7 +15,7 @@
 #define SEARCH_KINDS(K) \
     K(BEST, "oracle-best", "the split of the SMs with the best value of the metric") \
     K(WORST, "oracle-worst", "the split with the worst one") \
-    K(OFFLINE, "offline", "the fewest SMs with which the application that has a goal meets it; the rest evenly")
+    K(OFFLINE, "offline", "the fewest SMs for the goal of the one that has a goal")
 
 /* M(name, word, meaning) */
 #define SEARCH_METRICS(M) \

@@ -49,11 +49,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
-            argp_error(state, "one PTX file is expected, not also `%s`", value);
+            argp_error(state, "one file is expected, not also `%s`", value);
         check->path = value;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a PTX file is missing");
+        argp_error(state, "a PTX file, or one of `corun capture`, is missing");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -235,7 +235,7 @@ int command_check(int argc, char **argv)
 {
     static const struct argp argp = {.options = options,
                                      .parser = parse_option,
-                                     .args_doc = "FILE.ptx",
+                                     .args_doc = "FILE.ptx\nFILE" CAPTURE_ENDING,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct check_options check = {.gpu = DEFAULT_GPU};

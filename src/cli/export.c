@@ -17,11 +17,12 @@ static const char doc[] =
     "Writes everything that is needed to run a workload somewhere else, on real hardware for instance, into a "
     "directory.\vWORKLOAD is a name (see `corun list workloads`) or the path of a launch description; SIZE, PARAMETER "
     "and VALUE are as for `corun run`. The directory gets\n"
-    "  launch.json      buffers, and launches and copies in their order, with all values evaluated\n"
+    "  launch.json      buffers, launches and copies in order, all values evaluated\n"
     "  NAME.ptx         the kernels\n"
-    "  BUFFER.initial   what a buffer has at the beginning, little-endian, unless it is all zero\n"
-    "  BUFFER.expected  what an output must have at the end, from the CPU reference\n"
-    "docs/hardware.md describes launch.json; bench/hardware/real_gpu.py runs it on an NVIDIA GPU.";
+    "  BUFFER.initial   what a buffer has at the beginning, unless it is all zero\n"
+    "  BUFFER.expected  what an output must have at the end, by the CPU reference\n"
+    "Numbers in these are little-endian; docs/hardware.md describes launch.json; bench/hardware/real_gpu.py runs it on "
+    "an NVIDIA GPU.";
 
 struct export_options {
     struct command command;

@@ -53,8 +53,9 @@ static const char arguments_doc[] = "FILE.ptx";
 static const char doc[] =
     "Launches one kernel of a PTX file on a simulated GPU. What it prints with printf goes to standard output.\v"
     "Arguments, one --arg for each parameter, in order:\n"
-    "  u32=N  i32=N  u64=N  i64=N  f32=X  f64=X   a value (parameters of 8 and 16 bits take u32 and i32; floats also "
-    "inf, nan, 0xBITS)\n"
+    "  u32=N  i32=N           a value of 32 bits, also for a parameter of 8 or 16\n"
+    "  u64=N  i64=N           a value of 64 bits\n"
+    "  f32=X  f64=X           a floating-point value, also inf, nan, 0xBITS\n"
     "  buf=BYTES              a buffer of zeroes\n"
     "  buf=BYTES:random:SEED  uniform f32 in [0, 1)\n"
     "  buf=BYTES:iota         u32 0, 1, 2, ...\n"

@@ -223,7 +223,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         lister->what = value;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "what to list is missing");
+#define LIST_WORD(name, meaning) " " #name
+        argp_error(state, "what to list is missing: one of" LISTS(LIST_WORD));
+#undef LIST_WORD
         break;
     default:
         return ARGP_ERR_UNKNOWN;
