@@ -316,7 +316,13 @@ bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps
     tb->warps = tb->resident;
     sm->resident_tbs++;
     sm->application_tbs[application]++;
+    bool other_kernel =
+        sm->present_count == 1 && sm->present[0] == application && sm->application_counters[application] != counters;
+    if (other_kernel)
+        stall_one_ends(sm);
     sm->application_counters[application] = counters;
+    if (other_kernel)
+        stall_one_begins(sm);
     application_present(sm, application, true);
     return true;
 }

@@ -8,8 +8,6 @@
  */
 #include "gpu/sm.h"
 
-#include <string.h>
-
 static uint64_t *cause_of(struct sm *sm, struct corun_counters *counters, uint64_t warps)
 {
     const uint64_t *states = sm->states;
@@ -101,15 +99,6 @@ void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cyc
     sm->cause_cycles += cycles;
 }
 
-/* Of all kernels that have ever been on the SM. */
-static void add_up(const struct sm *sm, struct corun_counters *sum)
-{
-    memset(sum, 0, sizeof *sum);
-    for (uint32_t slot = 0; slot < sm->counters_capacity; slot++)
-        if (sm->counters[slot])
-            corun_counters_add(sum, sm->counters[slot]);
-}
-
 /* Who is present changes. */
 static void look_anew(struct sm *sm)
 {
@@ -121,15 +110,14 @@ static void look_anew(struct sm *sm)
 void stall_one_begins(struct sm *sm)
 {
     look_anew(sm);
-    add_up(sm, &sm->before_alone);
+    sm->before_alone = *sm->application_counters[sm->present[0]];
 }
 
 /* While an application had the SM to itself, its cycles were those of the schedulers. */
 static void add_alone(const struct sm *sm, struct corun_counters *to)
 {
-    struct corun_counters now;
-    add_up(sm, &now);
-#define ADD(name) to->name += now.name - sm->before_alone.name
+    const struct corun_counters *now = sm->application_counters[sm->present[0]];
+#define ADD(name) to->name += now->name - sm->before_alone.name
     ADD(issue_cycles);
     ADD(stall_fetch);
     ADD(stall_control);
@@ -143,7 +131,7 @@ static void add_alone(const struct sm *sm, struct corun_counters *to)
     ADD(stall_preempted);
 #undef ADD
     /* the instruction with which another one ended */
-    to->issue_cycles += now.stall_other - sm->before_alone.stall_other;
+    to->issue_cycles += now->stall_other - sm->before_alone.stall_other;
 }
 
 void stall_one_ends(struct sm *sm)
