@@ -1,6 +1,5 @@
 #include "campaign/campaign_file.h"
 
-#include "base/number.h"
 #include "base/text_table.h"
 #include "campaign/mixes.h"
 #include "campaign/sample.h"
@@ -70,20 +69,6 @@ static enum corun_status read_list(struct parser *parser, const struct yaml_node
     return vector_push(&texts->items, ((struct value){initial, root->place, false}))
                ? CORUN_OK
                : yaml_out_of_memory(&parser->yaml);
-}
-
-static enum corun_status read_count(struct parser *parser, const struct yaml_node *map, const char *key,
-                                    uint64_t lowest, uint64_t highest, uint64_t *number)
-{
-    struct value text = {0};
-    enum corun_status status = yaml_value(&parser->yaml, map, key, &text);
-    if (status || !text.text)
-        return status;
-    if (!number_parse(text.text, 1000, number) || *number < lowest || *number > highest)
-        return corun_report(parser->yaml.list, CORUN_SYNTAX, text.place,
-                            "'%.80s' is no number from %llu to %llu for '%s'", text.text, (unsigned long long)lowest,
-                            (unsigned long long)highest, key);
-    return CORUN_OK;
 }
 
 /* WORKLOAD becomes WORKLOAD@SIZE with the campaign's size; further settings (:goal=…) stay behind. */
@@ -271,9 +256,9 @@ static enum corun_status add_selection(struct parser *parser, const struct yaml_
                                        const struct mix_rule *rule)
 {
     uint64_t all = mixes_count(rule), sample = 0, seed = 1;
-    enum corun_status status = read_count(parser, node, "sample", 1, CAMPAIGN_MAX_CASES, &sample);
+    enum corun_status status = yaml_count(&parser->yaml, node, "sample", 1, CAMPAIGN_MAX_CASES, &sample);
     if (!status)
-        status = read_count(parser, node, "seed", 0, INT64_MAX, &seed);
+        status = yaml_count(&parser->yaml, node, "seed", 0, INT64_MAX, &seed);
     if (!status && !all)
         status = YAML_WRONG(&parser->yaml, node, "%u of %u workloads cannot be chosen", rule->size, rule->things);
     uint64_t count = sample && sample < all ? sample : all;
@@ -313,7 +298,7 @@ static enum corun_status read_mix(struct parser *parser, const struct yaml_node 
     uint64_t size = 0;
     status = yaml_value(&parser->yaml, node, "of", &of);
     if (!status)
-        status = read_count(parser, node, "size", 1, MIX_MAX, &size);
+        status = yaml_count(&parser->yaml, node, "size", 1, MIX_MAX, &size);
     if (!status)
         status = yaml_boolean(&parser->yaml, node, "ordered", &rule.ordered);
     if (!status)
@@ -504,9 +489,9 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
     if (!status)
         status = yaml_value(&parser->yaml, root, "size", &size);
     if (!status)
-        status = read_count(parser, root, "cycles", 1000, INT64_MAX, &parser->cycles);
+        status = yaml_count(&parser->yaml, root, "cycles", 1000, INT64_MAX, &parser->cycles);
     if (!status)
-        status = read_count(parser, root, "seed", 0, INT64_MAX, &parser->seed);
+        status = yaml_count(&parser->yaml, root, "seed", 0, INT64_MAX, &parser->seed);
     if (!status)
         status = read_list(parser, root, "gpus", DEFAULT_GPU, &parser->gpus);
     if (!status)

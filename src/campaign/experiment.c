@@ -1,6 +1,5 @@
 #include "campaign/experiment.h"
 
-#include "base/number.h"
 #include "campaign/campaign_file.h"
 #include "workload/text_file.h"
 #include "workload/yaml_reader.h"
@@ -11,19 +10,6 @@
 #define EXPERIMENT_MAX_BYTES (1u << 20)
 #define DEFAULT_CYCLES 200000u
 #define SHORTEST_CYCLES 1000u
-
-static enum corun_status read_count(struct yaml_reader *yaml, const struct yaml_node *map, const char *key,
-                                    uint64_t lowest, uint64_t *number)
-{
-    struct value text = {0};
-    enum corun_status status = yaml_value(yaml, map, key, &text);
-    if (status || !text.text)
-        return status;
-    if (!number_parse(text.text, 1000, number) || *number < lowest || *number > INT64_MAX)
-        return corun_report(yaml->list, CORUN_SYNTAX, text.place, "'%.80s' is no number of %llu or more for '%s'",
-                            text.text, (unsigned long long)lowest, key);
-    return CORUN_OK;
-}
 
 static enum corun_status read_text(struct yaml_reader *yaml, const struct yaml_node *map, const char *key,
                                    const char **text)
@@ -196,11 +182,11 @@ static enum corun_status read_root(struct experiment *experiment, struct yaml_re
     status = status ? status : check_name(yaml, yaml_find(root, "name"));
     experiment->cycles = DEFAULT_CYCLES;
     if (!status)
-        status = read_count(yaml, root, "paper_cycles", SHORTEST_CYCLES, &experiment->paper_cycles);
+        status = yaml_count(yaml, root, "paper_cycles", SHORTEST_CYCLES, INT64_MAX, &experiment->paper_cycles);
     if (!status)
-        status = read_count(yaml, root, "cycles", SHORTEST_CYCLES, &experiment->cycles);
+        status = yaml_count(yaml, root, "cycles", SHORTEST_CYCLES, INT64_MAX, &experiment->cycles);
     if (!status)
-        status = read_count(yaml, root, "sample", 1, &experiment->sample);
+        status = yaml_count(yaml, root, "sample", 1, INT64_MAX, &experiment->sample);
     if (!status)
         status = read_parts(experiment, yaml);
     if (!status)

@@ -82,6 +82,25 @@ enum corun_status yaml_value(struct yaml_reader *reader, const struct yaml_node 
     return status;
 }
 
+enum corun_status yaml_count(struct yaml_reader *reader, const struct yaml_node *map, const char *key, uint64_t lowest,
+                             uint64_t highest, uint64_t *number)
+{
+    struct value text = {0};
+    enum corun_status status = yaml_value(reader, map, key, &text);
+    if (status || !text.text)
+        return status;
+    uint64_t found;
+    if (number_parse(text.text, 1000, &found) && found >= lowest && found <= highest) {
+        *number = found;
+        return CORUN_OK;
+    }
+    if (highest == INT64_MAX)
+        return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is no number of %llu or more for '%s'",
+                            text.text, (unsigned long long)lowest, key);
+    return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is no number from %llu to %llu for '%s'",
+                        text.text, (unsigned long long)lowest, (unsigned long long)highest, key);
+}
+
 enum corun_status yaml_real(struct yaml_reader *reader, const struct yaml_node *map, const char *key, double *value)
 {
     struct value text = {0};

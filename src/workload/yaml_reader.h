@@ -25,6 +25,9 @@ enum corun_status yaml_expect_map(struct yaml_reader *reader, const struct yaml_
 /* Text of an entry; stays as it is if the entry is missing. */
 enum corun_status yaml_value(struct yaml_reader *reader, const struct yaml_node *map, const char *key,
                              struct value *value);
+/* A whole number in a range, as people write them (10K); stays as it is if the entry is missing. */
+enum corun_status yaml_count(struct yaml_reader *reader, const struct yaml_node *map, const char *key, uint64_t lowest,
+                             uint64_t highest, uint64_t *number);
 /* A number of 0 or more; stays as it is if the entry is missing. */
 enum corun_status yaml_real(struct yaml_reader *reader, const struct yaml_node *map, const char *key, double *value);
 /* true or false; stays as it is if the entry is missing. */
