@@ -70,21 +70,28 @@ static uint32_t block_threads(const struct check_options *check, const struct co
     return threads > UINT32_MAX - CORUN_WARP_LANES ? UINT32_MAX - CORUN_WARP_LANES : (uint32_t)threads;
 }
 
+/* Thread blocks that fit an SM, and what limits them. */
+static uint32_t occupancy(const struct corun_gpu_config *gpu, const struct corun_kernel_info *info, uint32_t threads,
+                          uint32_t dynamic_shared_bytes, const char **limit)
+{
+    struct corun_grid grid = {.name = info->name,
+                              .tb_count = 1,
+                              .tb_threads = threads,
+                              .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
+                              .tb_shared_bytes = info->shared_bytes + dynamic_shared_bytes,
+                              .registers_per_thread = info->registers_per_thread,
+                              .barrier_count = 1};
+    return corun_gpu_occupancy(gpu, &grid, limit);
+}
+
 static void describe_kernel(const struct check_options *check, const struct corun_gpu_config *gpu,
                             const struct corun_kernel *kernel, struct columns *columns)
 {
     struct corun_kernel_info info;
     corun_kernel_describe(kernel, &info);
     uint32_t threads = block_threads(check, &info);
-    struct corun_grid grid = {.name = info.name,
-                              .tb_count = 1,
-                              .tb_threads = threads,
-                              .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
-                              .tb_shared_bytes = info.shared_bytes + (uint32_t)check->shared_bytes,
-                              .registers_per_thread = info.registers_per_thread,
-                              .barrier_count = 1};
     const char *limit = NULL;
-    uint32_t tbs = corun_gpu_occupancy(gpu, &grid, &limit);
+    uint32_t tbs = occupancy(gpu, &info, threads, (uint32_t)check->shared_bytes, &limit);
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%s", info.name);
     columns_set(columns, 1, PAINT_NONE, "%u", info.registers_per_thread);
@@ -166,15 +173,8 @@ static enum corun_status describe_captured(const struct check_options *check, co
         struct corun_kernel_info info;
         corun_kernel_describe(launch->kernel, &info);
         uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
-        struct corun_grid grid = {.name = info.name,
-                                  .tb_count = 1,
-                                  .tb_threads = threads,
-                                  .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
-                                  .tb_shared_bytes = info.shared_bytes + launch->dynamic_shared_bytes,
-                                  .registers_per_thread = info.registers_per_thread,
-                                  .barrier_count = 1};
         const char *limit = NULL;
-        uint32_t tbs = corun_gpu_occupancy(gpu, &grid, &limit);
+        uint32_t tbs = occupancy(gpu, &info, threads, launch->dynamic_shared_bytes, &limit);
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", info.name);
         columns_set(columns, 1, PAINT_NONE, "%u", launch->launches);
