@@ -171,8 +171,12 @@ static double implied_l2(const struct bench *bench, const struct row *row)
 static struct reading chase_dram(const struct bench *bench, enum order order, uint32_t cells)
 {
     struct chase chase = {cells, 0, order};
+    const struct corun_gpu_config *design = bench->design;
+    uint32_t row_of_all_banks = design->memory_controllers * design->dram_banks * design->dram_row_bytes;
     /* far enough for all rows: cells of one row lie within a few rows of all banks, rows of one bank farther apart */
     chase.stride_bytes = 1u << (order == ONE_ROW ? 18 : 21);
+    while (order == ROWS_OF_ONE_BANK && chase.stride_bytes <= row_of_all_banks)
+        chase.stride_bytes *= 2;
     struct reading reading = chase_from_to(bench, &chase, LOAD_L2, cells / 4, cells - 1);
     return reading;
 }
