@@ -68,7 +68,7 @@ struct corun_grid_view {
     uint32_t tb_registers; /* 32-bit registers, as allocated */
     uint32_t tb_shared_bytes;
     uint32_t tbs_per_sm;    /* that fit an empty SM */
-    uint32_t tbs_preempted; /* swapped out and waiting to go on; they go before new ones */
+    uint32_t tbs_preempted; /* swapped out and waiting to go on, of all grids in flight; they go before new ones */
     bool idempotent; /* thread blocks may be dropped and started again: never reads what it writes (conservative) */
 };
 
@@ -92,7 +92,7 @@ struct corun_application_view {
     uint64_t thread_instructions; /* since it arrived */
     uint64_t warp_instructions;
     uint32_t runs;                  /* completed */
-    struct corun_grid_view running; /* kernel == NULL if none */
+    struct corun_grid_view running; /* kernel == NULL if none; of several in flight the first, by priority, then launch */
     uint32_t grids_queued;          /* of this run, after the running one, as far as its program is known */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
     uint32_t speedup_count;
@@ -188,7 +188,7 @@ struct corun_allowances {
 enum corun_policy_event {
     CORUN_EVENT_ARRIVE,        /* `application` has arrived */
     CORUN_EVENT_LEAVE,         /* `application` has left */
-    CORUN_EVENT_KERNEL_START,  /* `application` starts its next kernel */
+    CORUN_EVENT_KERNEL_START,  /* `application` has launched a grid */
     CORUN_EVENT_RUN_COMPLETE,  /* `application` has ended a run; it is about to start over, unless it leaves */
     CORUN_EVENT_EPOCH,         /* an epoch has ended */
     CORUN_EVENT_QUOTAS_SPENT,  /* on `sm`, all applications with runnable warps have spent theirs */
