@@ -108,8 +108,7 @@ def stall_table(result):
 def application_table(result):
     rows = []
     for one in result["apps"]:
-        met = {True: "yes", False: "no", None: "-"}[one["goal_met"]]
-        rows.append([f"{one['name']}@{one['size']}" if one["size"] else one["name"], one["goal"] or "-", met,
+        rows.append([f"{one['name']}@{one['size']}" if one["size"] else one["name"], one["goal"] or "-", tables.goal_met(one),
                      tables.percent(one["goal_distance"]), str(one["runs"]), tables.number(one["ipc"], 2),
                      tables.number(one["ipc_isolated"], 2), tables.number(one["normalised_ipc"])])
     return ["application", "goal", "met", "beyond it", "runs", "IPC", "isolated", "normalised"], rows

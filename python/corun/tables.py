@@ -31,6 +31,13 @@ def quantity(value, unit, digits=3):
     return f"{value:.{digits}g} {unit}"
 
 
+def goal_met(application):
+    """Of an application of a result: "yes", "no", "-" without a goal; one that is out of reach with the best that was reached."""
+    if application.get("goal_out_of_reach"):
+        return f"out of reach, {percent(application['best_epoch_ipc'] / application['goal_ipc'])} of it in the best epoch"
+    return {True: "yes", False: "no", None: "-"}[application["goal_met"]]
+
+
 def goal_text(group):
     return "all" if group.goal is None else group.goal
 

@@ -266,6 +266,13 @@ class File(unittest.TestCase):
         goals = ["100%", "9%", "25% + 25%", "50%", "25% + 5%"]
         self.assertEqual(sorted(goals, key=summary.goal_order), ["9%", "50%", "100%", "25% + 5%", "25% + 25%"])
 
+    def test_whether_a_goal_was_met(self):
+        for met, unreachable, expected in ((True, False, "yes"), (False, False, "no"), (None, None, "-"),
+                                           (False, True, "out of reach, 75.0 % of it in the best epoch")):
+            self.assertEqual(tables.goal_met({"goal_met": met, "goal_out_of_reach": unreachable, "goal_ipc": 54.0,
+                                              "best_epoch_ipc": 40.5}), expected)
+        self.assertEqual(tables.goal_met({"goal_met": False}), "no")  # results of before it was told
+
     def test_command_lines(self):
         case = {"gpu": "gtx980:sms=2", "policy": "even", "cycles": 20000, "seed": 7, "applications": "./it's.yaml:goal=5% b"}
         self.assertEqual(corun.command_line(case), "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 7 "
