@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+import programs
+
 CORUN = None
 OK, USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, LIMIT, FAULT, DEADLOCK, WATCHDOG = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10
 POLICY, FILE, INTERRUPTED = 12, 13, 130
@@ -115,33 +117,6 @@ AGAIN:
 }
 """
 
-WORK = HEADER + """
-.visible .entry work(.param .u64 data, .param .u32 rounds)
-{
-    .reg .pred %p<2>;
-    .reg .b32 %r<8>;
-    .reg .f32 %f<4>;
-    .reg .b64 %rd<4>;
-    ld.param.u64 %rd1, [data];
-    ld.param.u32 %r1, [rounds];
-    mov.u32 %r2, %ctaid.x;
-    mov.u32 %r3, %ntid.x;
-    mov.u32 %r4, %tid.x;
-    mad.lo.s32 %r5, %r2, %r3, %r4;
-    mul.wide.u32 %rd2, %r5, 4;
-    add.s64 %rd3, %rd1, %rd2;
-    ld.global.f32 %f1, [%rd3];
-    mov.u32 %r6, 0;
-AGAIN:
-    fma.rn.f32 %f1, %f1, %f1, %f1;
-    add.u32 %r6, %r6, 1;
-    setp.lt.u32 %p1, %r6, %r1;
-    @%p1 bra AGAIN;
-    st.global.f32 [%rd3], %f1;
-    ret;
-}
-"""
-
 DESCRIPTION = """\
 name: {name}
 summary: a test
@@ -182,7 +157,7 @@ class Command(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-cli-"))
         cls.environment = dict(os.environ, XDG_CACHE_HOME=str(cls.folder / "cache"), LC_ALL="C")
         cls.write("kernels.ptx", KERNELS)
-        cls.write("work.ptx", WORK)
+        cls.write("work.ptx", programs.PTX)
         cls.write("work.yaml", DESCRIPTION.format(name="work", ptx="work.ptx", kernel="work", arguments="      - u32: 50\n"))
         cls.write("more.yaml", DESCRIPTION.format(name="more", ptx="work.ptx", kernel="work", arguments="      - u32: 90\n"))
         cls.write("bad.yaml", DESCRIPTION.format(name="bad", ptx="kernels.ptx", kernel="outside", arguments=""))
