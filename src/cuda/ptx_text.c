@@ -67,6 +67,8 @@ bool ptx_text_scan(struct ptx_text *scan, const char *text, size_t bytes)
                 return false;
         } else if (depth == 0 && (c == '(' || c == ')')) {
             parentheses += c == '(' ? 1u : parentheses ? UINT32_MAX : 0u;
+            if (!parentheses && function.name_bytes)
+                function.signature_end = scanner.at + 1;
         } else if (depth == 0 && c == ';') {
             heading = false;
         } else if (depth == 0 && c == '.' && bytes - scanner.at > 6 &&
@@ -81,6 +83,7 @@ bool ptx_text_scan(struct ptx_text *scan, const char *text, size_t bytes)
             function.name = scanner.at;
             function.name_bytes = word_length(&scanner);
             scanner.at += function.name_bytes;
+            function.signature_end = scanner.at;
             continue;
         }
         step(&scanner);
@@ -104,6 +107,9 @@ const struct ptx_text_function *ptx_text_function_at(const struct ptx_text *scan
 void ptx_text_empty(char *text, const struct ptx_text_function *function)
 {
     static const char trap[] = "trap;";
+    for (size_t i = function->signature_end; i < function->body; i++)
+        if (text[i] != '\n')
+            text[i] = ' ';
     for (size_t i = function->body + 1; i + 1 < function->end; i++)
         if (text[i] != '\n')
             text[i] = ' ';

@@ -100,11 +100,25 @@ static bool parse_pragma(struct parser *parser, struct ptx_function *function)
     return parser_expect(parser, ';', "';'");
 }
 
+/* Clusters of one thread block are what there is without clusters. */
+static bool parse_cluster(struct parser *parser, struct ptx_place place)
+{
+    uint32_t shape[3] = {0};
+    if (!parse_numbers(parser, shape, 3))
+        return false;
+    if (shape[0] == 1 && shape[1] == 1 && shape[2] == 1)
+        return true;
+    parser_error(parser, CORUN_UNSUPPORTED, place, "not supported: clusters of %u x %u x %u thread blocks", shape[0],
+                 shape[1], shape[2]);
+    return false;
+}
+
 static bool parse_directives(struct parser *parser, struct ptx_function *function)
 {
     uint32_t ignored[3];
     while (parser->token.kind == TOKEN_DOT) {
         bool ok;
+        struct ptx_place place = parser->token.place;
         if (parser_accept_dot(parser, "maxntid"))
             ok = parse_numbers(parser, function->maxntid, 3);
         else if (parser_accept_dot(parser, "reqntid"))
@@ -121,10 +135,14 @@ static bool parse_directives(struct parser *parser, struct ptx_function *functio
             ok = parse_pragma(parser, function);
         else if (parser_accept_dot(parser, "abi_preserve") || parser_accept_dot(parser, "abi_preserve_control"))
             ok = parse_numbers(parser, ignored, 1);
-        else if (parser_at_dot(parser, "reqnctapercluster") || parser_at_dot(parser, "explicitcluster") ||
-                 parser_at_dot(parser, "maxclusterrank") || parser_at_dot(parser, "blocksareclusters")) {
-            parser_error(parser, CORUN_UNSUPPORTED, parser->token.place, "not supported: .%s",
-                         parser->token.name->text);
+        else if (parser_accept_dot(parser, "explicitcluster"))
+            ok = true;
+        else if (parser_accept_dot(parser, "maxclusterrank"))
+            ok = parse_numbers(parser, ignored, 1);
+        else if (parser_accept_dot(parser, "reqnctapercluster"))
+            ok = parse_cluster(parser, place);
+        else if (parser_at_dot(parser, "blocksareclusters")) {
+            parser_error(parser, CORUN_UNSUPPORTED, place, "not supported: .blocksareclusters");
             return false;
         } else {
             return parser_expected(parser, "a directive of a function, '{' or ';'");

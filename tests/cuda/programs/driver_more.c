@@ -119,6 +119,31 @@ static void many_registers(void)
     GOOD(cuModuleUnload(module));
 }
 
+/* A kernel that cannot be run because of a directive before its body does not keep the others of its module from running. */
+static void clusters(void)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry two(.param .u64 to)\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n{\nret;\n}\n"
+        ".visible .entry one(.param .u64 to)\n.explicitcluster\n.reqnctapercluster 1, 1, 1\n{\n"
+        ".reg .b32 %r<2>; .reg .b64 %d;\nld.param.u64 %d, [to]; mov.u32 %r0, %cluster_nctarank;\n"
+        "st.global.u32 [%d], %r0;\nret;\n}\n";
+    void *module, *one, *two, *arguments[1];
+    address_t address;
+    int value;
+    GOOD(cuModuleLoadData(&module, text));
+    GOOD(cuModuleGetFunction(&one, module, "one"));
+    GOOD(cuModuleGetFunction(&two, module, "two"));
+    GOOD(cuMemAlloc_v2(&address, sizeof value));
+    arguments[0] = &address;
+    EXPECT(801, cuLaunchKernel(two, 2, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuLaunchKernel(one, 2, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuMemcpyDtoH_v2(&value, address, sizeof value));
+    CHECK(value == 1);
+    GOOD(cuMemFree_v2(address));
+    GOOD(cuModuleUnload(module));
+}
+
 static void advice(void)
 {
     enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, PREFETCHED };
@@ -158,6 +183,7 @@ int main(void)
     old_launch(function);
     functions(module, function);
     many_registers();
+    clusters();
     advice();
     GOOD(cuDeviceGetProperties(properties, 0));
     GOOD(cuDeviceGetAttribute(&value, 12, 0));
