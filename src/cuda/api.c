@@ -290,6 +290,9 @@ int api_stream_destroy(struct call *call, struct stream *stream)
 {
     if (stream == stream->context->legacy)
         return CUDA_ERROR_INVALID_HANDLE;
+    struct graph *graph; /* nobody can end the capture that began here any more */
+    if (stream->capture_origin && graph_end_capture(call->process, stream, &graph) == CUDA_SUCCESS)
+        graph_destroy(call->process, graph);
     /* What it was given still runs. */
     stream->destroyed = true;
     if (!stream->first)

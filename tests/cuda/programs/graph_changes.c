@@ -234,6 +234,31 @@ static void while_captured(void)
     GOOD(cuStreamDestroy_v2(other));
 }
 
+/* The stream in which a capture began is destroyed: that ends it, for the streams that had joined it, too. */
+static void destroyed(void)
+{
+    void *stream, *other, *event, *graph;
+    unsigned long long id;
+    int status;
+    GOOD(cuStreamCreate(&stream, 1));
+    GOOD(cuStreamCreate(&other, 1));
+    GOOD(cuEventCreate(&event, 0));
+    GOOD(cuStreamBeginCapture_v2(stream, 1));
+    GOOD(cuMemsetD32Async(values, 90, 1, stream));
+    GOOD(cuEventRecord(event, stream));
+    GOOD(cuStreamWaitEvent(other, event, 0));
+    GOOD(cuStreamGetCaptureInfo_v2(other, &status, &id, &graph, NULL, NULL));
+    CHECK(status == 1);
+    GOOD(cuStreamDestroy_v2(stream));
+    GOOD(cuStreamGetCaptureInfo_v2(other, &status, &id, NULL, NULL, NULL));
+    CHECK(status == 0);
+    EXPECT(INVALID_VALUE, cuGraphDestroy(graph));
+    GOOD(cuMemsetD32Async(values, 91, 1, other));
+    GOOD(cuStreamSynchronize(other));
+    CHECK(value_at(0) == 91);
+    GOOD(cuStreamDestroy_v2(other));
+}
+
 int main(void)
 {
     GOOD(cuInit(0));
@@ -243,6 +268,7 @@ int main(void)
     other_edges();
     copies();
     while_captured();
+    destroyed();
     puts("graphs that change: good");
     return 0;
 }
