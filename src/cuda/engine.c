@@ -13,6 +13,7 @@
 #include "cuda/capture.h"
 #include "cuda/stream_value.h"
 #include "gpu/transfer.h"
+#include "workload/stream_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,6 @@
 #define NUDGE_CYCLES 20000u                       /* of an event or stream that is only asked about */
 #define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
 #define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
-#define MOST_WAITING 1024u                        /* launches ahead of the machine, as on the hardware */
 
 static int fault_error(const char *message)
 {
@@ -268,24 +268,23 @@ static void run_functional(struct process *process, struct task *task)
     finish(process, task, 0);
 }
 
-/* Thread blocks that wait for each other must all find room: a cooperative kernel has the device for itself. */
-static bool may_join(const struct device *device, const struct task *task)
+static bool may_start(const struct device *device, const struct task *task)
 {
-    return !device || !device->running.count || (!device->alone && !task->launch.request.cooperative);
+    return !device || task->kind != TASK_LAUNCH ||
+           streams_have_room(device->running.count, device->alone, task->launch.request.cooperative);
 }
 
 /* Should `task` start before `other`? What is captured is written down in the order of the calls, so that is how it runs. */
 static bool goes_first(const struct process *process, const struct task *task, const struct task *other)
 {
-    if (!process->capture && task->stream->priority != other->stream->priority)
-        return task->stream->priority < other->stream->priority;
-    return task->sequence < other->sequence;
+    if (process->capture)
+        return task->sequence < other->sequence;
+    return streams_goes_first(task->stream->priority, task->sequence, other->stream->priority, other->sequence);
 }
 
 /* Ready and not started, the most urgent one: priority, then order of the calls. NULL if there is none. */
 static struct task *next_ready(struct process *process, const struct device *device, uint64_t *since)
 {
-    bool room = !device || device->running.count < MOST_RUNNING;
     struct task *best = NULL;
     for (size_t c = 0; c < process->contexts.count; c++) {
         const struct context *context = process->contexts.data[c];
@@ -294,7 +293,7 @@ static struct task *next_ready(struct process *process, const struct device *dev
         for (size_t i = 0; i < context->streams.count; i++) {
             struct task *task = context->streams.data[i]->first;
             uint64_t cycle;
-            if (!task || task->started || (task->kind == TASK_LAUNCH && (!room || !may_join(device, task))))
+            if (!task || task->started || !may_start(device, task))
                 continue;
             if (best && !goes_first(process, task, best))
                 continue;
@@ -380,8 +379,8 @@ static void start_launch(struct process *process, struct device *device, struct 
     enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
-    if (task->stream->launched && since < task->stream->free_cycle + device->config.launch_latency)
-        since = task->stream->free_cycle + device->config.launch_latency;
+    since =
+        streams_kernel_since(since, task->stream->launched, task->stream->free_cycle, device->config.launch_latency);
     struct lane *lane = status == CORUN_OK ? lane_of(device, context) : NULL;
     if (status == CORUN_OK && !lane) /* every one has failed before */
         status = CORUN_LIMIT;
@@ -673,9 +672,9 @@ bool engine_nudge(struct process *process)
 int engine_make_room(struct process *process, struct context *context)
 {
     struct device *device = context->device;
-    if (process->launches_waiting < MOST_WAITING)
+    if (process->launches_waiting < STREAMS_MOST_WAITING)
         return context->error;
-    while (!context->error && process->launches_waiting >= MOST_WAITING)
+    while (!context->error && process->launches_waiting >= STREAMS_MOST_WAITING)
         if (!advance(process))
             break;
     if (process->room_cycle > device->host_cycle)

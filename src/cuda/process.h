@@ -30,7 +30,6 @@
 
 #define MAX_DEVICES 16u
 #define LANES 4u /* applications of the machine: contexts that launch kernels have one each, as far as they go */
-#define MOST_RUNNING 16u /* kernels of a device that run at once */
 
 enum object_kind {
     OBJECT_CONTEXT = 1,

@@ -4,13 +4,12 @@
  */
 #include "gpu/transfer.h"
 #include "workload/capture_replay.h"
+#include "workload/stream_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NON_BLOCKING 1u
-#define MOST_RUNNING 16u   /* kernels at once */
-#define MOST_WAITING 1024u /* launches ahead of the machine */
 
 struct timed_stream;
 
@@ -160,7 +159,7 @@ static bool run_host(struct replay *replay, struct timed *timed)
     while (timed->next < captured->operations.count) {
         const struct capture_operation *operation = &captured->operations.data[timed->next];
         bool was_full = timed->full;
-        timed->full = timed->launches_waiting >= MOST_WAITING;
+        timed->full = timed->launches_waiting >= STREAMS_MOST_WAITING;
         if (timed->full)
             return true;
         if (was_full && timed->room_cycle > timed->host_cycle)
@@ -232,19 +231,15 @@ static bool is_cooperative(const struct timed_task *task)
     return task->operation->kind == CAPTURE_LAUNCH && task->operation->numbers[9];
 }
 
-/* A cooperative kernel has the GPU for itself. */
 static bool may_start(const struct timed *timed, const struct timed_task *task)
 {
-    if (task->operation->kind != CAPTURE_LAUNCH)
-        return true;
-    return timed->running.count < MOST_RUNNING && (!timed->running.count || (!timed->alone && !is_cooperative(task)));
+    return task->operation->kind != CAPTURE_LAUNCH ||
+           streams_have_room(timed->running.count, timed->alone, is_cooperative(task));
 }
 
 static bool goes_first(const struct timed_task *task, const struct timed_task *other)
 {
-    if (task->stream->priority != other->stream->priority)
-        return task->stream->priority < other->stream->priority;
-    return task->sequence < other->sequence;
+    return streams_goes_first(task->stream->priority, task->sequence, other->stream->priority, other->sequence);
 }
 
 static struct timed_task *next_ready(struct timed *timed, uint64_t *since)
@@ -297,8 +292,7 @@ static enum corun_status start_launch(struct replay *replay, struct timed *timed
 {
     const struct corun_gpu_config *config = corun_gpu_configuration(timed->gpu);
     enum corun_status status = replay_make_grid(replay, task->operation->shape, NULL, &task->grid);
-    if (task->stream->launched)
-        since = later(since, task->stream->free_cycle + config->launch_latency);
+    since = streams_kernel_since(since, task->stream->launched, task->stream->free_cycle, config->launch_latency);
     replay_perform(replay, task->first_effect - 1); /* a cooperative one needs its two words at zero */
     if (status == CORUN_OK && !vector_push(&timed->running, task))
         status = CORUN_MEMORY;
