@@ -105,10 +105,11 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
 struct report_style output_style(FILE *stream);
 /* Checks at the end of the process that everything arrived at stdout: else status FILE. */
 void output_guard(void);
-/* A file that an option names; "-" is stdout. */
+/* A file that an option names; "-" is stdout. What was there stays until the new one is whole. */
 struct output {
     const char *option, *path; /* path: NULL if it is not asked for */
     FILE *file;
+    char *target; /* where a file without a name goes in the end; NULL: it has its name already */
 };
 /* USAGE if a name is empty, or more than one is "-". */
 enum corun_status outputs_check(const struct output *outputs, size_t count, struct corun_diagnostics *list);
@@ -117,7 +118,10 @@ enum corun_status outputs_check(const struct output *outputs, size_t count, stru
  * error none is open.
  */
 enum corun_status outputs_open(struct output *outputs, size_t count, struct corun_diagnostics *list);
-/* Closes what is open, stdout excepted. `status`, or FILE if that is OK and not everything could be written. */
+/*
+ * Closes what is open, stdout excepted, and puts it in its place, unless nothing was written because of an error. `status`,
+ * or FILE if that is OK and not everything could be written.
+ */
 enum corun_status outputs_close(struct output *outputs, size_t count, enum corun_status status,
                                 struct corun_diagnostics *list);
 

@@ -2,9 +2,11 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status)
@@ -82,37 +84,104 @@ enum corun_status outputs_check(const struct output *outputs, size_t count, stru
     return CORUN_OK;
 }
 
+/*
+ * A file in the folder of `target` that has no name yet, so that nothing is left of it when the process is killed. NULL
+ * where the file system has none, and for what is no plain file.
+ */
+static FILE *open_nameless(const char *target)
+{
+    struct stat about;
+    const char *slash = strrchr(target, '/');
+    char *folder = slash ? strndup(target, slash == target ? 1 : (size_t)(slash - target)) : strdup(".");
+    bool plain = stat(target, &about) ? errno == ENOENT : S_ISREG(about.st_mode) && !access(target, W_OK);
+    int descriptor = plain && folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    free(folder);
+    return file;
+}
+
+static bool open_output(struct output *output)
+{
+    if (!strcmp(output->path, "-")) {
+        output->file = stdout;
+        return true;
+    }
+    char *target = realpath(output->path, NULL); /* behind a link */
+    if (!target)
+        target = strdup(output->path);
+    output->file = target ? open_nameless(target) : NULL;
+    if (output->file) {
+        output->target = target;
+        return true;
+    }
+    free(target);
+    output->file = fopen(output->path, "we");
+    return output->file != NULL;
+}
+
+/* Gives it its name; in place of another file by way of a third name, as a link replaces nothing. */
+static bool give_name(const struct output *output)
+{
+    char file[40], *between = NULL;
+    snprintf(file, sizeof file, "/proc/self/fd/%d", fileno(output->file));
+    if (!linkat(AT_FDCWD, file, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW))
+        return true;
+    if (errno != EEXIST || asprintf(&between, "%s.%ld", output->target, (long)getpid()) < 0)
+        return false;
+    bool good = !linkat(AT_FDCWD, file, AT_FDCWD, between, AT_SYMLINK_FOLLOW) && !rename(between, output->target);
+    int problem = errno;
+    if (!good)
+        unlink(between);
+    free(between);
+    errno = problem;
+    return good;
+}
+
 enum corun_status outputs_open(struct output *outputs, size_t count, struct corun_diagnostics *list)
 {
     enum corun_status status = outputs_check(outputs, count, list);
     for (size_t i = 0; i < count && status == CORUN_OK; i++) {
-        const char *path = outputs[i].path;
-        if (!path)
-            continue;
-        outputs[i].file = strcmp(path, "-") ? fopen(path, "we") : stdout;
-        if (!outputs[i].file)
-            status = corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be written: %s",
-                                  strerror(errno));
+        if (outputs[i].path && !open_output(&outputs[i]))
+            status = corun_report(list, CORUN_FILE, (struct corun_place){outputs[i].path, 0, 0},
+                                  "cannot be written: %s", strerror(errno));
     }
     return status == CORUN_OK ? CORUN_OK : outputs_close(outputs, count, status, list);
+}
+
+/* False with errno. What stays empty because of an error takes no place. */
+static bool close_output(struct output *output, bool wanted)
+{
+    FILE *file = output->file;
+    bool good = !ferror(file);
+    errno = 0;
+    good = !fflush(file) && good; /* fails again where an earlier write has: its reason is gone */
+    if (good && output->target && (wanted || ftell(file) > 0))
+        good = give_name(output);
+    int problem = errno;
+    if (fclose(file) && good) {
+        good = false;
+        problem = errno;
+    }
+    errno = problem;
+    return good;
 }
 
 enum corun_status outputs_close(struct output *outputs, size_t count, enum corun_status status,
                                 struct corun_diagnostics *list)
 {
+    bool wanted = status == CORUN_OK;
     for (size_t i = 0; i < count; i++) {
-        FILE *file = outputs[i].file;
-        outputs[i].file = NULL;
-        if (!file || file == stdout)
-            continue;
-        bool failed = ferror(file) != 0;
-        errno = 0;
-        failed = fclose(file) || failed;
-        if (!failed)
-            continue;
-        corun_report(list, CORUN_FILE, (struct corun_place){outputs[i].path, 0, 0},
-                     "not everything could be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
-        status = status == CORUN_OK ? CORUN_FILE : status;
+        struct output *output = &outputs[i];
+        if (output->file && output->file != stdout && !close_output(output, wanted)) {
+            corun_report(list, CORUN_FILE, (struct corun_place){output->path, 0, 0},
+                         "not everything could be written%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+            status = status == CORUN_OK ? CORUN_FILE : status;
+        }
+        free(output->target);
+        output->target = NULL;
+        output->file = NULL;
     }
     return status;
 }

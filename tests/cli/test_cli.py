@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -19,6 +20,8 @@ CORUN = None
 OK, USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, LIMIT, FAULT, DEADLOCK, WATCHDOG = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10
 POLICY, FILE, INTERRUPTED = 12, 13, 130
 SMALL_GPU = "gtx980:sms=2"
+UMASK = os.umask(0o022)
+os.umask(UMASK)
 
 HEADER = ".version 6.3\n.target sm_52\n.address_size 64\n"
 
@@ -715,6 +718,36 @@ class Streams(Command):
         self.fails(FILE, ["nowhere/x.json"], *Run.SHORT, "--json", "nowhere/x.json", "./work.yaml")
         self.fails(FILE, ["nowhere/t"], *Run.SHORT, "--trace", "nowhere/t", "./work.yaml")
         self.fails(FILE, ["nowhere/x"], "launch", "kernels.ptx", "--kernel", "add", *Launch.VECTORS, "--save", "2=nowhere/x")
+
+    def test_what_was_there_stays_until_the_new_one_is_whole(self):
+        def no_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+        folder = self.folder / "kept"
+        folder.mkdir()
+        try:
+            os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+        except OSError as error:
+            self.skipTest(f"files have a name from the beginning here: {error}")
+        (folder / "x.json").write_text("old")
+        (folder / "link.json").symlink_to("x.json")
+        run = [*Run.SHORT, "--no-cache", "-q", "./work.yaml", "--json"]
+        done = self.run_command(*run, "kept/x.json", status=FILE, preexec_fn=no_room)
+        self.assertIn("kept/x.json: not everything could be written: File too large", done.stderr)
+        self.run_command(*run, "kept/new.json", status=FILE, preexec_fn=no_room)
+        with subprocess.Popen([CORUN, *self.launch("endless", "--functional", "--json", "kept/x.json")], cwd=self.folder,
+                              env=self.environment, stderr=subprocess.DEVNULL) as process:
+            time.sleep(0.3)
+            process.kill()
+        self.assertEqual((folder / "x.json").read_text(), "old")
+        self.assertEqual(sorted(os.listdir(folder)), ["link.json", "x.json"])
+        self.run_command(*run, "kept/link.json")
+        self.run_command(*run, "kept/new.json")
+        self.assertTrue((folder / "link.json").is_symlink())
+        self.assertEqual(set(json.loads((folder / "x.json").read_text())), set(json.loads((folder / "new.json").read_text())))
+        self.assertEqual((folder / "x.json").stat().st_mode & 0o777, 0o666 & ~UMASK)
+        self.assertEqual(sorted(os.listdir(folder)), ["link.json", "new.json", "x.json"])
 
     def test_closed_streams(self):
         shell = f'"{CORUN}" list counters >&-'
