@@ -1,9 +1,9 @@
 /*
  * Tag arrays.
  *
- * A line is found through a hash table over all line numbers, whose chains run through the lines; the sets decide only what
- * is evicted. The order of use is a linked list per set with the most recent first and invalid lines last. Both take
- * constant time at any number of ways, and there are no time stamps that wrap.
+ * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that they stay in the host's cache and one
+ * loop without exits compares them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of use is a linked list per set
+ * with the most recent first and invalid lines last: constant time at any number of ways, and no time stamps that wrap.
  */
 #include "gpu/cache.h"
 
@@ -16,7 +16,6 @@
 struct cache_line {
     uint64_t number; /* address / line_bytes; NO_NUMBER: invalid */
     uint32_t valid, dirty, reserved;
-    uint32_t chained;      /* the next line of the bucket, CACHE_NO_LINE: none */
     uint16_t newer, older; /* ways; the newest and the oldest of the set have NO_WAY */
     uint16_t kernel;
     uint8_t application;
@@ -33,8 +32,7 @@ struct cache {
     uint32_t line_shift;
     uint32_t all_sectors;
     bool hashed;
-    uint32_t bucket_bits;
-    uint32_t *buckets; /* [1 << bucket_bits]: first line of the chain, CACHE_NO_LINE: none */
+    uint16_t *folds;
     struct cache_line *lines;
     struct cache_set *order;
 };
@@ -42,24 +40,9 @@ struct cache {
 #define NO_NUMBER UINT64_MAX
 #define NO_WAY UINT16_MAX
 
-static uint32_t *bucket_of(const struct cache *cache, uint64_t number)
+static uint16_t fold(uint64_t number)
 {
-    return &cache->buckets[number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - cache->bucket_bits)];
-}
-
-static void chain(struct cache *cache, uint32_t line)
-{
-    uint32_t *bucket = bucket_of(cache, cache->lines[line].number);
-    cache->lines[line].chained = *bucket;
-    *bucket = line;
-}
-
-static void unchain(struct cache *cache, uint32_t line)
-{
-    uint32_t *link = bucket_of(cache, cache->lines[line].number);
-    while (*link != line)
-        link = &cache->lines[*link].chained;
-    *link = cache->lines[line].chained;
+    return (uint16_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 }
 
 static uint32_t set_of(const struct cache *cache, uint64_t number)
@@ -99,11 +82,10 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->all_sectors = (uint32_t)((UINT64_C(1) << line_bytes / sector_bytes) - 1);
     cache->hashed = hashed;
     size_t count = (size_t)cache->sets * ways;
-    cache->bucket_bits = log2_floor(2 * count - 1) + 1; /* at least two buckets for each line */
-    cache->buckets = malloc(sizeof *cache->buckets << cache->bucket_bits);
+    cache->folds = malloc(count * sizeof *cache->folds);
     cache->lines = malloc(count * sizeof *cache->lines);
     cache->order = malloc(cache->sets * sizeof *cache->order);
-    if (!cache->buckets || !cache->lines || !cache->order) {
+    if (!cache->folds || !cache->lines || !cache->order) {
         cache_destroy(cache);
         return NULL;
     }
@@ -115,7 +97,7 @@ void cache_destroy(struct cache *cache)
 {
     if (!cache)
         return;
-    free(cache->buckets);
+    free(cache->folds);
     free(cache->lines);
     free(cache->order);
     free(cache);
@@ -123,13 +105,12 @@ void cache_destroy(struct cache *cache)
 
 void cache_flush(struct cache *cache)
 {
-    memset(cache->buckets, 0xff, sizeof *cache->buckets << cache->bucket_bits);
     for (uint32_t set = 0; set < cache->sets; set++) {
         for (uint32_t way = 0; way < cache->ways; way++) {
             size_t line = (size_t)set * cache->ways + way;
+            cache->folds[line] = fold(NO_NUMBER);
             cache->lines[line] = (struct cache_line){
                 .number = NO_NUMBER,
-                .chained = CACHE_NO_LINE,
                 .newer = way ? (uint16_t)(way - 1) : NO_WAY,
                 .older = way + 1 < cache->ways ? (uint16_t)(way + 1) : NO_WAY,
             };
@@ -141,10 +122,27 @@ void cache_flush(struct cache *cache)
 uint32_t cache_find(const struct cache *cache, uint64_t address)
 {
     uint64_t number = address >> cache->line_shift;
-    uint32_t line = *bucket_of(cache, number);
-    while (line != CACHE_NO_LINE && cache->lines[line].number != number)
-        line = cache->lines[line].chained;
-    return line;
+    uint32_t set = set_of(cache, number), first = set * cache->ways;
+    const struct cache_line *lines = cache->lines + first;
+    const uint16_t *folds = cache->folds + first;
+    uint16_t wanted = fold(number), ways = (uint16_t)cache->ways, any = 0, match = 0;
+    /* Programs come back to what they just used. */
+    uint32_t newest = cache->order[set].newest;
+    if (folds[newest] == wanted && lines[newest].number == number)
+        return first + newest;
+    for (uint16_t way = 0; way < ways; way++)
+        any |= folds[way] == wanted;
+    if (!any)
+        return CACHE_NO_LINE;
+    for (uint16_t way = 0; way < ways; way++)
+        match |= folds[way] == wanted ? (uint16_t)(way + 1) : 0;
+    if (match <= ways && lines[match - 1].number == number)
+        return first + match - 1;
+    /* Several lines, or another one, have the same fold. */
+    for (uint32_t way = 0; way < ways; way++)
+        if (lines[way].number == number)
+            return first + way;
+    return CACHE_NO_LINE;
 }
 
 static void unlink_line(struct cache_line *lines, struct cache_set *order, uint32_t way)
@@ -192,13 +190,12 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
         victim->dirty = line->dirty;
         victim->kernel = line->kernel;
         victim->application = line->application;
-        unchain(cache, first + way);
     }
     line->number = number;
     line->valid = line->dirty = 0;
     line->kernel = 0;
     line->application = 0;
-    chain(cache, first + way);
+    cache->folds[first + way] = fold(number);
     cache_touch(cache, first + way);
     return first + way;
 }
@@ -249,10 +246,9 @@ void cache_invalidate(struct cache *cache, uint32_t line)
     uint32_t set = line / cache->ways, way = line % cache->ways;
     struct cache_set *order = &cache->order[set];
     struct cache_line *lines = cache->lines + (size_t)set * cache->ways;
-    if (lines[way].number != NO_NUMBER)
-        unchain(cache, line);
     lines[way].number = NO_NUMBER;
     lines[way].valid = lines[way].dirty = lines[way].reserved = 0;
+    cache->folds[line] = fold(NO_NUMBER);
     if (order->oldest == way)
         return;
     /* Invalid lines stand behind all valid ones, so that they are taken first. */

@@ -2,7 +2,7 @@
  * Tags of a set-associative, optionally sectored cache with LRU replacement. No data and no time: used by the L1, the
  * constant, texture and instruction caches and the L2 slices, which keep their MSHRs themselves.
  *
- * Everything but a flush takes constant time, at any number of ways.
+ * Structure of arrays; a set is looked up with one compare loop over its tags that the compiler turns into SIMD.
  */
 #ifndef CORUN_GPU_CACHE_H
 #define CORUN_GPU_CACHE_H
