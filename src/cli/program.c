@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
 error_t program_option(int key, struct argp_state *state, struct program *program)
 {
     switch (key) {
@@ -37,7 +39,8 @@ error_t program_option(int key, struct argp_state *state, struct program *progra
 static enum corun_status find_path(struct program *program, struct corun_diagnostics *list)
 {
     const char *name = program->words[0], *search = getenv("PATH");
-    bool has_folder = strchr(name, '/') || !search;
+    bool has_folder = strchr(name, '/') != NULL;
+    search = search ? search : DEFAULT_PATH;
     if (has_folder && strlen(name) < sizeof program->path) {
         snprintf(program->path, sizeof program->path, "%s", name);
         return CORUN_OK;

@@ -125,6 +125,8 @@ class Exec(unittest.TestCase):
     def test_what_is_wrong(self):
         self.assertEqual(run("--", "/nonexistent/program").returncode, 5)
         self.assertEqual(run("--", "no-such-program").returncode, 5)
+        done = subprocess.run([CORUN, "exec", "echo", "found"], env={}, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "found\n"), done.stderr)
         self.assertEqual(run("--gpu", "no-such-gpu", "--", "true").returncode, 5)
         self.assertEqual(run().returncode, 2)
         done = run("--gpu", "gtx980:sms=0", "--", "true")
