@@ -1,9 +1,10 @@
 /*
  * Tag arrays.
  *
- * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that they stay in the host's cache and one
- * loop without exits compares them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of use is a linked list per set
- * with the most recent first and invalid lines last: constant time at any number of ways, and no time stamps that wrap.
+ * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that they stay in the host's cache and
+ * loops without exits compare them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of
+ * use is a linked list per set with the most recent first and invalid lines last: constant time at any number of ways, and
+ * no time stamps that wrap.
  */
 #include "gpu/cache.h"
 
