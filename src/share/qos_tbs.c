@@ -181,7 +181,7 @@ bool qos_go_on(struct qos_state *state, const struct corun_view *view)
 bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach)
 {
     struct tb_plan *plan = &state->plan;
-    uint32_t before[CORUN_MAX_APPLICATIONS], all_due = 0, still_due = 0;
+    uint32_t before[CORUN_MAX_APPLICATIONS] = {0}, all_due = 0, still_due = 0;
     bool more_to_come = is_leaving(view) || state->guests || !others_at_least(state, view);
     state->guests &= ~state->old_guests; /* they seem to stay */
     state->old_guests = state->guests;

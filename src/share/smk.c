@@ -14,6 +14,7 @@
 #include "share/policies.h"
 #include "share/tb_plan.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { PARAMETER_MAX_KERNELS, PARAMETER_IDEAL };
@@ -61,6 +62,7 @@ static tb_share kernel_share(const struct smk_state *state, uint32_t a, int32_t 
     for (uint32_t s = 0; s < plan->sm_count; s++)
         sms += plan->tbs[s][a] != 0;
     sms = (uint32_t)((int32_t)sms + more_sms);
+    assert(plan->sm_count);
     tb_share of_sms = sms * TB_SHARE_ONE / plan->sm_count;
     bool counts_sms = state->max_kernels < plan->application_count;
     return counts_sms && of_sms > share ? of_sms : share;

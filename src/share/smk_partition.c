@@ -152,7 +152,7 @@ static void give_quotas(const struct partition_state *state, const struct corun_
     allowances->quotas_on = true;
     allowances->quota_kind = CORUN_QUOTA_WARP_AT_ISSUE;
     for (uint32_t s = 0; s < view->sm_count; s++) {
-        double part[CORUN_MAX_APPLICATIONS];
+        double part[CORUN_MAX_APPLICATIONS] = {0};
         bool known = state->sets.sampler_of[s] == TB_PLAN_NEVER && find_quotas(state, view, s, part);
         for (uint32_t a = 0; a < view->application_count; a++) {
             uint32_t entry = s * view->application_count + a;

@@ -10,6 +10,7 @@
 #include "share/policies.h"
 #include "share/sm_owners.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_GAIN, PARAMETER_RETRY, PARAMETER_LEAST };
@@ -311,7 +312,9 @@ static void split_evenly(struct spart_state *state)
  */
 static void make_room(struct spart_state *state, const struct corun_view *view, uint32_t newcomer)
 {
-    uint32_t share = state->owners.sm_count / present_count(state);
+    uint32_t present = present_count(state);
+    assert(present); /* the newcomer, at least */
+    uint32_t share = state->owners.sm_count / present;
     while (sms_of(state, newcomer) < share) {
         if (sm_owners_move(&state->owners, view, SM_NOBODY, newcomer))
             continue;
