@@ -153,6 +153,14 @@ static inline const char *stage_owners(struct stage *stage)
     return stage->text;
 }
 
+/* A line of a script: an epoch in which the applications have these IPCs, and who has which SM after it. */
+static inline void stage_expect(struct stage *stage, const double *ipc, const char *owners)
+{
+    stage_epoch(stage, ipc);
+    if (strcmp(stage_owners(stage), owners))
+        fail_msg("epoch %u: %s, not %s", (unsigned)(stage->view.cycle / STAGE_EPOCH), stage->text, owners);
+}
+
 static inline double stage_variable(const struct stage *stage, const char *name)
 {
     for (uint32_t i = 0; i < stage->policy->variable_count; i++) {

@@ -292,19 +292,14 @@ static void two_batch_kernels_take_turns(void **unused)
     create(&stage, 9, 3, 420);
     start(&stage, 3);
     assert_string_equal(stage_owners(&stage), "AAABBBCCC");
-    stage_epoch(&stage, (double[]){300, 150, 150});
-    assert_string_equal(stage_owners(&stage), "AAAABBCCC"); /* as many: the first gives */
-    stage_epoch(&stage, (double[]){400, 100, 150});
-    assert_string_equal(stage_owners(&stage), "AAAABBACC"); /* C has more */
+    stage_expect(&stage, (double[]){300, 150, 150}, "AAAABBCCC"); /* as many: the first gives */
+    stage_expect(&stage, (double[]){400, 100, 150}, "AAAABBACC"); /* C has more */
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "lower_2") == 0);
-    stage_epoch(&stage, (double[]){500, 100, 100}); /* 400 */
-    assert_string_equal(stage_owners(&stage), "AAAAABACC");
+    stage_expect(&stage, (double[]){500, 100, 100}, "AAAAABACC"); /* 400 */
     assert_true(stage_variable(&stage, "lower_2") == 1);
-    stage_epoch(&stage, (double[]){600, 50, 100}); /* 450 * 4/5 = 360 */
-    stage_epoch(&stage, (double[]){600, 50, 100}); /* 480 * 5/6 = 400 */
-    assert_string_equal(stage_owners(&stage), "AAAAABACC");
-    stage_epoch(&stage, (double[]){600, 50, 100}); /* 500 * 6/7 = 428: both are below opt, B has fewer */
-    assert_string_equal(stage_owners(&stage), "AAAAABBCC");
+    stage_epoch(&stage, (double[]){600, 50, 100});               /* 450 * 4/5 = 360 */
+    stage_expect(&stage, (double[]){600, 50, 100}, "AAAAABACC"); /* 480 * 5/6 = 400 */
+    stage_expect(&stage, (double[]){600, 50, 100}, "AAAAABBCC"); /* 500 * 6/7 = 428: both are below opt, B has fewer */
     stage_end(&stage);
 }
 
@@ -314,19 +309,16 @@ static void surplus_is_taken_before_need(void **unused)
     struct stage stage;
     create(&stage, 12, 3, 150);
     start(&stage, 3);
-    stage_epoch(&stage, (double[]){400, 200, 200}); /* 400 * 1/2: A gives to B */
-    assert_string_equal(stage_owners(&stage), "AAABBBBBCCCC");
-    stage_epoch(&stage, (double[]){300, 200, 200}); /* B gained nothing: opt 4 of 5; A gives to C */
-    assert_string_equal(stage_owners(&stage), "AACBBBBBCCCC");
+    stage_expect(&stage, (double[]){400, 200, 200}, "AAABBBBBCCCC"); /* 400 * 1/2: A gives to B */
+    stage_expect(&stage, (double[]){300, 200, 200}, "AACBBBBBCCCC"); /* B gained nothing: opt 4 of 5; A gives to C */
     assert_true(stage_variable(&stage, "upper_1") == 1 && stage_variable(&stage, "opt_1") == 4);
     stage_epoch(&stage,
                 (double[]){200, 200, 250}); /* C gained; 300 * 3/4: A gives to C, whose upper bound is not known */
     assert_string_equal(stage_owners(&stage), "ACCBBBBBCCCC");
-    stage_epoch(&stage, (double[]){100, 200, 300}); /* B gives, although C has more */
-    assert_string_equal(stage_owners(&stage), "ACCABBBBCCCC");
+    stage_expect(&stage, (double[]){100, 200, 300}, "ACCABBBBCCCC"); /* B gives, although C has more */
     assert_true(stage_variable(&stage, "opt_2") == 6);
-    stage_epoch(&stage, (double[]){100, 200, 300}); /* B has its opt, no surplus any more: C, which has most, gives */
-    assert_string_equal(stage_owners(&stage), "AACABBBBCCCC");
+    stage_expect(&stage, (double[]){100, 200, 300},
+                 "AACABBBBCCCC"); /* B has its opt, no surplus any more: C, which has most, gives */
     stage_end(&stage);
 }
 
@@ -340,12 +332,10 @@ static void need_goes_before_curiosity(void **unused)
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);
     assert_string_equal(stage_owners(&stage), "AAAAACCCC");
     stage_epoch(&stage, (double[]){500, 0, 200});
-    stage_epoch(&stage, (double[]){700, 0, 150}); /* 600 on average */
-    assert_string_equal(stage_owners(&stage), "AAAAAACCC");
+    stage_expect(&stage, (double[]){700, 0, 150}, "AAAAAACCC"); /* 600 on average */
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "AAAAAABCC");
-    stage_epoch(&stage, (double[]){1300, 50, 100}); /* 833 * 3/4 = 625 */
-    assert_string_equal(stage_owners(&stage), "AAAAACBCC");
+    stage_expect(&stage, (double[]){1300, 50, 100}, "AAAAACBCC"); /* 833 * 3/4 = 625 */
     stage_end(&stage);
 }
 
@@ -361,20 +351,16 @@ static void unfinished_hand_over_is_not_judged(void **unused)
     start(&stage, 2);
     stage_resident(&stage, 4, 1, 3);
     stage_resident(&stage, 5, 1, 2);
-    stage_epoch(&stage, (double[]){400, 200});
-    assert_string_equal(stage_owners(&stage), "AAAABBAB"); /* of B's SMs, those without thread blocks go first */
-    stage_epoch(&stage, (double[]){400, 199});
-    assert_string_equal(stage_owners(&stage), "AAAABBAA");
+    stage_expect(&stage, (double[]){400, 200}, "AAAABBAB"); /* of B's SMs, those without thread blocks go first */
+    stage_expect(&stage, (double[]){400, 199}, "AAAABBAA");
     stage_end(&stage);
 
     create(&stage, 8, 2, 600);
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_epoch(&stage, (double[]){400, 200});
-    assert_string_equal(stage_owners(&stage), "AAAAABBB");
-    stage_epoch(&stage, (double[]){400, 199}); /* SM 4 is still B's: nothing to judge; A asks again */
-    assert_string_equal(stage_owners(&stage), "AAAAAABB");
+    stage_expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    stage_expect(&stage, (double[]){400, 199}, "AAAAAABB"); /* SM 4 is still B's: nothing to judge; A asks again */
     assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
     stage_run(&stage, 3000, (double[]){1600, 150});
     stage_resident(&stage, 4, 1, 0);
@@ -385,8 +371,8 @@ static void unfinished_hand_over_is_not_judged(void **unused)
     stage_run(&stage, 2500, (double[]){1600, 100});
     stage_epoch_ends(&stage, (double[]){1600, 124}); /* no number of SMs for half an epoch */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
-    stage_epoch(&stage, (double[]){600, 100}); /* 750 * 4/5 = 600: not above. Two SMs less than opt: 100 after 200 */
-    assert_string_equal(stage_owners(&stage), "AAAAAABB");
+    stage_expect(&stage, (double[]){600, 100},
+                 "AAAAAABB"); /* 750 * 4/5 = 600: not above. Two SMs less than opt: 100 after 200 */
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "opt_1") == 4);
     stage_end(&stage);
 }
@@ -406,8 +392,7 @@ static void overlapping_hand_overs_are_judged_one_by_one(void **unused)
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
     stage_epoch(&stage, (double[]){400, 100});
-    stage_epoch(&stage, (double[]){400, 100});
-    assert_string_equal(stage_owners(&stage), "AAAAAABB");
+    stage_expect(&stage, (double[]){400, 100}, "AAAAAABB");
     assert_true(stage_variable(&stage, "changing_sms") == 2 && stage_variable(&stage, "opt_1") == 4);
     for (uint32_t i = 0; i < 4; i++) {
         stage_run(&stage, 2000, (double[]){400, 100});
@@ -476,10 +461,8 @@ static void unfinished_hand_over_is_taken_back(void **unused)
     start(&stage, 2);
     for (uint32_t s = 0; s < 8; s++)
         stage_resident(&stage, s, s < 4 ? 0 : 1, s == 1 ? 1 : 2);
-    stage_epoch(&stage, (double[]){400, 200});
-    assert_string_equal(stage_owners(&stage), "ABAABBBB"); /* the emptiest of A's */
-    stage_epoch(&stage, (double[]){100, 200});
-    assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    stage_expect(&stage, (double[]){400, 200}, "ABAABBBB"); /* the emptiest of A's */
+    stage_expect(&stage, (double[]){100, 200}, "AAAABBBB");
     stage_end(&stage);
 }
 
@@ -492,13 +475,10 @@ static void one_sm_less_at_a_time_is_tried(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 2);
-    stage_epoch(&stage, (double[]){400, 200});
-    assert_string_equal(stage_owners(&stage), "AAABBBBB");
+    stage_expect(&stage, (double[]){400, 200}, "AAABBBBB");
     stage_resident(&stage, 3, 1, 2);
-    stage_epoch(&stage, (double[]){300, 200}); /* B gained nothing: upper, opt = 4; 350 * 2/3 = 233 */
-    assert_string_equal(stage_owners(&stage), "AA-BBBB-");
-    stage_epoch(&stage, (double[]){200, 200}); /* 300 * 3/4 = 225 */
-    assert_string_equal(stage_owners(&stage), "A--BBBB-");
+    stage_expect(&stage, (double[]){300, 200}, "AA-BBBB-"); /* B gained nothing: upper, opt = 4; 350 * 2/3 = 233 */
+    stage_expect(&stage, (double[]){200, 200}, "A--BBBB-"); /* 300 * 3/4 = 225 */
     assert_true(stage_variable(&stage, "upper_1") == 1 && stage_variable(&stage, "lower_1") == 0);
     stage_end(&stage);
 }
@@ -512,8 +492,7 @@ static void sm_that_has_not_arrived_is_not_judged(void **unused)
     start(&stage, 2);
     for (uint32_t s = 0; s < 4; s++)
         stage_resident(&stage, s, 0, 2);
-    stage_epoch(&stage, (double[]){610, 200});
-    assert_string_equal(stage_owners(&stage), "AAABBBBB");
+    stage_expect(&stage, (double[]){610, 200}, "AAABBBBB");
     stage_epoch(&stage, (double[]){300, 200});
     assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
     stage_resident(&stage, 3, 0, 0);
@@ -532,13 +511,10 @@ static void idle_sm_that_is_not_empty_comes_back_first(void **unused)
     start(&stage, 1);
     for (uint32_t s = 0; s < 8; s++)
         stage_resident(&stage, s, 0, s == 5 ? 0 : s == 7 ? 1 : 3);
-    stage_epoch(&stage, (double[]){800}); /* 800 * 1/2 = 400: not above */
-    stage_epoch(&stage, (double[]){800});
-    assert_string_equal(stage_owners(&stage), "AAAAA-AA"); /* the emptiest */
-    stage_epoch(&stage, (double[]){800});
-    assert_string_equal(stage_owners(&stage), "AAAAA-A-");
-    stage_epoch(&stage, (double[]){100});
-    assert_string_equal(stage_owners(&stage), "AAAAA-AA");
+    stage_epoch(&stage, (double[]){800});              /* 800 * 1/2 = 400: not above */
+    stage_expect(&stage, (double[]){800}, "AAAAA-AA"); /* the emptiest */
+    stage_expect(&stage, (double[]){800}, "AAAAA-A-");
+    stage_expect(&stage, (double[]){100}, "AAAAA-AA");
     stage_end(&stage);
     create(&stage, 8, 1, 400); /* also where it is the first one that is looked at */
     start(&stage, 1);
@@ -547,8 +523,7 @@ static void idle_sm_that_is_not_empty_comes_back_first(void **unused)
     for (uint32_t epoch = 0; epoch < 3; epoch++)
         stage_epoch(&stage, (double[]){800});
     assert_string_equal(stage_owners(&stage), "AAAAA-A-");
-    stage_epoch(&stage, (double[]){100});
-    assert_string_equal(stage_owners(&stage), "AAAAAAA-");
+    stage_expect(&stage, (double[]){100}, "AAAAAAA-");
     stage_end(&stage);
 }
 
@@ -561,14 +536,12 @@ static void kernel_ends_in_mid_hand_over(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_epoch(&stage, (double[]){400, 200});
-    assert_string_equal(stage_owners(&stage), "AAAAABBB");
+    stage_expect(&stage, (double[]){400, 200}, "AAAAABBB");
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "AAAAA---");
-    stage_epoch(&stage, (double[]){500, 0});
-    assert_string_equal(stage_owners(&stage), "AAAAAA--");
+    stage_expect(&stage, (double[]){500, 0}, "AAAAAA--");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 0);
     assert_string_equal(stage_owners(&stage), "--------");
     stage_end(&stage);
@@ -589,10 +562,9 @@ static void applications_come_and_go(void **unused)
     stage_run(&stage, 5000, (double[]){100, 300, 0});
     stage_epoch_ends(&stage, (double[]){50, 350, 0}); /* half an epoch says nothing */
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
-    stage_epoch(&stage, (double[]){300, 200, 0}); /* 4e6 in 15000 cycles: 267 */
-    stage_epoch(&stage, (double[]){420, 150, 0});
-    assert_string_equal(stage_owners(&stage), "AAAAAABB"); /* 328 */
-    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);        /* C: A keeps what it was found to need, B gives half */
+    stage_epoch(&stage, (double[]){300, 200, 0});              /* 4e6 in 15000 cycles: 267 */
+    stage_expect(&stage, (double[]){420, 150, 0}, "AAAAAABB"); /* 328 */
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);            /* C: A keeps what it was found to need, B gives half */
     assert_string_equal(stage_owners(&stage), "AAAAAABC");
     assert_true(stage_variable(&stage, "opt_2") == 1);
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* C is at its opt, but its upper bound is not known */
@@ -610,17 +582,14 @@ static void ls_kernel_alone_gives_up_what_it_does_not_need(void **unused)
     struct stage stage;
     create(&stage, 8, 1, 400);
     start(&stage, 1);
-    stage_epoch(&stage, (double[]){800}); /* 800 * 1/2 = 400: not above */
-    assert_string_equal(stage_owners(&stage), "AAAAAAAA");
-    stage_epoch(&stage, (double[]){800}); /* 800 * 2/3 */
-    assert_string_equal(stage_owners(&stage), "AAAAAAA-");
+    stage_expect(&stage, (double[]){800}, "AAAAAAAA"); /* 800 * 1/2 = 400: not above */
+    stage_expect(&stage, (double[]){800}, "AAAAAAA-"); /* 800 * 2/3 */
     stage_end(&stage);
     create(&stage, 8, 1, 400);
     stage_set(&stage, "gate", 0);
     start(&stage, 1);
     stage_epoch(&stage, (double[]){800});
-    stage_epoch(&stage, (double[]){800});
-    assert_string_equal(stage_owners(&stage), "AAAAAAA.");
+    stage_expect(&stage, (double[]){800}, "AAAAAAA.");
     stage_end(&stage);
 }
 
@@ -632,11 +601,10 @@ static void two_ls_kernels_in_conflict(void **unused)
     stage.applications[1].goal_ipc = 300;
     start(&stage, 3);
     assert_string_equal(stage_owners(&stage), "AABBC");
-    stage_epoch(&stage, (double[]){200, 200, 50}); /* the first one is asked first: it gets C's only SM, B nothing */
-    assert_string_equal(stage_owners(&stage), "AABBA");
+    stage_expect(&stage, (double[]){200, 200, 50},
+                 "AABBA");                        /* the first one is asked first: it gets C's only SM, B nothing */
     stage_epoch(&stage, (double[]){300, 200, 0}); /* A's average is 250, B's 200; nothing is left */
-    stage_epoch(&stage, (double[]){300, 200, 0});
-    assert_string_equal(stage_owners(&stage), "AABBA");
+    stage_expect(&stage, (double[]){300, 200, 0}, "AABBA");
     assert_true(stage.out_of_reach[1]);
     assert_false(stage.out_of_reach[0]); /* 300 with what it has */
     stage_end(&stage);
@@ -649,8 +617,7 @@ static void goals_change_during_the_run(void **unused)
     struct stage stage;
     create(&stage, 8, 2, 0);
     start(&stage, 2);
-    stage_epoch(&stage, (double[]){100, 400}); /* two batch kernels: nothing happens */
-    assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    stage_expect(&stage, (double[]){100, 400}, "AAAABBBB"); /* two batch kernels: nothing happens */
     assert_true(isnan(stage_variable(&stage, "ls_sms")) && stage_variable(&stage, "opt_2") == 4);
     stage.applications[0].goal_ipc = 300;
     stage_run(&stage, 3000, (double[]){100, 400});
@@ -659,11 +626,9 @@ static void goals_change_during_the_run(void **unused)
     stage_run(&stage, 7000, (double[]){100, 400});
     stage_epoch_ends(&stage, (double[]){100, 400}); /* not a whole epoch yet */
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
-    stage_epoch(&stage, (double[]){400, 400}); /* 4.7e6 in 17000 cycles: 276 */
-    assert_string_equal(stage_owners(&stage), "AAAAABBB");
+    stage_expect(&stage, (double[]){400, 400}, "AAAAABBB"); /* 4.7e6 in 17000 cycles: 276 */
     stage.applications[0].goal_ipc = 0;
-    stage_epoch(&stage, (double[]){100, 400});
-    assert_string_equal(stage_owners(&stage), "AAAAABBB");
+    stage_expect(&stage, (double[]){100, 400}, "AAAAABBB");
     assert_true(isnan(stage_variable(&stage, "ls_sms")));
     stage_end(&stage);
     create(&stage, 8, 2, 600); /* a batch kernel that had a goal for a while begins its history anew */
