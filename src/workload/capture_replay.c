@@ -467,11 +467,12 @@ enum corun_status replay_verify(const struct replay *replay, struct corun_diagno
         return corun_report(list, CORUN_MISMATCH, place, "textures could not be made as the program had them");
     for (size_t i = 0; i < REPORTED_MISMATCHES && i < verification->mismatches; i++) {
         const uint64_t *numbers = captured->operations.data[replay->wrong[i]].numbers;
+        uint64_t bytes = numbers[3] * numbers[4] * numbers[5];
         size_t launch = launches_before(captured, replay->wrong[i]);
         corun_report(list, CORUN_MISMATCH, place,
                      "after launch %zu (%s): %llu bytes at %#llx are not what the program read", launch,
-                     launch ? replay_grid(replay, (uint32_t)launch - 1)->name : "none",
-                     (unsigned long long)(numbers[3] * numbers[4] * numbers[5]), (unsigned long long)numbers[0]);
+                     launch ? replay_grid(replay, (uint32_t)launch - 1)->name : "none", (unsigned long long)bytes,
+                     (unsigned long long)numbers[0]);
     }
     if (verification->mismatches)
         return corun_report(list, CORUN_MISMATCH, place, "%llu of the %u results that it read differ",
