@@ -229,6 +229,7 @@ enum corun_status corun_workload_load(const char *specification, const char *dat
     enum corun_status status = resolve(specification, data_directory, list, &path, &size);
     struct corun_workload *workload = NULL;
     if (!status) {
+        assert(path);
         workload = calloc(1, sizeof *workload);
         status = workload ? load(workload, path, size, list)
                           : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
