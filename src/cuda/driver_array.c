@@ -105,7 +105,7 @@ ENTRY(int, cuArrayGetDescriptor_v2, struct abi_array_descriptor *to, void *handl
 {
     struct abi_array_3d_descriptor all;
     int error = corun_cuArray3DGetDescriptor_v2(to ? &all : NULL, handle);
-    if (error == CUDA_SUCCESS)
+    if (to && error == CUDA_SUCCESS)
         *to = (struct abi_array_descriptor){all.width, all.height, all.format, all.channels};
     return error;
 }
