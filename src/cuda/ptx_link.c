@@ -273,7 +273,7 @@ static void write_renamed(const struct linker *linker, size_t unit, const char *
             if (text_table_find(&linker->locals, from, length, &first) && first != unit && (from[-1] != '%'))
                 for (size_t p = 0; p < linker->link->units.data[unit].parts.count; p++) {
                     const struct ptx_part *part = &linker->link->units.data[unit].parts.data[p];
-                    if (part->linkage == PART_LOCAL && part->name_bytes == length &&
+                    if (part->linkage == PART_LOCAL && part->name && part->name_bytes == length &&
                         !memcmp(part->name, from, length)) {
                         fprintf(linker->out, "$%zu", unit);
                         break;
