@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include "gpu/address_map.h"
+#include "gpu/dram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -206,27 +207,32 @@ static uint64_t run_walk(const struct bench *bench, enum pattern pattern, uint32
     return run.cycles;
 }
 
-static struct reading walk_bank(const struct bench *bench, enum pattern pattern)
+static struct reading walk_bank(const struct bench *bench, enum pattern pattern, uint32_t loads)
 {
-    uint64_t shorter = run_walk(bench, pattern, REGISTERS / 2), longer = run_walk(bench, pattern, REGISTERS);
-    return (struct reading){2.0 * (double)(longer - shorter) / REQUESTS, NAN};
+    uint64_t shorter = run_walk(bench, pattern, loads), longer = run_walk(bench, pattern, 2 * loads);
+    return (struct reading){(double)(longer - shorter) / (loads * CORUN_WARP_LANES), NAN};
 }
 
-/* Core cycles per request if a row serves `visit` requests, of one burst each, whenever it is opened. */
-static double bank_cycles(const struct corun_gpu_config *c, uint32_t visit)
+/* DRAM cycles from row to row of a bank if each serves `visit` requests, of one burst each, when it is opened. */
+static uint32_t bank_period(const struct corun_gpu_config *c, uint32_t visit)
 {
     uint32_t bus = c->dram_bus_bytes * c->dram_data_rate, burst = (c->dram_burst_bytes + bus - 1) / bus;
     uint32_t gap = c->dram_tCCDL > burst ? c->dram_tCCDL : burst;
     uint32_t open = c->dram_tRCD + (visit - 1) * gap + c->dram_tRTPL;
     uint32_t period = (open > c->dram_tRAS ? open : c->dram_tRAS) + c->dram_tRP;
-    period = period > c->dram_tRC ? period : c->dram_tRC;
-    return period * core_per(c, c->dram_clock_khz) / visit;
+    return period > c->dram_tRC ? period : c->dram_tRC;
+}
+
+/* Core cycles per request. */
+static double bank_cycles(const struct corun_gpu_config *c, uint32_t visit)
+{
+    return bank_period(c, visit) * core_per(c, c->dram_clock_khz) / visit;
 }
 
 static struct reading measure_hits(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return walk_bank(bench, ROW_AFTER_ROW);
+    return walk_bank(bench, ROW_AFTER_ROW, REGISTERS / 2);
 }
 
 static double implied_hits(const struct bench *bench, const struct row *row)
@@ -238,7 +244,7 @@ static double implied_hits(const struct bench *bench, const struct row *row)
 static struct reading measure_conflicts(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return walk_bank(bench, A_LINE_OF_EACH_ROW);
+    return walk_bank(bench, A_LINE_OF_EACH_ROW, REGISTERS / 2);
 }
 
 static double implied_conflicts(const struct bench *bench, const struct row *row)
@@ -247,11 +253,26 @@ static double implied_conflicts(const struct bench *bench, const struct row *row
     return bank_cycles(bench->design, 1);
 }
 
+/*
+ * Loads of the shorter walk over two rows in turn: whole pairs of rows, and so few that the longer one ends before any request has waited for
+ * DRAM_AGE_CAP. From then on the bank serves its requests in order of age, whether their row is open or not.
+ */
+static uint32_t loads_in_time(const struct corun_gpu_config *c)
+{
+    uint32_t per_row = c->dram_row_bytes / c->l2_line_bytes;
+    uint32_t pairs = 2 * per_row > CORUN_WARP_LANES ? 2 * per_row : CORUN_WARP_LANES;
+    uint32_t requests = DRAM_AGE_CAP / bank_period(c, per_row) * per_row / 2;
+    requests = (requests < REQUESTS / 2 ? requests : REQUESTS / 2) / pairs * pairs;
+    if (requests == 0)
+        abort(); /* no request can wait for two pairs of rows */
+    return requests / CORUN_WARP_LANES;
+}
+
 /* Two rows in turn: in order of age every request closes a row; else the queue collects what belongs together. */
 static struct reading measure_turns(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return walk_bank(bench, TWO_ROWS_IN_TURN);
+    return walk_bank(bench, TWO_ROWS_IN_TURN, loads_in_time(bench->design));
 }
 
 static double implied_turns(const struct bench *bench, const struct row *row)
