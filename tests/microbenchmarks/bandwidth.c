@@ -106,13 +106,17 @@ static struct reading measure_dram(const struct bench *bench, const struct row *
  */
 #define DRAM_ALONE ALONE ",icnt_turn_packets=1024"
 
-/* The pins of all channels, without the time of refreshes: rows are closed before and opened after them. */
+/*
+ * The pins of all channels, without the time of refreshes: rows are closed before and opened after them. A stream opens rows all the
+ * time, and the last one before a refresh stays open for tRAS.
+ */
 static double implied_dram(const struct bench *bench, const struct row *row)
 {
     (void)row;
     const struct corun_gpu_config *c = bench->design;
     double pins = (double)c->memory_controllers * c->dram_bus_bytes * c->dram_data_rate;
-    uint32_t lost = c->dram_tRTPL + c->dram_tRP + c->dram_tRFC + c->dram_tRCD;
+    uint32_t open = c->dram_tRAS > c->dram_tRTPL ? c->dram_tRAS : c->dram_tRTPL;
+    uint32_t lost = open + c->dram_tRP + c->dram_tRFC + c->dram_tRCD;
     double refresh = c->dram_tREFI ? (double)lost / c->dram_tREFI : 0;
     return least(pins / core_per(c, c->dram_clock_khz) * (1 - refresh), through_l2(c));
 }

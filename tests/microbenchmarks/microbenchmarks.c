@@ -107,8 +107,9 @@ static const char page_head[] =
     "first.\n"
     "  Kernels are sized so that the last scheduler alone can still keep the unit busy.\n"
     "* Lanes of one warp that meet in one sector are one atomic request: `atomics` counts warp instructions.\n"
-    "* A refresh costs more than its own length: rows are closed before it and opened after it. The formula says "
-    "so.\n\n"
+    "* A refresh costs more than its own length: rows are closed before it, the one opened last no sooner than tRAS "
+    "allows, and\n"
+    "  opened after it. The formula says so.\n\n"
     "Written by `microbenchmarks page gtx980 quadro-fx5800 tesla-c2050 quadro-v100`.\n";
 
 /* Of many parameters the powers of two are enough for a reader. */
