@@ -107,8 +107,8 @@ static struct reading measure_dram(const struct bench *bench, const struct row *
 #define DRAM_ALONE ALONE ",icnt_turn_packets=1024"
 
 /*
- * The pins of all channels, without the time of refreshes: rows are closed before and opened after them. A stream opens rows all the
- * time, and the last one before a refresh stays open for tRAS.
+ * The pins of all channels, without the time of refreshes: rows are closed before and opened after them. A stream opens
+ * rows all the time, and the last one before a refresh stays open for tRAS.
  */
 static double implied_dram(const struct bench *bench, const struct row *row)
 {

@@ -254,8 +254,9 @@ static double implied_conflicts(const struct bench *bench, const struct row *row
 }
 
 /*
- * Loads of the shorter walk over two rows in turn: whole pairs of rows, and so few that the longer one ends before any request has waited for
- * DRAM_AGE_CAP. From then on the bank serves its requests in order of age, whether their row is open or not.
+ * Loads of the shorter walk over two rows in turn: whole pairs of rows, and so few that the longer one ends before any
+ * request has waited for DRAM_AGE_CAP. From then on the bank serves its requests in order of age, whether their row is
+ * open or not.
  */
 static uint32_t loads_in_time(const struct corun_gpu_config *c)
 {
