@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define ALONE "sms=1,dram_tREFI=0,"
+#define ALONE "sms=1,dram_tREFI=0,icnt=crossbar,"
 #define SMALL_CODE_CACHE ALONE "constant_perfect=1,icache_perfect=0,icache_bytes=8K,icache_ways=4"
 #define SMALL_CONSTANT_CACHE ALONE "icache_perfect=1,constant_perfect=0,constant_bytes=2K,constant_ways=2"
 

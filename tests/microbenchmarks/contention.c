@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALONE "icache_perfect=1,constant_perfect=1,dram_tREFI=0"
+#define ALONE "icache_perfect=1,constant_perfect=1,dram_tREFI=0,icnt=crossbar"
 
 /* ---- parallelism limited by MSHRs ---- */
 
@@ -348,12 +348,12 @@ static double implied_many_addresses(const struct bench *bench, const struct row
 static const uint32_t mshrs[] = {4, 8, 16, 32, 0};
 
 #define FREE_ROWS "dram_tRP=1,dram_tRCD=1,dram_tRAS=1,dram_tRC=1"
-/* All requests find a place in the controller's queue at once: it sees them in the order in which they were sent. */
-#define ONE_SM ALONE ",sms=1,l1_mshrs=2048,l2_mshrs=2048,dram_queue=1024"
+/* Requests come through one slice, in the order in which they were sent, and all find a place in the queue at once. */
+#define ONE_SM ALONE ",sms=1,l1_mshrs=2048,l2_mshrs=2048,dram_queue=1024,slices_per_controller=1"
 
 const struct row contention_rows[] = {
-    {"misses per cycle, MSHRs:", "requests per cycle", measure_mshrs, implied_mshrs, ALONE ",sms=1", "l1_mshrs=4096",
-     has_l2, set_mshrs, 0, NULL, mshrs},
+    {"misses per cycle, MSHRs:", "requests per cycle", measure_mshrs, implied_mshrs, ALONE ",sms=1,scheduler=lrr",
+     "l1_mshrs=4096", has_l2, set_mshrs, 0, NULL, mshrs},
     {"requests to one bank, row after row", "cycles per request", measure_hits, implied_hits, ONE_SM, FREE_ROWS, NULL,
      NULL, 0, NULL, NULL},
     {"requests to one bank, each to another row", "cycles per request", measure_conflicts, implied_conflicts, ONE_SM,

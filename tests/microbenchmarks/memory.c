@@ -8,20 +8,23 @@
 #include "harness.h"
 
 #include "gpu/address_map.h"
+#include "gpu/interconnect.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALONE "sms=1,icache_perfect=1,constant_perfect=1,dram_tREFI=0"
+#define CACHED "icache_perfect=1,constant_perfect=1,dram_tREFI=0"
+#define ALONE "sms=1,icnt=crossbar," CACHED
 
 /* ---- chases ---- */
 
-enum order { IN_TURN, ONE_ROW, ROWS_OF_ONE_BANK };
+enum order { IN_TURN, ONE_ROW, ROWS_OF_ONE_BANK, ONE_SLICE };
 
 struct chase {
-    uint32_t cells, stride_bytes; /* IN_TURN: a circle */
+    uint32_t cells, stride_bytes; /* IN_TURN and ONE_SLICE: a circle */
     enum order order;
+    uint32_t slice;
 };
 
 static void link_in_turn(const struct chase *chase, uint64_t address, uint8_t *host)
@@ -75,6 +78,29 @@ static void link_by_location(const struct bench *bench, const struct chase *chas
         abort(); /* the buffer is too small for the chase */
 }
 
+/* The first cell of the buffer leads into a circle of lines of one slice. */
+static void link_in_slice(const struct bench *bench, const struct chase *chase, uint64_t address, uint8_t *host,
+                          uint64_t bytes)
+{
+    struct address_map map;
+    address_map_create(&map, bench->design);
+    uint8_t *cell = host;
+    uint64_t first = 0, local;
+    uint32_t count = 0;
+    for (uint64_t offset = bench->design->l2_line_bytes; offset < bytes && count < chase->cells;
+         offset += bench->design->l2_line_bytes) {
+        uint64_t next = address + offset;
+        if (address_map_slice(&map, next, &local) != chase->slice)
+            continue;
+        memcpy(cell, &next, sizeof next);
+        cell = host + offset;
+        first = count++ ? first : next;
+    }
+    memcpy(cell, &first, sizeof first);
+    if (count < chase->cells)
+        abort(); /* the buffer is too small for the chase */
+}
+
 #define CHASE_BYTES(chase) ((uint64_t)(chase)->cells * (chase)->stride_bytes)
 
 static void fill_chase(void *user, const struct bench *bench, uint64_t address, uint8_t *host)
@@ -82,6 +108,8 @@ static void fill_chase(void *user, const struct bench *bench, uint64_t address, 
     const struct chase *chase = user;
     if (chase->order == IN_TURN)
         link_in_turn(chase, address, host);
+    else if (chase->order == ONE_SLICE)
+        link_in_slice(bench, chase, address, host, CHASE_BYTES(chase));
     else
         link_by_location(bench, chase, address, host, CHASE_BYTES(chase));
 }
@@ -124,7 +152,7 @@ static struct reading chase_from_to(const struct bench *bench, const struct chas
 /* One turn around the circle fetches, the second one is measured. */
 static struct reading circle(const struct bench *bench, uint32_t bytes, const char *load)
 {
-    struct chase chase = {bytes / bench->design->l1_line_bytes, bench->design->l1_line_bytes, IN_TURN};
+    struct chase chase = {bytes / bench->design->l1_line_bytes, bench->design->l1_line_bytes, IN_TURN, 0};
     return chase_from_to(bench, &chase, load, chase.cells, 2 * chase.cells);
 }
 
@@ -158,7 +186,7 @@ static double implied_beyond_l1(const struct bench *bench, const struct row *row
 static struct reading measure_l2(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    struct chase chase = {100, 2 * bench->design->l2_line_bytes, IN_TURN};
+    struct chase chase = {100, 2 * bench->design->l2_line_bytes, IN_TURN, 0};
     return chase_from_to(bench, &chase, LOAD_L2, 100, 200);
 }
 
@@ -170,7 +198,7 @@ static double implied_l2(const struct bench *bench, const struct row *row)
 
 static struct reading chase_dram(const struct bench *bench, enum order order, uint32_t cells)
 {
-    struct chase chase = {cells, 0, order};
+    struct chase chase = {cells, 0, order, 0};
     const struct corun_gpu_config *design = bench->design;
     uint32_t row_of_all_banks = design->memory_controllers * design->dram_banks * design->dram_row_bytes;
     /* far enough for all rows: cells of one row lie within a few rows of all banks, rows of one bank farther apart */
@@ -209,6 +237,60 @@ static struct reading measure_row_conflict(const struct bench *bench, const stru
 static double implied_row_conflict(const struct bench *bench, const struct row *row)
 {
     return implied_l2(bench, row) + dram_access(bench->design, bench->design->dram_tRP + bench->design->dram_tRCD);
+}
+
+/* ---- the mesh ---- */
+
+struct way {
+    uint32_t slice, hops;
+};
+
+/* From the first SM to the slice next to it and to the one farthest from it. */
+static void find_ways(const struct bench *bench, struct way *near, struct way *far)
+{
+    struct network network;
+    if (!network_create(&network, bench->design, true))
+        abort();
+    const struct mesh *mesh = &network.mesh;
+    *near = (struct way){0, UINT32_MAX};
+    *far = (struct way){0, 0};
+    for (uint32_t slice = 0; slice < network.destinations; slice++) {
+        int from = mesh->source_position[0], to = mesh->destination_position[slice], columns = (int)mesh->columns;
+        struct way way = {slice, (uint32_t)(abs(from % columns - to % columns) + abs(from / columns - to / columns))};
+        *near = way.hops < near->hops ? way : *near;
+        *far = way.hops > far->hops ? way : *far;
+    }
+    network_free(&network);
+}
+
+static struct reading chase_slice(const struct bench *bench, uint32_t slice)
+{
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t stride = 2 * c->l2_line_bytes * c->memory_controllers * c->slices_per_controller; /* two lines of each */
+    struct chase chase = {50, stride, ONE_SLICE, slice};
+    return chase_from_to(bench, &chase, LOAD_L2, 100, 200);
+}
+
+/* A request and its reply go all the way. */
+static struct reading measure_hop(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    struct way near, far;
+    find_ways(bench, &near, &far);
+    struct reading less = chase_slice(bench, near.slice), more = chase_slice(bench, far.slice);
+    double hops = 2.0 * (far.hops - near.hops);
+    return (struct reading){(more.value - less.value) / hops, (more.other - less.other) / hops};
+}
+
+static double implied_hop(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return bench->design->icnt_latency * core_per(bench->design, bench->design->icnt_clock_khz);
+}
+
+static bool is_mesh(const struct corun_gpu_config *config)
+{
+    return config->icnt == CORUN_ICNT_MESH;
 }
 
 /* ---- chases on the SM ---- */
@@ -427,6 +509,8 @@ const struct row memory_rows[] = {
     {"latency of twice the L1", "cycles", measure_beyond_l1, implied_beyond_l1, ALONE, "l1_bytes=384K,l1_ways=96",
      has_l1, NULL, 0, NULL, NULL},
     {"latency of the L2", "cycles", measure_l2, implied_l2, ALONE, "l2_bytes=0", has_l2, NULL, 0, NULL, NULL},
+    {"latency of a hop through the mesh", "cycles", measure_hop, implied_hop, CACHED, "icnt_latency=1", is_mesh, NULL,
+     0, NULL, NULL},
     {"latency of DRAM, row hit", "cycles", measure_row_hit, implied_row_hit, ALONE, "dram_latency=0,dram_tCL=1", NULL,
      NULL, 0, NULL, NULL},
     {"latency of DRAM, row conflict", "cycles", measure_row_conflict, implied_row_conflict, ALONE,
