@@ -11,6 +11,7 @@
 #include "isa/decode.h"
 #include "isa/lanes.h"
 
+#include <assert.h>
 #include <string.h>
 
 static struct operation *emit_lanes(struct decoder *decoder, enum ptx_opcode opcode, enum ptx_type type,
@@ -94,6 +95,7 @@ static void take_token(struct decoder *decoder)
 static struct operation *emit_copy_load(struct decoder *decoder, const struct decoded_place *from, const uint16_t *data,
                                         uint32_t words)
 {
+    assert(words >= 1 && words <= 4);
     struct operation *op = decode_emit_access(decoder, OPERATION_LOAD, from);
     op->width_bytes = 4;
     op->vector = (uint8_t)words;
@@ -145,6 +147,7 @@ static void emit_copy(struct decoder *decoder)
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: cp.async with a guard and a number of bytes");
         return;
     }
+    assert(words >= 1 && words <= 4); /* the front end has refused others */
     struct decoded_place to = decode_place(decoder, &operands[0], PTX_SPACE_SHARED);
     struct decoded_place from = decode_place(decoder, &operands[1], PTX_SPACE_GLOBAL);
     uint16_t low = decode_temporary(decoder), high = decode_temporary(decoder);

@@ -171,13 +171,14 @@ static enum corun_status begin_next(struct flight *flight, struct launch *launch
             flight->capacity = capacity;
         }
     }
-    if (flight->count == flight->capacity ||
-        !begin_tb(&flight->states[flight->count], launch, flight->begun, watchdog, clock))
-        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s",
-                            launch->grid.name);
-    flight->count++;
-    flight->begun++;
-    return CORUN_OK;
+    if (flight->count < flight->capacity &&
+        begin_tb(&flight->states[flight->count], launch, flight->begun, watchdog, clock)) {
+        flight->count++;
+        flight->begun++;
+        return CORUN_OK;
+    }
+    corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s", launch->grid.name);
+    return CORUN_MEMORY;
 }
 
 /* A turn for each of those in flight, then those that have ended are taken out. */

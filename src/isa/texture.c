@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "isa/half.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -58,6 +59,7 @@ static bool settle(const struct corun_texture *texture, uint32_t axis, int64_t *
 {
     int64_t size = (int64_t)extent(texture, axis), turns;
     uint8_t mode = texture->mode[axis];
+    assert(size > 0);
     if (*at >= 0 && *at < size)
         return true;
     if (mode == CORUN_TEXTURE_BORDER)
