@@ -62,7 +62,7 @@ bool has_l2(const struct corun_gpu_config *config);
 double core_per(const struct corun_gpu_config *config, uint32_t khz);
 /* Flits of a packet with that payload. */
 uint32_t flits_of(const struct corun_gpu_config *config, uint32_t payload_bytes);
-/* Core cycles from a read request leaving an SM until its last data is back over a crossbar, if the L2 has it or is none. */
+/* Core cycles from a read request leaving an SM over a crossbar until its last data is back; the L2, if any, has it. */
 double round_trip(const struct corun_gpu_config *config, uint32_t bytes);
 
 /* ---- kernels ---- */
