@@ -23,7 +23,7 @@ extern "C" {
 #define CORUN_WORKLOAD_VERSION 1u
 
 /*
- * Where kernels/ and gpu/ are: $CORUN_DATA if set, else next to the running executable or else to the shared library: data/ (build
+ * Where kernels/ and gpu/ are: $CORUN_DATA if set, else next to the shared library or else to the running executable: data/ (build
  * tree), ../data/ (its tests and library), ../share/corun/ (installed). Writes a NUL-terminated path. NOT_FOUND, LIMIT (`bytes` too small).
  */
 enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_diagnostics *list);

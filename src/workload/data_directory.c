@@ -1,6 +1,7 @@
 #include "corun/workload.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -25,18 +26,23 @@ static bool to_folder(char *path)
     return slash != NULL;
 }
 
-/* Where the program lies that this is part of, or the shared library. */
-static bool find_folder(bool library, char *folder, size_t bytes)
+/* The folder of the shared library that this is part of; false if it is part of the program itself. */
+static bool folder_of_library(char *folder, size_t bytes)
 {
     Dl_info found;
-    if (library) {
-        char *real = dladdr(&places, &found) && found.dli_fname ? realpath(found.dli_fname, NULL) : NULL;
-        bool fits = real && strlen(real) < bytes;
-        if (fits)
-            memcpy(folder, real, strlen(real) + 1);
-        free(real);
-        return fits && to_folder(folder);
-    }
+    struct link_map *map = NULL;
+    if (!dladdr1(&places, &found, (void **)&map, RTLD_DL_LINKMAP) || !map || !*map->l_name)
+        return false;
+    char *real = realpath(map->l_name, NULL);
+    bool fits = real && strlen(real) < bytes;
+    if (fits)
+        memcpy(folder, real, strlen(real) + 1);
+    free(real);
+    return fits && to_folder(folder);
+}
+
+static bool folder_of_program(char *folder, size_t bytes)
+{
     ssize_t length = readlink("/proc/self/exe", folder, bytes - 1);
     folder[length > 0 ? length : 0] = 0;
     return to_folder(folder);
@@ -53,8 +59,10 @@ enum corun_status corun_data_directory(char *path, size_t bytes, struct corun_di
                             wanted);
     }
     char folder[4096] = "the program";
-    for (int library = 0; library < 2; library++) {
-        if (!find_folder(library, folder, sizeof folder))
+    /* the library first: programs of users lie anywhere, and what is beside them may be theirs */
+    bool (*const folders[])(char *, size_t) = {folder_of_library, folder_of_program};
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+        if (!folders[k](folder, sizeof folder))
             continue;
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             char probe[4200];

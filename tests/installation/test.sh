@@ -137,6 +137,8 @@ env -u CORUN_DATA XDG_CACHE_HOME="$folder/cache" "$root/bin/corun" run --gpu gtx
 # prints what its page shows, where its second workload is built.
 $cc -std=c17 -Wall -Wextra -Werror $flags "$root/share/doc/corun/examples/goal/changing_goal.c" $(pkg-config --libs corun) \
     -Wl,-rpath,"$root/lib" -o "$folder/changing_goal"
+# Folders beside a program that are called as those of corun are not taken for them.
+mkdir -p "$folder/data/kernels"
 workloads="sgemm@small sgemm@small"
 [ ! -d "$root/share/corun/kernels/lbm" ] || workloads=
 env -u CORUN_DATA "$folder/changing_goal" $workloads >"$folder/goals.txt"
