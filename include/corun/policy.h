@@ -92,7 +92,7 @@ struct corun_application_view {
     uint64_t thread_instructions; /* since it arrived */
     uint64_t warp_instructions;
     uint32_t runs;                  /* completed */
-    struct corun_grid_view running; /* kernel == NULL if none; of several in flight the first, by priority, then launch */
+    struct corun_grid_view running; /* kernel == NULL if none; of several the first, by priority, then by launch */
     uint32_t grids_queued;          /* of this run, after the running one, as far as its program is known */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
     uint32_t speedup_count;

@@ -547,7 +547,7 @@ static void epochs_have_a_track(void **state)
     trace = finish(&bench);
     assert_int_equal(count(trace, "X", "epoch"), 15); /* every fourth */
     for (size_t i = 0; i < 15; i++)
-        expect_epoch(trace, i, (json_int_t)(4 * i + 1), (json_int_t)(400 * i), (json_int_t)(400 * i + 100), "complete");
+        expect_epoch(trace, i, 4 * (json_int_t)i + 1, 400 * (json_int_t)i, 400 * (json_int_t)i + 100, "complete");
     assert_int_equal(number_of(json_object_get(trace, "otherData"), "epochs"), 60);
     assert_int_equal(number_of(json_object_get(trace, "otherData"), "epochs_left_out"), 45);
     json_decref(trace);

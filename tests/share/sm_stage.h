@@ -4,6 +4,7 @@
 
 #include "corun/policy.h"
 
+#include <assert.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,9 +99,13 @@ static inline void stage_moment(struct stage *stage, enum corun_policy_event eve
                           &stage->allowances);
 }
 
+/* Of each application, in a line of a script. */
+#define IPC(...) ((const double[CORUN_MAX_APPLICATIONS]){__VA_ARGS__})
+
 /* Time goes on; application a completes ipc[a] thread instructions a cycle. */
 static inline void stage_run(struct stage *stage, uint64_t cycles, const double *ipc)
 {
+    assert(stage->view.application_count <= CORUN_MAX_APPLICATIONS);
     stage->view.cycle += cycles;
     for (uint32_t a = 0; a < stage->view.application_count; a++)
         stage->applications[a].thread_instructions += (uint64_t)(ipc[a] * (double)cycles);

@@ -225,26 +225,26 @@ static void goal_out_of_reach_is_said(void **unused)
     create(&stage, 8, 2, 900);
     start(&stage, 2);
     for (uint32_t sms = 4; sms < 8; sms++) {
-        stage_epoch(&stage, (double[]){100 * sms, 0});
+        stage_epoch(&stage, IPC(100 * sms, 0));
         assert_false(stage.out_of_reach[0]);
     }
     assert_string_equal(stage_owners(&stage), "AAAAAAAA");
-    stage_epoch(&stage, (double[]){800, 0}); /* now nothing is left to take: from here on it counts */
+    stage_epoch(&stage, IPC(800, 0)); /* now nothing is left to take: from here on it counts */
     assert_false(stage.out_of_reach[0]);
-    stage_epoch(&stage, (double[]){800, 0});
+    stage_epoch(&stage, IPC(800, 0));
     assert_true(stage.out_of_reach[0] && !stage.out_of_reach[1]);
-    stage_epoch(&stage, (double[]){1500, 0}); /* in reach, although the average of 757 is not there yet */
+    stage_epoch(&stage, IPC(1500, 0)); /* in reach, although the average of 757 is not there yet */
     assert_false(stage.out_of_reach[0]);
-    stage_epoch(&stage, (double[]){200, 0}); /* it was seen to be */
+    stage_epoch(&stage, IPC(200, 0)); /* it was seen to be */
     assert_false(stage.out_of_reach[0]);
     stage.applications[0].goal_ipc = 2000; /* it asks for more, of which the first epoch says nothing */
-    stage_epoch(&stage, (double[]){1500, 0});
-    stage_epoch(&stage, (double[]){1500, 0});
+    stage_epoch(&stage, IPC(1500, 0));
+    stage_epoch(&stage, IPC(1500, 0));
     assert_false(stage.out_of_reach[0]);
-    stage_epoch(&stage, (double[]){1500, 0});
+    stage_epoch(&stage, IPC(1500, 0));
     assert_true(stage.out_of_reach[0]);
     stage.applications[0].goal_ipc = 500; /* and for less */
-    stage_epoch(&stage, (double[]){800, 0});
+    stage_epoch(&stage, IPC(800, 0));
     assert_false(stage.out_of_reach[0]);
     stage_end(&stage);
 }
@@ -258,13 +258,13 @@ static void goal_is_not_out_of_reach_while_an_sm_changes_hands(void **unused)
     start(&stage, 2);
     stage_resident(&stage, 7, 1, 1);
     for (uint32_t epoch = 0; epoch < 8; epoch++)
-        stage_epoch(&stage, (double[]){700, 10});
+        stage_epoch(&stage, IPC(700, 10));
     assert_string_equal(stage_owners(&stage), "AAAAAAAA");
     assert_true(!stage.out_of_reach[0] && stage_variable(&stage, "changing_sms") == 1);
     stage_resident(&stage, 7, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 7, 1);
-    stage_epoch(&stage, (double[]){800, 0});
-    stage_epoch(&stage, (double[]){800, 0});
+    stage_epoch(&stage, IPC(800, 0));
+    stage_epoch(&stage, IPC(800, 0));
     assert_true(stage.out_of_reach[0]);
     stage_end(&stage);
 }
@@ -278,7 +278,7 @@ static void batch_least_is_left_to_batch(void **unused)
     start(&stage, 3);
     assert_string_equal(stage_owners(&stage), "AAABBBCC");
     for (uint32_t epoch = 0; epoch < 9; epoch++)
-        stage_epoch(&stage, (double[]){300, 10, 10});
+        stage_epoch(&stage, IPC(300, 10, 10));
     assert_string_equal(stage_owners(&stage), "AAAAABAC");
     assert_true(stage.out_of_reach[0]);
     stage_end(&stage);
@@ -292,14 +292,14 @@ static void two_batch_kernels_take_turns(void **unused)
     create(&stage, 9, 3, 420);
     start(&stage, 3);
     assert_string_equal(stage_owners(&stage), "AAABBBCCC");
-    stage_expect(&stage, (double[]){300, 150, 150}, "AAAABBCCC"); /* as many: the first gives */
-    stage_expect(&stage, (double[]){400, 100, 150}, "AAAABBACC"); /* C has more */
+    stage_expect(&stage, IPC(300, 150, 150), "AAAABBCCC"); /* as many: the first gives */
+    stage_expect(&stage, IPC(400, 100, 150), "AAAABBACC"); /* C has more */
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "lower_2") == 0);
-    stage_expect(&stage, (double[]){500, 100, 100}, "AAAAABACC"); /* 400 */
+    stage_expect(&stage, IPC(500, 100, 100), "AAAAABACC"); /* 400 */
     assert_true(stage_variable(&stage, "lower_2") == 1);
-    stage_epoch(&stage, (double[]){600, 50, 100});               /* 450 * 4/5 = 360 */
-    stage_expect(&stage, (double[]){600, 50, 100}, "AAAAABACC"); /* 480 * 5/6 = 400 */
-    stage_expect(&stage, (double[]){600, 50, 100}, "AAAAABBCC"); /* 500 * 6/7 = 428: both are below opt, B has fewer */
+    stage_epoch(&stage, IPC(600, 50, 100));               /* 450 * 4/5 = 360 */
+    stage_expect(&stage, IPC(600, 50, 100), "AAAAABACC"); /* 480 * 5/6 = 400 */
+    stage_expect(&stage, IPC(600, 50, 100), "AAAAABBCC"); /* 500 * 6/7 = 428: both are below opt, B has fewer */
     stage_end(&stage);
 }
 
@@ -309,15 +309,14 @@ static void surplus_is_taken_before_need(void **unused)
     struct stage stage;
     create(&stage, 12, 3, 150);
     start(&stage, 3);
-    stage_expect(&stage, (double[]){400, 200, 200}, "AAABBBBBCCCC"); /* 400 * 1/2: A gives to B */
-    stage_expect(&stage, (double[]){300, 200, 200}, "AACBBBBBCCCC"); /* B gained nothing: opt 4 of 5; A gives to C */
+    stage_expect(&stage, IPC(400, 200, 200), "AAABBBBBCCCC"); /* 400 * 1/2: A gives to B */
+    stage_expect(&stage, IPC(300, 200, 200), "AACBBBBBCCCC"); /* B gained nothing: opt 4 of 5; A gives to C */
     assert_true(stage_variable(&stage, "upper_1") == 1 && stage_variable(&stage, "opt_1") == 4);
-    stage_epoch(&stage,
-                (double[]){200, 200, 250}); /* C gained; 300 * 3/4: A gives to C, whose upper bound is not known */
+    stage_epoch(&stage, IPC(200, 200, 250)); /* C gained; 300 * 3/4: A gives to C, whose upper bound is not known */
     assert_string_equal(stage_owners(&stage), "ACCBBBBBCCCC");
-    stage_expect(&stage, (double[]){100, 200, 300}, "ACCABBBBCCCC"); /* B gives, although C has more */
+    stage_expect(&stage, IPC(100, 200, 300), "ACCABBBBCCCC"); /* B gives, although C has more */
     assert_true(stage_variable(&stage, "opt_2") == 6);
-    stage_expect(&stage, (double[]){100, 200, 300},
+    stage_expect(&stage, IPC(100, 200, 300),
                  "AACABBBBCCCC"); /* B has its opt, no surplus any more: C, which has most, gives */
     stage_end(&stage);
 }
@@ -331,11 +330,11 @@ static void need_goes_before_curiosity(void **unused)
     start(&stage, 1);
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);
     assert_string_equal(stage_owners(&stage), "AAAAACCCC");
-    stage_epoch(&stage, (double[]){500, 0, 200});
-    stage_expect(&stage, (double[]){700, 0, 150}, "AAAAAACCC"); /* 600 on average */
+    stage_epoch(&stage, IPC(500, 0, 200));
+    stage_expect(&stage, IPC(700, 0, 150), "AAAAAACCC"); /* 600 on average */
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "AAAAAABCC");
-    stage_expect(&stage, (double[]){1300, 50, 100}, "AAAAACBCC"); /* 833 * 3/4 = 625 */
+    stage_expect(&stage, IPC(1300, 50, 100), "AAAAACBCC"); /* 833 * 3/4 = 625 */
     stage_end(&stage);
 }
 
@@ -351,27 +350,27 @@ static void unfinished_hand_over_is_not_judged(void **unused)
     start(&stage, 2);
     stage_resident(&stage, 4, 1, 3);
     stage_resident(&stage, 5, 1, 2);
-    stage_expect(&stage, (double[]){400, 200}, "AAAABBAB"); /* of B's SMs, those without thread blocks go first */
-    stage_expect(&stage, (double[]){400, 199}, "AAAABBAA");
+    stage_expect(&stage, IPC(400, 200), "AAAABBAB"); /* of B's SMs, those without thread blocks go first */
+    stage_expect(&stage, IPC(400, 199), "AAAABBAA");
     stage_end(&stage);
 
     create(&stage, 8, 2, 600);
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_expect(&stage, (double[]){400, 200}, "AAAAABBB");
-    stage_expect(&stage, (double[]){400, 199}, "AAAAAABB"); /* SM 4 is still B's: nothing to judge; A asks again */
+    stage_expect(&stage, IPC(400, 200), "AAAAABBB");
+    stage_expect(&stage, IPC(400, 199), "AAAAAABB"); /* SM 4 is still B's: nothing to judge; A asks again */
     assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
-    stage_run(&stage, 3000, (double[]){1600, 150});
+    stage_run(&stage, 3000, IPC(1600, 150));
     stage_resident(&stage, 4, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
-    stage_run(&stage, 4500, (double[]){1600, 120});
+    stage_run(&stage, 4500, IPC(1600, 120));
     stage_resident(&stage, 5, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 5, 1);
-    stage_run(&stage, 2500, (double[]){1600, 100});
-    stage_epoch_ends(&stage, (double[]){1600, 124}); /* no number of SMs for half an epoch */
+    stage_run(&stage, 2500, IPC(1600, 100));
+    stage_epoch_ends(&stage, IPC(1600, 124)); /* no number of SMs for half an epoch */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
-    stage_expect(&stage, (double[]){600, 100},
+    stage_expect(&stage, IPC(600, 100),
                  "AAAAAABB"); /* 750 * 4/5 = 600: not above. Two SMs less than opt: 100 after 200 */
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "opt_1") == 4);
     stage_end(&stage);
@@ -391,15 +390,15 @@ static void overlapping_hand_overs_are_judged_one_by_one(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_epoch(&stage, (double[]){400, 100});
-    stage_expect(&stage, (double[]){400, 100}, "AAAAAABB");
+    stage_epoch(&stage, IPC(400, 100));
+    stage_expect(&stage, IPC(400, 100), "AAAAAABB");
     assert_true(stage_variable(&stage, "changing_sms") == 2 && stage_variable(&stage, "opt_1") == 4);
     for (uint32_t i = 0; i < 4; i++) {
-        stage_run(&stage, 2000, (double[]){400, 100});
+        stage_run(&stage, 2000, IPC(400, 100));
         stage_resident(&stage, 4 + i, 1, 0);
         stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4 + i, 1);
-        stage_run(&stage, 8000, (double[]){400, rows[i].ipc});
-        stage_epoch_ends(&stage, (double[]){400, rows[i].ipc});
+        stage_run(&stage, 8000, IPC(400, rows[i].ipc));
+        stage_epoch_ends(&stage, IPC(400, rows[i].ipc));
         assert_int_equal(stage_variable(&stage, "opt_1"), rows[i].opt);
         assert_int_equal(stage_variable(&stage, "upper_1"), rows[i].upper);
         assert_int_equal(stage_variable(&stage, "lower_1"), rows[i].lower);
@@ -417,14 +416,14 @@ static void first_part_of_an_epoch_is_measured(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_epoch(&stage, (double[]){400, 200});
-    stage_run(&stage, 7000, (double[]){800, 150});
+    stage_epoch(&stage, IPC(400, 200));
+    stage_run(&stage, 7000, IPC(800, 150));
     stage_resident(&stage, 4, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
-    stage_run(&stage, 3000, (double[]){800, 100});
-    stage_epoch_ends(&stage, (double[]){800, 135}); /* 600 on average: nobody moves */
+    stage_run(&stage, 3000, IPC(800, 100));
+    stage_epoch_ends(&stage, IPC(800, 135)); /* 600 on average: nobody moves */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 0);
-    stage_epoch(&stage, (double[]){650, 150}); /* with three SMs as much as with four before */
+    stage_epoch(&stage, IPC(650, 150)); /* with three SMs as much as with four before */
     assert_true(stage_variable(&stage, "lower_1") == 0 && stage_variable(&stage, "upper_1") == 1);
     stage_end(&stage);
 }
@@ -442,12 +441,12 @@ static void rest_of_an_epoch_is_measured(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_epoch(&stage, (double[]){400, 200});
-    stage_run(&stage, 4000, (double[]){400, 325});
+    stage_epoch(&stage, IPC(400, 200));
+    stage_run(&stage, 4000, IPC(400, 325));
     stage_resident(&stage, 4, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 4, 1);
-    stage_run(&stage, 6000, (double[]){400, 100});
-    stage_epoch_ends(&stage, (double[]){400, 190});
+    stage_run(&stage, 6000, IPC(400, 100));
+    stage_epoch_ends(&stage, IPC(400, 190));
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "upper_1") == 0);
     stage_end(&stage);
 }
@@ -461,8 +460,8 @@ static void unfinished_hand_over_is_taken_back(void **unused)
     start(&stage, 2);
     for (uint32_t s = 0; s < 8; s++)
         stage_resident(&stage, s, s < 4 ? 0 : 1, s == 1 ? 1 : 2);
-    stage_expect(&stage, (double[]){400, 200}, "ABAABBBB"); /* the emptiest of A's */
-    stage_expect(&stage, (double[]){100, 200}, "AAAABBBB");
+    stage_expect(&stage, IPC(400, 200), "ABAABBBB"); /* the emptiest of A's */
+    stage_expect(&stage, IPC(100, 200), "AAAABBBB");
     stage_end(&stage);
 }
 
@@ -475,10 +474,10 @@ static void one_sm_less_at_a_time_is_tried(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 2);
-    stage_expect(&stage, (double[]){400, 200}, "AAABBBBB");
+    stage_expect(&stage, IPC(400, 200), "AAABBBBB");
     stage_resident(&stage, 3, 1, 2);
-    stage_expect(&stage, (double[]){300, 200}, "AA-BBBB-"); /* B gained nothing: upper, opt = 4; 350 * 2/3 = 233 */
-    stage_expect(&stage, (double[]){200, 200}, "A--BBBB-"); /* 300 * 3/4 = 225 */
+    stage_expect(&stage, IPC(300, 200), "AA-BBBB-"); /* B gained nothing: upper, opt = 4; 350 * 2/3 = 233 */
+    stage_expect(&stage, IPC(200, 200), "A--BBBB-"); /* 300 * 3/4 = 225 */
     assert_true(stage_variable(&stage, "upper_1") == 1 && stage_variable(&stage, "lower_1") == 0);
     stage_end(&stage);
 }
@@ -492,12 +491,12 @@ static void sm_that_has_not_arrived_is_not_judged(void **unused)
     start(&stage, 2);
     for (uint32_t s = 0; s < 4; s++)
         stage_resident(&stage, s, 0, 2);
-    stage_expect(&stage, (double[]){610, 200}, "AAABBBBB");
-    stage_epoch(&stage, (double[]){300, 200});
+    stage_expect(&stage, IPC(610, 200), "AAABBBBB");
+    stage_epoch(&stage, IPC(300, 200));
     assert_true(stage_variable(&stage, "upper_1") == 0 && stage_variable(&stage, "opt_1") == 4);
     stage_resident(&stage, 3, 0, 0);
     stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 3, 0);
-    stage_epoch(&stage, (double[]){300, 250});
+    stage_epoch(&stage, IPC(300, 250));
     assert_true(stage_variable(&stage, "lower_1") == 1 && stage_variable(&stage, "opt_1") == 5);
     stage_end(&stage);
 }
@@ -511,19 +510,19 @@ static void idle_sm_that_is_not_empty_comes_back_first(void **unused)
     start(&stage, 1);
     for (uint32_t s = 0; s < 8; s++)
         stage_resident(&stage, s, 0, s == 5 ? 0 : s == 7 ? 1 : 3);
-    stage_epoch(&stage, (double[]){800});              /* 800 * 1/2 = 400: not above */
-    stage_expect(&stage, (double[]){800}, "AAAAA-AA"); /* the emptiest */
-    stage_expect(&stage, (double[]){800}, "AAAAA-A-");
-    stage_expect(&stage, (double[]){100}, "AAAAA-AA");
+    stage_epoch(&stage, IPC(800));              /* 800 * 1/2 = 400: not above */
+    stage_expect(&stage, IPC(800), "AAAAA-AA"); /* the emptiest */
+    stage_expect(&stage, IPC(800), "AAAAA-A-");
+    stage_expect(&stage, IPC(100), "AAAAA-AA");
     stage_end(&stage);
     create(&stage, 8, 1, 400); /* also where it is the first one that is looked at */
     start(&stage, 1);
     for (uint32_t s = 0; s < 8; s++)
         stage_resident(&stage, s, 0, s == 7 ? 0 : s == 5 ? 1 : 3);
     for (uint32_t epoch = 0; epoch < 3; epoch++)
-        stage_epoch(&stage, (double[]){800});
+        stage_epoch(&stage, IPC(800));
     assert_string_equal(stage_owners(&stage), "AAAAA-A-");
-    stage_expect(&stage, (double[]){100}, "AAAAAAA-");
+    stage_expect(&stage, IPC(100), "AAAAAAA-");
     stage_end(&stage);
 }
 
@@ -536,12 +535,12 @@ static void kernel_ends_in_mid_hand_over(void **unused)
     start(&stage, 2);
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 3);
-    stage_expect(&stage, (double[]){400, 200}, "AAAAABBB");
+    stage_expect(&stage, IPC(400, 200), "AAAAABBB");
     for (uint32_t s = 4; s < 8; s++)
         stage_resident(&stage, s, 1, 0);
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "AAAAA---");
-    stage_expect(&stage, (double[]){500, 0}, "AAAAAA--");
+    stage_expect(&stage, IPC(500, 0), "AAAAAA--");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 0);
     assert_string_equal(stage_owners(&stage), "--------");
     stage_end(&stage);
@@ -555,16 +554,16 @@ static void applications_come_and_go(void **unused)
     start(&stage, 0);
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 1); /* B alone */
     assert_string_equal(stage_owners(&stage), "BBBBBBBB");
-    stage_epoch(&stage, (double[]){0, 400, 0});
-    stage_run(&stage, 5000, (double[]){0, 400, 0});
+    stage_epoch(&stage, IPC(0, 400, 0));
+    stage_run(&stage, 5000, IPC(0, 400, 0));
     stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 0); /* the LS kernel comes late: as at the start */
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
-    stage_run(&stage, 5000, (double[]){100, 300, 0});
-    stage_epoch_ends(&stage, (double[]){50, 350, 0}); /* half an epoch says nothing */
+    stage_run(&stage, 5000, IPC(100, 300, 0));
+    stage_epoch_ends(&stage, IPC(50, 350, 0)); /* half an epoch says nothing */
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
-    stage_epoch(&stage, (double[]){300, 200, 0});              /* 4e6 in 15000 cycles: 267 */
-    stage_expect(&stage, (double[]){420, 150, 0}, "AAAAAABB"); /* 328 */
-    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);            /* C: A keeps what it was found to need, B gives half */
+    stage_epoch(&stage, IPC(300, 200, 0));              /* 4e6 in 15000 cycles: 267 */
+    stage_expect(&stage, IPC(420, 150, 0), "AAAAAABB"); /* 328 */
+    stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, 2);     /* C: A keeps what it was found to need, B gives half */
     assert_string_equal(stage_owners(&stage), "AAAAAABC");
     assert_true(stage_variable(&stage, "opt_2") == 1);
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1); /* C is at its opt, but its upper bound is not known */
@@ -582,14 +581,14 @@ static void ls_kernel_alone_gives_up_what_it_does_not_need(void **unused)
     struct stage stage;
     create(&stage, 8, 1, 400);
     start(&stage, 1);
-    stage_expect(&stage, (double[]){800}, "AAAAAAAA"); /* 800 * 1/2 = 400: not above */
-    stage_expect(&stage, (double[]){800}, "AAAAAAA-"); /* 800 * 2/3 */
+    stage_expect(&stage, IPC(800), "AAAAAAAA"); /* 800 * 1/2 = 400: not above */
+    stage_expect(&stage, IPC(800), "AAAAAAA-"); /* 800 * 2/3 */
     stage_end(&stage);
     create(&stage, 8, 1, 400);
     stage_set(&stage, "gate", 0);
     start(&stage, 1);
-    stage_epoch(&stage, (double[]){800});
-    stage_expect(&stage, (double[]){800}, "AAAAAAA.");
+    stage_epoch(&stage, IPC(800));
+    stage_expect(&stage, IPC(800), "AAAAAAA.");
     stage_end(&stage);
 }
 
@@ -601,10 +600,9 @@ static void two_ls_kernels_in_conflict(void **unused)
     stage.applications[1].goal_ipc = 300;
     start(&stage, 3);
     assert_string_equal(stage_owners(&stage), "AABBC");
-    stage_expect(&stage, (double[]){200, 200, 50},
-                 "AABBA");                        /* the first one is asked first: it gets C's only SM, B nothing */
-    stage_epoch(&stage, (double[]){300, 200, 0}); /* A's average is 250, B's 200; nothing is left */
-    stage_expect(&stage, (double[]){300, 200, 0}, "AABBA");
+    stage_expect(&stage, IPC(200, 200, 50), "AABBA"); /* the first one is asked first: it gets C's only SM, B nothing */
+    stage_epoch(&stage, IPC(300, 200, 0));            /* A's average is 250, B's 200; nothing is left */
+    stage_expect(&stage, IPC(300, 200, 0), "AABBA");
     assert_true(stage.out_of_reach[1]);
     assert_false(stage.out_of_reach[0]); /* 300 with what it has */
     stage_end(&stage);
@@ -617,24 +615,24 @@ static void goals_change_during_the_run(void **unused)
     struct stage stage;
     create(&stage, 8, 2, 0);
     start(&stage, 2);
-    stage_expect(&stage, (double[]){100, 400}, "AAAABBBB"); /* two batch kernels: nothing happens */
+    stage_expect(&stage, IPC(100, 400), "AAAABBBB"); /* two batch kernels: nothing happens */
     assert_true(isnan(stage_variable(&stage, "ls_sms")) && stage_variable(&stage, "opt_2") == 4);
     stage.applications[0].goal_ipc = 300;
-    stage_run(&stage, 3000, (double[]){100, 400});
+    stage_run(&stage, 3000, IPC(100, 400));
     stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);
     assert_true(stage_variable(&stage, "ls_sms") == 4 && isnan(stage_variable(&stage, "opt_2")));
-    stage_run(&stage, 7000, (double[]){100, 400});
-    stage_epoch_ends(&stage, (double[]){100, 400}); /* not a whole epoch yet */
+    stage_run(&stage, 7000, IPC(100, 400));
+    stage_epoch_ends(&stage, IPC(100, 400)); /* not a whole epoch yet */
     assert_string_equal(stage_owners(&stage), "AAAABBBB");
-    stage_expect(&stage, (double[]){400, 400}, "AAAAABBB"); /* 4.7e6 in 17000 cycles: 276 */
+    stage_expect(&stage, IPC(400, 400), "AAAAABBB"); /* 4.7e6 in 17000 cycles: 276 */
     stage.applications[0].goal_ipc = 0;
-    stage_expect(&stage, (double[]){100, 400}, "AAAAABBB");
+    stage_expect(&stage, IPC(100, 400), "AAAAABBB");
     assert_true(isnan(stage_variable(&stage, "ls_sms")));
     stage_end(&stage);
     create(&stage, 8, 2, 600); /* a batch kernel that had a goal for a while begins its history anew */
     start(&stage, 2);
-    stage_epoch(&stage, (double[]){400, 200});
-    stage_epoch(&stage, (double[]){500, 150});
+    stage_epoch(&stage, IPC(400, 200));
+    stage_epoch(&stage, IPC(500, 150));
     assert_true(stage_variable(&stage, "opt_1") == 4 && stage_variable(&stage, "lower_1") == 1);
     stage.applications[1].goal_ipc = 100;
     stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);

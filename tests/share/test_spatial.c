@@ -103,7 +103,7 @@ static void spart_switches_where_even_drains(void **unused)
 static void epochs(struct stage *stage, uint32_t count)
 {
     for (; count; count--)
-        stage_epoch(stage, (double[CORUN_MAX_APPLICATIONS]){0});
+        stage_epoch(stage, IPC(0));
 }
 
 static void spart_lends_what_is_idle(void **unused)

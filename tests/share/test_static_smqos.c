@@ -53,12 +53,12 @@ static void others_share_the_rest_evenly(void **unused)
     for (uint32_t a = 0; a < 4; a++)
         stage_moment(&stage, CORUN_EVENT_ARRIVE, 0, a);
     assert_string_equal(stage_owners(&stage), "AABBBBBCCD");
-    stage_epoch(&stage, (double[]){0, 0, 0, 0}); /* nothing moves it */
+    stage_epoch(&stage, IPC(0, 0, 0, 0)); /* nothing moves it */
     assert_string_equal(stage_owners(&stage), "AABBBBBCCD");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 0);
     assert_string_equal(stage_owners(&stage), "BBBBBCCCDD");
     stage.applications[1].goal_ipc = 810;
-    stage_epoch(&stage, (double[]){0, 0, 0, 0}); /* 90 %; C and D keep one each */
+    stage_epoch(&stage, IPC(0, 0, 0, 0)); /* 90 %; C and D keep one each */
     assert_string_equal(stage_owners(&stage), "BBBBBBBBCD");
     stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
     assert_string_equal(stage_owners(&stage), "CCCCCDDDDD");
@@ -107,7 +107,7 @@ static void goals_in_conflict_during_the_run(void **unused)
         stage_resident(&stage, s, (uint32_t)(stage_owners(&stage)[s] - 'A'), 2);
     stage.applications[1].goal = CORUN_GOAL_FRACTION;
     stage.applications[1].goal_value = 0.6;
-    stage_epoch(&stage, (double[]){0, 0, 0});
+    stage_epoch(&stage, IPC(0, 0, 0));
     assert_string_equal(stage_owners(&stage), "AAAAAABBBC");
     /* C ends before SM 8, which still holds its thread blocks, has changed hands */
     stage_resident(&stage, 8, 2, 0);

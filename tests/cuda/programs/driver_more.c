@@ -101,7 +101,7 @@ static void many_registers(void)
         used += (size_t)sprintf(text + used, "ld.volatile.global.u32 %%r%d, [%%d+%d];\n", i, 4 * i);
     for (int i = 0; i < VALUES; i++)
         used += (size_t)sprintf(text + used, "add.u32 %%r100, %%r100, %%r%d;\n", i);
-    strcpy(text + used, "st.global.u32 [%d], %r100;\nret;\n}\n");
+    sprintf(text + used, "st.global.u32 [%%d], %%r100;\nret;\n}\n");
     void *module, *function, *arguments[1];
     address_t address;
     int registers, most;
