@@ -151,6 +151,15 @@ static bool barrier(struct corun_warp *warp, const struct operation *op, uint32_
     return true;
 }
 
+/* No lane goes on. */
+static void stop(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    if (op->variant == TRAP_ASSERT)
+        print_assert(warp, op, mask);
+    else
+        fault_raise(warp, lowest_bit(mask), "trap");
+}
+
 /* Everything but lane functions. */
 static void execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                     bool timed)
@@ -213,10 +222,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             good = barrier(warp, op, mask, result);
             break;
         case OPERATION_TRAP:
-            if (op->variant == TRAP_ASSERT)
-                print_assert(warp, op, mask);
-            else
-                fault_raise(warp, lowest_bit(mask), "trap");
+            stop(warp, op, mask);
             good = false;
             break;
         case OPERATION_PRINT:
