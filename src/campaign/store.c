@@ -143,6 +143,17 @@ static enum corun_status check_file(struct store *store, const char *schema_name
     return CORUN_OK;
 }
 
+/* SQLite itself does not wait for another process that is just about the same. */
+static int keep_log(struct store *store)
+{
+    int code = execute(store, "PRAGMA journal_mode = WAL");
+    for (int waited = 0; (code & 0xff) == SQLITE_BUSY && waited < BUSY_MILLISECONDS; waited += 20) {
+        sqlite3_sleep(20);
+        code = execute(store, "PRAGMA journal_mode = WAL");
+    }
+    return code ? code : execute(store, "PRAGMA synchronous = FULL");
+}
+
 /* A new file gets the schema. */
 static enum corun_status prepare(struct store *store, struct corun_diagnostics *list)
 {
@@ -150,7 +161,7 @@ static enum corun_status prepare(struct store *store, struct corun_diagnostics *
     enum corun_status status = check_file(store, "main", store->path, list, &tables);
     if (status)
         return status;
-    int code = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    int code = keep_log(store);
     if (!code && !tables) {
         char text[100];
         snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
