@@ -1,6 +1,11 @@
 """What happened over the window of a case."""
 
+from __future__ import annotations
+
+from typing import Any, Mapping
+
 import numpy
+from numpy.typing import NDArray
 
 
 class History:
@@ -15,25 +20,28 @@ class History:
     sm_count        SMs of the GPU
     """
 
-    def __init__(self, data, sm_count):
+    def __init__(self, data: Mapping[str, Any], sm_count: int) -> None:
         self.sm_count = sm_count
-        self.end_cycles = numpy.array(data["end_cycles"], "i8")
+        self.end_cycles: NDArray[Any] = numpy.array(data["end_cycles"], "i8")
         self.sms, self.tbs, self.ipc = (numpy.array([app[name] for app in data["apps"]], "f8") for name in ("sms", "tbs", "ipc"))
-        self.powered_sms = numpy.array(data.get("powered_sms", [sm_count] * len(self.end_cycles)), "f8")
+        self.powered_sms: NDArray[Any] = numpy.array(data.get("powered_sms", [sm_count] * len(self.end_cycles)), "f8")
         self.variables = {name: numpy.array([numpy.nan if value is None else value for value in values], "f8")
                           for name, values in data["variables"].items()}
 
+    def __repr__(self) -> str:
+        return f"<corun.History {len(self.sms)} applications, {len(self.end_cycles)} intervals>"
+
     @property
-    def start_cycles(self):
+    def start_cycles(self) -> NDArray[Any]:
         """(intervals,) int: where each begins"""
         return numpy.concatenate([[0], self.end_cycles[:-1]]).astype("i8")
 
     @property
-    def mixes(self):
+    def mixes(self) -> bool:
         """Whether applications share SMs: then thread blocks, not SMs, tell who has how much."""
         return bool(self.sms.size and (self.sms.sum(axis=0) > 1.02 * self.sm_count + 0.05).mean() > 0.1)
 
-    def movement(self):
+    def movement(self) -> float:
         """How much the split moves: the greatest standard deviation, over the window, of an application's SMs (or thread blocks) as a
         part of all."""
         series = self.tbs if self.mixes else self.sms

@@ -1,13 +1,15 @@
-"""The shared library of corun through ctypes: its public functions (include/corun/), errors as exceptions, results as bytes and
-arrays. corun.run and its neighbours are made of this; nothing else of the package knows of C."""
+"""The shared library of corun through ctypes: its public functions (include/corun/), errors as exceptions, results as bytes.
+corun.run and its neighbours are made of this; nothing else of the package knows of C. A worker process imports this file, so that
+it does without numpy."""
+
+from __future__ import annotations
 
 import contextlib
 import ctypes
 import ctypes.util
 import functools
 import os
-
-import numpy
+from typing import Any, Callable, Iterator, NamedTuple
 
 POLICY_VERSION = 2
 ALL = 0xFFFFFFFF
@@ -19,12 +21,26 @@ _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
 class CorunError(Exception):
     """corun refuses, or cannot go on. The text is corun's messages, one a line, with their places.
 
-    status: name of the status as in include/corun/status.h, "NOT_FOUND" for instance; "LIBRARY" if the shared library is not there.
+    status: name of the status as in include/corun/status.h, "NOT_FOUND" for instance; "LIBRARY" if the shared library is not there,
+    "WORKER" if a worker process cannot be started, or ended before it had a result (WorkerError).
     """
 
-    def __init__(self, status, text):
+    def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
         self.status = status
+
+
+class WorkerError(CorunError):
+    """The worker process of a case ended without a result: its policy crashed, or called exit, or the system killed it.
+
+    returncode  as subprocess has it: the exit status, or minus the signal (-11: SIGSEGV)
+    stage       what it was doing: "isolated NAME", "shared", or "start", before any of them
+    cycle       the last one of that stage that is known
+    """
+
+    def __init__(self, text: str, returncode: int, stage: str, cycle: int) -> None:
+        super().__init__("WORKER", text)
+        self.returncode, self.stage, self.cycle = returncode, stage, cycle
 
 
 class CorunWarning(UserWarning):
@@ -73,7 +89,7 @@ _POINTER, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _OUT = ctypes.POINTER(ctypes.c_void_p)
 
 # Every function that is used: (result, arguments). A status as a result is an int.
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "corun_diagnostics_create": (_POINTER, []),
     "corun_diagnostics_destroy": (None, [_POINTER]),
     "corun_diagnostics_count": (_SIZE, [_POINTER]),
@@ -96,41 +112,61 @@ _FUNCTIONS = {
 }
 
 
-def _candidates():
-    """Where the library may lie, the best first: named by the user; beside this package in a build tree (data/python of it, or
-    python/ of the source tree with its build/) or in an installation (share/corun/python); where the system looks."""
-    named = os.environ.get("CORUN_LIBRARY")
-    if named:
-        return [named]
+def _places() -> list[str]:
+    """Where the library may lie, the best first: beside this package in a build tree (data/python of it, or python/ of the source
+    tree with its build/) or in an installation (share/corun/python), and inside it."""
     found = []
     here = os.path.dirname(os.path.abspath(__file__))  # first as it was reached: in a build tree through a link
     for folder in dict.fromkeys((here, os.path.realpath(here))):
-        above = os.path.dirname(folder)
-        for place in ("../../lib", "../build/lib", "../../../lib"):
-            found.append(os.path.normpath(os.path.join(above, place, "libcorun.so")))
+        for place in ("../../../lib", "../../build/lib", "../../../../lib", "."):
+            found.append(os.path.normpath(os.path.join(folder, place, "libcorun.so")))
+    return list(dict.fromkeys(found))
+
+
+def _find() -> tuple[str, list[str]]:
+    """(path or name of the library, "" if there is none; where it was looked for)"""
+    named = os.environ.get("CORUN_LIBRARY")
+    if named:
+        return named, [f"$CORUN_LIBRARY: {named}"]
+    places = _places()
+    for path in places:
+        if os.path.exists(path):
+            return path, places
     system = ctypes.util.find_library("corun")
-    return [path for path in found if os.path.exists(path)] + ([system] if system else [])
+    if not system:
+        for name in ("libcorun.so.0", "libcorun.so"):  # of LD_LIBRARY_PATH, where there is no compiler to ask
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(name)
+                system = name
+                break
+    return system or "", [*places, "the system's library path (ldconfig, LD_LIBRARY_PATH)"]
 
 
 @functools.lru_cache(maxsize=None)
-def load():
+def load() -> ctypes.CDLL:
     """The library; CorunError if there is none that fits."""
-    paths = _candidates()
-    if not paths:
-        raise CorunError("LIBRARY", "libcorun.so is not there: `make` builds it, `make install` installs it, and the environment "
-                                    "variable CORUN_LIBRARY names it where it lies elsewhere")
+    path, looked = _find()
+    if not path:
+        raise CorunError("LIBRARY", "libcorun.so was not found. `make build` in corun's source tree makes build/lib/libcorun.so, `make "
+                                    "install` puts it where the system looks; CORUN_LIBRARY=/path/to/libcorun.so in the environment "
+                                    "names it. Looked for:\n  " + "\n  ".join(looked))
     try:
-        library = ctypes.CDLL(paths[0])
+        library = ctypes.CDLL(path)
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError) as error:
-        raise CorunError("LIBRARY", f"{paths[0]} cannot be used: {error}") from None
-    library.path = paths[0]
+        raise CorunError("LIBRARY", f"{path} cannot be used: {error}" + (
+            " (CORUN_LIBRARY names it)" if os.environ.get("CORUN_LIBRARY") else "")) from None
     return library
 
 
-def text_of(value):
+def path() -> str:
+    """Of the library that is used, as the loader has it."""
+    return str(load()._name)
+
+
+def text_of(value: bytes | None) -> str:
     """A C string as text; "" for NULL."""
     return value.decode(errors="replace") if value else ""
 
@@ -138,17 +174,17 @@ def text_of(value):
 class Messages:
     """A list of diagnostics, for the length of a `with`."""
 
-    def __enter__(self):
+    def __enter__(self) -> Messages:
         self.library = load()
         self.handle = self.library.corun_diagnostics_create()
         if not self.handle:
             raise MemoryError
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.library.corun_diagnostics_destroy(self.handle)
 
-    def lines(self):
+    def lines(self) -> list[tuple[bool, str]]:
         """[(is a warning, "FILE:LINE:COLUMN: message")]"""
         found = []
         for index in range(self.library.corun_diagnostics_count(self.handle)):
@@ -160,7 +196,7 @@ class Messages:
             found.append((one.status == OK, place + text_of(one.message)))
         return found
 
-    def check(self, status):
+    def check(self, status: int) -> None:
         """Raises what a status other than OK means."""
         if status == OK:
             return
@@ -169,7 +205,7 @@ class Messages:
                          "\n".join(errors) or text_of(self.library.corun_status_meaning(status)))
 
 
-def encoded(text, what):
+def encoded(text: str, what: str) -> bytes:
     """Text for C."""
     if not isinstance(text, str):
         raise TypeError(f"{what}: text is expected, not {text!r}")
@@ -178,55 +214,102 @@ def encoded(text, what):
     return os.fsencode(text)
 
 
-def rows(function):
+def rows(function: str) -> list[Any]:
     """The rows of a C table with a count, as a list of structures."""
     count = _SIZE()
     table = getattr(load(), function)(ctypes.byref(count))
     return [table[index] for index in range(count.value)]
 
 
-@functools.lru_cache(maxsize=None)
-def counters_dtype():
-    """The numpy type of struct corun_counters: one unsigned 64-bit field for each counter."""
-    table = rows("corun_counter_rows")
-    return numpy.dtype({"names": [text_of(row.name) for row in table], "formats": ["u8"] * len(table),
-                        "offsets": [row.offset for row in table], "itemsize": max(row.offset for row in table) + 8})
+def counters_bytes() -> int:
+    """sizeof (struct corun_counters)"""
+    return max(row.offset for row in rows("corun_counter_rows")) + 8
 
 
-class CaseResult:
-    """A struct corun_case_result; close() frees it."""
-
-    def __init__(self, handle):
-        self.library, self.handle = load(), handle
-
-    def close(self):
-        self.library.corun_case_result_destroy(self.handle)
-        self.handle = None
-
-    def json(self):
-        text = ctypes.c_void_p()
-        if self.library.corun_case_result_json(self.handle, ctypes.byref(text)) != OK:
-            raise MemoryError
-        try:
-            return ctypes.string_at(text).decode()
-        finally:
-            _free(text)
-
-    def counters(self, sm, application, place):
-        """Into an element of an array of counters_dtype()."""
-        if self.library.corun_case_result_counters(self.handle, sm, application, place.ctypes.data) != OK:
-            raise IndexError(f"there is no SM {sm} or application {application}")
+class Outcome(NamedTuple):
+    """What a case came to, in bytes."""
+    json: bytes
+    sms: bytearray  # struct corun_counters of each SM
+    shares: bytearray  # of each (SM, application), those of an SM together
+    totals: bytearray  # of each application
+    lines: list[tuple[bool, str]]  # what was said: Messages.lines
 
 
-def _free(pointer):
+def _counters(result: ctypes.c_void_p, sm: int, application: int) -> bytes | None:
+    """None: there is no such SM or application."""
+    room = ctypes.create_string_buffer(counters_bytes())
+    return room.raw if load().corun_case_result_counters(result, sm, application, room) == OK else None
+
+
+def _collected(result: ctypes.c_void_p, lines: list[tuple[bool, str]]) -> Outcome:
+    text = ctypes.c_void_p()
+    if load().corun_case_result_json(result, ctypes.byref(text)) != OK:
+        raise MemoryError
+    try:
+        outcome = Outcome(ctypes.string_at(text), bytearray(), bytearray(), bytearray(), lines)
+    finally:
+        _free(text)
+
+    def all_of(get: Callable[[int], bytes | None], place: bytearray) -> int:
+        count = 0
+        while (one := get(count)) is not None:
+            place += one
+            count += 1
+        return count
+    all_of(lambda application: _counters(result, ALL, application), outcome.totals)
+    for sm in range(all_of(lambda sm: _counters(result, sm, ALL), outcome.sms)):
+        all_of(lambda application, sm=sm: _counters(result, sm, application), outcome.shares)  # type: ignore[misc]
+    return outcome
+
+
+def _free(pointer: ctypes.c_void_p) -> None:
     free = ctypes.CDLL(None).free
     free.argtypes, free.restype = [ctypes.c_void_p], None
     free(pointer)
 
 
+StepFunction = Callable[[str, int, int], bool]  # (stage, cycle, cycle limit or 0); False ends the run
+
+
+class Case(NamedTuple):
+    """A case in the words of the command line (include/corun/request.h)."""
+    settings: list[tuple[str, str | None]]  # options, as corun_request_set takes them
+    applications: list[str]
+
+    def run(self, step: StepFunction) -> Outcome:
+        """`step` is called on this thread or one of the run's helpers; what it raises ends the run and is raised here."""
+        library = load()
+        raised: list[BaseException] = []
+
+        def progress(_: Any, pointer: Any) -> bool:
+            try:
+                now = ctypes.cast(pointer, ctypes.POINTER(Progress)).contents
+                return step(text_of(now.stage), now.cycle, now.cycle_limit)
+            except BaseException as error:  # pylint: disable=broad-except  # there is C between here and the caller
+                raised.append(error)
+                return False
+
+        with _request() as request, Messages() as messages:
+            for option, value in self.settings:
+                messages.check(library.corun_request_set(
+                    request, option.encode(), None if value is None else encoded(value, option), messages.handle))
+            for text in self.applications:
+                messages.check(library.corun_request_add(request, encoded(text, "applications"), messages.handle))
+            result = ctypes.c_void_p()
+            status = library.corun_request_run(request, _PROGRESS(progress), None, messages.handle, ctypes.byref(result))
+            try:
+                if raised:
+                    raise raised[0]
+                messages.check(status)
+                return _collected(result, messages.lines())
+            finally:
+                if result:
+                    library.corun_case_result_destroy(result)
+
+
 @contextlib.contextmanager
-def request():
-    """A new request (include/corun/request.h), destroyed in the end."""
+def _request() -> Iterator[Any]:
+    """A new request, destroyed in the end."""
     library = load()
     handle = library.corun_request_create()
     if not handle:
@@ -235,29 +318,3 @@ def request():
         yield handle
     finally:
         library.corun_request_destroy(handle)
-
-
-def run(handle, progress):
-    """Runs a request: (CaseResult, lines of Messages). `progress(stage, cycle, cycle limit)` is called on the thread of the
-    run or one of its helpers; what it raises ends the run and is raised here."""
-    library = load()
-    raised = []
-
-    def step(_, pointer):
-        try:
-            now = ctypes.cast(pointer, ctypes.POINTER(Progress)).contents
-            return bool(progress(text_of(now.stage), now.cycle, now.cycle_limit))
-        except BaseException as error:  # pylint: disable=broad-except  # there is C between here and the caller
-            raised.append(error)
-            return False
-
-    with Messages() as messages:
-        result = ctypes.c_void_p()
-        status = library.corun_request_run(handle, _PROGRESS(step), None, messages.handle, ctypes.byref(result))
-        case = CaseResult(result) if result else None
-        if raised:
-            if case:
-                case.close()
-            raise raised[0]
-        messages.check(status)
-        return case, messages.lines()

@@ -1,9 +1,7 @@
 """The report as one HTML file: no script, nothing from the network."""
 
-import html
-
 from . import figures, sketch, tables
-from .history import History
+from .fragments import application_table, grouped, history_html, machine_text, memory_table, stall_table, table, text
 from .results import command_line
 
 STYLE = """
@@ -62,18 +60,6 @@ MEANINGS = [
 ]
 
 
-def text(value):
-    return html.escape(str(value))
-
-
-def table(titles, rows, label=None):
-    """In a box that scrolls sideways by itself; `label` names it for those who reach it by keyboard."""
-    head = "".join(f"<th>{text(title)}</th>" for title in titles)
-    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    region = f' tabindex="0" role="region" aria-label="{text(label)}"' if label else ""
-    return f'<div class="scroll"{region}><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
 def figure(plot):
     return f'<figure id="{plot.name}"><h4>{text(plot.title)}</h4>{plot.svg}<figcaption>{text(plot.caption)}</figcaption></figure>'
 
@@ -91,54 +77,6 @@ def block_html(results, block, prefix):
     else:
         parts.append('<p class="soft">No case has finished here, so there is nothing to draw.</p>')
     return "".join(parts)
-
-
-def stall_table(result):
-    """Each application's scheduler cycles, by what came of them; causes that did not occur are left out."""
-    rows = []
-    for application in result["apps"]:
-        issued = sum(kernel["counters"]["issue_cycles"] for kernel in application["kernels"])
-        rows.append((application["name"], {"issued": issued, **application["stalls"]}))
-    causes = [cause for cause in rows[0][1] if cause == "issued" or any(cycles[cause] for _, cycles in rows)] if rows else []
-    return ["scheduler cycles", *(cause.replace("_", " ") for cause in causes)], \
-        [[name, *(tables.percent(cycles[cause] / sum(cycles.values()) if sum(cycles.values()) else float("nan"))
-                  for cause in causes)] for name, cycles in rows]
-
-
-def application_table(result):
-    rows = []
-    for one in result["apps"]:
-        rows.append([f"{one['name']}@{one['size']}" if one["size"] else one["name"], one["goal"] or "-", tables.goal_met(one),
-                     tables.percent(one["goal_distance"]), str(one["runs"]), tables.number(one["ipc"], 2),
-                     tables.number(one["ipc_isolated"], 2), tables.number(one["normalised_ipc"])])
-    return ["application", "goal", "met", "beyond it", "runs", "IPC", "isolated", "normalised"], rows
-
-
-def memory_table(result):
-    rows = [[one["name"], tables.percent(one["l1_hit_rate"]), tables.percent(one["l2_hit_rate"]),
-             tables.quantity(one["dram_bytes"], "B"), tables.quantity(one["energy_joules"], "J")] for one in result["apps"]]
-    return ["memory", "L1 hits", "L2 hits", "DRAM", "energy"], rows
-
-
-def machine_text(result):
-    dram, icnt, energy = result["dram"], result["interconnect"], result["energy"]
-    return (f"DRAM {tables.percent(dram['utilisation'])} busy, {tables.percent(dram['row_hit_rate'])} row hits; interconnect "
-            f"{tables.percent(icnt['utilisation'])} busy, {tables.number(icnt['latency_cycles'], 1)} cycles per packet; energy "
-            f"{tables.quantity(energy['total'], 'J')}, {tables.number(energy['average_watts'], 1)} W on average")
-
-
-def history_html(result):
-    """The split over time, and where the policy's controller stood in the end."""
-    if "history" not in result:
-        return ""
-    history = History(result["history"], len(result["sms"]))
-    names = [f"{one['name']}@{one['size']}" if one["size"] else one["name"] for one in result["apps"]]
-    if not len(history.end_cycles):
-        return ""
-    known = [(name, values[-1]) for name, values in history.variables.items() if values[-1] == values[-1]]
-    variables = f'<p class="soft">{text(result["policy"]["name"])} in the end: ' + \
-        text(", ".join(f"{name} {value:.4g}" for name, value in known)) + "</p>" if known else ""
-    return sketch.split(history, names) + variables
 
 
 def case_html(results, case):
@@ -194,7 +132,7 @@ def section_html(results, section, place, room, alone):
     if section.campaign and section.campaign.summary:
         parts.append(f"<p>{text(section.campaign.summary)}</p>")
     windows = sorted(set(section.cases["cycles"]) | set(section.isolated["cycles"]))
-    window = f" Window: {', '.join(f'{cycles:,}'.replace(',', chr(0x202f)) for cycles in windows)} cycles." if windows else ""
+    window = f" Window: {', '.join(map(grouped, windows))} cycles." if windows else ""
     parts.append(f'<p class="soft">{text(tables.counts_text(section))}.{text(window)}</p>')
     if not section.blocks:
         parts.append("<p>No case in which applications share a GPU has ended yet.</p>")

@@ -1,17 +1,30 @@
 """Running cases: corun.run, and what it can be given (GPUs, policies). Numbers come back as numpy arrays."""
 
+from __future__ import annotations
+
+import functools
 import json
 import math
 import os
 import threading
 import warnings
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy
+from numpy.typing import NDArray
 
-from . import library
+from . import fragments, library, worker as workers
 from .history import History
-from .library import ALL, CorunError, CorunWarning, Messages, encoded, text_of
+from .library import Case, CorunError, CorunWarning, Messages, Outcome, StepFunction, encoded, text_of
 from .results import NOT_KNOWN
+
+Number = Union[int, float, "numpy.integer[Any]", "numpy.floating[Any]"]
+Value = Union[Number, bool, "numpy.bool_", str]  # of a parameter
+Amount = Union[int, "numpy.integer[Any]", str]  # 500000 or "500K"
+Goal = Union[Number, str, None]
+Path = Union[str, "os.PathLike[str]"]
+Progress = Callable[[str, int, int], Optional[bool]]
+Array = NDArray[Any]
 
 _APPLICATION_COLUMNS = [("name", "O"), ("size", "O"), ("status", "O"), ("goal", "O"), ("goal_met", "i1"), ("goal_ipc", "f8"),
                         ("goal_distance", "f8"), ("start_cycle", "i8"), ("runs", "i8"), ("cycles", "i8"),
@@ -20,7 +33,7 @@ _APPLICATION_COLUMNS = [("name", "O"), ("size", "O"), ("status", "O"), ("goal", 
                         ("energy_joules", "f8")]
 
 
-def _number(value):
+def _number(value: Any) -> Any:
     return math.nan if value is None else value
 
 
@@ -34,26 +47,26 @@ class Gpu:
     parameters: {name: value}, every row of `corun list parameters`; int, or str for words. They are attributes, too.
     """
 
-    def __init__(self, specification, parameters):
+    def __init__(self, specification: str, parameters: Dict[str, Union[int, str]]) -> None:
         self.specification, self.parameters = specification, parameters
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Union[int, str]:
         return self.parameters[name]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self.__dict__["parameters"][name]
         except KeyError:
             raise AttributeError(f"a GPU has no parameter {name!r}") from None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.specification
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<corun.Gpu {self.specification}: {self.parameters['sms']} SMs>"
 
 
-def _with_overrides(specification, overrides):
+def _with_overrides(specification: Union[str, Gpu], overrides: Optional[Mapping[str, Value]]) -> str:
     text = str(specification)
     if overrides:
         settings = ",".join(f"{name}={_word(value)}" for name, value in overrides.items())
@@ -62,7 +75,7 @@ def _with_overrides(specification, overrides):
     return text
 
 
-def _word(value):
+def _word(value: Value) -> str:
     """A value as corun reads it."""
     if isinstance(value, (bool, numpy.bool_)):
         return str(int(value))
@@ -70,7 +83,7 @@ def _word(value):
         str(int(value)) if isinstance(value, (int, float, numpy.integer, numpy.floating)) else str(value)
 
 
-def gpu(specification="gtx980", **overrides):
+def gpu(specification: Union[str, Gpu] = "gtx980", **overrides: Value) -> Gpu:
     """Loads a Gpu by name (`corun list gpus`) or from a YAML file, with overrides by parameter: corun.gpu("gtx980", sms=8).
 
     CorunError: there is no such GPU or parameter, or the values do not fit together.
@@ -89,7 +102,7 @@ def gpu(specification="gtx980", **overrides):
     return Gpu(text, values)
 
 
-def data_directory():
+def data_directory() -> str:
     """The folder with kernels/ and gpu/: $CORUN_DATA, or what belongs to the library."""
     room = numpy.zeros(4096, "S1")
     with Messages() as messages:
@@ -98,7 +111,7 @@ def data_directory():
     return os.fsdecode(room.tobytes().split(b"\0")[0])
 
 
-def policies():
+def policies() -> Dict[str, Dict[str, Any]]:
     """{name: {"summary", "paper", "parameters": {name: {"initial", "lowest", "highest", "integer", "meaning", "choices"}}}}, in
     the order of `corun list policies`; "left-over", sharing without a policy, is not among them. `choices` is a list of
     words, or None for a number."""
@@ -117,15 +130,23 @@ def policies():
         found[text_of(one.name)] = {"summary": text_of(one.summary), "paper": text_of(one.paper), "parameters": parameters}
 
 
-def workloads():
+def workloads() -> list[str]:
     """The names of the workloads, sorted."""
     folder = os.path.join(data_directory(), "kernels")
     return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, name + ".yaml")))
 
 
-def counters():
+def counters() -> Dict[str, tuple[str, str]]:
     """{name: (unit, meaning)} of everything that is counted (`corun list counters`): the fields of Result.sms and others."""
     return {text_of(row.name): (text_of(row.unit), text_of(row.meaning)) for row in library.rows("corun_counter_rows")}
+
+
+@functools.lru_cache(maxsize=None)
+def counters_dtype() -> numpy.dtype[Any]:
+    """The numpy type of struct corun_counters: one unsigned 64-bit field for each counter."""
+    table = library.rows("corun_counter_rows")
+    return numpy.dtype({"names": [text_of(row.name) for row in table], "formats": ["u8"] * len(table),
+                        "offsets": [row.offset for row in table], "itemsize": library.counters_bytes()})
 
 
 class Result:
@@ -151,48 +172,52 @@ class Result:
     data                    everything, as `corun run --json` writes it
     """
 
-    def __init__(self, case, messages):
-        self.data = data = json.loads(case.json())
-        self.messages = messages
-        for name in ("cycles", "interrupted", "dram", "interconnect", "energy", "seed"):
-            setattr(self, name, data[name])
-        for name in ("stp", "antt", "fairness", "wall_seconds"):
-            setattr(self, name, _number(data[name]))
+    def __init__(self, outcome: Outcome) -> None:
+        self.data: Dict[str, Any] = json.loads(outcome.json)
+        data = self.data
+        self.messages = [line for _, line in outcome.lines]
+        self.cycles: int = data["cycles"]
+        self.interrupted: bool = data["interrupted"]
+        self.seed: int = data["seed"]
+        self.dram: Dict[str, Any] = data["dram"]
+        self.interconnect: Dict[str, Any] = data["interconnect"]
+        self.energy: Dict[str, Any] = data["energy"]
+        self.stp, self.antt, self.fairness, self.wall_seconds = (
+            float(_number(data[name])) for name in ("stp", "antt", "fairness", "wall_seconds"))
         if self.antt != self.antt and any(app["normalised_ipc"] == 0 for app in data["apps"]):
             self.antt = math.inf  # JSON has no number for it
-        self.gpu, self.policy, self.policy_parameters = data["gpu"], data["policy"]["name"], data["policy"]["params"]
-        self.applications = numpy.empty(len(data["apps"]), _APPLICATION_COLUMNS)
+        self.gpu: str = data["gpu"]
+        self.policy: str = data["policy"]["name"]
+        self.policy_parameters: Dict[str, Any] = data["policy"]["params"]
+        self.applications: Array = numpy.empty(len(data["apps"]), _APPLICATION_COLUMNS)
         for place, app in enumerate(data["apps"]):
             met = NOT_KNOWN if app["goal_met"] is None else int(app["goal_met"])
             row = {**app, "size": app["size"] or "", "goal": app["goal"] or "", "goal_met": met}
             self.applications[place] = tuple(_number(row[name]) for name, _ in _APPLICATION_COLUMNS)
-        self.kernels = [app["kernels"] for app in data["apps"]]
+        self.kernels: list[list[Dict[str, Any]]] = [app["kernels"] for app in data["apps"]]
         self.history = History(data["history"], len(data["sms"])) if "history" in data else None
-        kind = library.counters_dtype()
-        sm_count, count = len(data["sms"]), len(data["apps"])
-        self.sms = numpy.zeros(sm_count, kind)
-        self.shares = numpy.zeros((sm_count, count), kind)
-        self.totals = numpy.zeros(count, kind)
-        for sm in range(sm_count):
-            case.counters(sm, ALL, self.sms[sm:])
-            for app in range(count):
-                case.counters(sm, app, self.shares[sm, app:])
-        for app in range(count):
-            case.counters(ALL, app, self.totals[app:])
+        kind = counters_dtype()
+        self.sms: Array = numpy.frombuffer(outcome.sms, kind)
+        self.shares: Array = numpy.frombuffer(outcome.shares, kind).reshape(len(data["sms"]), len(data["apps"]))
+        self.totals: Array = numpy.frombuffer(outcome.totals, kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = " + ".join(f"{row['name']}@{row['size']}" if row["size"] else row["name"] for row in self.applications)
         return f"<corun.Result {names}: {self.policy} on {self.gpu}, STP {self.stp:.3f}, {self.cycles} cycles>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the applications as a table, and the split of the GPU over time."""
+        return fragments.notebook(self.data)
 
-def _goal_text(goal):
+
+def _goal_text(goal: Union[Number, str]) -> str:
     """0.9, "90%", "ipc=100", "ms=2": as the command has it."""
     if isinstance(goal, (int, float, numpy.integer, numpy.floating)):
         return f"{float(goal) * 100:.12g}%"
     return str(goal)
 
 
-def _specifications(applications, goals):
+def _specifications(applications: Union[str, Iterable[str]], goals: Union[Goal, Sequence[Goal]]) -> list[str]:
     if isinstance(applications, str):
         applications = [applications]
     texts = [str(one) for one in applications]
@@ -206,7 +231,7 @@ def _specifications(applications, goals):
             for text, goal in zip(texts, list(goals) + [None] * (len(texts) - len(goals)))]
 
 
-def _parameter_text(value, choices):
+def _parameter_text(value: Any, choices: Optional[Sequence[str]]) -> str:
     """A parameter of a policy: numbers stand for their choice, lists are written with slashes."""
     if isinstance(value, (list, tuple, numpy.ndarray)):
         return "/".join(_word(one) for one in value)
@@ -215,7 +240,7 @@ def _parameter_text(value, choices):
     return _word(value)
 
 
-def _policy_text(policy, parameters):
+def _policy_text(policy: Path, parameters: Optional[Mapping[str, Any]]) -> str:
     text = str(policy)
     if parameters:
         known = policies().get(text.partition(":")[0], {"parameters": {}})["parameters"]
@@ -224,7 +249,8 @@ def _policy_text(policy, parameters):
     return text
 
 
-def _settings(gpu_, overrides, policy, parameters, **numbers):
+def _settings(gpu_: Union[str, Gpu], overrides: Optional[Mapping[str, Value]], policy: Path, parameters: Optional[Mapping[str, Any]],
+              **numbers: Any) -> Iterator[tuple[str, Optional[str]]]:
     """(option, value) as corun_request_set takes them."""
     yield "gpu", _with_overrides(gpu_, overrides)
     yield "policy", _policy_text(policy, parameters)
@@ -242,9 +268,12 @@ def _settings(gpu_, overrides, policy, parameters, **numbers):
         yield "profile", None
 
 
-def run(applications, *, policy="left-over", parameters=None, gpu="gtx980", overrides=None, goals=None, cycles=None,  # pylint: disable=redefined-outer-name
-        instructions=None, runs=None, seed=1, threads=1, jobs=None, watchdog=None, cache=True, baselines=True, profile=False,
-        progress=None):
+def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", parameters: Optional[Mapping[str, Any]] = None,
+        gpu: Union[str, Gpu] = "gtx980", overrides: Optional[Mapping[str, Value]] = None,  # pylint: disable=redefined-outer-name
+        goals: Union[Goal, Sequence[Goal]] = None, cycles: Optional[Amount] = None, instructions: Optional[Amount] = None,
+        runs: Optional[Amount] = None, seed: Amount = 1, threads: Amount = 1, jobs: Optional[Amount] = None,
+        watchdog: Optional[Amount] = None, cache: Union[bool, Path] = True, baselines: bool = True, profile: bool = False,
+        progress: Optional[Progress] = None, worker: bool = True) -> Result:
     """Runs applications together on one simulated GPU, and each alone to compare with: a Result.
 
         result = corun.run(["sgemm", "lbm"], goals=[0.9], policy="even", cycles="500K")
@@ -265,62 +294,58 @@ def run(applications, *, policy="left-over", parameters=None, gpu="gtx980", over
     cache           True: isolated runs are kept in the user's cache; False: they are not; or a folder
     baselines       False: no isolated runs but those that a goal or the policy needs; normalised figures are NaN
     profile         instructions and stalls by PTX line, in `kernels`
-    progress        called with (stage, cycle, cycle limit or 0) now and then, on another thread; False ends the run with what was measured
+    progress        called with (stage, cycle, cycle limit or 0) now and then; False ends the run with what was measured
+    worker          True: the case runs in a process of its own, so that a policy of yours that crashes or calls exit does not end this
+                    one; False: on a thread of this process, where a debugger finds the policy, and `progress` is called on that thread
 
-    The simulation runs on a thread of its own without Python's lock: other threads go on, may run other cases, and Ctrl-C ends it
-    (KeyboardInterrupt). The result is the same whatever runs beside it.
+    Either way, the results are the same to the last digit; other threads go on and may run other cases; and Ctrl-C ends the simulation
+    before it raises KeyboardInterrupt. A worker ends with its parent, however that ends.
 
-    CorunError: something is not there or does not fit, with corun's own messages. An application that is stopped (a fault, a deadlock)
-    is no error: its `status` says so and a CorunWarning is issued.
+    CorunError: something is not there or does not fit, with corun's own messages. WorkerError, one of them: the worker process died; it
+    says of what, and in which stage. An application that is stopped (a fault, a deadlock) is no error: its `status` says so and a
+    CorunWarning is issued.
     """
     specifications = _specifications(applications, goals)
     settings = list(_settings(gpu, overrides, policy, parameters, cycles=cycles, instructions=instructions, runs=runs, seed=seed,
                               threads=threads, jobs=jobs, watchdog=watchdog, cache=cache, baselines=baselines, profile=profile))
-    with library.request() as request, Messages() as messages:
-        for option, value in settings:
-            messages.check(library.load().corun_request_set(
-                request, option.encode(), None if value is None else encoded(value, option), messages.handle))
-        for text in specifications:
-            messages.check(library.load().corun_request_add(request, encoded(text, "applications"), messages.handle))
-        case, lines = _in_thread(request, progress)
-    try:
-        result = Result(case, [line for _, line in lines])
-    finally:
-        case.close()
+    case = Case(settings, specifications)
+
+    def step(stage: str, cycle: int, limit: int) -> bool:
+        return progress is None or progress(stage, cycle, limit) is not False
+
+    result = Result((workers.run if worker else _in_thread)(case, step))
     for line in result.messages:
         warnings.warn(line, CorunWarning, stacklevel=2)
     return result
 
 
-def _in_thread(request, progress):
-    """library.run on another thread: this one can take a KeyboardInterrupt meanwhile."""
-    stop = threading.Event()
-    outcome = []
+def _in_thread(case: Case, step: StepFunction) -> Outcome:
+    """Case.run on another thread: this one can take a KeyboardInterrupt meanwhile. What the run stands on belongs to that thread;
+    when this one goes on, the run has ended, or was never begun."""
+    stop, ended, claim = threading.Event(), threading.Event(), threading.Lock()
+    outcome: list[Union[Outcome, BaseException]] = []
 
-    def step(stage, cycle, limit):
-        if stop.is_set():
-            return False
-        return progress is None or progress(stage, cycle, limit) is not False
-
-    def work():
+    def work() -> None:
+        if not claim.acquire(blocking=False):
+            return  # interrupted before it began
         try:
-            outcome.append(library.run(request, step))
+            outcome.append(case.run(lambda *now: not stop.is_set() and step(*now)))
         except BaseException as error:  # pylint: disable=broad-except  # for the thread that waits
             outcome.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=work, name="corun.run", daemon=True)
-    thread.start()
     try:
-        thread.join()
+        threading.Thread(target=work, name="corun.run", daemon=True).start()
+        ended.wait()
     except BaseException:
         stop.set()
-        while thread.is_alive():  # what it runs on belongs to this call
+        begun = not claim.acquire(blocking=False)
+        while begun and not ended.is_set():  # Thread.join would not do: once interrupted, it takes the thread for ended
             try:
-                thread.join()
+                ended.wait()
             except KeyboardInterrupt:
                 pass
-        if outcome and not isinstance(outcome[0], BaseException):
-            outcome[0][0].close()
         raise
     if isinstance(outcome[0], BaseException):
         raise outcome[0]

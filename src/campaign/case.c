@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SHARED "shared" /* the stage */
+
 /* What *result points into. */
 struct owner {
     struct corun_case_result result; /* first: its address is the handle */
@@ -230,7 +232,7 @@ static enum corun_status prepare(struct run *run)
 static bool shared_progress(void *user, uint64_t cycle)
 {
     struct run *run = user;
-    return run_progress(run, "shared", cycle, run->job->cycles);
+    return run_progress(run, SHARED, cycle, run->job->cycles);
 }
 
 static enum corun_status run_shared(struct run *run)
@@ -299,8 +301,10 @@ static enum corun_status run_case(struct run *run, struct owner *owner)
         status = run_find_speedups(run);
     if (status == CORUN_OK)
         status = translate_goals(run);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK) {
+        run_progress(run, SHARED, 0, run->job->cycles); /* before a policy is called; if false, the first step ends it */
         status = prepare(run);
+    }
     if (status == CORUN_OK)
         status = run_shared(run);
     if (status == CORUN_OK)
