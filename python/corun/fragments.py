@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence
 
 from . import sketch, tables
 from .history import History
+from .tables import Table
 
 Result = Dict[str, Any]
-Table = Tuple[Sequence[str], Sequence[Sequence[str]]]  # titles, rows
 
 # A notebook has no style sheet of ours: what the page's says, with the notebook's own colours for text and paper.
 VARIABLES = "--text: currentColor; --paper: transparent; " + " ".join(f"--series-{place}: {colour};" for place, colour in enumerate(
@@ -35,7 +35,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], label: Optional[
 
 def stall_table(result: Result) -> Table:
     """Each application's scheduler cycles, by what came of them; causes that did not occur are left out."""
-    rows = []
+    rows: list[tuple[str, Dict[str, int]]] = []
     for application in result["apps"]:
         issued = sum(kernel["counters"]["issue_cycles"] for kernel in application["kernels"])
         rows.append((application["name"], {"issued": issued, **application["stalls"]}))

@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 POLICY_VERSION = 2
 ALL = 0xFFFFFFFF
 OK = 0
+INSTALLED = "/usr/local/lib/libcorun.so"  # by `make install`, also where nobody has called ldconfig
 
 _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -123,23 +124,28 @@ def _places() -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _of_the_system() -> str:
+    """As the loader finds it; "" if it does not."""
+    found = ctypes.util.find_library("corun")
+    for name in [found] if found else ["libcorun.so.0", "libcorun.so"]:  # find_library wants a compiler for LD_LIBRARY_PATH
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+            return name
+    return ""
+
+
 def _find() -> tuple[str, list[str]]:
     """(path or name of the library, "" if there is none; where it was looked for)"""
     named = os.environ.get("CORUN_LIBRARY")
     if named:
-        return named, [f"$CORUN_LIBRARY: {named}"]
+        return named, [named]
     places = _places()
-    for path in places:
-        if os.path.exists(path):
-            return path, places
-    system = ctypes.util.find_library("corun")
-    if not system:
-        for name in ("libcorun.so.0", "libcorun.so"):  # of LD_LIBRARY_PATH, where there is no compiler to ask
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(name)
-                system = name
-                break
-    return system or "", [*places, "the system's library path (ldconfig, LD_LIBRARY_PATH)"]
+    found = [path for path in places if os.path.exists(path)]
+    if not found:
+        found = [_of_the_system()]
+    if not found[0] and os.path.exists(INSTALLED):
+        found = [INSTALLED]
+    return found[0], [*places, "the system's library path (ldconfig, LD_LIBRARY_PATH)", INSTALLED]
 
 
 @functools.lru_cache(maxsize=None)
@@ -223,7 +229,7 @@ def rows(function: str) -> list[Any]:
 
 def counters_bytes() -> int:
     """sizeof (struct corun_counters)"""
-    return max(row.offset for row in rows("corun_counter_rows")) + 8
+    return max(int(row.offset) for row in rows("corun_counter_rows")) + 8
 
 
 class Outcome(NamedTuple):

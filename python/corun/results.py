@@ -1,13 +1,17 @@
 """A results file of `corun campaign`, read only."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import shlex
 import sqlite3
 import urllib.parse
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
+from numpy.typing import NDArray
 
 from .history import History
 
@@ -30,10 +34,10 @@ class ResultsError(Exception):
 class Campaign:
     """A campaign that the file knows. `asked` is the number of its cases, with those that have not run yet."""
 
-    def __init__(self, name, summary, description, asked):
+    def __init__(self, name: str, summary: str, description: str, asked: int) -> None:
         self.name, self.summary, self.description, self.asked = name, summary, description, asked
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Campaign({self.name!r}, {self.asked} cases)"
 
 
@@ -45,7 +49,7 @@ class Results:
             print(corun.geometric_mean(cases["stp"]))
     """
 
-    def __init__(self, path="corun-results.db"):
+    def __init__(self, path: Union[str, os.PathLike[str]] = "corun-results.db") -> None:
         self.path = os.fspath(path)
         if not os.path.isfile(self.path):
             raise ResultsError(f"{self.path}: there is no such file")
@@ -62,7 +66,7 @@ class Results:
             self.close()
             raise ResultsError(f"{self.path}: results of another version of corun ({version}, this one reads {VERSION})")
 
-    def _open(self):
+    def _open(self) -> sqlite3.Connection:
         address = "file:" + urllib.parse.quote(os.path.abspath(self.path))
         database = sqlite3.connect(address + "?mode=ro", uri=True, timeout=60)
         try:
@@ -77,31 +81,35 @@ class Results:
             database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return database
 
-    def close(self):
+    def close(self) -> None:
         self._database.close()
 
-    def __enter__(self):
+    def __repr__(self) -> str:
+        return f"<corun.Results {self.path}>"
+
+    def __enter__(self) -> Results:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _query(self, text, arguments=()):
+    def _query(self, text: str, arguments: Sequence[Any] = ()) -> List[Any]:
         try:
             return self._database.execute(text, arguments).fetchall()
         except sqlite3.Error as error:
             raise ResultsError(f"{self.path}: {error}") from None
 
-    def campaigns(self):
+    def campaigns(self) -> List[Campaign]:
         """List of Campaign, by name."""
         return [Campaign(*row) for row in self._query(
             "SELECT name, summary, description, (SELECT count(DISTINCT key) FROM members WHERE campaign = name) "
             "FROM campaigns ORDER BY name")]
 
     @staticmethod
-    def _filter(campaign, gpu, policy, isolated, status):
+    def _filter(campaign: Optional[str], gpu: Optional[str], policy: Optional[str], isolated: Optional[bool],
+                status: Optional[str]) -> Tuple[str, str, str, List[Any]]:
         """(tables and conditions, arguments); in the order of the campaign, or in that of the file."""
-        arguments = []
+        arguments: List[Any] = []
         text = "cases"
         order = "cases.rowid"
         if campaign is not None:
@@ -117,7 +125,8 @@ class Results:
             conditions.append("cases.isolated" if isolated else "NOT cases.isolated")
         return text, " WHERE " + (" AND ".join(conditions) or "1"), order, arguments
 
-    def cases(self, campaign=None, gpu=None, policy=None, isolated=False, status="finished"):
+    def cases(self, campaign: Optional[str] = None, gpu: Optional[str] = None, policy: Optional[str] = None,
+              isolated: Optional[bool] = False, status: Optional[str] = "finished") -> NDArray[Any]:
         """One row for each case, a numpy structured array with the columns of the table `cases` (docs/campaigns.md) but
         `result`. Every filter takes one value, or None for all; `isolated` is whether it is a run of one application alone
         that others are compared with. Numbers that are not known are NaN."""
@@ -125,7 +134,8 @@ class Results:
         columns = ", ".join(f"cases.{name}" for name, _ in _CASES)
         return _array(self._query(f"SELECT {columns} FROM {tables}{conditions} ORDER BY {order}", arguments), _CASES)
 
-    def applications(self, campaign=None, gpu=None, policy=None, isolated=False, status="finished"):
+    def applications(self, campaign: Optional[str] = None, gpu: Optional[str] = None, policy: Optional[str] = None,
+                     isolated: Optional[bool] = False, status: Optional[str] = "finished") -> NDArray[Any]:
         """One row for each application of each case, with the columns of the table `applications` and two of the full
         result: `goal_ipc` (thread instructions per cycle) and `goal_distance` (IPC / goal - 1). Filters as those of cases.
         `goal_met` is 1, 0 or NOT_KNOWN; `goal` is "" without one."""
@@ -136,17 +146,17 @@ class Results:
         return _array(self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
                                   f"ORDER BY {order}, a.position", arguments), _APPLICATIONS)
 
-    def members(self, campaign):
+    def members(self, campaign: str) -> List[str]:
         """The keys of a campaign's cases in the order of its description, isolated runs first, with those that have not run."""
         return [row[0] for row in self._query("SELECT key FROM members WHERE campaign = ? ORDER BY ordinal", (campaign,))]
 
-    def result(self, key):
+    def result(self, key: str) -> Optional[Dict[str, Any]]:
         """Everything about a finished case, as `corun run --json` writes it; None if there is no such case or it did not
         finish."""
         rows = self._query("SELECT result FROM cases WHERE key = ?", (key,))
         return json.loads(rows[0][0]) if rows and rows[0][0] else None
 
-    def history(self, key):
+    def history(self, key: str) -> Optional[History]:
         """The History of a finished case; None if there is no such case, it did not finish, or the file is from before there were
         histories."""
         rows = self._query("SELECT json_extract(result, '$.history'), json_array_length(result, '$.sms') FROM cases WHERE key = ?",
@@ -154,27 +164,27 @@ class Results:
         return History(json.loads(rows[0][0]), rows[0][1]) if rows and rows[0][0] else None
 
 
-def _array(rows, columns):
+def _array(rows: Sequence[Any], columns: List[Tuple[str, str]]) -> NDArray[Any]:
     table = numpy.empty(len(rows), dtype=columns)
     for place, (name, kind) in enumerate(columns):
-        missing = {"f8": numpy.nan, "O": ""}.get(kind, NOT_KNOWN)
+        missing: Any = {"f8": numpy.nan, "O": ""}.get(kind, NOT_KNOWN)
         table[name] = [missing if row[place] is None else row[place] for row in rows]
     return table
 
 
-def split_applications(text):
+def split_applications(text: str) -> List[str]:
     """The applications of a case (the column `applications`) one by one, as on the command line."""
     return text.split(" ")
 
 
-def goals_of(text):
+def goals_of(text: str) -> List[str]:
     """The goals of a case, "" without one, as in ["50%", ""]: from the column `applications`, so that cases that failed have
     theirs, too."""
     found = (re.search(r":goal=([^:]+)", application) for application in split_applications(text))
     return [goal[1] if goal else "" for goal in found]
 
 
-def command_line(case):
+def command_line(case: Any) -> str:
     """The command that runs a case again."""
     words = ["corun", "run", "--gpu", case["gpu"], "--policy", case["policy"], "--cycles", str(case["cycles"]), "--seed",
              str(case["seed"]), *split_applications(case["applications"])]

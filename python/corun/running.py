@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import math
 import os
 import threading
 import warnings
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def gpu(specification: Union[str, Gpu] = "gtx980", **overrides: Value) -> Gpu:
     with Messages() as messages:
         messages.check(library.load().corun_gpu_config_load(encoded(text, "gpu"), encoded(data_directory(), "data"),
                                                            messages.handle, config.ctypes.data))
-    values = {}
+    values: Dict[str, Union[int, str]] = {}
     for row in table:
         value = int(config[row.offset:row.offset + 4].view("u4")[0])
         values[text_of(row.name)] = text_of(row.words[value]) if row.words else value
@@ -106,7 +107,7 @@ def data_directory() -> str:
     """The folder with kernels/ and gpu/: $CORUN_DATA, or what belongs to the library."""
     room = numpy.zeros(4096, "S1")
     with Messages() as messages:
-        messages.check(library.load().corun_data_directory(room.ctypes.data_as(library.ctypes.c_char_p), room.size,
+        messages.check(library.load().corun_data_directory(room.ctypes.data_as(ctypes.c_char_p), room.size,
                                                           messages.handle))
     return os.fsdecode(room.tobytes().split(b"\0")[0])
 
@@ -115,7 +116,8 @@ def policies() -> Dict[str, Dict[str, Any]]:
     """{name: {"summary", "paper", "parameters": {name: {"initial", "lowest", "highest", "integer", "meaning", "choices"}}}}, in
     the order of `corun list policies`; "left-over", sharing without a policy, is not among them. `choices` is a list of
     words, or None for a number."""
-    found, index = {}, 0
+    found: Dict[str, Dict[str, Any]] = {}
+    index = 0
     while True:
         pointer = library.load().corun_policy_at(index)
         if not pointer:
@@ -223,12 +225,11 @@ def _specifications(applications: Union[str, Iterable[str]], goals: Union[Goal, 
     texts = [str(one) for one in applications]
     if goals is None:
         return texts
-    if isinstance(goals, (str, int, float)):
-        goals = [goals]
-    if len(goals) > len(texts):
-        raise ValueError(f"{len(goals)} goals for {len(texts)} applications")
+    each: List[Goal] = [goals] if isinstance(goals, (str, int, float, numpy.integer, numpy.floating)) else list(goals)
+    if len(each) > len(texts):
+        raise ValueError(f"{len(each)} goals for {len(texts)} applications")
     return [f"{text}:goal={_goal_text(goal)}" if goal is not None else text
-            for text, goal in zip(texts, list(goals) + [None] * (len(texts) - len(goals)))]
+            for text, goal in zip(texts, [*each, *[None] * (len(texts) - len(each))])]
 
 
 def _parameter_text(value: Any, choices: Optional[Sequence[str]]) -> str:

@@ -1,44 +1,48 @@
 """What a report says, as numbers: sections (campaigns) of blocks (a GPU and a number of applications) of groups (a policy,
 and a policy under one goal). Tables, JSON and the page are made from this and from nothing else."""
 
+from __future__ import annotations
+
 import functools
 import re
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
+from numpy.typing import NDArray
 
 from . import metrics
-from .results import command_line, goals_of, split_applications
+from .results import Campaign, Results, command_line, goals_of, split_applications
 
 
 class Group:
     """Cases that are summed up in one row."""
 
-    def __init__(self, policy, goal, cases, applications):
+    def __init__(self, policy: str, goal: Optional[str], cases: NDArray[Any], applications: NDArray[Any]) -> None:
         self.policy, self.goal = policy, goal  # goal: None when it is about all of them
         self.cases = cases
         self.finished = cases[cases["status"] == "finished"]
         keys = set(self.finished["key"])
         self.applications = applications[numpy.array([key in keys for key in applications["key"]], bool)]
 
-    def count(self, status):
+    def count(self, status: str) -> int:
         return int(numpy.count_nonzero(self.cases["status"] == status))
 
-    def known(self, column):
+    def known(self, column: str) -> NDArray[Any]:
         """The numbers of a column, less those that are not known."""
-        values = self.finished[column]
-        return values[~numpy.isnan(values)]
+        values: NDArray[Any] = self.finished[column]
+        return numpy.compress(~numpy.isnan(values), values)
 
-    def antt(self):
+    def antt(self) -> float:
         """An application that stands still makes it infinite, which the file has no number for."""
         values = self.known("antt")
         return float("inf") if self.standstill() else metrics.mean(values)
 
-    def standstill(self):
+    def standstill(self) -> int:
         """Cases in which an application made no progress."""
         return len(set(self.applications["key"][self.applications["normalised_ipc"] == 0]))
 
     @functools.cached_property
-    def numbers(self):
+    def numbers(self) -> Dict[str, Union[int, float]]:
         """{name: number}; a number that there is not is NaN. docs/reports.md says what each is."""
         stp = self.known("stp")
         return {
@@ -68,7 +72,7 @@ class Group:
 class Block:
     """Cases that may be compared: one GPU, one number of applications."""
 
-    def __init__(self, gpu, size, cases, applications):
+    def __init__(self, gpu: str, size: int, cases: NDArray[Any], applications: NDArray[Any]) -> None:
         self.gpu, self.size = gpu, size
         goals = numpy.array([goal_label(text) for text in cases["applications"]], object)
         self.goals = sorted(set(goals) - {""}, key=goal_order)
@@ -77,18 +81,18 @@ class Block:
         self.by_goal = [Group(policy, goal, cases[(cases["policy"] == policy) & (goals == goal)], applications)
                         for policy in dict.fromkeys(cases["policy"]) for goal in self.goals]
 
-    def of_policy(self, policy):
+    def of_policy(self, policy: str) -> List[Group]:
         """Its groups, one for each goal, in the order of the goals."""
         return [group for group in self.by_goal if group.policy == policy]
 
-    def title(self):
+    def title(self) -> str:
         return f"{self.gpu}, {self.size} applications" if self.size > 1 else f"{self.gpu}, one application"
 
 
 class Section:
     """A campaign, or everything that the file has."""
 
-    def __init__(self, results, campaign):
+    def __init__(self, results: Results, campaign: Optional[Campaign]) -> None:
         name = campaign.name if campaign else None
         self.name = name or "all cases"
         self.campaign = campaign
@@ -107,23 +111,23 @@ class Section:
                 members = numpy.array([key in keys for key in self.applications["key"]], bool)
                 self.blocks.append(Block(gpu, int(size), self.cases[chosen], self.applications[members]))
 
-    def counts(self):
+    def counts(self) -> Dict[str, int]:
         """{status: number}, isolated runs included."""
         both = list(self.cases["status"]) + list(self.isolated["status"])
         return {"asked": self.asked, "finished": both.count("finished"), "failed": both.count("failed"),
                 "lost": both.count("lost"), "missing": self.missing}
 
 
-def goal_label(applications):
+def goal_label(applications: str) -> str:
     """"50%", "25% + 25%", or "" without a goal."""
     return " + ".join(goal for goal in goals_of(applications) if goal)
 
 
-def goal_order(label):
+def goal_order(label: str) -> Tuple[int, List[float], str]:
     return (label.count("+"), [float(number) for number in re.findall(r"\d+\.?\d*(?:e[-+]?\d+)?", label)], label)
 
 
-def sections(results, campaign=None):
+def sections(results: Results, campaign: Optional[str] = None) -> List[Section]:
     """One Section for each campaign of the file, or that one; LookupError if there is no such campaign."""
     known = results.campaigns()
     if campaign is not None:
@@ -133,17 +137,17 @@ def sections(results, campaign=None):
     return [Section(results, one) for one in known] if known else [Section(results, None)]
 
 
-def as_data(parts):
+def as_data(parts: Sequence[Section]) -> Dict[str, Any]:
     """The report as plain lists and dicts, for JSON: numbers that there are not are None."""
-    def clean(numbers):
+    def clean(numbers: Dict[str, Union[int, float]]) -> Dict[str, Union[int, float, None]]:
         return {name: None if isinstance(value, float) and not numpy.isfinite(value) else value
                 for name, value in numbers.items()}
 
-    def rows(groups):
+    def rows(groups: Sequence[Group]) -> List[Dict[str, Any]]:
         return [{"policy": group.policy, "goal": group.goal, **clean(group.numbers)} for group in groups]
 
-    def cases(section):
-        members = {}
+    def cases(section: Section) -> List[Dict[str, Any]]:
+        members: Dict[str, List[Dict[str, Any]]] = {}
         for row in section.applications:
             members.setdefault(row["key"], []).append({name: _plain(row[name]) for name in row.dtype.names if name != "key"})
         return [{**{name: _plain(case[name]) for name in case.dtype.names}, "command": command_line(case),
@@ -159,7 +163,7 @@ def as_data(parts):
     } for section in parts]}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """A cell of a structured array as JSON has it."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not numpy.isfinite(value) else value

@@ -1,27 +1,32 @@
 """The report as text, CSV and JSON."""
 
+from __future__ import annotations
+
 import csv
 import json
 import math
+from typing import Any, List, Mapping, Optional, Sequence, TextIO, Tuple
 
-from .summary import as_data
+from .summary import Block, Group, Section, as_data
+
+Table = Tuple[List[str], List[List[str]]]  # titles, rows
 
 CSV_COLUMNS = ["campaign", "gpu", "applications", "policy", "goal"]
 
 
-def number(value, digits=3):
+def number(value: Optional[float], digits: int = 3) -> str:
     """"1.238"; infinite as such; "-" where there is none."""
     if value is None or math.isnan(value):
         return "-"
     return "inf" if math.isinf(value) else f"{value:.{digits}f}"
 
 
-def percent(value, digits=1):
+def percent(value: Optional[float], digits: int = 1) -> str:
     """"88.4 %" of 0.884"""
     return "-" if value is None or math.isnan(value) else f"{value * 100:.{digits}f} %"
 
 
-def quantity(value, unit, digits=3):
+def quantity(value: Optional[float], unit: str, digits: int = 3) -> str:
     """"1.87 mJ" of 0.00187 and "J\""""
     if value is None or math.isnan(value):
         return "-"
@@ -31,18 +36,18 @@ def quantity(value, unit, digits=3):
     return f"{value:.{digits}g} {unit}"
 
 
-def goal_met(application):
+def goal_met(application: Mapping[str, Any]) -> str:
     """Of an application of a result: "yes", "no", "-" without a goal; one that is out of reach with the best that was reached."""
     if application.get("goal_out_of_reach"):
         return f"out of reach, {percent(application['best_epoch_ipc'] / application['goal_ipc'])} of it in the best epoch"
     return {True: "yes", False: "no", None: "-"}[application["goal_met"]]
 
 
-def goal_text(group):
+def goal_text(group: Group) -> str:
     return "all" if group.goal is None else group.goal
 
 
-def policy_table(block):
+def policy_table(block: Block) -> Table:
     """(titles, rows): the first column flush left, the others flush right."""
     titles = ["policy", "STP", "least", "most", "ANTT", "fairness", "cases", "finished", "failed", "lost"]
     rows = []
@@ -53,7 +58,7 @@ def policy_table(block):
     return titles, rows
 
 
-def goal_table(block):
+def goal_table(block: Block) -> Table:
     titles = ["policy", "goal", "QoSreach", "overshoot", "best effort", "goals met", "of cases"]
     rows = []
     for whole in block.policies if block.goals else []:
@@ -65,10 +70,10 @@ def goal_table(block):
     return titles, rows
 
 
-def print_table(titles, rows, stream):
+def print_table(titles: List[str], rows: List[List[str]], stream: TextIO) -> None:
     widths = [max(len(row[column]) for row in [titles, *rows]) for column in range(len(titles))]
 
-    def line(cells):
+    def line(cells: List[str]) -> str:
         aligned = [cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:]))]
         return "  ".join(aligned).rstrip()
 
@@ -78,7 +83,7 @@ def print_table(titles, rows, stream):
         print(line(row), file=stream)
 
 
-def counts_text(section):
+def counts_text(section: Section) -> str:
     """"90 cases: 80 finished, 2 failed, 8 not run yet" """
     n = section.counts()
     parts = [f"{n['finished']} finished"]
@@ -87,7 +92,7 @@ def counts_text(section):
     return f"{n['asked']} cases with isolated runs: {', '.join(parts)}"
 
 
-def print_report(parts, stream):
+def print_report(parts: Sequence[Section], stream: TextIO) -> None:
     for place, section in enumerate(parts):
         if place:
             print(file=stream)
@@ -103,7 +108,7 @@ def print_report(parts, stream):
                 print_table(titles, rows, stream)
 
 
-def write_csv(parts, stream):
+def write_csv(parts: Sequence[Section], stream: TextIO) -> None:
     """RFC 4180; one row for each policy and for each policy under each goal; nothing where there is no number."""
     writer = csv.writer(stream)
     head = None
@@ -122,6 +127,6 @@ def write_csv(parts, stream):
         writer.writerow(CSV_COLUMNS)
 
 
-def write_json(parts, stream):
+def write_json(parts: Sequence[Section], stream: TextIO) -> None:
     json.dump(as_data(parts), stream, indent=1, allow_nan=False)
     stream.write("\n")

@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+from typing import Any
 
 from . import library
 from .library import Case, CorunError, Outcome, StepFunction, WorkerError
@@ -23,7 +24,7 @@ PROGRESS, ERROR, LINES, JSON, SMS, SHARES, TOTALS, END = b"PELJSHTZ"
 GO_ON, STOP = b"g", b"s"
 HEADER = struct.Struct("=BQ")  # what it is, bytes that follow
 START = "start"  # the stage before there is one
-ERRORS = {error.__name__: error for error in (ValueError, TypeError, MemoryError)}
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (ValueError, TypeError, MemoryError)}
 
 
 def send(connection: socket.socket, kind: int, *parts: bytes | bytearray) -> None:
@@ -55,13 +56,13 @@ def run(case: Case, step: StepFunction) -> Outcome:
     with ours:
         with theirs:
             process = _start(theirs)
-        stage = [START, 0]
+        stage = Stage()
         try:
             send(ours, 0, json.dumps({"parent": os.getpid(), "library": path, **case._asdict()}).encode())
             return _serve(ours, step, stage)
         except (EOFError, ConnectionError, _Garbled):
             process.kill()  # it may have closed its end alone
-            raise _ended(case, process.wait(), *stage) from None
+            raise _ended(case, process.wait(), stage) from None
         finally:
             process.kill()
             process.wait()
@@ -89,14 +90,21 @@ def _start(theirs: socket.socket) -> subprocess.Popen[bytes]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(ours: socket.socket, step: StepFunction, stage: list[object]) -> Outcome:
+class Stage:
+    """What the worker does, as far as we know."""
+
+    def __init__(self) -> None:
+        self.name, self.cycle = START, 0
+
+
+def _serve(ours: socket.socket, step: StepFunction, stage: Stage) -> Outcome:
     """Until the worker has said all; `stage` is kept up to date."""
     found: dict[int, bytearray] = {}
     while True:
         kind, data = receive(ours)
         if kind == PROGRESS:
             now, cycle, limit = _parsed(data)
-            stage[:] = now, cycle
+            stage.name, stage.cycle = now, cycle
             ours.sendall(GO_ON if step(now, cycle, limit) else STOP)
         elif kind == ERROR:
             name, status, text = _parsed(data)
@@ -108,14 +116,14 @@ def _serve(ours: socket.socket, step: StepFunction, stage: list[object]) -> Outc
             found[kind] = data
 
 
-def _parsed(data: bytearray) -> list:  # type: ignore[type-arg]
+def _parsed(data: bytearray) -> Any:
     try:
-        return json.loads(data)  # type: ignore[no-any-return]
+        return json.loads(data)
     except ValueError:
         raise _Garbled from None
 
 
-def _ended(case: Case, returncode: int, stage: str, cycle: int) -> WorkerError:
+def _ended(case: Case, returncode: int, stage: Stage) -> WorkerError:
     """A worker that left no result."""
     if returncode < 0:
         name = signal.Signals(-returncode).name if -returncode in set(signal.Signals) else "unknown"
@@ -124,7 +132,7 @@ def _ended(case: Case, returncode: int, stage: str, cycle: int) -> WorkerError:
             how += ", as the system does when memory runs out,"
     else:
         how = f"ended with exit status {returncode} and without a result"
-    where = f"in the stage '{stage}'" + (f", after cycle {cycle}" if stage != START else ", before the first run")
+    where = f"in the stage '{stage.name}'" + (", before the first run" if stage.name == START else f", after cycle {stage.cycle}")
     policy = dict(case.settings).get("policy") or ""
     whose = f"; it ran the policy {policy}" if "/" in policy or ".so" in policy else ""
-    return WorkerError(f"the worker process {how} {where}{whose}", returncode, stage, cycle)
+    return WorkerError(f"the worker process {how} {where}{whose}", returncode, stage.name, stage.cycle)

@@ -34,9 +34,9 @@ def serve(connection: socket.socket) -> None:
 
     try:
         outcome = library.Case(request["settings"], request["applications"]).run(step)
-    except (library.CorunError, *worker.ERRORS.values()) as error:
-        kind = next((name for name, one in worker.ERRORS.items() if isinstance(error, one)), library.CorunError.__name__)
-        worker.send(connection, worker.ERROR, json.dumps([kind, getattr(error, "status", ""), str(error)]).encode())
+    except (library.CorunError, ValueError, TypeError, MemoryError) as error:
+        name = next((name for name, one in worker.ERRORS.items() if isinstance(error, one)), library.CorunError.__name__)
+        worker.send(connection, worker.ERROR, json.dumps([name, getattr(error, "status", ""), str(error)]).encode())
         return
     ctypes.CDLL(None).fflush(None)  # what a policy has printed, before the caller goes on
     worker.send(connection, worker.LINES, json.dumps(outcome.lines).encode())
