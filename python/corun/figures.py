@@ -40,11 +40,12 @@ STYLE = {
 
 
 class Plot:
-    """A picture with what it says in words; `name` is unique in the page."""
+    """A picture with what it says in words; `name` is unique in the page. `cells`, of a map: what each says to a pointer over it, row
+    after row; "" where there is none."""
 
-    def __init__(self, name, title, block, caption, figure):
-        self.name, self.title, self.caption = name, title, caption
-        self.svg = _as_svg(figure, name, f"{title}: {block.title()}")
+    def __init__(self, name, title, block, caption, figure, cells=None):
+        self.name, self.title, self.caption, self.is_map = name, title, caption, cells is not None
+        self.svg = _as_svg(figure, name, f"{title}: {block.title()}", cells)
 
 
 def _drawing(height):
@@ -52,7 +53,7 @@ def _drawing(height):
     return figure, figure.add_subplot()
 
 
-def _as_svg(figure, name, title):
+def _as_svg(figure, name, title, cells=None):
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -69,11 +70,22 @@ def _as_svg(figure, name, title):
     text = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"', text)
     text = re.sub(r'href="#', f'href="#{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
-    text = _smaller(text)
+    text = _smaller(_with_words(text, cells or []))
     box = re.search(r'viewBox="([^"]*)"', text)[1]
     head = f'<svg viewBox="{box}" role="img" aria-labelledby="{name}-title">' \
            f'<title id="{name}-title">{_escape(title)}</title>'
     return head + re.sub(r"^<svg[^>]*>", "", text).strip()
+
+
+def _with_words(text, cells):
+    """The cells of a map as they are written in SVG, one path each, say what they are."""
+    mesh = re.search(r'<g id="[^"]*QuadMesh_1">.*?</g>', text, re.S) if cells else None
+    if not mesh:
+        return text
+    paths = re.findall(r"<path [^>]*/>", mesh[0])
+    assert len(paths) == len(cells)
+    told = "".join(f"{path[:-2]}><title>{_escape(words)}</title></path>" if words else "" for path, words in zip(paths, cells))
+    return text[:mesh.start()] + mesh[0][:mesh[0].index("<path")] + told + "</g>" + text[mesh.end():]
 
 
 def _smaller(text):
@@ -84,8 +96,8 @@ def _smaller(text):
     text = re.sub(r'\bd="([^"]*)"', path, text)
     cells = re.search(r'(<g id="[^"]*QuadMesh_1">)(.*?)(</g>)', text, re.S)
     if cells and "var(--paper)" in cells[2]:
-        kept = "".join(f'<path d="{data}" fill="{fill}"/>' for data, fill in
-                       re.findall(r'<path d="([^"]*)"[^>]*style="fill: (#[0-9a-f]+)', cells[2]))
+        kept = "".join(f'<path d="{data}" fill="{fill}">{words}</path>' for data, fill, words in
+                       re.findall(r'<path d="([^"]*)"[^>]*style="fill: (#[0-9a-f]+)[^>]*>(<title>[^<]*</title>)', cells[2]))
         head = cells[1].replace(">", ' stroke="var(--paper)">')
         text = text[:cells.start()] + head + kept + cells[3] + text[cells.end():]
     return re.sub(r">\s+<", "><", text)
@@ -258,8 +270,29 @@ def pairs(group, block, name):
         bar.solids.set_rasterized(False)
         bar.solids.set_edgecolor("face")  # no seams between its steps
         over = ", the mean over the goals" if any(goal_label(text) for text in group.finished["applications"]) else ""
+        words = [_cell_words(row, column, found.get((row, column), [])) for row in names for column in names]
         return Plot(name, title, block, f"System throughput of each pair{over}; brighter is more. The scale is the same for every "
-                    "policy.", figure)
+                    f"policy. {_diagonal_words(set(found))} A pointer over a cell shows its numbers.", figure, words)
+
+
+def _cell_words(first, second, values):
+    if not values:
+        return ""
+    more = f", the mean of {len(values)} cases from {min(values):.3f} to {max(values):.3f}" if len(values) > 1 else ""
+    return f"{first} + {second}: STP {_mean(values):.3f}{more}"
+
+
+def _diagonal_words(pairs_found):
+    """What the cells from the upper left to the lower right are, and why there may be empty ones."""
+    same = {pair for pair in pairs_found if pair[0] == pair[1]}
+    if same:
+        text = "Cells on the diagonal, from the upper left to the lower right, are an application that shares the GPU with a second " \
+               "copy of itself: above 1, the two get more done than one alone."
+    else:
+        text = "The diagonal, from the upper left to the lower right, is empty: no application shared the GPU with a copy of itself."
+    if any(pair[::-1] not in pairs_found for pair in pairs_found - same):
+        text += " Other empty cells are pairs that were not run in this order."
+    return text
 
 
 def _typical_mix(block, results):

@@ -30,7 +30,7 @@ th { font-weight: 600; border-bottom: 2px solid var(--soft); } th:first-child, t
 .figures { display: grid; gap: 1rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
 figure { margin: 0; padding: 0.7rem; border: 1px solid var(--grid); border-radius: 0.4rem; min-width: 0; }
 figure h4 { margin: 0 0 0.4rem; font-size: 0.95rem; } figure svg { display: block; width: 100%; max-width: 40rem; height: auto;
-  margin: 0 auto; } figcaption { font-size: 0.85rem; color: var(--soft); margin-top: 0.4rem; }
+  margin: 0 auto; } .map text { pointer-events: none; } figcaption { font-size: 0.85rem; color: var(--soft); margin-top: 0.4rem; }
 details { border-bottom: 1px solid var(--grid); padding: 0.25rem 0; } details details { margin-left: 0.6rem; }
 summary { cursor: pointer; padding: 0.15rem 0; } .cases > summary { font-weight: 600; }
 code, pre { font: 0.85rem/1.4 ui-monospace, "DejaVu Sans Mono", monospace; }
@@ -61,7 +61,8 @@ MEANINGS = [
 
 
 def figure(plot):
-    return f'<figure id="{plot.name}"><h4>{text(plot.title)}</h4>{plot.svg}<figcaption>{text(plot.caption)}</figcaption></figure>'
+    kind = ' class="map"' if plot.is_map else ""
+    return f'<figure id="{plot.name}"{kind}><h4>{text(plot.title)}</h4>{plot.svg}<figcaption>{text(plot.caption)}</figcaption></figure>'
 
 
 def block_html(results, block, prefix):

@@ -296,6 +296,28 @@ class Page(Report):
         self.assertEqual(sum(" --policy " in word for word in page.words), 27 + len(self.made.rows(
             "SELECT key FROM members WHERE campaign = 'mixed'")))
 
+    def test_maps_say_what_their_cells_are(self):
+        """A cell for each pair with its numbers, and the diagonal in words."""
+        figures = re.findall(r'<figure id="[^"]*" class="map">.*?</figure>', self.page(), re.S)
+        self.assertEqual(len(figures), 2 + 2 * 2)
+        ordered, repeated = figures[0], figures[2]
+        cells = re.findall(r'<path d="[^"]*" fill="#[0-9a-f]{6}"><title>([^<]*)</title></path>', ordered)
+        names = ["./a.yaml", "./b.yaml", "./c.yaml"]
+        self.assertEqual(sorted(cell.split(":")[0] for cell in cells),
+                         sorted(f"{one} + {two}" for one in names for two in names if one != two))
+        self.assertIn(" is empty: no application shared the GPU with a copy of itself.", ordered)
+        rows = self.made.rows("SELECT applications, stp FROM cases JOIN members USING(key) WHERE campaign = 'goals' AND "
+                              "policy = 'even' AND NOT isolated AND applications LIKE './a.yaml:goal=% ./b.yaml'")
+        values = [stp for _, stp in rows]
+        self.assertEqual(len(values), 2)
+        self.assertIn(f"./a.yaml + ./b.yaml: STP {sum(values) / 2:.3f}, the mean of 2 cases from {min(values):.3f} to "
+                      f"{max(values):.3f}", cells)
+        cells = re.findall(r"<title>([^<]*)</title></path>", repeated)
+        self.assertEqual(sorted(cell.split(":")[0] for cell in cells), ["./a.yaml + ./a.yaml", "./a.yaml + ./b.yaml",
+                                                                       "./b.yaml + ./b.yaml"])
+        self.assertIn("are an application that shares the GPU with a second copy of itself", repeated)
+        self.assertIn("Other empty cells are pairs that were not run in this order.", repeated)
+
     def test_few_details(self):
         text = self.page("--cases", "10", "--campaign", "goals")
         self.assertEqual(text, self.page("--cases", "10", "--campaign", "goals"))
@@ -393,6 +415,14 @@ class Browser(Report):
 
     def test_desk(self):
         self.assertEqual(self.check(1280, False), "rgb(255, 255, 255)")
+
+    def test_a_pointer_finds_the_cell(self):
+        """Also over the number that is written on it."""
+        self.browser.open(self.folder / "page.html", 1280, 900)
+        found = self.browser.evaluate("""(() => { const figure = document.querySelector('figure.map'); figure.scrollIntoView();
+            return [...figure.querySelectorAll('path > title')].map(title => { const box = title.parentNode.getBoundingClientRect();
+            return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2) === title.parentNode; }); })()""")
+        self.assertEqual(found, [True] * 6)
 
     def test_phone(self):
         self.check(360, False)
