@@ -1,26 +1,31 @@
-# A tour of corun from Python, in cells as notebooks and editors know them (# %%).
+# A tour of corun from Python: it loads a GPU, runs a pair of applications under several policies, sweeps a parameter, draws both into
+# SVG files, and asks a results file of `corun campaign`. sharing.py has it in cells as editors know them (# %%), sharing.ipynb as
+# a notebook. The notebook is made from the script by scripts/make_notebook.py.
 #
 #     PYTHONPATH=python python3 python/examples/sharing.py [--small] [--results FILE] [FOLDER]
+#     PYTHONPATH=python jupyter lab python/examples/sharing.ipynb
 #
-# It loads a GPU, runs a pair of applications under several policies, sweeps a parameter of one, draws both into SVG files in FOLDER
-# (the current one), and asks a results file of `corun campaign`. --small takes seconds, for those who only want to see that it works.
+# --small takes seconds, for those who only want to see that it works; a notebook has it in its first cell.
 
 # %% What is needed
 import argparse
 import pathlib
+import sys
 
 import matplotlib
+from matplotlib import pyplot
 
-matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
+import corun
 
-import corun  # noqa: E402
+in_notebook = "ipykernel" in sys.modules
+if not in_notebook:
+    matplotlib.use("svg")
 
 parser = argparse.ArgumentParser()
 parser.add_argument("folder", nargs="?", default=".", type=pathlib.Path)
 parser.add_argument("--small", action="store_true")
 parser.add_argument("--results", help="a results file of `corun campaign`")
-options = parser.parse_known_args()[0]  # a notebook has arguments of its own
+options = parser.parse_args([] if in_notebook else None)  # in a notebook, write what you want into the list: ["--small"]
 size, cycles = ("small", 30_000) if options.small else ("medium", 300_000)
 
 # %% A GPU: by name, with what we want to be different
@@ -36,6 +41,9 @@ for policy, result in results.items():
     first, second = result.applications
     print(f"{policy:12} STP {result.stp:.3f}, {first['name']} at {first['normalised_ipc']:.2f} of its speed alone "
           f"({'met' if first['goal_met'] == 1 else 'missed'}), {second['name']} at {second['normalised_ipc']:.2f}")
+
+# %% A result in a notebook shows itself: the applications, and who held how many SMs
+results["even"]
 
 # %% Where the cycles went: counters are arrays, by SM and application
 even = results["even"]
