@@ -85,4 +85,7 @@ def notebook(result: Result) -> str:
     """What a notebook shows of a result: a line, the applications, and the split over time."""
     head = (f"<p><b>{text(result['policy']['name'])}</b> on {text(result['gpu'])}, {grouped(result['cycles'])} cycles: STP "
             f"{tables.number(result['stp'])}, ANTT {tables.number(result['antt'])}, fairness {tables.number(result['fairness'])}</p>")
-    return f'<div style="{VARIABLES}">{head}{table(*application_table(result))}{history_html(result, True)}</div>'
+    stopped = "".join(f"<p>{text(one['name'])} was stopped: {text(one['status'])}</p>" for one in result["apps"] if one["status"] != "OK")
+    if result["interrupted"]:
+        stopped += "<p>Ended early: this is what was measured until then.</p>"
+    return f'<div style="{VARIABLES}">{head}{stopped}{table(*application_table(result))}{history_html(result, True)}</div>'

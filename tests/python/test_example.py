@@ -98,8 +98,8 @@ class Example(unittest.TestCase):
         """The blocks of Python in docs/, in a shorter window, with a results file like that of docs/campaigns.md."""
         programs = [re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.M | re.S)
                     for page in ("python.md", "reports.md")]
-        self.assertEqual([len(found) for found in programs], [1, 1])
-        run, results = programs[0][0].replace('cycles="500K"', 'cycles="5K"'), programs[1][0]
+        self.assertEqual([len(found) for found in programs], [2, 1])
+        run, results = "".join(programs[0]).replace('cycles="500K"', 'cycles="5K"'), programs[1][0]
         self.assertIn('"5K"', run)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -109,7 +109,8 @@ class Example(unittest.TestCase):
             subprocess.run([CORUN, "campaign", "-q", "-r", "goals.db", "goals.yaml"], cwd=folder, env=environment, check=True)
             text = subprocess.run([sys.executable, "-c", run + results], cwd=folder, env=environment, stdout=subprocess.PIPE,
                                   text=True, check=True).stdout
-        self.assertRegex(text, r"^even \d\.\d+ [01]\.0\nqos-rollover \d\.\d+ [01]\.0\ncorun run .*\{'utilisation': ")
+        self.assertRegex(text, r"^NOT_FOUND policy ./mine.so: .*\n"
+                         r"even \d\.\d+ [01]\.0\nqos-rollover \d\.\d+ [01]\.0\ncorun run .*\{'utilisation': ")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import threading
 import time
 import unittest
 import warnings
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -206,6 +207,23 @@ class Running(unittest.TestCase):
             thread.join()
         for result in found:
             self.assertTrue((result.shares == expected.shares).all())
+
+    def test_shown_in_a_notebook(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = [self.run_case([self.a + ":goal=30%", self.b], policy="even"), self.run_case([self.bad, self.b])]
+        names = set()
+        for result in results:
+            self.assertLess(len(repr(result)), 100)
+            root = xml.etree.ElementTree.fromstring(result._repr_html_())
+            patterns = {pattern.get("id") for pattern in root.iter("pattern")}
+            self.assertEqual(names & patterns, set())  # several stand in one page
+            names |= patterns
+            self.assertEqual({path.get("fill")[5:-1] for path in root.iter("path") if path.find("title") is not None} - patterns, set())
+        text = results[0]._repr_html_()
+        self.assertIn(f"STP {results[0].stp:.3f}", text)
+        self.assertIn(f"<td>{results[0].applications['normalised_ipc'][1]:.3f}</td>", text)
+        self.assertIn("bad was stopped: FAULT", results[1]._repr_html_())
 
     def test_interrupt(self):
         """As by Ctrl-C where nobody asked for progress; test_worker.py tries the rest."""

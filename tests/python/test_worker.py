@@ -152,7 +152,8 @@ class Policies(Folder):
     def test_what_they_print_comes_out(self):
         path = self.policy("print", start='printf("from the policy\\n");',
                            more="__attribute__((destructor)) static void wait_for_ever(void) { for (;;) pause(); }")
-        program = f"import corun\ncorun.run([{self.a!r}], policy={path!r}, cycles='8K', gpu={GPU!r}, cache=False)\nprint('after', flush=True)"
+        program = f"import corun\ncorun.run([{self.a!r}], policy={path!r}, cycles='8K', gpu={GPU!r}, cache=False)\n" \
+                  "print('after', flush=True)"
         self.assertEqual(self.end_of(self.python(program)), ("from the policy\nafter\n", "", 0))
 
 
