@@ -338,7 +338,8 @@ def _in_thread(case: Case, step: StepFunction) -> Outcome:
 
     try:
         threading.Thread(target=work, name="corun.run", daemon=True).start()
-        ended.wait()
+        while not ended.wait(workers.LOOK_SECONDS):
+            pass
     except BaseException:
         stop.set()
         begun = not claim.acquire(blocking=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -24,6 +25,7 @@ PROGRESS, ERROR, LINES, JSON, SMS, SHARES, TOTALS, END = b"PELJSHTZ"
 GO_ON, STOP = b"g", b"s"
 HEADER = struct.Struct("=BQ")  # what it is, bytes that follow
 START = "start"  # the stage before there is one
+LOOK_SECONDS = 0.2  # a signal that another thread took, or that came just before this one waited, wakes nobody: look for it that often
 ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in (ValueError, TypeError, MemoryError)}
 
 
@@ -100,7 +102,11 @@ class Stage:
 def _serve(ours: socket.socket, step: StepFunction, stage: Stage) -> Outcome:
     """Until the worker has said all; `stage` is kept up to date."""
     found: dict[int, bytearray] = {}
+    poll = select.poll()
+    poll.register(ours, select.POLLIN)
     while True:
+        while not poll.poll(LOOK_SECONDS * 1000):
+            pass
         kind, data = receive(ours)
         if kind == PROGRESS:
             now, cycle, limit = _parsed(data)

@@ -227,7 +227,7 @@ class Running(unittest.TestCase):
 
     def test_interrupt(self):
         """As by Ctrl-C where nobody asked for progress; test_worker.py tries the rest."""
-        program = f"import corun\nprint('begin', flush=True)\ncorun.run({self.endless!r}, cycles='100G', gpu={GPU!r}, cache=False)\n"
+        program = f"import corun\nprint('begin', flush=True)\ncorun.run({self.endless!r}, cycles='100G', watchdog='100G', gpu={GPU!r}, cache=False)\n"
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=dict(os.environ, PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")) as process:
             self.assertEqual(process.stdout.readline(), "begin\n")

@@ -81,7 +81,7 @@ class Folder(unittest.TestCase):
             def begun(stage, cycle, limit, told=[]):
                 if cycle and not told: print('begun', flush=True); told.append(1)
             def run():
-                corun.run({self.endless!r}, cycles='100G', gpu={GPU!r}, cache=False, worker={worker}, progress=begun)
+                corun.run({self.endless!r}, cycles='100G', watchdog='100G', gpu={GPU!r}, cache=False, worker={worker}, progress=begun)
             """)
 
 
@@ -113,6 +113,26 @@ class Interrupts(Folder):
                     print(corun.run({self.a!r}, cycles='8K', gpu={GPU!r}, cache=False, worker={worker}).cycles)
                     """), True)
                 self.assertEqual((output, errors, status), ("interrupted\n8000\n", "", 0))
+
+    def test_that_another_thread_takes(self):
+        """The kernel may give the signal to any thread, and it may come just before this one waits: then nothing wakes this one. With a
+        policy that does not return, there is no progress that would."""
+        path = self.policy("endless", decide="for (;;) pause();")
+        output, errors, status = self.end_of(self.python(f"""\
+import corun, signal, threading, time
+def take(stage='', cycle=1, limit=0):
+    if cycle:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+def run(worker, **settings):
+    try:
+        corun.run({self.endless!r}, cycles='100G', watchdog='100G', gpu={GPU!r}, cache=False, baselines=False, worker=worker, **settings)
+    except KeyboardInterrupt:
+        print('interrupted')
+run(False, progress=take)
+timer = threading.Timer(0.5, take)
+run(True, policy={path!r}, progress=lambda *_: timer.start())
+"""))
+        self.assertEqual((output, errors, status), ("interrupted\ninterrupted\n", "", 0))
 
     def test_no_worker_outlives_its_parent(self):
         process = self.python(self.long_run(True) + "run()")
@@ -180,7 +200,7 @@ class Workers(Folder):
             with open(f"/proc/self/task/{threading.get_native_id()}/children", encoding="ascii") as stream:
                 os.kill(int(stream.read().split()[-1]), signal.SIGKILL)
         with self.assertRaisesRegex(corun.WorkerError, "SIGKILL: Killed.*memory runs out.*stage 'shared'") as raised:
-            self.run_case(cycles="100G", progress=kill)
+            self.run_case(cycles="100G", watchdog="100G", progress=kill)
         self.assertEqual((raised.exception.returncode, raised.exception.stage), (-signal.SIGKILL, "shared"))
 
     def test_main_is_run_once(self):
