@@ -302,8 +302,8 @@ static enum corun_status run_case(struct run *run, struct owner *owner)
     if (status == CORUN_OK)
         status = translate_goals(run);
     if (status == CORUN_OK) {
-        run_progress(run, SHARED, 0,
-                     run->job->cycles); /* before a policy is called; if false, the first step ends it */
+        /* Before a policy is called, which may be the end of the process. If it returns false, the first step ends the run. */
+        run_progress(run, SHARED, 0, run->job->cycles);
         status = prepare(run);
     }
     if (status == CORUN_OK)

@@ -740,6 +740,7 @@ class Streams(Command):
                               env=self.environment, stderr=subprocess.DEVNULL) as process:
             time.sleep(0.3)
             process.kill()
+        self.assertEqual(process.returncode, -signal.SIGKILL)  # it had not ended by itself
         self.assertEqual((folder / "x.json").read_text(), "old")
         self.assertEqual(sorted(os.listdir(folder)), ["link.json", "x.json"])
         self.run_command(*run, "kept/link.json")
@@ -755,7 +756,8 @@ class Streams(Command):
         self.assertEqual(done.returncode, FILE)
         self.assertIn("standard output", done.stderr)
         shell = f'"{CORUN}" run --gpu {SMALL_GPU} --cycles 5K --quiet --json out.json ./work.yaml >&- 2>&- <&-'
-        subprocess.run(["sh", "-c", shell], cwd=self.folder, env=self.environment, check=False)
+        done = subprocess.run(["sh", "-c", shell], cwd=self.folder, env=self.environment, check=False)
+        self.assertEqual(done.returncode, OK)
         json.loads((self.folder / "out.json").read_text())
 
     def test_a_pipe_that_nobody_reads(self):
