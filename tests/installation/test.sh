@@ -15,7 +15,8 @@ root=$folder/moved
 
 for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc include/corun/gpu.h \
     include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx \
-    share/corun/python/__main__.py share/corun/python/corun/report.py share/doc/corun/docs/campaigns.md \
+    share/corun/python/__main__.py share/corun/python/corun/report.py share/corun/python/corun/py.typed \
+    share/corun/python/examples/sharing.ipynb share/doc/corun/docs/campaigns.md \
     share/doc/corun/docs/images/exec.png; do
     [ -e "$root/$file" ] || { echo "not installed: $file"; exit 1; }
 done

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from python_with import SKIPPED, need, run_tests  # noqa: E402
 
-need("numpy", "pip", "setuptools", "wheel")
+need("numpy", "setuptools", "wheel", "pip")  # pip behind setuptools, which wants to be the first with distutils
 PACKAGE, LIBRARY = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 if not os.path.exists(LIBRARY):
     print(f"skipped: {LIBRARY} is not built")
@@ -46,22 +46,27 @@ corun.Results("goals.db").cases(policy=3)
 """
 
 
+def tearDownModule():
+    if Installed.folder:
+        shutil.rmtree(Installed.folder)
+
+
 class Installed(unittest.TestCase):
+    """Installed once for all tests."""
+    folder = None
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-install-"))
-        shutil.copytree(PACKAGE, cls.folder / "python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-        cls.site = cls.folder / "site"
+        if Installed.folder:
+            return
+        Installed.folder = pathlib.Path(tempfile.mkdtemp(prefix="corun-install-"))
+        shutil.copytree(PACKAGE, Installed.folder / "python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        Installed.site = Installed.folder / "site"
         done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation",
                                "--disable-pip-version-check", "--target", cls.site, cls.folder / "python"], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
-            cls.tearDownClass()
             raise AssertionError(done.stdout)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def python(self, program, *options, path=None, **variables):
         environment = dict(os.environ, PYTHONPATH=str(path or self.site), PYTHONDONTWRITEBYTECODE="1",
@@ -139,21 +144,18 @@ class Hints(Installed):
             elif callable(one):
                 check(name, one)
 
-    def mypy(self, *arguments):
-        return subprocess.run(["/usr/bin/mypy" if os.path.exists("/usr/bin/mypy") else shutil.which("mypy"), "--strict",
-                               "--python-version", "3.9", "--cache-dir", self.folder / "types", *arguments], cwd=self.folder,
-                              stdout=subprocess.PIPE, text=True, check=False, env=dict(os.environ, MYPYPATH=str(self.site)))
-
     @unittest.skipUnless(os.path.exists("/usr/bin/mypy") or shutil.which("mypy"), "there is no mypy")
     def test_by_a_checker(self):
         """Of the package itself (what `import corun` reads), and of programs of its users."""
-        done = self.mypy("-m", "corun", "-m", "corun.worker_main")
-        self.assertEqual(done.returncode, 0, done.stdout)
         (self.folder / "right.py").write_text(RIGHT)
         (self.folder / "wrong.py").write_text(WRONG)
-        done = self.mypy("right.py")
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(re.findall(r"^wrong\.py:(\d+): error", self.mypy("wrong.py").stdout, re.M), ["2", "3", "4"])
+        program = "/usr/bin/mypy" if os.path.exists("/usr/bin/mypy") else shutil.which("mypy")
+        modules = [word for name in ("corun", "corun.worker_main", "right", "wrong") for word in ("-m", name)]
+        done = subprocess.run([program, "--strict", "--python-version", "3.9", "--cache-dir", self.folder / "types", *modules],
+                              cwd=self.folder, stdout=subprocess.PIPE, text=True, check=False,
+                              env=dict(os.environ, MYPYPATH=str(self.site)))
+        found = re.findall(r"^(\S+): error", done.stdout, re.M)
+        self.assertEqual(found, ["wrong.py:2", "wrong.py:3", "wrong.py:4"], done.stdout)
 
 
 if __name__ == "__main__":
