@@ -227,6 +227,7 @@ def rows(function: str) -> list[Any]:
     return [table[index] for index in range(count.value)]
 
 
+@functools.lru_cache(maxsize=None)
 def counters_bytes() -> int:
     """sizeof (struct corun_counters)"""
     return max(int(row.offset) for row in rows("corun_counter_rows")) + 8
