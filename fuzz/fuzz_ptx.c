@@ -1,8 +1,10 @@
 /*
- * libFuzzer: any bytes as PTX. What parses is analysed, printed and parsed again, and must come out equal.
+ * libFuzzer: any bytes as PTX. What parses is analysed, printed and parsed again, and rewritten by a builder that changes nothing, and must come
+ * out equal.
  *
  * scripts/fuzz.sh builds and runs it; tests/ptx/corpus has seeds.
  */
+#include "ptx/builder.h"
 #include "ptx/printer.h"
 #include "ptx/register_count.h"
 
@@ -53,6 +55,25 @@ static void print_again(const struct ptx_module *module)
     ptx_module_destroy(again);
 }
 
+static void rewrite(const struct ptx_module *module)
+{
+    struct ptx_builder *builder = ptx_builder_create(module);
+    struct ptx_module *built;
+    check(builder != NULL);
+    for (uint32_t i = 0; i < module->function_count; i++) {
+        if (!module->functions[i]->has_body)
+            continue;
+        ptx_body_begin(builder, i);
+        while (ptx_body_next(builder))
+            ptx_body_keep(builder);
+        ptx_body_end(builder);
+    }
+    check(ptx_builder_finish(builder, NULL, &built) == CORUN_OK);
+    check(ptx_module_equal(module, built));
+    ptx_module_destroy(built);
+    ptx_builder_destroy(builder);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
@@ -63,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (module) {
         analyse(module);
         print_again(module);
+        rewrite(module);
     }
     ptx_module_destroy(module);
     corun_diagnostics_destroy(list);
