@@ -71,7 +71,7 @@ static bool empty_functions(struct process *process, struct module *module, char
     bool good = corun_diagnostics_count(problems) && ptx_text_scan(&scan, text, bytes);
     for (size_t i = 0; good && i < corun_diagnostics_count(problems); i++) {
         const struct corun_diagnostic *problem = corun_diagnostics_get(problems, i);
-        const struct ptx_text_function *function = ptx_text_function_at(&scan, problem->place.line);
+        const struct ptx_statement *function = ptx_text_function_at(&scan, problem->place.line);
         if (!function || (problem->status != CORUN_UNSUPPORTED && !from_compiler)) {
             good = false;
             break;

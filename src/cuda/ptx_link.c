@@ -1,170 +1,65 @@
 #include "cuda/ptx_link.h"
-
-#include "base/text_table.h"
-
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool word_character(char c)
+static struct lexer lexer_over(const char *text, size_t bytes)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
-
-/* Behind a comment or a string that begins at `at`; `at` itself if there is none. */
-static const char *skip_text(const char *at)
-{
-    if (at[0] == '/' && at[1] == '/')
-        return at + strcspn(at, "\n");
-    if (at[0] == '/' && at[1] == '*') {
-        const char *end = strstr(at + 2, "*/");
-        return end ? end + 2 : at + strlen(at);
-    }
-    if (at[0] == '"') {
-        at++;
-        return at + strcspn(at, "\"") + (at[strcspn(at, "\"")] == '"');
-    }
-    return at;
-}
-
-static const char *skip_space(const char *at)
-{
-    for (;;) {
-        while (isspace((unsigned char)*at))
-            at++;
-        const char *behind = at[0] == '/' ? skip_text(at) : at;
-        if (behind == at)
-            return at;
-        at = behind;
-    }
-}
-
-static bool is_word(const char *at, const char *word)
-{
-    size_t length = strlen(word);
-    return !strncmp(at, word, length) && !word_character(at[length]);
-}
-
-/* Where the statement at `at` ends: behind its semicolon, its body, or for directives of one line behind that. */
-static const char *statement_end(const char *at, bool *has_body)
-{
-    unsigned depth = 0;
-    bool initial = false;
-    *has_body = false;
-    if (is_word(at, ".file") || is_word(at, ".version") || is_word(at, ".target") || is_word(at, ".address_size"))
-        return at + strcspn(at, "\n");
-    bool section = is_word(at, ".section");
-    while (*at) {
-        const char *behind = skip_text(at);
-        if (behind != at) {
-            at = behind;
-            continue;
-        }
-        initial |= *at == '=' && !depth;
-        if (*at == '{')
-            depth++;
-        if (*at == '}' && depth && --depth == 0 && !initial) {
-            *has_body = !section;
-            return at + 1;
-        }
-        if (*at == ';' && depth == 0)
-            return at + 1;
-        at++;
-    }
-    return at;
-}
-
-/*
- * The name that a statement declares: of a function what stands before its parameters, of a variable its last word
- * before [, = or ;.
- */
-static void find_name(struct ptx_part *part)
-{
-    const char *end = part->text + part->bytes;
-    unsigned parentheses = 0;
-    for (const char *at = part->text; at < end;) {
-        const char *behind = skip_text(at);
-        if (behind != at) {
-            at = behind;
-            continue;
-        }
-        if (*at == '.') {
-            part->is_entry |= is_word(at, ".entry");
-            part->is_function |= is_word(at, ".entry") || is_word(at, ".func");
-            at++;
-            while (at < end && word_character(*at))
-                at++;
-        } else if (*at == '(') {
-            if (part->is_function && part->name)
-                return;
-            parentheses++;
-            at++;
-        } else if (*at == ')') {
-            parentheses -= parentheses > 0;
-            at++;
-        } else if (parentheses == 0 && (*at == '[' || *at == '=' || *at == ';' || *at == '{')) {
-            return;
-        } else if (parentheses == 0 && word_character(*at) && !isdigit((unsigned char)*at)) {
-            part->name = at;
-            while (at < end && word_character(*at))
-                at++;
-            part->name_bytes = (size_t)(at - part->name);
-        } else {
-            at++;
-        }
-    }
-}
-
-static enum ptx_part_linkage linkage_of(const char *at, size_t *bytes)
-{
-    static const struct {
-        const char *word;
-        enum ptx_part_linkage linkage;
-    } rows[] = {{".extern", PART_EXTERN}, {".visible", PART_VISIBLE}, {".weak", PART_WEAK}, {".common", PART_WEAK}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is_word(at, rows[i].word)) {
-            *bytes = strlen(rows[i].word);
-            return rows[i].linkage;
-        }
-    *bytes = 0;
-    return PART_LOCAL;
+    return (struct lexer){.at = text, .end = text + bytes, .line_start = text, .line = 1};
 }
 
 static bool scan(struct ptx_unit *unit)
 {
-    const char *at = skip_space(unit->text);
-    while (*at) {
-        struct ptx_part part = {.text = at};
-        const char *end = statement_end(at, &part.has_body);
-        part.bytes = (size_t)(end - at);
+    static const char *const left_out[] = {"version", "target", "address_size", "file", "section"};
+    struct lexer lexer = lexer_over(unit->text, unit->bytes);
+    struct ptx_statement part;
+    while (ptx_statement_next(&lexer, unit->text, &part)) {
         unsigned major, minor, architecture;
-        if (sscanf(at, ".version %u.%u", &major, &minor) == 2)
+        const char *text = unit->text + part.start;
+        bool skip = false;
+        if (sscanf(text, ".version %u.%u", &major, &minor) == 2)
             unit->version = major * 100 + minor;
-        else if (sscanf(at, ".target sm_%u", &architecture) == 1)
+        else if (sscanf(text, ".target sm_%u", &architecture) == 1)
             unit->architecture = architecture;
-        else if (!is_word(at, ".file") && !is_word(at, ".section") && !is_word(at, ".target") &&
-                 !is_word(at, ".address_size")) {
-            part.linkage = linkage_of(at, &part.linkage_bytes);
-            find_name(&part);
-            if (!vector_push(&unit->parts, part))
-                return false;
-        }
-        at = skip_space(end);
+        for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+            skip |= ptx_statement_is(&part, left_out[i]);
+        size_t known;
+        if (!skip && (!vector_push(&unit->parts, part) ||
+                      (part.name_bytes && part.linkage == PTX_LINKAGE_NONE &&
+                       !text_table_find_or_add(&unit->locals, unit->text + part.name, part.name_bytes, 0, &known))))
+            return false;
     }
     return true;
 }
 
+static void free_unit(struct ptx_unit *unit)
+{
+    vector_free(&unit->parts);
+    text_table_free(&unit->locals);
+    free(unit->text);
+}
+
+/* A part's name within its unit's text. */
+static const char *name_of(const struct ptx_unit *unit, const struct ptx_statement *part)
+{
+    return unit->text + part->name;
+}
+
+static bool has_name(const struct ptx_unit *unit, const struct ptx_statement *part, const char *name, size_t bytes)
+{
+    return part->name_bytes == bytes && !memcmp(name_of(unit, part), name, bytes);
+}
+
 bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes, bool library)
 {
-    struct ptx_unit unit = {.text = malloc(bytes + 1), .wanted = !library};
+    bytes = strnlen(text, bytes);
+    struct ptx_unit unit = {.text = malloc(bytes + 1), .bytes = bytes, .wanted = !library};
     if (!unit.text)
         return false;
     memcpy(unit.text, text, bytes);
     unit.text[bytes] = 0;
     if (!scan(&unit) || !vector_push(&link->units, unit)) {
-        vector_free(&unit.parts);
-        free(unit.text);
+        free_unit(&unit);
         return false;
     }
     return true;
@@ -172,16 +67,14 @@ bool ptx_link_add(struct ptx_link *link, const char *text, size_t bytes, bool li
 
 void ptx_link_free(struct ptx_link *link)
 {
-    for (size_t i = 0; i < link->units.count; i++) {
-        vector_free(&link->units.data[i].parts);
-        free(link->units.data[i].text);
-    }
+    for (size_t i = 0; i < link->units.count; i++)
+        free_unit(&link->units.data[i]);
     vector_free(&link->units);
 }
 
-static bool defines(const struct ptx_part *part)
+static bool defines(const struct ptx_statement *part)
 {
-    return part->name && part->linkage != PART_EXTERN && (!part->is_function || part->has_body);
+    return part->name_bytes && part->linkage != PTX_LINKAGE_EXTERN && (!part->is_function || part->has_body);
 }
 
 static void want(struct ptx_link *link, const char *name, size_t bytes)
@@ -189,8 +82,7 @@ static void want(struct ptx_link *link, const char *name, size_t bytes)
     for (size_t u = 0; u < link->units.count; u++) {
         struct ptx_unit *unit = &link->units.data[u];
         for (size_t p = 0; p < unit->parts.count && !unit->wanted; p++)
-            unit->wanted = defines(&unit->parts.data[p]) && unit->parts.data[p].name_bytes == bytes &&
-                           !memcmp(unit->parts.data[p].name, name, bytes);
+            unit->wanted = defines(&unit->parts.data[p]) && has_name(unit, &unit->parts.data[p], name, bytes);
     }
 }
 
@@ -207,9 +99,9 @@ static void keep_wanted(struct ptx_link *link)
         before = count;
         for (size_t u = 0; u < link->units.count; u++)
             for (size_t p = 0; link->units.data[u].wanted && p < link->units.data[u].parts.count; p++) {
-                const struct ptx_part *part = &link->units.data[u].parts.data[p];
-                if (part->name && !defines(part))
-                    want(link, part->name, part->name_bytes);
+                const struct ptx_statement *part = &link->units.data[u].parts.data[p];
+                if (part->name_bytes && !defines(part))
+                    want(link, name_of(&link->units.data[u], part), part->name_bytes);
             }
         count = 0;
         for (size_t u = 0; u < link->units.count; u++)
@@ -217,12 +109,10 @@ static void keep_wanted(struct ptx_link *link)
     } while (count > before);
     size_t kept = 0;
     for (size_t u = 0; u < link->units.count; u++) {
-        if (link->units.data[u].wanted) {
+        if (link->units.data[u].wanted)
             link->units.data[kept++] = link->units.data[u];
-        } else {
-            vector_free(&link->units.data[u].parts);
-            free(link->units.data[u].text);
-        }
+        else
+            free_unit(&link->units.data[u]);
     }
     link->units.count = kept;
 }
@@ -242,113 +132,92 @@ static enum corun_status collect(struct linker *linker)
     for (size_t u = 0; u < linker->link->units.count; u++) {
         const struct ptx_unit *unit = &linker->link->units.data[u];
         for (size_t p = 0; p < unit->parts.count; p++) {
-            const struct ptx_part *part = &unit->parts.data[p];
+            const struct ptx_statement *part = &unit->parts.data[p];
             size_t number = u << 32 | p, found;
             if (!defines(part))
                 continue;
-            struct text_table *table = part->linkage == PART_LOCAL ? &linker->locals : &linker->definitions;
-            if (!text_table_find_or_add(table, part->name, part->name_bytes, part->linkage == PART_LOCAL ? u : number,
-                                        &found))
+            struct text_table *table = part->linkage == PTX_LINKAGE_NONE ? &linker->locals : &linker->definitions;
+            if (!text_table_find_or_add(table, name_of(unit, part), part->name_bytes,
+                                        part->linkage == PTX_LINKAGE_NONE ? u : number, &found))
                 return CORUN_MEMORY;
-            if (part->linkage == PART_VISIBLE && found != number &&
-                linker->link->units.data[found >> 32].parts.data[found & UINT32_MAX].linkage == PART_VISIBLE)
+            if (part->linkage == PTX_LINKAGE_VISIBLE && found != number &&
+                linker->link->units.data[found >> 32].parts.data[found & UINT32_MAX].linkage == PTX_LINKAGE_VISIBLE)
                 return corun_report(linker->list, CORUN_SYNTAX, CORUN_NOWHERE, "two translation units define %.*s",
-                                    (int)part->name_bytes, part->name);
+                                    (int)part->name_bytes, name_of(unit, part));
         }
     }
     return CORUN_OK;
 }
 
-/* Copies text; names without linkage that another unit has as well get this unit's number. */
-static void write_renamed(const struct linker *linker, size_t unit, const char *text, size_t bytes)
+/* Copies a part of a unit's text; names without linkage that another unit has as well get this unit's number. */
+static void write_renamed(const struct linker *linker, size_t u, size_t from, size_t to)
 {
-    const char *end = text + bytes;
-    while (text < end) {
-        const char *from = text;
-        if (word_character(*text)) {
-            while (text < end && word_character(*text))
-                text++;
-            size_t first, length = (size_t)(text - from);
-            fwrite(from, 1, length, linker->out);
-            if (text_table_find(&linker->locals, from, length, &first) && first != unit && (from[-1] != '%'))
-                for (size_t p = 0; p < linker->link->units.data[unit].parts.count; p++) {
-                    const struct ptx_part *part = &linker->link->units.data[unit].parts.data[p];
-                    if (part->linkage == PART_LOCAL && part->name && part->name_bytes == length &&
-                        !memcmp(part->name, from, length)) {
-                        fprintf(linker->out, "$%zu", unit);
-                        break;
-                    }
-                }
-        } else {
-            while (text < end && !word_character(*text))
-                text++;
-            fwrite(from, 1, (size_t)(text - from), linker->out);
-        }
+    const struct ptx_unit *unit = &linker->link->units.data[u];
+    const char *at = unit->text + from, *end = unit->text + to;
+    struct lexer lexer = lexer_over(at, to - from);
+    struct token token;
+    for (lexer_next(&lexer, &token); token.kind != TOKEN_END; lexer_next(&lexer, &token)) {
+        size_t first, known;
+        if (token.kind != TOKEN_WORD || !text_table_find(&linker->locals, token.text, token.length, &first) ||
+            first == u || !text_table_find(&unit->locals, token.text, token.length, &known))
+            continue;
+        fwrite(at, 1, (size_t)(lexer.at - at), linker->out);
+        fprintf(linker->out, "$%zu", u);
+        at = lexer.at;
     }
+    fwrite(at, 1, (size_t)(end - at), linker->out);
 }
 
 /* Variables may hold addresses of functions, so these are declared first. */
 enum pass { PASS_DECLARATIONS, PASS_VARIABLES, PASS_FUNCTIONS };
 
-static bool is_declared(const struct ptx_unit *unit, const struct ptx_part *part)
+static bool is_declared(const struct ptx_unit *unit, const struct ptx_statement *part)
 {
     for (size_t i = 0; i < unit->parts.count; i++) {
-        const struct ptx_part *other = &unit->parts.data[i];
-        if (other->is_function && !other->has_body && other->name_bytes == part->name_bytes &&
-            !memcmp(other->name, part->name, part->name_bytes))
+        const struct ptx_statement *other = &unit->parts.data[i];
+        if (other->is_function && !other->has_body && has_name(unit, other, name_of(unit, part), part->name_bytes))
             return true;
     }
     return false;
 }
 
-/* A device function's heading, as a declaration. */
-static void declare(const struct linker *linker, size_t u, const struct ptx_part *part)
-{
-    size_t length = 0;
-    while (length < part->bytes && part->text[length] != '{') {
-        const char *behind = skip_text(part->text + length);
-        size_t stepped = (size_t)(behind - part->text);
-        length = stepped > length ? stepped : length + 1;
-    }
-    write_renamed(linker, u, part->text, length < part->bytes ? length : part->bytes);
-    fputs(";\n", linker->out);
-}
-
 static enum corun_status write_part(struct linker *linker, size_t u, size_t p, enum pass pass)
 {
-    const struct ptx_part *part = &linker->link->units.data[u].parts.data[p];
-    if (pass == PASS_DECLARATIONS && part->is_function && part->has_body && !part->is_entry && part->name &&
-        !is_declared(&linker->link->units.data[u], part)) {
+    const struct ptx_unit *unit = &linker->link->units.data[u];
+    const struct ptx_statement *part = &unit->parts.data[p];
+    const char *name = name_of(unit, part);
+    if (pass == PASS_DECLARATIONS && part->is_function && part->has_body && !part->is_entry && part->name_bytes &&
+        !is_declared(unit, part)) {
         size_t taken = u << 32 | p, before = taken;
-        if (part->linkage != PART_LOCAL &&
-            (!text_table_find(&linker->definitions, part->name, part->name_bytes, &taken) || taken != (u << 32 | p) ||
-             !text_table_find_or_add(&linker->declared, part->name, part->name_bytes, taken, &before) ||
-             before != taken))
+        if (part->linkage != PTX_LINKAGE_NONE &&
+            (!text_table_find(&linker->definitions, name, part->name_bytes, &taken) || taken != (u << 32 | p) ||
+             !text_table_find_or_add(&linker->declared, name, part->name_bytes, taken, &before) || before != taken))
             return CORUN_OK;
-        declare(linker, u, part);
+        write_renamed(linker, u, part->start, part->body); /* its heading */
+        fputs(";\n", linker->out);
         return CORUN_OK;
     }
     enum pass own = !part->is_function ? PASS_VARIABLES : part->has_body ? PASS_FUNCTIONS : PASS_DECLARATIONS;
     size_t found, skip = 0;
     if (own != pass)
         return CORUN_OK;
-    bool defined = part->name && text_table_find(&linker->definitions, part->name, part->name_bytes, &found);
-    if (part->name && part->linkage != PART_LOCAL) {
+    bool defined = part->name_bytes && text_table_find(&linker->definitions, name, part->name_bytes, &found);
+    if (part->name_bytes && part->linkage != PTX_LINKAGE_NONE) {
         if (defines(part) && found != (u << 32 | p))
             return CORUN_OK; /* another unit's definition was taken */
         if (!defines(part)) {
             size_t before;
             if (defined && !part->is_function)
                 return CORUN_OK;
-            if (!text_table_find_or_add(&linker->declared, part->name, part->name_bytes, u << 32 | p, &before))
+            if (!text_table_find_or_add(&linker->declared, name, part->name_bytes, u << 32 | p, &before))
                 return CORUN_MEMORY;
             if (before != (u << 32 | p))
                 return CORUN_OK;
-            if (defined && part->linkage == PART_EXTERN)
+            if (defined && part->linkage == PTX_LINKAGE_EXTERN)
                 skip = part->linkage_bytes;
         }
     }
-    write_renamed(linker, u, part->text + skip, part->bytes - skip);
+    write_renamed(linker, u, part->start + skip, part->end);
     fputc('\n', linker->out);
     return CORUN_OK;
 }

@@ -6,26 +6,16 @@
 #ifndef CORUN_CUDA_PTX_LINK_H
 #define CORUN_CUDA_PTX_LINK_H
 
+#include "base/text_table.h"
 #include "base/vector.h"
-#include "corun/status.h"
-
-enum ptx_part_linkage { PART_LOCAL, PART_EXTERN, PART_VISIBLE, PART_WEAK };
-
-/* A statement at the top level of a unit. */
-struct ptx_part {
-    const char *text;
-    size_t bytes;
-    const char *name;
-    size_t name_bytes;
-    enum ptx_part_linkage linkage;
-    bool is_function, is_entry, has_body;
-    size_t linkage_bytes; /* of the linkage word at the start of the text, 0 if it has none */
-};
+#include "ptx/statements.h"
 
 struct ptx_unit {
     char *text;
-    VECTOR(struct ptx_part) parts;
-    unsigned version, architecture; /* 900, 75 */
+    size_t bytes;
+    VECTOR(struct ptx_statement) parts; /* declarations and definitions */
+    struct text_table locals;           /* names without linkage */
+    unsigned version, architecture;     /* 900, 75 */
     bool wanted;
 };
 

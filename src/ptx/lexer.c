@@ -1,3 +1,4 @@
+/* Tokens of PTX text. */
 #include "ptx/lexer.h"
 
 #include "base/number.h"
@@ -48,8 +49,8 @@ static struct ptx_place place_of(const struct lexer *lexer)
     return (struct ptx_place){lexer->line, (uint32_t)(lexer->at - lexer->line_start) + 1};
 }
 
-/* Returns false if a comment does not end; *place is where it starts. */
-static bool skip_space(struct lexer *lexer, struct ptx_place *place)
+/* Returns false if a comment does not end; *place and *start say where it starts. */
+static bool skip_space(struct lexer *lexer, struct ptx_place *place, const char **start)
 {
     for (; lexer->at < lexer->end; lexer->at++) {
         char c = *lexer->at;
@@ -60,6 +61,7 @@ static bool skip_space(struct lexer *lexer, struct ptx_place *place)
                 lexer->at++;
         } else if (c == '/' && peek(lexer, 1) == '*') {
             *place = place_of(lexer);
+            *start = lexer->at;
             for (lexer->at += 2; lexer->at < lexer->end && !(*lexer->at == '*' && peek(lexer, 1) == '/'); lexer->at++)
                 if (*lexer->at == '\n')
                     new_line(lexer);
@@ -180,6 +182,8 @@ static void read_word(struct lexer *lexer, struct token *token)
     }
     if (token->kind == TOKEN_DOT)
         start++;
+    if (!lexer->names)
+        return;
     token->name = name_intern(lexer->names, start, (size_t)(lexer->at - start));
     lexer->out_of_memory |= !token->name;
 }
@@ -221,10 +225,11 @@ static void read_operator(struct lexer *lexer, struct token *token)
 void lexer_next(struct lexer *lexer, struct token *token)
 {
     struct ptx_place comment;
-    bool complete = skip_space(lexer, &comment);
+    const char *start = lexer->at;
+    bool complete = skip_space(lexer, &comment, &start);
     *token = (struct token){.text = lexer->at, .place = complete ? place_of(lexer) : comment};
     if (!complete) {
-        token->text = "/*";
+        token->text = start;
         token->length = 2;
         lexer->at = lexer->end;
         bad(token, "a comment without end");

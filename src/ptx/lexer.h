@@ -72,7 +72,7 @@ struct token {
 struct lexer {
     const char *at, *end, *line_start;
     uint32_t line;
-    struct name_table *names;
+    struct name_table *names; /* NULL: tokens have no names */
     bool out_of_memory;
 };
 

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,26 @@ static void test_units_find_each_other(void **state)
     }
 }
 
+/* A name is renamed where it is a word of its own: not in a string, a comment, or a directive that is spelled alike. */
+static void test_only_names_are_renamed(void **state)
+{
+    (void)state;
+    const char local[] =
+        HEAD ".func align() { ret; }\n"
+             ".visible .entry %s() { .shared .align 4 .b8 buffer[4]; call align; .pragma \"align\"; // align\n"
+             " ret; }\n";
+    char first[512], second[512], *text;
+    snprintf(first, sizeof first, local, "one");
+    snprintf(second, sizeof second, local, "two");
+    const char *texts[] = {first, second};
+    assert_int_equal(link_all(texts, 2, false, &text), CORUN_OK);
+    assert_non_null(strstr(text,
+                           ".visible .entry two() { .shared .align 4 .b8 buffer[4]; call align$1; .pragma \"align\"; "
+                           "// align\n"));
+    assert_non_null(strstr(text, ".func align$1() { ret; }"));
+    free(text);
+}
+
 static void test_definitions_clash(void **state)
 {
     (void)state;
@@ -96,7 +117,7 @@ static void test_functions_are_found(void **state)
     memcpy(text, caller, sizeof text);
     assert_true(ptx_text_scan(&scan, text, strlen(text)));
     assert_int_equal(scan.functions.count, 1);
-    const struct ptx_text_function *function = ptx_text_function_at(&scan, 9);
+    const struct ptx_statement *function = ptx_text_function_at(&scan, 9);
     assert_non_null(function);
     assert_true(function->is_entry);
     assert_int_equal(function->name_bytes, 3);
@@ -112,9 +133,8 @@ static void test_functions_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units_find_each_other),
-        cmocka_unit_test(test_definitions_clash),
-        cmocka_unit_test(test_weak_ones_do_not),
+        cmocka_unit_test(test_units_find_each_other), cmocka_unit_test(test_only_names_are_renamed),
+        cmocka_unit_test(test_definitions_clash),     cmocka_unit_test(test_weak_ones_do_not),
         cmocka_unit_test(test_functions_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
