@@ -24,7 +24,7 @@ static void take_apart(const char *text, size_t bytes)
     check(copy && ptx_text_scan(&scan, text, bytes));
     memcpy(copy, text, bytes);
     for (size_t i = 0; i < scan.functions.count; i++) {
-        const struct ptx_text_function *function = &scan.functions.data[i];
+        const struct ptx_statement *function = &scan.functions.data[i];
         check(function->body < function->end && function->end <= bytes &&
               function->name + function->name_bytes <= bytes);
         ptx_text_empty(copy, function);
