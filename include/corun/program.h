@@ -90,10 +90,30 @@ uint64_t corun_program_variable(const struct corun_program *program, const char 
 void corun_program_reset(struct corun_program *program);
 
 /*
- * When kernels have used memory beside its allocations (corun_memory_map_pages): true, and the first time that they did so is in the
- * list, as OK. Says it once. To be called while no machine runs.
+ * When kernels did what a GPU lets pass though it is a mistake: true, and the first of each kind is in the list, as OK. These are accesses
+ * beside allocations and to freed memory (corun_memory_map_pages), and barriers that a part of a warp came to. Says each kind once. To be
+ * called while no machine runs.
  */
 bool corun_program_outside(struct corun_program *program, struct corun_diagnostics *list);
+
+/* Checks that turn such mistakes into faults. C(name, text, meaning) */
+#define CORUN_CHECKS(C) \
+    C(MEMORY, "memory", "accesses beside allocations, to freed memory and beyond the shared memory of a thread block") \
+    C(SYNC, "sync", "barriers (.aligned, __syncthreads) that a part of a warp comes to")
+enum corun_check_bit {
+#define CORUN_CHECK_BIT(name, text, meaning) CORUN_CHECK_BIT_##name,
+    CORUN_CHECKS(CORUN_CHECK_BIT)
+#undef CORUN_CHECK_BIT
+};
+enum corun_check {
+#define CORUN_CHECK_MASK(name, text, meaning) CORUN_CHECK_##name = 1 << CORUN_CHECK_BIT_##name,
+    CORUN_CHECKS(CORUN_CHECK_MASK)
+#undef CORUN_CHECK_MASK
+};
+/* Names from the table above with commas between them; false if one is not there. *checks is a mask of enum corun_check. */
+bool corun_checks_parse(const char *text, uint32_t *checks);
+/* What is checked from now on; nothing at first. To be called while no machine runs. */
+void corun_program_check(struct corun_program *program, uint32_t checks);
 
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
 enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,

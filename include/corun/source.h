@@ -179,6 +179,8 @@ struct corun_source_operations {
     bool (*dirty)(const struct corun_grid *grid, uint32_t sm);
     /* After FAULT: one line that names kernel, thread block, thread, PTX line and address; valid until the tb ends. */
     const char *(*fault)(const struct corun_warp *warp, struct corun_place *place);
+    /* All warps of a thread block that have not ended wait at barriers: one line that says which wait where. NULL: the machine says it. */
+    const char *(*deadlock)(struct corun_tb *tb, struct corun_place *place);
     /* Text that the kernel printed on this SM since the last call (vprintf); *bytes = 0 if none. Called while no SM runs. */
     const char *(*printed)(const struct corun_grid *grid, uint32_t sm, size_t *bytes);
 };

@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "corun/workload.h"
+#include "isa/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -191,6 +192,7 @@ enum corun_status argument_place(struct argument *argument, struct corun_memory 
     if (corun_memory_allocate(memory, argument->bytes, &argument->address) != CORUN_OK)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "argument `%s`: no memory for its %llu bytes",
                             argument->text, (unsigned long long)argument->bytes);
+    memory_name(memory, argument->address, "argument %s", argument->text);
     if (argument->fill == ARGUMENT_FILL_ZERO)
         return CORUN_OK;
     uint32_t *words = corun_memory_pointer(memory, argument->address, argument->bytes);

@@ -235,6 +235,7 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         launch->program = NULL;
         return status;
     }
+    corun_program_check(launch->program, request->checks);
     status = make_grid(launch, kernel, &info);
     if (status != CORUN_OK)
         return status;
@@ -248,6 +249,7 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         status = run_timed(launch, result);
     result->warp_instructions_per_second =
         result->wall_seconds > 0 ? (double)result->warp_instructions / result->wall_seconds : (double)NAN;
+    (void)corun_program_outside(launch->program, launch->list);
     if (status == CORUN_OK && result->status == CORUN_OK && !result->interrupted)
         status = save_buffers(launch);
     return status;

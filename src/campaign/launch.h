@@ -24,6 +24,7 @@ struct launch_request {
     const struct corun_gpu_config *gpu;
     uint64_t watchdog; /* cycles without progress; functional: warp instructions of a thread block. 0: a default */
     uint32_t threads;
+    uint32_t checks; /* enum corun_check: mistakes that are faults and not notes */
     void (*print)(void *user, const char *text, size_t bytes);
     void *print_user;
     bool (*progress)(void *user, uint64_t cycle); /* only with timing; may be NULL */

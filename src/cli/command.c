@@ -122,6 +122,15 @@ void command_count(struct command *command, const char *option, const char *valu
     *number = (uint32_t)wide;
 }
 
+void command_checks(struct command *command, const char *value, uint32_t *checks)
+{
+#define NAME(name, text, meaning) " " text
+    if (!corun_checks_parse(value, checks))
+        command_keep(command, corun_report(command->list, CORUN_USAGE, CORUN_NOWHERE,
+                                           "--check: `%s` is no list of checks; there are" CORUN_CHECKS(NAME), value));
+#undef NAME
+}
+
 const char *command_name(const char *option, const char *value, struct argp_state *state)
 {
     if (!*value)

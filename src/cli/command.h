@@ -2,7 +2,7 @@
 #ifndef CORUN_CLI_COMMAND_H
 #define CORUN_CLI_COMMAND_H
 
-#include "corun/status.h"
+#include "corun/program.h"
 #include "report/columns.h"
 
 #include <argp.h>
@@ -67,6 +67,12 @@ void command_number(struct command *command, const char *option, const char *val
                     uint64_t highest, uint64_t *number);
 /* The same from 1 on. */
 void command_count(struct command *command, const char *option, const char *value, uint32_t highest, uint32_t *number);
+
+/* --check: names of checks; *checks is their mask (enum corun_check). */
+#define COMMAND_CHECK_ROW(name, text, meaning) text " (" meaning "), "
+#define COMMAND_CHECK_TEXT \
+    "stop kernels at mistakes that a GPU may let pass: " CORUN_CHECKS(COMMAND_CHECK_ROW) "with commas between them"
+void command_checks(struct command *command, const char *value, uint32_t *checks);
 
 /* The name of a file or folder that an option gives; an empty one ends the process. */
 const char *command_name(const char *option, const char *value, struct argp_state *state);

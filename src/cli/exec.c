@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV };
+enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV, KEY_CHECK };
 
 static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
@@ -15,6 +15,7 @@ static const struct argp_option options[] = {
      "[gtx980]",
      1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
+    {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
@@ -53,6 +54,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_THREADS:
         command_number(&exec->command, "--threads", value, 1000, 1, 1000, &program->threads);
+        break;
+    case KEY_CHECK:
+        program->checks = value;
+        command_checks(&exec->command, value, &(uint32_t){0}); /* the libraries read it again */
         break;
     case KEY_CSV:
         exec->outputs[EXEC_CSV].path = value;

@@ -23,7 +23,8 @@ enum {
     KEY_BLOCK,
     KEY_SHARED,
     KEY_WATCHDOG,
-    KEY_THREADS
+    KEY_THREADS,
+    KEY_CHECK
 };
 
 static const struct argp_option options[] = {
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
     {"arg", KEY_ARG, "ARGUMENT", 0, "the next argument of the kernel, see below", 1},
     {"save", KEY_SAVE, "N=FILE", 0, "after the run, write the buffer of argument N (from 0) to FILE", 1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "execute without timing", 2},
+    {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 2},
     {"gpu", KEY_GPU, "GPU", 0,
      "a name (see `corun list gpus`) or a YAML file, with overrides: gtx980:sms=8,l2=4M,scheduler=lrr [gtx980]", 2},
     {"watchdog", KEY_WATCHDOG, "N", 0,
@@ -119,6 +121,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_FUNCTIONAL:
         request->functional = true;
+        break;
+    case KEY_CHECK:
+        command_checks(&launch->command, value, &request->checks);
         break;
     case KEY_GPU:
         launch->gpu = value;

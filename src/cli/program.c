@@ -132,6 +132,7 @@ static int become(const struct program *program)
                     {setting_RECORD, program->record},
                     {setting_CAPTURE, program->capture},
                     {setting_GPU, program->gpus},
+                    {setting_CHECK, program->checks},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_THREADS, program->threads ? threads : NULL}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

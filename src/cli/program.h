@@ -9,6 +9,7 @@ struct program {
     const char *gpus; /* as --gpu takes them, `;` between them; NULL: as the libraries have it */
     uint64_t threads; /* that advance SMs; 0: as the libraries have it */
     bool functional;
+    const char *checks;           /* names of checks with commas; NULL: none */
     const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
     int exit_status;              /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];

@@ -1,7 +1,9 @@
 #include "cuda/api.h"
 
 #include "cuda/graph_memory.h"
+#include "isa/memory.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,12 +178,21 @@ int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, 
     return api_copy(call, &copy, stream, wait);
 }
 
-int api_free(struct call *call, uint64_t address, bool host)
+void api_tell_freed_before(const struct context *context, uint64_t address, const char *by)
+{
+    const struct freed *freed = context ? memory_freed(context->memory, address) : NULL;
+    if (freed && freed->address == address)
+        say("note: %s of 0x%" PRIx64 ", which was freed before by %s", by, address, freed->freer);
+}
+
+int api_free(struct call *call, uint64_t address, bool host, const char *by)
 {
     struct process *process = call->process;
     const struct range *range = ranges_find(process, address);
     if (!address)
         return CUDA_SUCCESS;
+    if (!range)
+        api_tell_freed_before(call->context, address, by);
     if (!range || range->address != address || host != (range->kind == RANGE_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     struct context *owner = range->context;
@@ -191,7 +202,7 @@ int api_free(struct call *call, uint64_t address, bool host)
         if (process->contexts.data[i] != owner && !process->contexts.data[i]->destroyed)
             (void)engine_wait_context(process, process->contexts.data[i]);
     struct graph_memory *of_graph = graph_memory_find(owner, address);
-    int released = of_graph ? graph_memory_free(process, of_graph) : memory_release(process, address);
+    int released = of_graph ? graph_memory_free(process, of_graph) : memory_release(process, address, by);
     return error == CUDA_SUCCESS ? released : error;
 }
 

@@ -31,7 +31,9 @@ int api_copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t bytes, 
 /* Resolves both sides as `kind` wants them. */
 int api_copy_sides(struct call *call, uint64_t to, uint64_t from, int kind, struct copy *copy);
 /* Waits for all kernels that may use the memory. `host`: it is pinned. Address 0 is none. */
-int api_free(struct call *call, uint64_t address, bool host);
+int api_free(struct call *call, uint64_t address, bool host, const char *by);
+/* What was to be freed is nothing: says so if it was freed before, which the error alone does not tell. */
+void api_tell_freed_before(const struct context *context, uint64_t address, const char *by);
 int api_fill(struct call *call, const struct fill *fill, void *stream, bool wait);
 
 int api_record(struct call *call, struct event *event, void *stream);

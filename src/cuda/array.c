@@ -62,9 +62,9 @@ int array_create(struct call *call, const struct abi_channel *channel, struct ab
     int error = CUDA_ERROR_OUT_OF_MEMORY;
     if (!__builtin_mul_overflow(pitch, at_least_one(extent.height), &array->slice_bytes) &&
         !__builtin_mul_overflow(array->slice_bytes, at_least_one(extent.depth), &bytes))
-        error = memory_allocate(call->process, call->context, bytes, &array->address);
+        error = memory_allocate(call->process, call->context, bytes, &array->address, "an array");
     if (error == CUDA_SUCCESS && !object_add(call->process, &array->object)) {
-        memory_release(call->process, array->address);
+        memory_release(call->process, array->address, "the end of the array");
         error = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (error != CUDA_SUCCESS) {
@@ -89,7 +89,7 @@ int array_destroy(struct call *call, void *handle)
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
     int error = engine_wait_context(call->process, array->context);
-    memory_release(call->process, array->address);
+    memory_release(call->process, array->address, "the end of the array");
     object_remove(call->process, &array->object);
     free(array);
     return error;

@@ -20,10 +20,11 @@ void say_diagnostics(struct corun_diagnostics *list)
 {
     for (size_t i = 0; i < corun_diagnostics_count(list); i++) {
         const struct corun_diagnostic *diagnostic = corun_diagnostics_get(list, i);
+        const char *note = diagnostic->status == CORUN_OK ? "note: " : "";
         if (diagnostic->place.file && diagnostic->place.line)
-            say("%s:%u: %s", diagnostic->place.file, diagnostic->place.line, diagnostic->message);
+            say("%s:%u: %s%s", diagnostic->place.file, diagnostic->place.line, note, diagnostic->message);
         else
-            say("%s", diagnostic->message);
+            say("%s%s", note, diagnostic->message);
     }
     corun_diagnostics_clear(list);
 }

@@ -1,6 +1,7 @@
 #include "cuda/device_heap.h"
 
 #include "cuda/ptx_link.h"
+#include "isa/kernel.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -11,13 +12,15 @@
 #define MOST_HEAP (UINT64_C(1) << 35) /* offsets in units of 16 bytes have 32 bits */
 
 /*
- * Blocks are powers of two with 16 bytes in front: the next free block and the class. Free blocks of a class form a
+ * Blocks are powers of two with 16 bytes in front; the second word of them is the class of a block that is used, and of a free one the next
+ * free block with DEVICE_HEAP_FREED: so free knows a block that was freed before. Free blocks of a class form a
  * stack whose head is a block's offset / 16 in the low half and a count of changes in the high half, so that a
  * compare-and-swap notices when a block was taken and put back meanwhile. What no stack has is cut off the top of the
  * heap.
  */
 static const char heap_text[] =
     ".version 6.0\n.target sm_30\n.address_size 64\n"
+    ".extern .func " DEVICE_HEAP_WRONG "(.param .b64 block);\n"
     ".global .align 16 .b8 corun_heap[%" PRIu64 "];\n"
     ".global .align 8 .u64 corun_heap_top = 16;\n"
     ".global .align 8 .u64 corun_heap_free[40];\n"
@@ -32,7 +35,7 @@ static const char heap_text[] =
     "POP:\n"
     "    ld.volatile.global.u64 %%a6, [%%a3];\n    and.b64 %%a7, %%a6, 4294967295;\n"
     "    setp.eq.u64 %%p2, %%a7, 0;\n    @%%p2 bra CUT;\n"
-    "    shl.b64 %%a8, %%a7, 4;\n    add.u64 %%a9, %%a5, %%a8;\n    ld.volatile.global.u64 %%a10, [%%a9];\n"
+    "    shl.b64 %%a8, %%a7, 4;\n    add.u64 %%a9, %%a5, %%a8;\n    ld.volatile.global.u64 %%a10, [%%a9+8];\n"
     "    and.b64 %%a10, %%a10, 4294967295;\n    shr.u64 %%a11, %%a6, 32;\n    add.u64 %%a11, %%a11, 1;\n"
     "    shl.b64 %%a11, %%a11, 32;\n    or.b64 %%a11, %%a11, %%a10;\n"
     "    atom.global.cas.b64 %%a12, [%%a3], %%a6, %%a11;\n    setp.eq.u64 %%p3, %%a12, %%a6;\n    @%%p3 bra FOUND;\n"
@@ -54,12 +57,12 @@ static const char heap_text[] =
     "    shl.b64 %%a6, %%a5, 3;\n    mov.u64 %%a7, corun_heap_free;\n    add.u64 %%a7, %%a7, %%a6;\n    shr.u64 %%a8, "
     "%%a4, 4;\n"
     "PUSH:\n"
-    "    ld.volatile.global.u64 %%a9, [%%a7];\n    and.b64 %%a10, %%a9, 4294967295;\n    st.volatile.global.u64 "
-    "[%%a3], %%a10;\n"
+    "    ld.volatile.global.u64 %%a9, [%%a7];\n    or.b64 %%a10, %%a9, %" PRIu64 ";\n    st.volatile.global.u64 "
+    "[%%a3+8], %%a10;\n"
     "    membar.gl;\n    shr.u64 %%a11, %%a9, 32;\n    add.u64 %%a11, %%a11, 1;\n    shl.b64 %%a11, %%a11, 32;\n"
     "    or.b64 %%a11, %%a11, %%a8;\n    atom.global.cas.b64 %%a12, [%%a7], %%a9, %%a11;\n"
     "    setp.ne.u64 %%p3, %%a12, %%a9;\n    @%%p3 bra PUSH;\n    bra OUT;\n"
-    "WRONG:\n    trap;\n"
+    "WRONG:\n    call " DEVICE_HEAP_WRONG ", (%%a3);\n"
     "OUT:\n    ret;\n}\n";
 
 /* `.extern .func … NAME` followed by its parameters. */
@@ -90,7 +93,7 @@ enum corun_status device_heap_link(const char *text, size_t bytes, uint64_t heap
         heap_bytes = LEAST_HEAP;
     if (heap_bytes > MOST_HEAP)
         heap_bytes = MOST_HEAP;
-    snprintf(library, sizeof library, heap_text, heap_bytes, heap_bytes, heap_bytes, heap_bytes);
+    snprintf(library, sizeof library, heap_text, heap_bytes, heap_bytes, heap_bytes, heap_bytes, DEVICE_HEAP_FREED);
     enum corun_status status = CORUN_MEMORY;
     *linked = NULL;
     if (ptx_link_add(&link, text, bytes, false) && ptx_link_add(&link, library, strlen(library), true))

@@ -12,7 +12,7 @@ ENTRY(int, cuMemAlloc_v2, uint64_t *address, size_t bytes)
         if (!address || !bytes)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
-            call.error = memory_allocate(call.process, call.context, bytes, address);
+            call.error = memory_allocate(call.process, call.context, bytes, address, "cuMemAlloc");
     }
     return call_end(&call);
 }
@@ -29,7 +29,7 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, s
             *pitch = (width + 511) / 512 * 512;
             call.error = __builtin_mul_overflow(*pitch, height, &bytes)
                              ? CUDA_ERROR_OUT_OF_MEMORY
-                             : memory_allocate(call.process, call.context, bytes, address);
+                             : memory_allocate(call.process, call.context, bytes, address, "cuMemAlloc");
         }
     }
     return call_end(&call);
@@ -39,7 +39,7 @@ ENTRY(int, cuMemFree_v2, uint64_t address)
 {
     struct call call;
     if (driver_begin(&call))
-        call.error = api_free(&call, address, false);
+        call.error = api_free(&call, address, false, "cuMemFree");
     return call_end(&call);
 }
 

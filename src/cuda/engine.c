@@ -32,6 +32,8 @@ static int fault_error(const char *message)
         int error;
     } rows[] = {{": assertion `", CUDA_ERROR_ASSERT},
                 {": trap", CUDA_ERROR_LAUNCH_FAILED},
+                {": free of 0x", CUDA_ERROR_LAUNCH_FAILED},
+                {": divergent barrier ", CUDA_ERROR_LAUNCH_FAILED},
                 {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
                 {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -54,10 +56,15 @@ static void fail_launch(struct process *process, struct context *context, enum c
     engine_abandon(process, context);
 }
 
-/* Accesses that a GPU lets pass are worth a line: they are mistakes. */
-static void tell_outside(struct process *process, const struct task *task)
+static struct corun_program *program_of(const struct task *task)
 {
-    if (corun_program_outside(task->launch.request.function->module->program, process->list))
+    return task->launch.request.function->module->program;
+}
+
+/* What a GPU lets pass is worth a line: it is a mistake. */
+static void tell_outside(struct process *process, struct corun_program *program)
+{
+    if (corun_program_outside(program, process->list))
         say_diagnostics(process->list);
 }
 
@@ -180,7 +187,7 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
             cuda_context_fail(task->stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
         break;
     case TASK_FREE:
-        (void)memory_release(process, task->address);
+        (void)memory_release(process, task->address, "cudaFreeAsync");
         break;
     default:
         break;
@@ -214,6 +221,7 @@ static enum corun_status make_grid(struct process *process, struct context *cont
                                                    .parameter_bytes = request->parameter_bytes};
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
+    process->launches++;
     return corun_launch_create(request->function->module->program, &description, process->list, grid);
 }
 
@@ -224,9 +232,11 @@ static void run_functional(struct process *process, struct task *task)
     struct corun_grid *grid;
     enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
+    struct corun_program *program = NULL;
     bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
+        program = program_of(task);
         status = make_grid(process, context, &task->launch.request, &grid);
         if (status == CORUN_OK) {
             struct corun_functional_result result;
@@ -236,12 +246,14 @@ static void run_functional(struct process *process, struct task *task)
                                               .thread_instructions = result.thread_instructions};
             record_launch(process, context->device, task, grid, &counters);
             corun_launch_destroy(grid);
-            tell_outside(process, task);
             capture_launched(process);
         }
+        if (status == CORUN_OK)
+            tell_outside(process, program);
         if (status != CORUN_OK) {
             capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
             fail_launch(process, context, status);
+            tell_outside(process, program);
             return;
         }
         break;
@@ -416,7 +428,7 @@ static void collect_launch(struct process *process, struct device *device, struc
     struct corun_counters counters;
     corun_gpu_launch_counters(device->gpu, task->launch.lane->application, task->launch.number, &counters);
     subtract(&counters, &task->launch.before);
-    tell_outside(process, task);
+    tell_outside(process, program_of(task));
     task->start_cycle = device->base_cycle + launched->first_cycle;
     task->end_cycle = device->base_cycle + launched->last_cycle;
     record_launch(process, device, task, task->launch.grid, &counters);
@@ -442,8 +454,10 @@ static void collect_launches(struct process *process, struct device *device)
             continue;
         }
         lane->broken = true;
+        struct corun_program *program = program_of(task);
         /* The machine may still name the grid: it is kept as long as the machine. */
         fail_launch(process, task->stream->context, launched.status);
+        tell_outside(process, program);
         i = 0; /* that has taken others away */
     }
 }

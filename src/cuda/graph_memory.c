@@ -13,9 +13,10 @@ int graph_memory_create(struct process *process, struct context *context, size_t
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *memory = (struct graph_memory){.context = context, .bytes = bytes, .references = 1};
-    int error = bytes ? memory_allocate(process, context, bytes, &memory->address) : CUDA_ERROR_INVALID_VALUE;
+    int error =
+        bytes ? memory_allocate(process, context, bytes, &memory->address, "a graph") : CUDA_ERROR_INVALID_VALUE;
     if (error == CUDA_SUCCESS && !vector_push(&context->graph_memories, memory)) {
-        memory_release(process, memory->address);
+        memory_release(process, memory->address, "its graph");
         error = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (error != CUDA_SUCCESS) {
@@ -50,7 +51,7 @@ static void give_back_if_unused(struct process *process, struct graph_memory *me
         uint64_t address = memory->address;
         free(memory);
         (void)engine_wait_context(process, context); /* an error stays with the context, and memory goes all the same */
-        (void)memory_release(process, address);
+        (void)memory_release(process, address, "its graph");
         return;
     }
 }

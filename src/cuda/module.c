@@ -156,6 +156,8 @@ int module_load_text(struct process *process, struct context *context, const cha
     if (status == CORUN_OK)
         status = corun_program_create(module->code, context->memory, list, &module->program);
     if (status == CORUN_OK)
+        corun_program_check(module->program, process->checks);
+    if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
     free(copy);
     if (status == CORUN_OK && (!add_variable_ranges(process, module) || !object_add(process, &module->object) ||

@@ -368,6 +368,8 @@ struct process {
     struct pointer_map function_of_host; /* host stub → index + 1 */
     struct pointer_map variable_of_host;
     uint64_t next_sequence, next_stream_id;
+    uint64_t allocations, launches; /* so far */
+    uint32_t checks;                /* enum corun_check */
     uint32_t launches_waiting, calls_running;
     uint64_t room_cycle;                   /* when the last launch ended: whoever waited for room goes on then */
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
@@ -444,11 +446,14 @@ bool ranges_add(struct process *process, struct range range);
 void ranges_remove(struct process *process, uint64_t address);
 /* The range that holds an address; NULL if there is none. Valid until the next change. */
 const struct range *ranges_find(const struct process *process, uint64_t address);
-int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address);
+/* `by` is what messages about faults say who made it, and below who freed it: an entry point. */
+int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address, const char *by);
 /* Memory that the host sees, too. */
 int memory_allocate_host(struct process *process, struct context *context, size_t bytes, enum range_kind kind,
                          unsigned flags, uint64_t *address);
-int memory_release(struct process *process, uint64_t address);
+int memory_release(struct process *process, uint64_t address, const char *by);
+/* A range of a context's memory goes, without anything of the process's own. */
+void memory_forget(struct process *process, struct context *context, uint64_t address, const char *by);
 int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags);
 int memory_unregister(struct process *process, void *host);
 

@@ -1,6 +1,10 @@
 /* Memory that programs allocate or register, and whose it is. */
 #include "cuda/capture.h"
 
+#include "isa/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +92,20 @@ const struct range *ranges_find(const struct process *process, uint64_t address)
     return address - range->address < range->bytes ? range : NULL;
 }
 
-int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address)
+static void name(struct process *process, struct context *context, uint64_t address, const char *by)
+{
+    memory_name(context->memory, address, "allocation %" PRIu64 " (%s)", ++process->allocations, by);
+}
+
+void memory_forget(struct process *process, struct context *context, uint64_t address, const char *by)
+{
+    char text[ORIGIN_BYTES];
+    snprintf(text, sizeof text, "%s after %" PRIu64 " launch%s", by, process->launches,
+             process->launches == 1 ? "" : "es");
+    (void)memory_free(context->memory, address, text);
+}
+
+int memory_allocate(struct process *process, struct context *context, size_t bytes, uint64_t *address, const char *by)
 {
     uint64_t used = context->allocated_bytes + context->device->physical_bytes;
     if (used > device_memory_bytes(context->device) || bytes > device_memory_bytes(context->device) - used)
@@ -99,6 +116,7 @@ int memory_allocate(struct process *process, struct context *context, size_t byt
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    name(process, context, *address, by);
     context->allocated_bytes += bytes;
     capture_allocate(process, context, *address, bytes);
     return CUDA_SUCCESS;
@@ -124,11 +142,12 @@ int memory_allocate_host(struct process *process, struct context *context, size_
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    name(process, context, *address, kind == RANGE_MANAGED ? "cudaMallocManaged" : "cudaMallocHost");
     capture_allocate_host(process, context, place, *address, bytes);
     return CUDA_SUCCESS;
 }
 
-int memory_release(struct process *process, uint64_t address)
+int memory_release(struct process *process, uint64_t address, const char *by)
 {
     const struct range *range = ranges_find(process, address);
     if (!range || range->address != address || range->kind == RANGE_REGISTERED || range->kind == RANGE_MODULE ||
@@ -137,7 +156,7 @@ int memory_release(struct process *process, uint64_t address)
     if (range->kind == RANGE_DEVICE)
         range->context->allocated_bytes -= range->bytes;
     capture_free(process, range->context, address);
-    corun_memory_free(range->context->memory, address);
+    memory_forget(process, range->context, address, by);
     ranges_remove(process, address);
     return CUDA_SUCCESS;
 }
@@ -159,6 +178,7 @@ int memory_register(struct process *process, struct context *context, void *host
         corun_memory_free(context->memory, address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    name(process, context, address, "cudaHostRegister");
     capture_adopt(process, context, address, bytes, 0);
     return CUDA_SUCCESS;
 }
@@ -170,7 +190,7 @@ int memory_unregister(struct process *process, void *host)
     if (!range || range->address != address || range->kind != RANGE_REGISTERED)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     capture_free(process, range->context, address);
-    corun_memory_free(range->context->memory, address);
+    memory_forget(process, range->context, address, "cudaHostUnregister");
     ranges_remove(process, address);
     return CUDA_SUCCESS;
 }

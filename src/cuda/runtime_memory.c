@@ -15,7 +15,7 @@ ENTRY(int, cudaMalloc, void **pointer, size_t bytes)
         if (!pointer)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else if (bytes)
-            call.error = memory_allocate(call.process, call.context, bytes, &address);
+            call.error = memory_allocate(call.process, call.context, bytes, &address, "cudaMalloc");
         if (call.error == CUDA_SUCCESS)
             *pointer = (void *)(uintptr_t)address;
     }
@@ -30,7 +30,8 @@ static int allocate_pitched(struct call *call, void **pointer, size_t *pitch, si
     size_t rows = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
     if (__builtin_mul_overflow(rows, height, &bytes) || __builtin_mul_overflow(bytes, depth, &bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    int error = bytes ? memory_allocate(call->process, call->context, bytes, &address) : CUDA_SUCCESS;
+    int error =
+        bytes ? memory_allocate(call->process, call->context, bytes, &address, "cudaMallocPitch") : CUDA_SUCCESS;
     if (error == CUDA_SUCCESS) {
         *pointer = (void *)(uintptr_t)address;
         *pitch = rows;
@@ -98,7 +99,7 @@ ENTRY(int, cudaFree, void *pointer)
 {
     struct call call;
     if (runtime_begin(&call))
-        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, false);
+        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, false, "cudaFree");
     return runtime_end(&call);
 }
 
@@ -106,7 +107,7 @@ ENTRY(int, cudaFreeHost, void *pointer)
 {
     struct call call;
     if (runtime_begin(&call))
-        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, true);
+        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, true, "cudaFreeHost");
     return runtime_end(&call);
 }
 
@@ -371,8 +372,9 @@ static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
         uint64_t address = 0;
         call.error = pointer ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS && bytes)
-            call.error = stream->capture ? allocate_in_graph(&call, stream, bytes, &address)
-                                         : memory_allocate(call.process, call.context, bytes, &address);
+            call.error = stream->capture
+                             ? allocate_in_graph(&call, stream, bytes, &address)
+                             : memory_allocate(call.process, call.context, bytes, &address, "cudaMallocAsync");
         if (call.error == CUDA_SUCCESS)
             *pointer = (void *)(uintptr_t)address;
     }
@@ -397,6 +399,8 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
         struct stream *stream;
         const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
         call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && !range)
+            api_tell_freed_before(call.context, (uint64_t)(uintptr_t)pointer, "cudaFreeAsync");
         if (call.error == CUDA_SUCCESS && (!range || range->address != (uint64_t)(uintptr_t)pointer))
             call.error = CUDA_ERROR_INVALID_VALUE;
         struct graph_memory *of_graph =

@@ -92,6 +92,11 @@ bool settings_read(struct process *process)
         return false;
     choose_visible(process);
     const char *functional = getenv(setting_FUNCTIONAL), *threads = getenv(setting_THREADS);
+    const char *checks = getenv(setting_CHECK);
+    if (checks && *checks && !corun_checks_parse(checks, &process->checks)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: `%s` is no list of checks", setting_CHECK, checks);
+        return false;
+    }
     process->functional = functional && strcmp(functional, "1") == 0;
     process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
     if (process->threads < 1 || process->threads > 1000)

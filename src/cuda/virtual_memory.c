@@ -124,7 +124,7 @@ static void forget(struct process *process, struct virtual_memory *all)
         const struct adopted *adopted = &all->adopted.data[i];
         if (adopted->context->destroyed)
             continue;
-        corun_memory_free(adopted->context->memory, adopted->address);
+        memory_forget(process, adopted->context, adopted->address, "cuMemUnmap");
         if (adopted->owner)
             ranges_remove(process, adopted->address);
     }

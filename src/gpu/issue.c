@@ -117,14 +117,15 @@ static void post_deadlock(struct sm *sm, uint32_t index)
              "remain are waiting",
              grid->name, tb->index, number, barrier->arrived * CORUN_WARP_LANES,
              barrier->threads ? barrier->threads : count_bits(tb->warps) * CORUN_WARP_LANES);
-    uint32_t line = warp->pc > 0 ? grid->code[warp->pc - 1].line : 0;
+    struct corun_place place = {grid->file, warp->pc > 0 ? grid->code[warp->pc - 1].line : 0, 0};
+    const char *message = grid->operations->deadlock ? grid->operations->deadlock(tb->source, &place) : text;
     sm_post(sm, (struct news){.cycle = sm->now,
                               .launch = tb->launch,
                               .tb_index = tb->index,
                               .kind = NEWS_DEADLOCK,
                               .application = warp->application,
-                              .message = strdup(text),
-                              .place = {grid->file, line, 0}});
+                              .message = strdup(message),
+                              .place = place});
 }
 
 static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)

@@ -36,7 +36,15 @@ static bool raise(const struct access *access, uint32_t lane, enum path path)
     bool misaligned = address % access->bytes;
     if (space == CORUN_SPACE_GENERIC)
         space = path_space[path];
-    if (path == PATH_PARAMETER)
+    if (path == PATH_PARAMETER && *access->what != 'l')
+        fault_raise(access->warp, lane,
+                    "%s of %u bytes at offset 0x%llx of the kernel's parameters, which can only be read", access->what,
+                    access->bytes, (unsigned long long)address);
+    else if (path == PATH_LOCAL && *access->what == 'a')
+        fault_raise(access->warp, lane,
+                    "atomic of %u bytes at local address 0x%llx: atomics need global or shared memory", access->bytes,
+                    (unsigned long long)address);
+    else if (path == PATH_PARAMETER)
         fault_raise(access->warp, lane, "%s%s of %u bytes at offset 0x%llx of the kernel's %u bytes of parameters%s",
                     misaligned ? "misaligned " : "", access->what, access->bytes, (unsigned long long)address,
                     access->warp->tb->launch->parameter_bytes, misaligned ? "" : " is out of bounds");

@@ -1,4 +1,4 @@
-/* call: of functions of the module, through registers, and of the system's vprintf and __assertfail. */
+/* call: of functions of the module, through registers, of the system's vprintf and __assertfail, and of what free finds wrong. */
 #include "isa/decode.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static bool fits_system(const struct call_site *site, uint32_t count, const uint
 static void decode_system_call(struct decoder *decoder, const struct ptx_call *call, const struct call_site *site,
                                uint32_t index)
 {
-    static const uint8_t print[] = {8, 8}, assertion[] = {8, 8, 4, 8, 8};
+    static const uint8_t print[] = {8, 8}, assertion[] = {8, 8, 4, 8, 8}, pointer[] = {8};
     const char *name = call->function->name;
     if (!strcmp(name, "vprintf") && fits_system(site, 2, print)) {
         decode_emit(decoder, OPERATION_PRINT)->target = index;
@@ -65,6 +65,10 @@ static void decode_system_call(struct decoder *decoder, const struct ptx_call *c
         struct operation *op = decode_emit(decoder, OPERATION_TRAP);
         op->target = index;
         op->variant = TRAP_ASSERT;
+    } else if (!strcmp(name, DEVICE_HEAP_WRONG) && fits_system(site, 1, pointer)) {
+        struct operation *op = decode_emit(decoder, OPERATION_TRAP);
+        op->target = index;
+        op->variant = TRAP_FREE;
     } else {
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a call of %s, which has no body here", name);
         return;

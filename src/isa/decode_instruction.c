@@ -355,6 +355,10 @@ static void decode_barrier(struct decoder *decoder, const struct ptx_instruction
     op->source[0] = number;
     op->source[1] = threads;
     op->variant = waits ? BARRIER_WAIT : BARRIER_ARRIVE;
+    bool any = !instruction->aligned &&
+               (instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE ||
+                instruction->opcode == PTX_OP_BARRIER_RED);
+    op->extra[0] = any ? BARRIER_ANY : BARRIER_ALIGNED;
     if (reduces) {
         op->variant = (uint8_t)(BARRIER_COUNT + (instruction->reduction - PTX_REDUCTION_POPC));
         op->destination = result.destination;

@@ -81,74 +81,19 @@ static void leave(struct corun_warp *warp, const struct operation *op, uint32_t 
     simt_settle(&warp->stack);
 }
 
-static void join_reduction(struct corun_warp *warp, const struct operation *op, uint32_t mask, uint32_t number)
+/* free cannot free a pointer: the place is that of its call. */
+static void stop_free(struct corun_warp *warp, const struct operation *op, uint32_t lane)
 {
-    uint32_t predicate = op->predicate_in == PREDICATE_TRUE    ? CORUN_FULL_MASK
-                         : op->predicate_in == PREDICATE_FALSE ? 0
-                                                               : warp->lanes.predicates[op->predicate_in];
-    struct barrier_reduction *reduction = &warp->tb->reductions[number];
-    reduction->threads += count_bits(mask);
-    reduction->in_favour += count_bits((op->predicate_in_negated ? ~predicate : predicate) & mask);
-    warp->reduction = op;
-    warp->reduction_lanes = mask;
-    warp->reduction_barrier = (uint8_t)number;
-}
-
-static void take_reduction(struct corun_warp *warp, const struct barrier_reduction *reduction)
-{
-    const struct operation *op = warp->reduction;
-    uint32_t lanes = warp->reduction_lanes;
-    if (op->variant == BARRIER_COUNT) {
-        uint32_t *destination = lanes_destination(&warp->lanes, op->destination);
-        for (uint32_t rest = lanes; rest; rest &= rest - 1)
-            destination[lowest_bit(rest)] = reduction->in_favour;
-        return;
-    }
-    bool yes = op->variant == BARRIER_AND ? reduction->in_favour == reduction->threads : reduction->in_favour != 0;
-    if (op->predicate_out[0] != NO_PREDICATE) {
-        uint32_t *predicate = &warp->lanes.predicates[op->predicate_out[0]];
-        *predicate = yes ? *predicate | lanes : *predicate & ~lanes;
-    }
-}
-
-void executor_barrier_met(struct corun_tb *tb, uint32_t barrier)
-{
-    struct barrier_reduction *reduction = &tb->reductions[barrier];
-    tb->barriers_met++;
-    if (!reduction->threads)
-        return;
-    for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++) {
-        struct corun_warp *warp = &tb->warps[i];
-        if (!warp->reduction || warp->reduction_barrier != barrier)
-            continue;
-        take_reduction(warp, reduction);
-        warp->reduction = NULL;
-    }
-    *reduction = (struct barrier_reduction){0};
-}
-
-/* The number and the count of threads are those of the first active lane: PTX wants all lanes to agree. */
-static bool barrier(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
-{
-    uint32_t lane = lowest_bit(mask);
-    uint32_t number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
-    uint32_t threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
-    if (number >= 16) {
-        fault_raise(warp, lane, "barrier %u does not exist: there are 16", number);
-        return false;
-    }
-    if (threads % CORUN_WARP_LANES) {
-        fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32", number, threads);
-        return false;
-    }
-    result->outcome = CORUN_OUTCOME_BARRIER;
-    result->barrier = (uint8_t)number;
-    result->barrier_threads = threads;
-    warp->barrier_line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
-    result->barrier_waits = op->variant != BARRIER_ARRIVE;
-    if (op->variant >= BARRIER_COUNT)
-        join_reduction(warp, op, mask, number);
-    return true;
+    const struct corun_kernel *kernel = warp->tb->launch->kernel;
+    const struct call_site *site = &kernel->calls[op->target];
+    uint64_t block = 0, words[2] = {0};
+    call_value_read(warp, &site->arguments[0], warp->frame, lane, (uint8_t *)&block);
+    bool freed = access_read(warp, lane, block, words, sizeof words) && words[1] & DEVICE_HEAP_FREED;
+    fault_raise(warp, lane, "free of 0x%llx, %s", (unsigned long long)block + DEVICE_HEAP_FRONT_BYTES,
+                freed ? "which was freed before" : "which malloc has not given");
+    uint32_t frame = simt_frame(&warp->stack);
+    if (frame != UINT32_MAX && frame > 0 && warp->stack.entries[frame - 1].pc > 0)
+        warp->tb->fault_line = kernel->instructions[warp->stack.entries[frame - 1].pc - 1].line;
 }
 
 /* No lane goes on. */
@@ -156,6 +101,8 @@ static void stop(struct corun_warp *warp, const struct operation *op, uint32_t m
 {
     if (op->variant == TRAP_ASSERT)
         print_assert(warp, op, mask);
+    else if (op->variant == TRAP_FREE)
+        stop_free(warp, op, lowest_bit(mask));
     else
         fault_raise(warp, lowest_bit(mask), "trap");
 }
@@ -219,7 +166,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
                 return;
             break;
         case OPERATION_BARRIER:
-            good = barrier(warp, op, mask, result);
+            good = barrier_arrive(warp, op, mask, result);
             break;
         case OPERATION_TRAP:
             stop(warp, op, mask);
@@ -564,8 +511,9 @@ const struct corun_source_operations executor_operations = {
     .perform = perform,
     .complete = complete,
     .commit = commit,
-    .barrier_met = executor_barrier_met,
+    .barrier_met = barrier_met,
     .dirty = dirty,
     .fault = fault,
+    .deadlock = barrier_deadlock,
     .printed = printed,
 };

@@ -1,6 +1,6 @@
 /*
  * The functional executor: grids, thread blocks and warps as they run. Files of this layer share these structures:
- * executor.c issues, access.c loads and stores, atomics.c, call.c, special.c and print.c do what their names say.
+ * executor.c issues, access.c loads and stores, atomics.c, barrier.c, call.c, special.c and print.c do what their names say.
  */
 #ifndef CORUN_ISA_EXECUTOR_H
 #define CORUN_ISA_EXECUTOR_H
@@ -27,14 +27,13 @@ typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offse
 /* The best one for this processor; all give the same. */
 shape_function access_shape_function(void);
 
-/* The first access of a program on an SM that led beside what is allocated; kernel NULL: none yet. */
-struct outside {
-    const struct corun_kernel *kernel;
+/* What a GPU lets pass though it is a mistake. */
+enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTES };
+
+/* The first of a kind on an SM; text "": none yet. */
+struct note {
     struct corun_place place;
-    uint32_t shared_bytes; /* not 0: shared memory, and what its thread block has of it */
-    uint64_t address;
-    uint32_t bytes;
-    bool store;
+    char text[FAULT_BYTES];
 };
 
 /* What an SM needs to run warps of a program. */
@@ -53,7 +52,7 @@ struct executor_sm {
     char *printed;
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */
-    struct outside outside;
+    struct note notes[NOTES];
 };
 
 struct corun_program {
@@ -68,7 +67,8 @@ struct corun_program {
     struct executor_sm **sms;
     uint32_t sm_count;
     struct executor_sm *functional;
-    bool outside_told;
+    uint32_t checks; /* enum corun_check */
+    bool told[NOTES];
 };
 
 #define BARRIERS 16u /* of a thread block */
@@ -102,11 +102,13 @@ struct corun_warp {
     struct simt_stack stack;
     const struct operation *code;
     struct corun_tb *tb;
-    uint8_t *local;                    /* interleaved: word w of lane l is at (w * 32 + l) * 4 */
-    uint32_t frame;                    /* first byte of local memory of the running function */
-    uint32_t function;                 /* which one it is, in kernel->functions */
-    uint32_t local_used;               /* highest end of a frame so far */
-    uint32_t barrier_line;             /* of the barrier that it came to last */
+    uint8_t *local;           /* interleaved: word w of lane l is at (w * 32 + l) * 4 */
+    uint32_t frame;           /* first byte of local memory of the running function */
+    uint32_t function;        /* which one it is, in kernel->functions */
+    uint32_t local_used;      /* highest end of a frame so far */
+    uint32_t barrier_line;    /* of the barrier that it came to last */
+    uint32_t barrier_threads; /* how many threads that wants, 0: all */
+    uint8_t barrier_number;
     uint32_t index;                    /* in its thread block */
     uint32_t slot;                     /* %warpid */
     uint32_t sm_count;                 /* %nsmid */
@@ -142,9 +144,16 @@ struct corun_tb {
 
 /* Ends the warp's thread block with a message: kernel, thread block, thread of `lane`, then the text. Gives FAULT's outcome. */
 void fault_raise(struct corun_warp *warp, uint32_t lane, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The same for an access: names the nearest allocation or the size of the space. `problem` is "out of bounds", … */
+/* The same for an access: tells where that address is, or the size of the space. */
 void fault_access(struct corun_warp *warp, uint32_t lane, enum corun_space space, const char *what, uint64_t address,
                   uint32_t bytes);
+
+/* Keeps the first note of a kind on the warp's SM: kernel and what follows, at the warp's instruction. */
+void fault_note(const struct corun_warp *warp, enum note_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Says in `text`, which it gives back, where an address in no allocation is. */
+#define PLACE_BYTES 320u
+const char *fault_place(const struct corun_memory *memory, uint64_t address, uint32_t bytes, char *text);
 
 /*
  * Loads, stores and atomics by the lanes `mask` (not 0). With `timed` the addresses and the space go into *result. False: a
@@ -199,8 +208,14 @@ void executor_sm_destroy(struct executor_sm *sm);
 struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
                                    uint32_t index);
 void executor_tb_end(struct corun_tb *tb, struct launch_sm *list);
+
+/* barrier.c: the lanes `mask` (not 0) come to a barrier. False: a fault was raised. */
+bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);
 /* A barrier is met: what bar.red computed goes to the warps that wait in it. */
-void executor_barrier_met(struct corun_tb *tb, uint32_t barrier);
+void barrier_met(struct corun_tb *tb, uint32_t barrier);
+/* All warps that have not ended wait at barriers: one line that says which wait where. Valid until the thread block ends. */
+const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
+
 /* Also those that were not ended. */
 void executor_tb_free_all(struct launch_sm *list);
 

@@ -45,7 +45,7 @@ static void open_if_met(struct functional_tb *state, struct barrier_state *barri
     bool met = barrier->wanted ? barrier->threads >= barrier->wanted : (state->live & ~barrier->arrived) == 0;
     if (!met)
         return;
-    executor_barrier_met(state->tb, (uint32_t)(barrier - state->barriers));
+    barrier_met(state->tb, (uint32_t)(barrier - state->barriers));
     state->ready |= barrier->waiting & state->live;
     *barrier = (struct barrier_state){0};
 }
@@ -72,25 +72,9 @@ static const char *describe_tb(const struct corun_tb *tb, char *text, size_t byt
 
 static enum corun_status report_deadlock(const struct functional_tb *state, struct corun_diagnostics *list)
 {
-    const struct corun_tb *tb = state->tb;
-    char name[300], waits[400] = "";
-    size_t used = 0;
-    uint32_t line = 0, ended = tb->launch->grid.tb_warps - count_bits(state->live);
-    for (uint32_t b = 0; b < BARRIERS; b++) {
-        const struct barrier_state *barrier = &state->barriers[b];
-        if (!barrier->waiting || used >= sizeof waits)
-            continue;
-        uint32_t warp = lowest_bit(barrier->waiting);
-        if (!line)
-            line = tb->warps[warp].barrier_line;
-        int length =
-            snprintf(waits + used, sizeof waits - used, "%s%" PRIu32 " at barrier %" PRIu32 " (line %" PRIu32 ")",
-                     used ? ", " : "", count_bits(barrier->waiting), b, tb->warps[warp].barrier_line);
-        used += length > 0 ? (size_t)length : 0;
-    }
-    return corun_report(list, CORUN_DEADLOCK, (struct corun_place){tb->launch->grid.file, line, 0},
-                        "%s: a barrier can never be met: of %" PRIu32 " warps %" PRIu32 " ended, waiting: %s",
-                        describe_tb(tb, name, sizeof name), tb->launch->grid.tb_warps, ended, waits);
+    struct corun_place place;
+    const char *message = barrier_deadlock(state->tb, &place);
+    return corun_report(list, CORUN_DEADLOCK, place, "%s", message);
 }
 
 static enum corun_status report_watchdog(const struct functional_tb *state, uint32_t warp, uint64_t watchdog,

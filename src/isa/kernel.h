@@ -32,7 +32,7 @@ enum memory_extend {
 #define SPECIAL_LOCAL_ADDRESS ((uint8_t)PTX_SPECIAL_COUNT)
 
 /* operation.variant of TRAP and of BARRIER. */
-enum trap_variant { TRAP_PLAIN, TRAP_ASSERT };
+enum trap_variant { TRAP_PLAIN, TRAP_ASSERT, TRAP_FREE };
 enum barrier_variant {
     BARRIER_WAIT,
     BARRIER_ARRIVE,
@@ -40,6 +40,16 @@ enum barrier_variant {
     BARRIER_AND,
     BARRIER_OR
 }; /* the last three: bar.red */
+/*
+ * What free of the device heap (src/cuda/device_heap.c) calls with a pointer that it cannot free, less the bytes in front of a block. The
+ * second word of them has this bit where the block was freed before.
+ */
+#define DEVICE_HEAP_FRONT_BYTES 16u
+#define DEVICE_HEAP_WRONG "__corun_wrong_free"
+#define DEVICE_HEAP_FREED (UINT64_C(1) << 63)
+
+/* operation.extra[0] of BARRIER: all threads of a warp that have not ended come together. */
+enum barrier_alignment { BARRIER_ANY, BARRIER_ALIGNED };
 
 #define NO_FUNCTION UINT32_MAX
 #define OPERAND_DISCARD 0xffffu /* a vector element or result that nobody wants; the same as of lane functions */

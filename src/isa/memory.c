@@ -4,6 +4,8 @@
 #include "isa/address.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +23,13 @@ struct allocation {
     uint64_t address, bytes;
     uint8_t *host;
     enum storage storage;
+    uint32_t name; /* index + 1 in the names; 0: it has none */
+};
+
+/* What messages call an allocation. */
+struct allocation_name {
+    char text[ORIGIN_BYTES];
+    uint32_t next_free; /* the same kind of index, of those that nobody has */
 };
 
 struct corun_memory {
@@ -32,6 +41,9 @@ struct corun_memory {
     bool pages;                            /* accesses near an allocation are good */
     VECTOR(struct corun_texture) textures; /* by handle - 1; width 0: destroyed */
     VECTOR(struct allocation) allocations; /* in ascending address; adopted ones lie below `first` or behind `end` */
+    VECTOR(struct allocation_name) names;
+    uint32_t free_name;
+    struct freed_list freed;
 };
 
 static uint64_t round_up(uint64_t value)
@@ -94,6 +106,8 @@ void corun_memory_destroy(struct corun_memory *memory)
     for (size_t i = 0; i < memory->allocations.count; i++)
         host_free(&memory->allocations.data[i]);
     vector_free(&memory->allocations);
+    vector_free(&memory->names);
+    vector_free(&memory->freed.entries);
     vector_free(&memory->textures);
     free(memory);
 }
@@ -139,6 +153,7 @@ static bool insert(struct corun_memory *memory, struct allocation allocation)
     size_t position = find_below(memory, allocation.address) + 1;
     if (!vector_push(&memory->allocations, allocation))
         return false;
+    freed_forget(&memory->freed, allocation.address, allocation.bytes);
     struct allocation *all = memory->allocations.data;
     memmove(all + position + 1, all + position, (memory->allocations.count - 1 - position) * sizeof *all);
     all[position] = allocation;
@@ -166,7 +181,7 @@ enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t by
     uint64_t place;
     if (!find_room(memory, round_up(bytes) + GAP_BYTES, ALIGN_BYTES, &place))
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN};
+    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN, 0};
     if (!allocation.host)
         return CORUN_MEMORY;
     enum corun_status status = keep(memory, &allocation);
@@ -189,7 +204,7 @@ enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED)
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, block, STORAGE_PAGES};
+    struct allocation allocation = {place, bytes, block, STORAGE_PAGES, 0};
     enum corun_status status = keep(memory, &allocation);
     if (status == CORUN_OK) {
         *address = place;
@@ -207,16 +222,47 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
     size_t below = find_below(memory, behind - 1);
     if (below != SIZE_MAX && memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
         return CORUN_ARGUMENT;
-    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED};
+    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, 0};
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
 }
 
-enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t address)
+void memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
+{
+    size_t i = find_below(memory, address);
+    if (i == SIZE_MAX || memory->allocations.data[i].address != address)
+        return;
+    struct allocation *allocation = &memory->allocations.data[i];
+    if (!allocation->name && memory->free_name) {
+        allocation->name = memory->free_name;
+        memory->free_name = memory->names.data[allocation->name - 1].next_free;
+    } else if (!allocation->name && memory->names.count < UINT32_MAX &&
+               vector_push(&memory->names, ((struct allocation_name){{0}, 0}))) {
+        allocation->name = (uint32_t)memory->names.count;
+    }
+    if (!allocation->name)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(memory->names.data[allocation->name - 1].text, ORIGIN_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+static const char *name_of(const struct corun_memory *memory, const struct allocation *allocation)
+{
+    return allocation->name ? memory->names.data[allocation->name - 1].text : "";
+}
+
+enum corun_status memory_free(struct corun_memory *memory, uint64_t address, const char *freer)
 {
     size_t i = find_below(memory, address);
     if (i == SIZE_MAX || memory->allocations.data[i].address != address)
         return CORUN_ARGUMENT;
     struct allocation *all = memory->allocations.data;
+    freed_add(&memory->freed, address, all[i].bytes, name_of(memory, &all[i]), freer);
+    if (all[i].name) {
+        memory->names.data[all[i].name - 1].next_free = memory->free_name;
+        memory->free_name = all[i].name;
+    }
     if (all[i].storage != STORAGE_ADOPTED)
         memory->allocated_bytes -= all[i].bytes;
     host_free(&all[i]);
@@ -224,6 +270,11 @@ enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t addres
     memmove(all + i, all + i + 1, (memory->allocations.count - i) * sizeof *all);
     memory->generation++;
     return CORUN_OK;
+}
+
+enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t address)
+{
+    return memory_free(memory, address, "");
 }
 
 uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes)
@@ -330,7 +381,7 @@ uint32_t memory_application(const struct corun_memory *memory)
     return memory->application;
 }
 
-bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_t *base, uint64_t *bytes)
+bool memory_nearest(const struct corun_memory *memory, uint64_t address, struct memory_nearest *nearest)
 {
     if (memory->allocations.count == 0)
         return false;
@@ -342,9 +393,13 @@ bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_
         if (all[below + 1].address - address < behind)
             i = below + 1;
     }
-    *base = all[i].address;
-    *bytes = all[i].bytes;
+    *nearest = (struct memory_nearest){all[i].address, all[i].bytes, name_of(memory, &all[i])};
     return true;
+}
+
+const struct freed *memory_freed(const struct corun_memory *memory, uint64_t address)
+{
+    return freed_find(&memory->freed, address);
 }
 
 static bool makes_sense(const struct corun_texture *t)

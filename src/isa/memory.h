@@ -4,6 +4,7 @@
 
 #include "corun/memory.h"
 #include "corun/texture.h"
+#include "isa/freed.h"
 
 /*
  * The last allocation that somebody found. Held by the caller, because SMs on several threads read one memory: a cache inside it
@@ -49,7 +50,23 @@ const struct corun_texture *memory_texture(const struct corun_memory *memory, ui
 
 uint32_t memory_application(const struct corun_memory *memory);
 
-/* The allocation nearest to an address; false if there is none at all. */
-bool memory_nearest(const struct corun_memory *memory, uint64_t address, uint64_t *base, uint64_t *bytes);
+/*
+ * What messages call the allocation at `address` ("cudaMalloc 3", "variable table"); without effect where none begins or there is no
+ * memory for it. Cut to ORIGIN_BYTES.
+ */
+void memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* corun_memory_free, and who it was for messages about later accesses ("cudaFree after 2 launches"). */
+enum corun_status memory_free(struct corun_memory *memory, uint64_t address, const char *freer);
+
+/* The allocation nearest to an address in none; its name may be "". Valid until the memory changes. */
+struct memory_nearest {
+    uint64_t address, bytes;
+    const char *name;
+};
+/* False if there is none at all. */
+bool memory_nearest(const struct corun_memory *memory, uint64_t address, struct memory_nearest *nearest);
+/* What an address was part of before it was freed; NULL if nothing is known. Valid until the memory changes. */
+const struct freed *memory_freed(const struct corun_memory *memory, uint64_t address);
 
 #endif

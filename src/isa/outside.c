@@ -1,10 +1,12 @@
 /*
- * Accesses beside what is allocated, in memory that is mapped by pages (corun_memory_map_pages): they go on as on a GPU, and the
- * first one of a program on each SM is kept so that its user can be told.
+ * What a GPU lets pass though it is a mistake: accesses beside what is allocated, in memory that is mapped by pages
+ * (corun_memory_map_pages), and barriers that only a part of a warp comes to. The first one of a kind on each SM is kept so that the user
+ * of a program can be told; what is checked is a fault instead.
  */
 #include "isa/executor.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static uint8_t *shared_find(const struct corun_tb *tb, uint64_t address, uint32_t bytes)
 {
@@ -13,48 +15,84 @@ static uint8_t *shared_find(const struct corun_tb *tb, uint64_t address, uint32_
     return good ? tb->shared + address : NULL;
 }
 
+static void note_shared(const struct corun_warp *warp, uint64_t address, uint32_t bytes, bool store)
+{
+    fault_note(warp, NOTE_OUTSIDE,
+               "%s %" PRIu32 " bytes at shared address 0x%" PRIx64 ", beyond the %" PRIu32
+               " bytes that its thread block has; it goes on, as on a GPU",
+               store ? "writes" : "loads", bytes, address, warp->tb->launch->grid.tb_shared_bytes);
+}
+
+static void note_memory(const struct corun_warp *warp, uint64_t address, uint32_t bytes, bool store)
+{
+    const struct executor_sm *sm = warp->tb->sm;
+    char place[PLACE_BYTES];
+    bool freed = memory_freed(sm->memory, address);
+    enum note_kind kind = freed ? NOTE_FREED : NOTE_OUTSIDE;
+    if (!*sm->notes[kind].text)
+        fault_note(warp, kind, "%s %" PRIu32 " bytes at 0x%" PRIx64 ", %s: %s; it goes on, %s",
+                   store ? "writes" : "loads", bytes, address,
+                   freed ? "a use after free" : "where nothing is allocated",
+                   fault_place(sm->memory, address, bytes, place),
+                   freed && !store ? "and gets zero (a GPU may give what was there)" : "as on a GPU");
+}
+
 uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store)
 {
     const struct corun_tb *tb = warp->tb;
-    struct executor_sm *sm = tb->sm;
-    uint8_t *host = shared ? shared_find(tb, address, bytes) : memory_find_outside(sm->memory, address, bytes, store);
-    if (host && !sm->outside.kernel) {
-        const struct corun_kernel *kernel = tb->launch->kernel;
-        struct corun_place place = {tb->launch->grid.file, kernel->instructions[warp->stack.pc].line, 0};
-        sm->outside = (struct outside){.kernel = kernel,
-                                       .place = place,
-                                       .shared_bytes = shared ? tb->launch->grid.tb_shared_bytes : 0,
-                                       .address = address,
-                                       .bytes = bytes,
-                                       .store = store};
-    }
+    if (tb->launch->program->checks & CORUN_CHECK_MEMORY)
+        return NULL;
+    uint8_t *host =
+        shared ? shared_find(tb, address, bytes) : memory_find_outside(tb->sm->memory, address, bytes, store);
+    if (host && shared)
+        note_shared(warp, address, bytes, store);
+    else if (host)
+        note_memory(warp, address, bytes, store);
     return host;
 }
 
 bool corun_program_outside(struct corun_program *program, struct corun_diagnostics *list)
 {
-    if (program->outside_told)
-        return false;
-    const struct outside *outside = program->functional ? &program->functional->outside : NULL;
-    for (uint32_t i = 0; i < program->sm_count && !(outside && outside->kernel); i++)
-        outside = &program->sms[i]->outside;
-    if (!outside || !outside->kernel)
-        return false;
-    program->outside_told = true;
-    const char *what = outside->store ? "writes" : "loads";
-    if (outside->shared_bytes) {
-        (void)corun_report(list, CORUN_OK, outside->place,
-                           "note: kernel %.200s %s %" PRIu32 " bytes at shared address 0x%" PRIx64
-                           ", beyond the %" PRIu32 " bytes that its thread block has; it goes on, as on a GPU",
-                           outside->kernel->info.name, what, outside->bytes, outside->address, outside->shared_bytes);
-        return true;
+    bool any = false;
+    for (uint32_t kind = 0; kind < NOTES; kind++) {
+        const struct note *note = program->functional ? &program->functional->notes[kind] : NULL;
+        for (uint32_t i = 0; i < program->sm_count && !(note && *note->text); i++)
+            note = &program->sms[i]->notes[kind];
+        if (program->told[kind] || !note || !*note->text)
+            continue;
+        program->told[kind] = any = true;
+        (void)corun_report(list, CORUN_OK, note->place, "%s", note->text);
     }
-    uint64_t base = 0, size = 0;
-    memory_nearest(program->memory, outside->address, &base, &size);
-    (void)corun_report(list, CORUN_OK, outside->place,
-                       "note: kernel %.200s %s %" PRIu32 " bytes at 0x%" PRIx64
-                       ", where nothing is allocated (the nearest allocation has %" PRIu64 " bytes at 0x%" PRIx64
-                       "); it goes on, as on a GPU",
-                       outside->kernel->info.name, what, outside->bytes, outside->address, size, base);
-    return true;
+    return any;
+}
+
+static const struct {
+    const char *name;
+    uint32_t check;
+} checks[] = {
+#define ROW(name, text, meaning) {text, CORUN_CHECK_##name},
+    CORUN_CHECKS(ROW)
+#undef ROW
+};
+
+bool corun_checks_parse(const char *text, uint32_t *result)
+{
+    *result = 0;
+    for (;;) {
+        size_t length = strcspn(text, ","), i = 0;
+        while (i < sizeof checks / sizeof *checks &&
+               (strlen(checks[i].name) != length || memcmp(checks[i].name, text, length) != 0))
+            i++;
+        if (i == sizeof checks / sizeof *checks)
+            return false;
+        *result |= checks[i].check;
+        if (!text[length])
+            return true;
+        text += length + 1;
+    }
+}
+
+void corun_program_check(struct corun_program *program, uint32_t wanted)
+{
+    program->checks = wanted;
 }

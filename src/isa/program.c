@@ -246,6 +246,7 @@ static enum corun_status allocate_variables(struct corun_program *program, struc
             return corun_report(list, CORUN_MEMORY, place_of(program->module, variable),
                                 "out of memory for the %llu bytes of variable %s", (unsigned long long)variable->bytes,
                                 variable->name);
+        memory_name(program->memory, program->variable_address[i], "variable %s", variable->name);
     }
     for (uint32_t i = 0; i < ptx->variable_count; i++)
         for (uint32_t r = 0; r < ptx->variables[i]->relocation_count; r++) {
@@ -321,7 +322,7 @@ void corun_program_destroy(struct corun_program *program)
         return;
     for (uint32_t i = 0; program->module && program->variable_address && i < program->module->ptx->variable_count; i++)
         if (program->variable_address[i])
-            corun_memory_free(program->memory, program->variable_address[i]);
+            memory_free(program->memory, program->variable_address[i], "the end of its module");
     for (uint32_t i = 0; i < program->sm_count; i++)
         executor_sm_destroy(program->sms[i]);
     executor_sm_destroy(program->functional);

@@ -1,5 +1,6 @@
 #include "workload/instance.h"
 
+#include "isa/memory.h"
 #include "workload/element.h"
 #include "workload/initial_data.h"
 
@@ -128,6 +129,7 @@ static enum corun_status place_buffers(struct corun_instance *instance, struct c
             if (corun_memory_allocate(instance->memory, bytes, &instance->addresses[i]) != CORUN_OK)
                 return corun_report(list, CORUN_MEMORY, buffer->place, "out of memory for buffer '%s' of %llu bytes",
                                     buffer->name, (unsigned long long)bytes);
+            memory_name(instance->memory, instance->addresses[i], "buffer %s", buffer->name);
             continue;
         }
         uint64_t variable_bytes = 0;
