@@ -25,47 +25,9 @@
 #define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
 #define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
 
-static int fault_error(const char *message)
-{
-    static const struct {
-        const char *words;
-        int error;
-    } rows[] = {{": assertion `", CUDA_ERROR_ASSERT},
-                {": trap", CUDA_ERROR_LAUNCH_FAILED},
-                {": free of 0x", CUDA_ERROR_LAUNCH_FAILED},
-                {": divergent barrier ", CUDA_ERROR_LAUNCH_FAILED},
-                {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
-                {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strstr(message, rows[i].words))
-            return rows[i].error;
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
-}
-
-/* A kernel has failed: says how, and the context is in error from now on. */
-static void fail_launch(struct process *process, struct context *context, enum corun_status status)
-{
-    int error = error_of_status(status);
-    size_t count = corun_diagnostics_count(process->list);
-    if (status == CORUN_FAULT && count)
-        error = fault_error(corun_diagnostics_get(process->list, count - 1)->message);
-    if (status == CORUN_LIMIT)
-        error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    say_diagnostics(process->list);
-    cuda_context_fail(context, error);
-    engine_abandon(process, context);
-}
-
 static struct corun_program *program_of(const struct task *task)
 {
     return task->launch.request.function->module->program;
-}
-
-/* What a GPU lets pass is worth a line: it is a mistake. */
-static void tell_outside(struct process *process, struct corun_program *program)
-{
-    if (corun_program_outside(program, process->list))
-        say_diagnostics(process->list);
 }
 
 static bool precedes(const struct stream *stream, const struct task *task)
@@ -249,11 +211,11 @@ static void run_functional(struct process *process, struct task *task)
             capture_launched(process);
         }
         if (status == CORUN_OK)
-            tell_outside(process, program);
+            failure_tell_notes(process, program);
         if (status != CORUN_OK) {
             capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
-            fail_launch(process, context, status);
-            tell_outside(process, program);
+            failure_of_launch(process, context, status);
+            failure_tell_notes(process, program);
             return;
         }
         break;
@@ -356,7 +318,7 @@ static void start_copy(struct process *process, struct device *device, struct ta
         transfer = (struct transfer){engines[task->copy.engine], task->copy.pageable, false, copy_bytes(&task->copy)};
     task->started = true;
     if (!open_machine(process, device) || !vector_push(&device->copies, task)) {
-        fail_launch(process, task->stream->context, CORUN_MEMORY);
+        failure_of_launch(process, task->stream->context, CORUN_MEMORY);
         return;
     }
     transfer_start(device->gpu, &device->config, &transfer, machine_cycle(device, since), &task->start_cycle,
@@ -406,7 +368,7 @@ static void start_launch(struct process *process, struct device *device, struct 
     if (status != CORUN_OK) {
         if (lane)
             lane->broken = true;
-        fail_launch(process, context, status);
+        failure_of_launch(process, context, status);
         return;
     }
     task->started = task->stream->launched = true;
@@ -428,7 +390,7 @@ static void collect_launch(struct process *process, struct device *device, struc
     struct corun_counters counters;
     corun_gpu_launch_counters(device->gpu, task->launch.lane->application, task->launch.number, &counters);
     subtract(&counters, &task->launch.before);
-    tell_outside(process, program_of(task));
+    failure_tell_notes(process, program_of(task));
     task->start_cycle = device->base_cycle + launched->first_cycle;
     task->end_cycle = device->base_cycle + launched->last_cycle;
     record_launch(process, device, task, task->launch.grid, &counters);
@@ -456,8 +418,8 @@ static void collect_launches(struct process *process, struct device *device)
         lane->broken = true;
         struct corun_program *program = program_of(task);
         /* The machine may still name the grid: it is kept as long as the machine. */
-        fail_launch(process, task->stream->context, launched.status);
-        tell_outside(process, program);
+        failure_of_launch(process, task->stream->context, launched.status);
+        failure_tell_notes(process, program);
         i = 0; /* that has taken others away */
     }
 }
@@ -515,7 +477,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
         for (size_t c = 0; c < process->contexts.count; c++)
             if (process->contexts.data[c]->device == device)
-                fail_launch(process, process->contexts.data[c], status);
+                failure_of_launch(process, process->contexts.data[c], status);
         return true;
     }
     collect_launches(process, device);

@@ -9,6 +9,7 @@
  *   stream.c     streams, events, and the tasks that wait in streams
  *   copy.c       what copies and fills do
  *   engine.c     carries tasks out: in program order without timing, or on the simulated machine
+ *   failure.c    what a failed kernel does to its context, and what is said of it
  *   idle.c       goes on for programs that wait without calling
  *   record.c     what was launched and copied, for the table of `corun exec`
  *   capture.c    the same as a workload, for `corun capture`
@@ -511,6 +512,12 @@ int copy_perform(const struct copy *copy);
 int fill_prepare(struct process *process, struct fill *fill);
 int fill_perform(struct context *context, const struct fill *fill);
 size_t copy_bytes(const struct copy *copy);
+
+/* failure.c */
+/* A kernel has failed: says how, and the context is in error from now on. */
+void failure_of_launch(struct process *process, struct context *context, enum corun_status status);
+/* What a GPU lets pass is worth a line: it is a mistake. */
+void failure_tell_notes(struct process *process, struct corun_program *program);
 
 /* engine.c */
 /*

@@ -199,7 +199,7 @@ const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place)
             continue;
         if (!told)
             place->line = warp->barrier_line;
-        used = add_warps(tb->fault, add(tb->fault, used, told ? ", " : ": "), together);
+        used = add_warps(tb->fault, add(tb->fault, used, told ? ", " : ", waiting: "), together);
         used = add(tb->fault, used, " at barrier %u (line %" PRIu32, warp->barrier_number, warp->barrier_line);
         used = warp->barrier_threads ? add(tb->fault, used, ", for %" PRIu32 " threads)", warp->barrier_threads)
                                      : add(tb->fault, used, ")");

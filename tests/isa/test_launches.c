@@ -49,9 +49,10 @@ static void test_deadlock(void **state)
     struct runner runner;
     runner_load(&runner, KERNEL("setp.lt.u32 %p1, %t, 32;\n@%p1 bra ONE;\nbar.sync 2;\nret;\nONE:\nbar.sync 1, 64;"));
     assert_int_equal(runner_try(&runner, 96), CORUN_DEADLOCK);
-    assert_string_equal(runner_message(&runner),
-                        "kernel k, thread block (0,0,0): a barrier can never be met: of 3 warps 0 ended, waiting: 1 at "
-                        "barrier 1 (line 24), 2 at barrier 2 (line 21)");
+    assert_string_equal(
+        runner_message(&runner),
+        "kernel k, thread block (0,0,0): a barrier can never be met, waiting: warp 0 at barrier 1 (line 24, for 64 "
+        "threads), warps 1, 2 at barrier 2 (line 21); none has ended");
     assert_int_equal(runner_line(&runner), 24);
     runner_free(&runner);
 }

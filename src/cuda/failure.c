@@ -1,0 +1,40 @@
+/* What becomes of kernels that fail, and what is said of those that a GPU would let pass. */
+#include "cuda/process.h"
+
+#include <string.h>
+
+static int fault_error(const char *message)
+{
+    static const struct {
+        const char *words;
+        int error;
+    } rows[] = {{": assertion `", CUDA_ERROR_ASSERT},
+                {": trap", CUDA_ERROR_LAUNCH_FAILED},
+                {": free of 0x", CUDA_ERROR_LAUNCH_FAILED},
+                {": divergent barrier ", CUDA_ERROR_LAUNCH_FAILED},
+                {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
+                {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(message, rows[i].words))
+            return rows[i].error;
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+void failure_of_launch(struct process *process, struct context *context, enum corun_status status)
+{
+    int error = error_of_status(status);
+    size_t count = corun_diagnostics_count(process->list);
+    if (status == CORUN_FAULT && count)
+        error = fault_error(corun_diagnostics_get(process->list, count - 1)->message);
+    if (status == CORUN_LIMIT)
+        error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    say_diagnostics(process->list);
+    cuda_context_fail(context, error);
+    engine_abandon(process, context);
+}
+
+void failure_tell_notes(struct process *process, struct corun_program *program)
+{
+    if (corun_program_outside(program, process->list))
+        say_diagnostics(process->list);
+}
