@@ -138,6 +138,8 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
         warp->local_used = callee_frame + function->frame_bytes;
     for (uint32_t i = 0; i < site->argument_count; i++)
         transfer(warp, mask, &site->arguments[i], frame, &function->arguments[i], callee_frame);
+    if (function->frees && !free_check(warp, mask, function, callee_frame))
+        return false;
     struct simt_entry *entry = simt_call(&warp->stack, function->first_operation, mask, op->target);
     entry->function = index;
     entry->frame = callee_frame;
@@ -157,6 +159,14 @@ static uint32_t indirect_target(const struct corun_warp *warp, const struct call
     return index < kernel->module->ptx->function_count ? kernel->function_of_index[index] : NO_FUNCTION;
 }
 
+/* The fault is the call's, though the pc was behind it. */
+static bool failed_at(struct corun_warp *warp, uint32_t pc)
+{
+    warp->stack.pc = pc;
+    warp->tb->fault_line = warp->tb->launch->kernel->instructions[pc].line;
+    return false;
+}
+
 bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     const struct call_site *site = &warp->tb->launch->kernel->calls[op->target];
@@ -165,8 +175,7 @@ bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t ma
         warp->stack.pc++;
         if (enter(warp, op, mask, site->function, caller, frame))
             return true;
-        warp->stack.pc--;
-        return false;
+        return failed_at(warp, warp->stack.pc - 1);
     }
     uint32_t targets[CORUN_WARP_LANES];
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -187,8 +196,7 @@ bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t ma
             if (targets[lowest_bit(rest)] == target)
                 group |= 1u << lowest_bit(rest);
         if (!enter(warp, op, group, target, caller, frame)) {
-            warp->stack.pc = pc; /* for the message only */
-            return false;
+            return failed_at(warp, pc);
         }
         mask &= ~group;
     }

@@ -587,6 +587,8 @@ static void finish_functions(struct decoder *decoder)
             .first_predicate = from->first_predicate,
             .predicate_count = (uint16_t)from->registers->allocation.predicate_slots,
             .frame_bytes = from->frame_bytes,
+            .frees = from->frees && !from->ptx->is_entry && signature->parameter_count == 1 &&
+                     signature->parameters[0]->bytes == 8,
             .recursive = from->recursive,
         };
         if (from->ptx->is_entry)

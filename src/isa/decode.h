@@ -15,6 +15,7 @@
 #define COPY_TOKENS 8u
 
 struct decoded_function {
+    bool frees; /* as of kernel_function */
     const struct ptx_function *ptx;
     const struct function_registers *registers; /* numbers within the function */
     uint16_t first_slot, first_predicate;

@@ -69,6 +69,7 @@ static void decode_system_call(struct decoder *decoder, const struct ptx_call *c
         struct operation *op = decode_emit(decoder, OPERATION_TRAP);
         op->target = index;
         op->variant = TRAP_FREE;
+        decoder->function->frees = true;
     } else {
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a call of %s, which has no body here", name);
         return;

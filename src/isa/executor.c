@@ -81,28 +81,13 @@ static void leave(struct corun_warp *warp, const struct operation *op, uint32_t 
     simt_settle(&warp->stack);
 }
 
-/* free cannot free a pointer: the place is that of its call. */
-static void stop_free(struct corun_warp *warp, const struct operation *op, uint32_t lane)
-{
-    const struct corun_kernel *kernel = warp->tb->launch->kernel;
-    const struct call_site *site = &kernel->calls[op->target];
-    uint64_t block = 0, words[2] = {0};
-    call_value_read(warp, &site->arguments[0], warp->frame, lane, (uint8_t *)&block);
-    bool freed = access_read(warp, lane, block, words, sizeof words) && words[1] & DEVICE_HEAP_FREED;
-    fault_raise(warp, lane, "free of 0x%llx, %s", (unsigned long long)block + DEVICE_HEAP_FRONT_BYTES,
-                freed ? "which was freed before" : "which malloc has not given");
-    uint32_t frame = simt_frame(&warp->stack);
-    if (frame != UINT32_MAX && frame > 0 && warp->stack.entries[frame - 1].pc > 0)
-        warp->tb->fault_line = kernel->instructions[warp->stack.entries[frame - 1].pc - 1].line;
-}
-
 /* No lane goes on. */
 static void stop(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     if (op->variant == TRAP_ASSERT)
         print_assert(warp, op, mask);
     else if (op->variant == TRAP_FREE)
-        stop_free(warp, op, lowest_bit(mask));
+        free_wrong(warp, op, lowest_bit(mask));
     else
         fault_raise(warp, lowest_bit(mask), "trap");
 }

@@ -196,6 +196,11 @@ static inline size_t shared_whole(size_t bytes)
  */
 uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store);
 
+/* free.c: the lanes `mask` call free of the device heap, whose arguments are in `frame`. False: a fault was raised. */
+bool free_check(struct corun_warp *warp, uint32_t mask, const struct kernel_function *function, uint32_t frame);
+/* What free itself finds out: raises the fault. */
+void free_wrong(struct corun_warp *warp, const struct operation *op, uint32_t lane);
+
 /* vprintf by the lanes `mask`. False: a fault was raised. */
 bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* __assertfail: raises the fault. */

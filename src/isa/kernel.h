@@ -45,6 +45,8 @@ enum barrier_variant {
  * second word of them has this bit where the block was freed before.
  */
 #define DEVICE_HEAP_FRONT_BYTES 16u
+#define DEVICE_HEAP_LEAST_BYTES 32u /* of a block, with those; blocks are aligned to it */
+#define DEVICE_HEAP_FIRST_CLASS 5u  /* of such a block; the second word, where the block is used */
 #define DEVICE_HEAP_WRONG "__corun_wrong_free"
 #define DEVICE_HEAP_FREED (UINT64_C(1) << 63)
 
@@ -79,6 +81,7 @@ struct kernel_function {
     uint16_t first_slot, slot_count;
     uint16_t first_predicate, predicate_count;
     uint32_t frame_bytes; /* local memory per thread */
+    bool frees;           /* free of the device heap */
     bool recursive;       /* may be called while it is active: its registers are saved at the call */
     uint32_t argument_count, result_count;
     const struct call_value *arguments, *results; /* the callee's side */
