@@ -26,6 +26,21 @@ os.umask(UMASK)
 HEADER = ".version 6.3\n.target sm_52\n.address_size 64\n"
 
 # One kernel per way to go wrong, and two that go well. The comments with arrows are looked for by the tests.
+HALF = """.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry half()
+{
+    .reg .pred %p; .reg .b32 %r;
+    mov.u32 %r, %tid.x; setp.ge.u32 %p, %r, 16;
+    @%p bra REST;
+    bar.sync 0;
+REST:
+    mov.u32 %r, 1;
+    ret;
+}
+"""
+
 KERNELS = HEADER + """
 .extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 values);
 .global .align 1 .b8 text[13] = {114, 101, 115, 117, 108, 116, 32, 37, 117, 10, 0, 0, 0};
@@ -376,12 +391,23 @@ class Launch(Command):
     def test_out_of_bounds(self):
         line = self.line_of("<- out of bounds")
         for mode in ((), ("--functional",)):
-            self.fails(FAULT, ["outside", f"kernels.ptx:{line}", "thread block (2,0,0)", "thread (37,0,0)", "0x"],
+            self.fails(FAULT, ["outside", f"kernels.ptx:{line}", "thread block (2,0,0)", "thread (37,0,0)", "0x",
+                               ": 1047552 bytes behind the 1024 bytes of argument buf=1K at 0x"],
                        *self.launch("outside", "--grid", "4", "--block", "64", "--arg", "buf=1K", *mode))
 
     def test_a_barrier_that_is_never_met(self):
         for mode in ((), ("--functional",)):
-            self.fails(DEADLOCK, ["stuck", "barrier"], *self.launch("stuck", "--block", "64", *mode))
+            self.fails(DEADLOCK, ["stuck", "thread block (0,0,0)", "warp 0 at barrier 0 (line", "; none has ended"],
+                       *self.launch("stuck", "--block", "64", *mode))
+
+    def test_a_barrier_that_a_part_of_a_warp_comes_to(self):
+        self.write("half.ptx", HALF)
+        for mode in ((), ("--functional",)):
+            launch = ("launch", "half.ptx", "--gpu", SMALL_GPU, "--block", "32", *mode)
+            told = self.run_command(*launch).stderr
+            self.assertIn("half.ptx:9: warning: kernel half comes to barrier 0 with 16 of the 32 threads of a warp", told)
+            self.fails(FAULT, ["half.ptx:9: ", "divergent barrier 0", "thread (16,0,0) is at line 11"], *launch, "--check", "sync")
+        self.fails(USAGE, ["--check: `race` is no list of checks; there are memory sync"], *launch, "--check", "race")
 
     def test_an_endless_loop(self):
         self.fails(WATCHDOG, ["endless", "larger --watchdog"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))

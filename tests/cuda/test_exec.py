@@ -132,6 +132,45 @@ class Exec(unittest.TestCase):
         done = run("--gpu", "gtx980:sms=0", "--", "true")
         self.assertEqual(done.returncode, 6, done.stderr)
 
+    def mistake(self, which, *options):
+        done = run("-q", *options, "--", program("mistakes"), which)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 0 if which == "none" else 1, done.stderr)
+        return done.stderr
+
+    def test_mistakes_are_named(self):
+        """What a user reads of a mistake, with timing and without: with --check it is a fault, without it the program may go on."""
+        line = r"corun: mistakes\(1\)\.ptx:\d+: "
+        freed = (r"0x10000201510.* a use after free: 16 bytes into the 4096 bytes of allocation 2 \(cudaMalloc\) at "
+                 r"0x10000201500, freed by cudaFree after 1 launch")
+        thread = r".*kernel \w+, thread block \(0,0,0\), thread \(0,0,0\): "
+        for options in ((), ("--functional",)):
+            with self.subTest(options=options):
+                check = ("--check", "memory,sync", *options)
+                self.assertRegex(self.mistake("store after free", *options), line + thread + "store of 4 bytes at .* " + freed)
+                self.assertRegex(self.mistake("load after free", *options), line + r"note: kernel \w+ loads 4 bytes at " + freed)
+                self.assertRegex(self.mistake("load after free", *check), line + thread + "load of 4 bytes at .* " + freed)
+                self.assertRegex(self.mistake("free twice", *options),
+                                 "note: cudaFree of 0x10000201500, which was freed before by cudaFree after 1 launch")
+                self.assertRegex(self.mistake("shared", *options),
+                                 thread + "store of 4 bytes at shared address 0x100 is out of bounds: the thread block has 40 bytes")
+                self.assertRegex(self.mistake("host pointer", *options), thread + "store of 4 bytes .* a host pointer, by its looks")
+                self.assertRegex(self.mistake("free twice on the device", *options),
+                                 line + thread + "free of 0x[0-9a-f]+, which was freed before")
+                self.assertRegex(self.mistake("free by all", *options), "free of 0x[0-9a-f]+, which another thread of the warp frees")
+                self.assertRegex(self.mistake("free of nothing", *options), "free of 0x[0-9a-f]+, which malloc has not given")
+                self.assertRegex(self.mistake("barrier", *options), line + "note: .* comes to barrier 0 with 16 of the 32 threads")
+                self.assertRegex(self.mistake("barrier", *check), line + thread + "divergent barrier 0: 16 of the 32 threads of warp 0")
+                self.mistake("none", *check)
+
+    def test_wrong_checks(self):
+        done = run("--check", "memory,race", "--", "true")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--check: `memory,race` is no list of checks; there are memory sync", done.stderr)
+        done = subprocess.run([CORUN, "exec", "--", program("vector_add")], env=dict(os.environ, CORUN_CUDA_CHECK="race"),
+                              capture_output=True, text=True, check=False)
+        self.assertIn("CORUN_CUDA_CHECK: `race` is no list of checks", done.stderr)
+
     def test_faults_name_their_place(self):
         done = run("-q", "--", program("fault"))
         self.assertEqual(done.returncode, 0, done.stderr)
