@@ -21,7 +21,7 @@
 static const char heap_text[] =
     ".version 6.0\n.target sm_30\n.address_size 64\n"
     ".extern .func " DEVICE_HEAP_WRONG "(.param .b64 block);\n"
-    ".global .align 16 .b8 corun_heap[%" PRIu64 "];\n"
+    ".global .align 16 .b8 " DEVICE_HEAP_VARIABLE "[%" PRIu64 "];\n"
     ".global .align 8 .u64 corun_heap_top = 16;\n"
     ".global .align 8 .u64 corun_heap_free[40];\n"
     ".visible .func (.param .b64 result) malloc(.param .b64 bytes)\n{\n"

@@ -511,7 +511,8 @@ static void load_behind_atomics(const struct access *access)
     for (uint32_t rest = lanes_behind_atomics(access); rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
         uint64_t address = access->address[lane];
-        const uint8_t *host = lane_host(access, PATH_MEMORY, address, access->bytes);
+        struct memory_cache cache = {0};
+        const uint8_t *host = memory_find(access->sm->memory, &cache, address, access->bytes);
         uint8_t bytes[32];
         if (!host) /* beside an allocation */
             continue;
@@ -720,7 +721,7 @@ bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void 
 {
     enum path path = path_of_window(address >> WINDOW_SHIFT);
     struct memory_cache cache = {0};
-    struct access access = {.warp = warp, .sm = warp->tb->sm, .cache = &cache};
+    const struct access access = {.warp = warp, .sm = warp->tb->sm, .cache = &cache};
     if (path != PATH_MEMORY)
         address &= ~WINDOW_BASE(UINT64_C(0xff));
     if (path == PATH_LOCAL) {
@@ -730,7 +731,8 @@ bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void 
             ((uint8_t *)destination)[i] = *local_byte(warp, lane, address + i);
         return true;
     }
-    const uint8_t *host = lane_host(&access, path, address, bytes);
+    const uint8_t *host = path == PATH_MEMORY ? memory_find(access.sm->memory, &cache, address, bytes)
+                                              : lane_host(&access, path, address, bytes);
     if (!host)
         return false;
     memcpy(destination, host, bytes);

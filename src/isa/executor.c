@@ -238,6 +238,7 @@ void executor_sm_destroy(struct executor_sm *sm)
     store_buffer_free(&sm->stores);
     atomic_pool_free(&sm->atomics);
     pending_free(&sm->pending);
+    vector_free(&sm->freed_blocks.entries);
     free(sm->printed);
     free(sm);
 }
@@ -463,6 +464,7 @@ static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket
 static void commit(const struct corun_grid *grid, uint32_t sm)
 {
     store_buffer_commit(&sm_of(grid, sm)->stores);
+    heap_commit(sm_of(grid, sm));
 }
 
 static bool dirty(const struct corun_grid *grid, uint32_t sm)

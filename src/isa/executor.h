@@ -53,6 +53,7 @@ struct executor_sm {
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */
     struct note notes[NOTES];
+    struct freed_list freed_blocks; /* of the device heap, by warps of this SM since the last commit; heap.c */
 };
 
 struct corun_program {
@@ -69,6 +70,7 @@ struct corun_program {
     struct executor_sm *functional;
     uint32_t checks; /* enum corun_check */
     bool told[NOTES];
+    struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
 };
 
 #define BARRIERS 16u /* of a thread block */
@@ -196,10 +198,18 @@ static inline size_t shared_whole(size_t bytes)
  */
 uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store);
 
-/* free.c: the lanes `mask` call free of the device heap, whose arguments are in `frame`. False: a fault was raised. */
+/* heap.c: the lanes `mask` call free of the device heap, whose arguments are in `frame`. False: a fault was raised. */
 bool free_check(struct corun_warp *warp, uint32_t mask, const struct kernel_function *function, uint32_t frame);
 /* What free itself finds out: raises the fault. */
 void free_wrong(struct corun_warp *warp, const struct operation *op, uint32_t lane);
+
+/* With the check of memory, kernels come to the device heap through heap_find: NULL where a block was freed. */
+void heap_guard(struct corun_program *program);
+uint8_t *heap_find(struct corun_warp *warp, uint64_t address, uint32_t bytes);
+/* The block of the heap that holds an address and was freed, and not given again; NULL: there is none. */
+const struct freed *heap_freed(struct corun_warp *warp, uint64_t address);
+/* What warps of an SM have freed is seen by all. */
+void heap_commit(struct executor_sm *sm);
 
 /* vprintf by the lanes `mask`. False: a fault was raised. */
 bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mask);

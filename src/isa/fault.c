@@ -80,16 +80,20 @@ static const char *describe_stray(const struct corun_memory *memory, uint64_t ad
     return NULL;
 }
 
+static const char *describe_freed(const struct freed *freed, uint64_t address, char *text)
+{
+    snprintf(text, PLACE_BYTES, "%" PRIu64 " bytes into the " BLOCK ", freed%s%s", address - freed->address,
+             BLOCK_OF(freed), *freed->freer ? " by " : "", freed->freer);
+    return text;
+}
+
 const char *fault_place(const struct corun_memory *memory, uint64_t address, uint32_t bytes, char *text)
 {
     const struct freed *freed = memory_freed(memory, address);
     const char *stray = describe_stray(memory, address);
     struct memory_nearest nearest = {0};
-    if (freed) {
-        snprintf(text, PLACE_BYTES, "%" PRIu64 " bytes into the " BLOCK ", freed%s%s", address - freed->address,
-                 BLOCK_OF(freed), *freed->freer ? " by " : "", freed->freer);
-        return text;
-    }
+    if (freed)
+        return describe_freed(freed, address, text);
     if (address && address < NULL_BYTES) {
         snprintf(text, PLACE_BYTES, "%" PRIu64 " bytes from a null pointer", address);
         return text;
@@ -133,8 +137,9 @@ void fault_access(struct corun_warp *warp, uint32_t lane, enum corun_space space
     }
     char place[PLACE_BYTES];
     const struct corun_memory *memory = warp->tb->sm->memory;
-    bool freed = memory_freed(memory, address);
+    const struct freed *block = heap_freed(warp, address);
+    bool freed = block || memory_freed(memory, address);
     fault_raise(warp, lane, "%s of %" PRIu32 " bytes at %s address 0x%" PRIx64 " is %s: %s", what, bytes,
                 space_name(space), address, freed ? "a use after free" : "out of bounds",
-                fault_place(memory, address, bytes, place));
+                block ? describe_freed(block, address, place) : fault_place(memory, address, bytes, place));
 }

@@ -44,9 +44,11 @@ enum barrier_variant {
  * What free of the device heap (src/cuda/device_heap.c) calls with a pointer that it cannot free, less the bytes in front of a block. The
  * second word of them has this bit where the block was freed before.
  */
+#define DEVICE_HEAP_VARIABLE "corun_heap"
 #define DEVICE_HEAP_FRONT_BYTES 16u
 #define DEVICE_HEAP_LEAST_BYTES 32u /* of a block, with those; blocks are aligned to it */
-#define DEVICE_HEAP_FIRST_CLASS 5u  /* of such a block; the second word, where the block is used */
+#define DEVICE_HEAP_CLASSES 40u
+#define DEVICE_HEAP_FIRST_CLASS 5u /* of such a block; the second word, where the block is used */
 #define DEVICE_HEAP_WRONG "__corun_wrong_free"
 #define DEVICE_HEAP_FREED (UINT64_C(1) << 63)
 

@@ -22,7 +22,8 @@ enum storage { STORAGE_OWN, STORAGE_PAGES, STORAGE_ADOPTED };
 struct allocation {
     uint64_t address, bytes;
     uint8_t *host;
-    enum storage storage;
+    enum storage storage : 8;
+    bool guarded;
     uint32_t name; /* index + 1 in the names; 0: it has none */
 };
 
@@ -181,7 +182,7 @@ enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t by
     uint64_t place;
     if (!find_room(memory, round_up(bytes) + GAP_BYTES, ALIGN_BYTES, &place))
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN, 0};
+    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN, false, 0};
     if (!allocation.host)
         return CORUN_MEMORY;
     enum corun_status status = keep(memory, &allocation);
@@ -204,7 +205,7 @@ enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED)
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, block, STORAGE_PAGES, 0};
+    struct allocation allocation = {place, bytes, block, STORAGE_PAGES, false, 0};
     enum corun_status status = keep(memory, &allocation);
     if (status == CORUN_OK) {
         *address = place;
@@ -222,7 +223,7 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
     size_t below = find_below(memory, behind - 1);
     if (below != SIZE_MAX && memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
         return CORUN_ARGUMENT;
-    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, 0};
+    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, false, 0};
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -277,9 +278,10 @@ enum corun_status corun_memory_free(struct corun_memory *memory, uint64_t addres
     return memory_free(memory, address, "");
 }
 
-uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes)
+/* `i` is what find_below gives for the address. */
+static inline uint8_t *find_in(const struct corun_memory *memory, size_t i, struct memory_cache *cache,
+                               uint64_t address, uint64_t bytes)
 {
-    size_t i = find_below(memory, address);
     if (i == SIZE_MAX)
         return NULL;
     const struct allocation *allocation = &memory->allocations.data[i];
@@ -288,6 +290,29 @@ uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cac
         return NULL;
     *cache = (struct memory_cache){allocation->address, allocation->bytes, allocation->host};
     return allocation->host + offset;
+}
+
+uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes)
+{
+    return find_in(memory, find_below(memory, address), cache, address, bytes);
+}
+
+uint8_t *memory_find_unguarded(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
+                               uint64_t bytes)
+{
+    size_t i = find_below(memory, address);
+    if (i != SIZE_MAX && memory->allocations.data[i].guarded)
+        return NULL;
+    return find_in(memory, i, cache, address, bytes);
+}
+
+void memory_guard(struct corun_memory *memory, uint64_t address)
+{
+    size_t i = find_below(memory, address);
+    if (i == SIZE_MAX || memory->allocations.data[i].address != address)
+        return;
+    memory->allocations.data[i].guarded = true;
+    memory->generation++; /* it may be in caches */
 }
 
 uint8_t *memory_find_outside(const struct corun_memory *memory, uint64_t address, uint32_t bytes, bool store)

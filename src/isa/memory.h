@@ -17,6 +17,11 @@ struct memory_cache {
 
 /* Host pointer to [address, address + bytes), NULL if it is out of bounds. */
 uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes);
+/* The same, NULL also where an allocation is guarded: kernels come to it only after a closer look (outside_find). */
+uint8_t *memory_find_unguarded(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
+                               uint64_t bytes);
+/* The allocation at `address` is guarded from now on. */
+void memory_guard(struct corun_memory *memory, uint64_t address);
 
 /*
  * The same where nothing is allocated, of memory that is mapped by pages: what is behind an allocation in its last line or, to load
@@ -33,7 +38,7 @@ static inline uint8_t *memory_lookup(const struct corun_memory *memory, struct m
     uint64_t offset = address - cache->base;
     if (offset < cache->bytes && bytes <= cache->bytes - offset)
         return cache->host + offset;
-    return memory_find(memory, cache, address, bytes);
+    return memory_find_unguarded(memory, cache, address, bytes);
 }
 
 /* Changes when an allocation is freed: caches filled before are stale. */

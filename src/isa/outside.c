@@ -41,7 +41,7 @@ uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, ui
 {
     const struct corun_tb *tb = warp->tb;
     if (tb->launch->program->checks & CORUN_CHECK_MEMORY)
-        return NULL;
+        return shared ? NULL : heap_find(warp, address, bytes);
     uint8_t *host =
         shared ? shared_find(tb, address, bytes) : memory_find_outside(tb->sm->memory, address, bytes, store);
     if (host && shared)
@@ -95,4 +95,6 @@ bool corun_checks_parse(const char *text, uint32_t *result)
 void corun_program_check(struct corun_program *program, uint32_t wanted)
 {
     program->checks = wanted;
+    if (wanted & CORUN_CHECK_MEMORY)
+        heap_guard(program);
 }

@@ -328,6 +328,7 @@ void corun_program_destroy(struct corun_program *program)
     executor_sm_destroy(program->functional);
     for (uint32_t k = 0; program->constants && k < program->module->kernel_count; k++)
         free(program->constants[k]);
+    vector_free(&program->freed_blocks.entries);
     free(program->constants);
     free(program->sms);
     free(program->variable_address);

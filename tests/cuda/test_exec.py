@@ -159,9 +159,14 @@ class Exec(unittest.TestCase):
                                  line + thread + "free of 0x[0-9a-f]+, which was freed before")
                 self.assertRegex(self.mistake("free by all", *options), "free of 0x[0-9a-f]+, which another thread of the warp frees")
                 self.assertRegex(self.mistake("free of nothing", *options), "free of 0x[0-9a-f]+, which malloc has not given")
+                self.assertRegex(self.mistake("use after free on the device", *check), line + thread +
+                                 r"store of 4 bytes .* use after free: 12 bytes into the 112 bytes of a block that malloc gave at "
+                                 r"0x[0-9a-f]+, freed by the free at line \d+ of kernel _Z7releasei")
                 self.assertRegex(self.mistake("barrier", *options), line + "note: .* comes to barrier 0 with 16 of the 32 threads")
                 self.assertRegex(self.mistake("barrier", *check), line + thread + "divergent barrier 0: 16 of the 32 threads of warp 0")
                 self.mistake("none", *check)
+                done = run("-q", *check, "--", program("device_heap"), *options[1:])  # which frees and allocates a lot
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_wrong_checks(self):
         done = run("--check", "memory,race", "--", "true")

@@ -35,12 +35,19 @@ __global__ void allocate()
     kept = malloc(100);
 }
 
+__global__ void use(int *to)
+{
+    int *block = (int *)kept;
+    block[3] = 7;
+    *to = block[3];
+}
+
 __global__ void release(int offset)
 {
     free((char *)kept + offset);
 }
 
-__global__ void half_a_warp(int *to, int limit)
+__global__ void half_a_warp(int *to, unsigned limit)
 {
     if (threadIdx.x < limit) {
         to[threadIdx.x] = 1;
@@ -51,7 +58,7 @@ __global__ void half_a_warp(int *to, int limit)
 }
 
 /* As compilers leave threads that have nothing to do. */
-__global__ void early_end(int *to, int limit)
+__global__ void early_end(int *to, unsigned limit)
 {
     if (threadIdx.x >= limit)
         return;
@@ -101,6 +108,17 @@ int main(int argc, char **argv)
         allocate<<<1, 1>>>();
         release<<<1, 1>>>(32);
         EXPECT_ERROR(cudaErrorLaunchFailure, cudaDeviceSynchronize());
+    } else if (!strcmp(mistake, "use after free on the device")) {
+        for (int round = 0; round < 3; round++) { /* the block is used, freed, and given again */
+            allocate<<<1, 1>>>();
+            use<<<1, 1>>>(device);
+            release<<<1, 1>>>(0);
+        }
+        CHECK(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
+        EXPECT(host == 7);
+        use<<<1, 1>>>(device);
+        cudaError_t error = cudaDeviceSynchronize();
+        EXPECT(error == cudaSuccess || error == cudaErrorIllegalAddress);
     } else if (!strcmp(mistake, "barrier")) {
         half_a_warp<<<1, 64>>>(device, 16);
         cudaError_t error = cudaDeviceSynchronize();
