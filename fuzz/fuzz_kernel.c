@@ -106,11 +106,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run.content = end ? end + 1 : NULL;
     run.content_bytes = end ? size - length - 1 : 0;
     check(run.list && run.memory);
+    /* How strict memory and barriers are is up to the input, too. */
+    if (run.content_bytes & 1)
+        corun_memory_map_pages(run.memory);
+    uint32_t checks = run.content_bytes >> 1 & (CORUN_CHECK_MEMORY | CORUN_CHECK_SYNC);
     check(corun_memory_allocate(run.memory, BUFFER_BYTES, &run.buffer) == CORUN_OK);
     if (corun_module_load("fuzz.ptx", (const char *)data, length, run.list, &module) == CORUN_OK) {
         if (corun_program_create(module, run.memory, run.list, &run.program) == CORUN_OK) {
+            corun_program_check(run.program, checks);
             for (size_t i = 0; i < corun_module_kernel_count(module) && i < MOST_KERNELS; i++)
                 run_kernel(&run, corun_module_kernel_at(module, i));
+            (void)corun_program_outside(run.program, run.list);
             corun_program_destroy(run.program);
         }
         corun_module_destroy(module);
