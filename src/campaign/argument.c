@@ -189,10 +189,10 @@ enum corun_status argument_place(struct argument *argument, struct corun_memory 
 {
     if (argument->kind != ARGUMENT_BUFFER)
         return CORUN_OK;
-    if (corun_memory_allocate(memory, argument->bytes, &argument->address) != CORUN_OK)
+    if (corun_memory_allocate(memory, argument->bytes, &argument->address) != CORUN_OK ||
+        !memory_name(memory, argument->address, "argument %s", argument->text))
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "argument `%s`: no memory for its %llu bytes",
                             argument->text, (unsigned long long)argument->bytes);
-    memory_name(memory, argument->address, "argument %s", argument->text);
     if (argument->fill == ARGUMENT_FILL_ZERO)
         return CORUN_OK;
     uint32_t *words = corun_memory_pointer(memory, argument->address, argument->bytes);

@@ -182,7 +182,8 @@ void api_tell_freed_before(const struct context *context, uint64_t address, cons
 {
     const struct freed *freed = context ? memory_freed(context->memory, address) : NULL;
     if (freed && freed->address == address)
-        say("note: %s of 0x%" PRIx64 ", which was freed before by %s", by, address, freed->freer);
+        say("note: %s of 0x%" PRIx64 ", which was freed before%s%s", by, address, *freed->freer ? " by " : "",
+            freed->freer);
 }
 
 int api_free(struct call *call, uint64_t address, bool host, const char *by)

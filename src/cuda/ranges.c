@@ -94,7 +94,7 @@ const struct range *ranges_find(const struct process *process, uint64_t address)
 
 static void name(struct process *process, struct context *context, uint64_t address, const char *by)
 {
-    memory_name(context->memory, address, "allocation %" PRIu64 " (%s)", ++process->allocations, by);
+    (void)memory_name(context->memory, address, "allocation %" PRIu64 " (%s)", ++process->allocations, by);
 }
 
 void memory_forget(struct process *process, struct context *context, uint64_t address, const char *by)

@@ -1,6 +1,7 @@
 #include "isa/freed.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Index of the first entry that begins above `address`. */
@@ -15,6 +16,13 @@ static size_t first_above(const struct freed_list *list, uint64_t address)
             high = middle;
     }
     return low;
+}
+
+bool freed_reserve(struct freed_list *list)
+{
+    list->entries.data = calloc(MOST_FREED, sizeof *list->entries.data);
+    list->entries.capacity = list->entries.data ? MOST_FREED : 0;
+    return list->entries.data != NULL;
 }
 
 static void remove_entries(struct freed_list *list, size_t first, size_t behind)

@@ -25,6 +25,8 @@ struct freed_list {
     uint64_t count;               /* of frees so far */
 };
 
+/* Room for all, so that freed_add needs none. False when out of memory. */
+bool freed_reserve(struct freed_list *list);
 /* Remembers an allocation in place of the oldest one if there are too many. Without memory, nothing is remembered. */
 void freed_add(struct freed_list *list, uint64_t address, uint64_t bytes, const char *name, const char *freer);
 /* Something is there again. */

@@ -81,8 +81,10 @@ struct corun_memory *corun_memory_create(uint32_t application)
 {
     assert(application < CORUN_MAX_APPLICATIONS);
     struct corun_memory *memory = calloc(1, sizeof *memory);
-    if (!memory)
+    if (!memory || !freed_reserve(&memory->freed)) {
+        free(memory);
         return NULL;
+    }
     uint64_t range = (uint64_t)(application + 1) << CORUN_APPLICATION_SHIFT;
     memory->application = application;
     memory->first = memory->next = range + ALLOCATIONS_FIRST;
@@ -227,11 +229,11 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
 }
 
-void memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
+bool memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
 {
     size_t i = find_below(memory, address);
     if (i == SIZE_MAX || memory->allocations.data[i].address != address)
-        return;
+        return true;
     struct allocation *allocation = &memory->allocations.data[i];
     if (!allocation->name && memory->free_name) {
         allocation->name = memory->free_name;
@@ -241,11 +243,12 @@ void memory_name(struct corun_memory *memory, uint64_t address, const char *form
         allocation->name = (uint32_t)memory->names.count;
     }
     if (!allocation->name)
-        return;
+        return false;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(memory->names.data[allocation->name - 1].text, ORIGIN_BYTES, format, arguments);
     va_end(arguments);
+    return true;
 }
 
 static const char *name_of(const struct corun_memory *memory, const struct allocation *allocation)

@@ -56,10 +56,10 @@ const struct corun_texture *memory_texture(const struct corun_memory *memory, ui
 uint32_t memory_application(const struct corun_memory *memory);
 
 /*
- * What messages call the allocation at `address` ("cudaMalloc 3", "variable table"); without effect where none begins or there is no
- * memory for it. Cut to ORIGIN_BYTES.
+ * What messages call the allocation at `address` ("allocation 3 (cudaMalloc)", "variable table"), cut to ORIGIN_BYTES; without
+ * effect where none begins. False when out of memory.
  */
-void memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
+bool memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* corun_memory_free, and who it was for messages about later accesses ("cudaFree after 2 launches"). */
 enum corun_status memory_free(struct corun_memory *memory, uint64_t address, const char *freer);

@@ -242,11 +242,12 @@ static enum corun_status allocate_variables(struct corun_program *program, struc
                                     "not supported: variable %s, which another module defines", variable->name);
             continue;
         }
-        if (corun_memory_allocate(program->memory, variable->bytes, &program->variable_address[i]) != CORUN_OK)
+        uint64_t *address = &program->variable_address[i];
+        if (corun_memory_allocate(program->memory, variable->bytes, address) != CORUN_OK ||
+            !memory_name(program->memory, *address, "variable %s", variable->name))
             return corun_report(list, CORUN_MEMORY, place_of(program->module, variable),
                                 "out of memory for the %llu bytes of variable %s", (unsigned long long)variable->bytes,
                                 variable->name);
-        memory_name(program->memory, program->variable_address[i], "variable %s", variable->name);
     }
     for (uint32_t i = 0; i < ptx->variable_count; i++)
         for (uint32_t r = 0; r < ptx->variables[i]->relocation_count; r++) {

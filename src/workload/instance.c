@@ -126,10 +126,10 @@ static enum corun_status place_buffers(struct corun_instance *instance, struct c
         const struct buffer_description *buffer = &description->buffers.data[i];
         uint64_t bytes = instance->workload->plan->buffers[i].bytes;
         if (!buffer->symbol.text) {
-            if (corun_memory_allocate(instance->memory, bytes, &instance->addresses[i]) != CORUN_OK)
+            if (corun_memory_allocate(instance->memory, bytes, &instance->addresses[i]) != CORUN_OK ||
+                !memory_name(instance->memory, instance->addresses[i], "buffer %s", buffer->name))
                 return corun_report(list, CORUN_MEMORY, buffer->place, "out of memory for buffer '%s' of %llu bytes",
                                     buffer->name, (unsigned long long)bytes);
-            memory_name(instance->memory, instance->addresses[i], "buffer %s", buffer->name);
             continue;
         }
         uint64_t variable_bytes = 0;

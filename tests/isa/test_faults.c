@@ -78,7 +78,7 @@ static void test_stray_pointers(void **state)
     load(&runner, KERNEL("st.global.u32 [%out+256], 2;"), true);
     uint64_t address = (uint64_t)(uintptr_t)host;
     assert_int_equal(corun_memory_adopt(runner.memory, address, host, sizeof host), CORUN_OK);
-    memory_name(runner.memory, address, "allocation %d (cudaHostRegister)", 7);
+    (void)memory_name(runner.memory, address, "allocation %d (cudaHostRegister)", 7);
     assert_int_equal(run(&runner, address, 1), CORUN_FAULT);
     assert_non_null(strstr(runner_message(&runner),
                            "is out of bounds: right behind the 256 bytes of allocation 7 (cudaHostRegister) at 0x"));
@@ -92,7 +92,7 @@ static void test_use_after_free(void **state)
     uint64_t address, other;
     load(&runner, KERNEL("ld.global.u32 %r1, [%out+16];"), false);
     assert_int_equal(corun_memory_allocate(runner.memory, 512, &address), CORUN_OK);
-    memory_name(runner.memory, address, "allocation %d (%s)", 3, "cudaMalloc");
+    (void)memory_name(runner.memory, address, "allocation %d (%s)", 3, "cudaMalloc");
     assert_int_equal(memory_free(runner.memory, address, "cudaFree after 2 launches"), CORUN_OK);
     assert_int_equal(run(&runner, address, 1), CORUN_FAULT);
     assert_string_equal(runner_message(&runner), FAULT
@@ -102,7 +102,7 @@ static void test_use_after_free(void **state)
     /* Without names, and with a name that another allocation had. */
     assert_int_equal(corun_memory_allocate(runner.memory, 512, &other), CORUN_OK);
     assert_true(other > address);
-    memory_name(runner.memory, other, "second");
+    (void)memory_name(runner.memory, other, "second");
     corun_diagnostics_clear(runner.list);
     assert_int_equal(corun_memory_free(runner.memory, other), CORUN_OK);
     assert_int_equal(run(&runner, other, 1), CORUN_FAULT);
@@ -134,7 +134,7 @@ static void test_what_is_remembered(void **state)
         assert_int_equal(corun_memory_adopt(memory, address + 256 * i, more + 64 * i, 256), CORUN_OK);
     for (uint32_t i = 0; i <= MOST_FREED; i++) {
         uint32_t which = i % 2 ? i : MOST_FREED - i;
-        memory_name(memory, address + UINT64_C(256) * which, "number %u", which);
+        (void)memory_name(memory, address + UINT64_C(256) * which, "number %u", which);
         assert_int_equal(corun_memory_free(memory, address + UINT64_C(256) * which), CORUN_OK);
     }
     for (uint32_t i = 0; i <= MOST_FREED; i++) {
