@@ -415,9 +415,9 @@ void replay_before(struct replay *replay, uint32_t index)
 enum corun_status replay_proceed(struct replay *replay, struct corun_gpu *gpu, uint32_t application,
                                  struct corun_proceeding *proceeding)
 {
-    if (!replay->timed && !(replay->timed = timed_create()))
+    if (!replay->timed && !(replay->timed = timed_create(replay)))
         return CORUN_MEMORY;
-    return timed_proceed(replay, replay->timed, gpu, application, proceeding);
+    return timed_proceed(replay->timed, gpu, application, proceeding);
 }
 
 void replay_restart(struct replay *replay)

@@ -40,9 +40,9 @@ enum corun_status replay_make_grid(struct replay *replay, size_t shape, struct c
                                    struct corun_grid **grid);
 
 /* capture_timed.c */
-struct timed *timed_create(void); /* NULL when out of memory */
+struct timed *timed_create(struct replay *replay); /* NULL when out of memory */
 void timed_destroy(struct timed *timed);
-enum corun_status timed_proceed(struct replay *replay, struct timed *timed, struct corun_gpu *gpu, uint32_t application,
+enum corun_status timed_proceed(struct timed *timed, struct corun_gpu *gpu, uint32_t application,
                                 struct corun_proceeding *proceeding);
 
 #endif

@@ -1,61 +1,52 @@
 /*
  * A captured program on the machine: its host asks for tasks in streams and waits where it waited, and they run when
- * the streams let them, as under `corun exec` (src/cuda/engine.c, whose rules these are; docs/captures.md, "Time").
+ * the streams let them, as under `corun exec`: by the scheduler that both share (stream/scheduler.h; docs/captures.md, "Time").
  */
-#include "gpu/transfer.h"
+#include "stream/scheduler.h"
 #include "workload/capture_replay.h"
-#include "workload/stream_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NON_BLOCKING 1u
 
-struct timed_stream;
-
 struct timed_task {
-    struct timed_task *next; /* in its stream */
-    struct timed_stream *stream;
+    struct stream_task task;
     const struct capture_operation *operation;
     size_t first_effect, effect_end; /* operations */
-    uint64_t sequence, submitted_cycle, end_cycle;
-    bool started;
     bool in_order; /* LAUNCH: nothing else ran, so what it left in the host's memory can be compared */
     struct corun_grid *grid;
-    uint32_t number; /* of the machine's application */
-};
-
-struct timed_stream {
-    bool blocking, legacy, launched;
-    int32_t priority;
-    struct timed_task *first, *last;
-    uint64_t free_cycle; /* when the task before has ended */
-};
-
-struct timed_event {
-    uint64_t completed, cycle;
 };
 
 struct timed {
-    VECTOR(struct timed_stream *) streams; /* by index */
-    VECTOR(struct timed_event) events;     /* by number - 1 */
-    VECTOR(struct timed_task *) running;   /* launches in flight */
-    VECTOR(struct timed_task *) copies;    /* under way */
-    size_t next;                           /* operation that the host comes to */
-    bool begun, host_ended, full, alone;
-    uint64_t host_cycle, room_cycle, sequence;
+    struct replay *replay;
+    struct stream_host host;
+    struct stream_scheduler scheduler;
+    struct stream_group group;            /* queues by index */
+    VECTOR(struct stream_event *) events; /* by number - 1 */
+    size_t next;                          /* operation that the host comes to */
+    bool begun, host_ended, full;
+    uint64_t host_cycle;
     uint64_t ended, last_ended; /* tasks; the highest of their sequence numbers */
-    uint32_t launches_waiting;
-    struct corun_gpu *gpu;
     uint32_t application;
 };
 
-static struct timed_event *event_of(struct timed *timed, uint64_t number)
+static struct timed_task *timed_of(const struct stream_task *task)
 {
-    while (timed->events.count < number)
-        if (!vector_push(&timed->events, (struct timed_event){0}))
+    return (struct timed_task *)(uintptr_t)task; /* its first member */
+}
+
+static struct stream_event *event_of(struct timed *timed, uint64_t number)
+{
+    while (timed->events.count < number) {
+        struct stream_event *event = calloc(1, sizeof *event);
+        if (!event || !vector_push(&timed->events, event)) {
+            free(event);
             return NULL;
-    return &timed->events.data[number - 1];
+        }
+        event->clock = &timed->scheduler;
+    }
+    return timed->events.data[number - 1];
 }
 
 static void task_destroy(struct timed_task *task)
@@ -68,19 +59,22 @@ void timed_destroy(struct timed *timed)
 {
     if (!timed)
         return;
-    for (size_t i = 0; i < timed->streams.count; i++) {
-        struct timed_stream *stream = timed->streams.data[i];
-        while (stream->first) {
-            struct timed_task *task = stream->first;
-            stream->first = task->next;
-            task_destroy(task);
+    for (size_t i = 0; i < timed->group.queues.count; i++) {
+        struct stream_queue *queue = timed->group.queues.data[i];
+        while (queue->first) {
+            struct stream_task *task = queue->first;
+            queue->first = task->next;
+            task_destroy(timed_of(task));
         }
-        free(stream);
+        free(queue);
     }
-    vector_free(&timed->streams);
+    for (size_t i = 0; i < timed->events.count; i++)
+        free(timed->events.data[i]);
     vector_free(&timed->events);
-    vector_free(&timed->running);
-    vector_free(&timed->copies);
+    vector_free(&timed->group.queues);
+    vector_free(&timed->scheduler.groups);
+    vector_free(&timed->scheduler.launches);
+    vector_free(&timed->scheduler.transfers);
     free(timed);
 }
 
@@ -88,14 +82,15 @@ void timed_destroy(struct timed *timed)
 
 static bool add_stream(struct timed *timed, const uint64_t *numbers)
 {
-    struct timed_stream *stream = calloc(1, sizeof *stream);
-    if (!stream || !vector_push(&timed->streams, stream)) {
-        free(stream);
+    struct stream_queue *queue = calloc(1, sizeof *queue);
+    if (!queue || !stream_group_add(&timed->group, queue)) {
+        free(queue);
         return false;
     }
-    stream->blocking = !(numbers[1] & NON_BLOCKING);
-    stream->legacy = numbers[1] & CAPTURE_LEGACY;
-    stream->priority = (int32_t)((int64_t)numbers[2] - (INT64_C(1) << 31));
+    queue->blocking = !(numbers[1] & NON_BLOCKING);
+    queue->priority = (int32_t)((int64_t)numbers[2] - (INT64_C(1) << 31));
+    if (numbers[1] & CAPTURE_LEGACY)
+        timed->group.legacy = queue;
     return true;
 }
 
@@ -105,27 +100,33 @@ static bool is_effect(enum capture_kind kind)
            kind == CAPTURE_CHECK;
 }
 
-/* The host asks for the task at timed->next and goes on behind what belongs to it. */
-static bool ask(struct replay *replay, struct timed *timed)
+static enum stream_task_kind kind_of(enum capture_kind kind)
 {
-    const struct captured *captured = replay->captured;
+    return kind == CAPTURE_LAUNCH ? STREAM_LAUNCH : kind == CAPTURE_TRANSFER ? STREAM_TRANSFER : STREAM_POINT;
+}
+
+/* The host asks for the task at timed->next and goes on behind what belongs to it. */
+static bool ask(struct timed *timed)
+{
+    const struct captured *captured = timed->replay->captured;
+    const struct capture_operation *operation = &captured->operations.data[timed->next];
+    const uint64_t *numbers = operation->numbers;
+    struct stream_event *event = operation->kind == CAPTURE_WAIT ? event_of(timed, numbers[1]) : NULL;
     struct timed_task *task = calloc(1, sizeof *task);
-    if (!task)
+    if (!task || (operation->kind == CAPTURE_WAIT && !event)) {
+        free(task);
         return false;
-    task->operation = &captured->operations.data[timed->next++];
-    task->stream = timed->streams.data[task->operation->numbers[0]];
-    task->first_effect = timed->next;
+    }
+    task->operation = operation;
+    task->first_effect = ++timed->next;
     while (timed->next < captured->operations.count && is_effect(captured->operations.data[timed->next].kind))
         timed->next++;
     task->effect_end = timed->next;
-    task->sequence = ++timed->sequence;
-    task->submitted_cycle = timed->host_cycle;
-    timed->launches_waiting += task->operation->kind == CAPTURE_LAUNCH;
-    if (task->stream->last)
-        task->stream->last->next = task;
-    else
-        task->stream->first = task;
-    task->stream->last = task;
+    task->task.kind = kind_of(operation->kind);
+    task->task.cooperative = operation->kind == CAPTURE_LAUNCH && numbers[9];
+    task->task.event = event;
+    task->task.event_count = event ? numbers[2] : 0;
+    stream_append(&timed->host, timed->group.queues.data[numbers[0]], &task->task, timed->host_cycle);
     return true;
 }
 
@@ -134,18 +135,15 @@ static bool arrives(struct timed *timed, const struct capture_operation *operati
 {
     uint64_t cycle = 0;
     if (operation->kind == CAPTURE_AWAIT_EVENT) {
-        const struct timed_event *event = event_of(timed, operation->numbers[0]);
+        const struct stream_event *event = event_of(timed, operation->numbers[0]);
         if (!event || event->completed < operation->numbers[1])
             return false;
         cycle = event->cycle;
     }
-    for (size_t i = 0; operation->kind != CAPTURE_AWAIT_EVENT && i < timed->streams.count; i++) {
-        const struct timed_stream *stream = timed->streams.data[i];
-        if (operation->kind == CAPTURE_AWAIT_STREAM && i != operation->numbers[0])
-            continue;
-        if (stream->first)
+    for (size_t i = 0; operation->kind != CAPTURE_AWAIT_EVENT && i < timed->group.queues.count; i++) {
+        bool waits = operation->kind != CAPTURE_AWAIT_STREAM || i == operation->numbers[0];
+        if (waits && !stream_reached(timed->group.queues.data[i], timed->host.last_sequence, &cycle))
             return false;
-        cycle = stream->free_cycle > cycle ? stream->free_cycle : cycle;
     }
     if (cycle > timed->host_cycle)
         timed->host_cycle = cycle;
@@ -153,24 +151,24 @@ static bool arrives(struct timed *timed, const struct capture_operation *operati
 }
 
 /* The host goes on until it has to wait. False when out of memory. */
-static bool run_host(struct replay *replay, struct timed *timed)
+static bool run_host(struct timed *timed)
 {
-    const struct captured *captured = replay->captured;
+    const struct captured *captured = timed->replay->captured;
     while (timed->next < captured->operations.count) {
         const struct capture_operation *operation = &captured->operations.data[timed->next];
         bool was_full = timed->full;
-        timed->full = timed->launches_waiting >= STREAMS_MOST_WAITING;
+        timed->full = timed->host.launches_waiting >= STREAM_MOST_WAITING;
         if (timed->full)
             return true;
-        if (was_full && timed->room_cycle > timed->host_cycle)
-            timed->host_cycle = timed->room_cycle;
+        if (was_full && timed->host.room_cycle > timed->host_cycle)
+            timed->host_cycle = timed->host.room_cycle;
         switch (operation->kind) {
         case CAPTURE_LAUNCH:
         case CAPTURE_TRANSFER:
         case CAPTURE_POINT:
         case CAPTURE_RECORD:
         case CAPTURE_WAIT:
-            if (!ask(replay, timed))
+            if (!ask(timed))
                 return false;
             continue;
         case CAPTURE_AWAIT_STREAM:
@@ -184,77 +182,12 @@ static bool run_host(struct replay *replay, struct timed *timed)
                 return false;
             break;
         default:
-            replay_perform(replay, timed->next);
+            replay_perform(timed->replay, timed->next);
         }
         timed->next++;
     }
     timed->host_ended = true;
     return true;
-}
-
-/* ---- streams ---- */
-
-static bool precedes(const struct timed_stream *stream, const struct timed_task *task)
-{
-    return stream->first && stream->first->sequence < task->sequence;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Is the first task of its stream free to start, and since when? */
-static bool is_ready(struct timed *timed, const struct timed_task *task, uint64_t *since)
-{
-    const struct timed_stream *stream = task->stream;
-    *since = later(stream->free_cycle, task->submitted_cycle);
-    for (size_t i = 0; stream->blocking && i < timed->streams.count; i++) {
-        const struct timed_stream *other = timed->streams.data[i];
-        if (other == stream || !other->blocking || stream->legacy == other->legacy)
-            continue;
-        if (precedes(other, task))
-            return false;
-        *since = later(*since, other->free_cycle);
-    }
-    if (task->operation->kind == CAPTURE_WAIT) {
-        const struct timed_event *event = event_of(timed, task->operation->numbers[1]);
-        if (!event || event->completed < task->operation->numbers[2])
-            return false;
-        *since = later(*since, event->cycle);
-    }
-    return true;
-}
-
-static bool is_cooperative(const struct timed_task *task)
-{
-    return task->operation->kind == CAPTURE_LAUNCH && task->operation->numbers[9];
-}
-
-static bool may_start(const struct timed *timed, const struct timed_task *task)
-{
-    return task->operation->kind != CAPTURE_LAUNCH ||
-           streams_have_room(timed->running.count, timed->alone, is_cooperative(task));
-}
-
-static bool goes_first(const struct timed_task *task, const struct timed_task *other)
-{
-    return streams_goes_first(task->stream->priority, task->sequence, other->stream->priority, other->sequence);
-}
-
-static struct timed_task *next_ready(struct timed *timed, uint64_t *since)
-{
-    struct timed_task *best = NULL;
-    for (size_t i = 0; i < timed->streams.count; i++) {
-        struct timed_task *task = timed->streams.data[i]->first;
-        uint64_t cycle;
-        if (!task || task->started || !may_start(timed, task) || (best && !goes_first(task, best)) ||
-            !is_ready(timed, task, &cycle))
-            continue;
-        best = task;
-        *since = cycle;
-    }
-    return best;
 }
 
 /* ---- tasks ---- */
@@ -268,136 +201,105 @@ static void do_effects(struct replay *replay, const struct timed_task *task)
             replay_perform(replay, i);
 }
 
-/* Takes the first task off its stream. */
-static void finish(struct replay *replay, struct timed *timed, struct timed_task *task, uint64_t cycle)
+static void finish(struct timed *timed, struct timed_task *task, uint64_t cycle)
 {
-    struct timed_stream *stream = task->stream;
+    uint64_t sequence = task->task.sequence;
     timed->ended++;
-    timed->last_ended = later(timed->last_ended, task->sequence);
-    task->in_order &= timed->ended == task->sequence && timed->last_ended == task->sequence;
-    do_effects(replay, task);
-    stream->first = task->next;
-    if (!stream->first)
-        stream->last = NULL;
-    stream->free_cycle = later(stream->free_cycle, cycle);
-    if (task->operation->kind == CAPTURE_LAUNCH) {
-        timed->launches_waiting--;
-        timed->room_cycle = cycle;
-    }
+    timed->last_ended = sequence > timed->last_ended ? sequence : timed->last_ended;
+    task->in_order &= timed->ended == sequence && timed->last_ended == sequence;
+    do_effects(timed->replay, task);
+    stream_finish(&timed->scheduler, &task->task, cycle);
     task_destroy(task);
 }
 
-static enum corun_status start_launch(struct replay *replay, struct timed *timed, struct timed_task *task,
-                                      uint64_t since)
+static void has_ended(void *user, struct stream_task *task, const struct corun_launched *launched)
 {
-    const struct corun_gpu_config *config = corun_gpu_configuration(timed->gpu);
-    enum corun_status status = replay_make_grid(replay, task->operation->shape, NULL, &task->grid);
-    since = streams_kernel_since(since, task->stream->launched, task->stream->free_cycle, config->launch_latency);
-    replay_perform(replay, task->first_effect - 1); /* a cooperative one needs its two words at zero */
-    if (status == CORUN_OK && !vector_push(&timed->running, task))
-        status = CORUN_MEMORY;
-    if (status != CORUN_OK)
-        return status;
-    task->started = task->stream->launched = true;
-    task->in_order = timed->running.count == 1;
-    for (size_t i = 0; timed->running.count > 1 && i < timed->running.count; i++)
-        timed->running.data[i]->in_order = false;
-    timed->alone = is_cooperative(task);
-    /* One that can never fit stops the application, which says so. */
-    (void)corun_gpu_launch(timed->gpu, timed->application, task->grid, since, task->stream->priority, &task->number);
-    return CORUN_OK;
+    (void)launched; /* of a launch that failed the machine says why: it has stopped the application */
+    finish(user, timed_of(task), task->end_cycle);
 }
 
-static enum corun_status start(struct replay *replay, struct timed *timed, struct timed_task *task, uint64_t since)
+static enum corun_status start_launch(struct timed *timed, struct timed_task *task, uint64_t since)
+{
+    struct replay *replay = timed->replay;
+    enum corun_status status = replay_make_grid(replay, task->operation->shape, NULL, &task->grid);
+    replay_perform(replay, task->first_effect - 1); /* a cooperative one needs its two words at zero */
+    if (status == CORUN_OK)
+        status = stream_start_launch(&timed->scheduler, &task->task, timed->application, task->grid, since);
+    if (status == CORUN_LIMIT) /* it can never fit: the machine has stopped the application, and says so */
+        return CORUN_OK;
+    size_t running = timed->scheduler.launches.count;
+    task->in_order = running == 1;
+    for (size_t i = 0; running > 1 && i < running; i++)
+        timed_of(timed->scheduler.launches.data[i])->in_order = false;
+    return status;
+}
+
+static enum corun_status start(struct timed *timed, struct timed_task *task, uint64_t since)
 {
     const uint64_t *numbers = task->operation->numbers;
     if (task->operation->kind == CAPTURE_LAUNCH)
-        return start_launch(replay, timed, task, since);
+        return start_launch(timed, task, since);
     if (task->operation->kind == CAPTURE_TRANSFER) {
         struct transfer transfer = {(enum corun_copy_engine)numbers[1], numbers[2], numbers[3], numbers[4]};
-        uint64_t from;
-        transfer_start(timed->gpu, corun_gpu_configuration(timed->gpu), &transfer, since, &from, &task->end_cycle);
-        task->started = true;
-        return vector_push(&timed->copies, task) ? CORUN_OK : CORUN_MEMORY;
+        return stream_start_transfer(&timed->scheduler, &task->task, &transfer, since) ? CORUN_OK : CORUN_MEMORY;
     }
     if (task->operation->kind == CAPTURE_RECORD) {
-        struct timed_event *event = event_of(timed, numbers[1]);
+        struct stream_event *event = event_of(timed, numbers[1]);
         if (!event)
             return CORUN_MEMORY;
-        *event = (struct timed_event){numbers[2], since};
+        event->completed = numbers[2];
+        event->cycle = since;
     }
-    finish(replay, timed, task, since);
+    finish(timed, task, since);
     return CORUN_OK;
 }
 
-/* Launches in the order in which they were started, then copies in theirs. */
-static void collect(struct replay *replay, struct timed *timed)
+struct timed *timed_create(struct replay *replay)
 {
-    for (size_t i = 0; i < timed->running.count;) {
-        struct timed_task *task = timed->running.data[i];
-        struct corun_launched launched;
-        corun_gpu_launched(timed->gpu, timed->application, task->number, &launched);
-        if (!launched.ended) {
-            i++;
-            continue;
-        }
-        memmove(&timed->running.data[i], &timed->running.data[i + 1],
-                (--timed->running.count - i) * sizeof *timed->running.data);
-        finish(replay, timed, task, launched.last_cycle);
+    struct timed *timed = calloc(1, sizeof *timed);
+    if (!timed)
+        return NULL;
+    timed->replay = replay;
+    timed->scheduler.host = &timed->host;
+    timed->scheduler.ended = has_ended;
+    timed->scheduler.user = timed;
+    if (!vector_push(&timed->scheduler.groups, &timed->group)) {
+        timed_destroy(timed);
+        return NULL;
     }
-    uint64_t now = corun_gpu_cycles(timed->gpu);
-    for (size_t i = 0; i < timed->copies.count;) {
-        struct timed_task *task = timed->copies.data[i];
-        if (task->end_cycle > now) {
-            i++;
-            continue;
-        }
-        memmove(&timed->copies.data[i], &timed->copies.data[i + 1],
-                (--timed->copies.count - i) * sizeof *timed->copies.data);
-        finish(replay, timed, task, task->end_cycle);
-    }
-}
-
-struct timed *timed_create(void)
-{
-    return calloc(1, sizeof(struct timed));
+    return timed;
 }
 
 static bool all_ended(const struct timed *timed, uint64_t *cycle)
 {
     *cycle = timed->host_cycle;
-    for (size_t i = 0; i < timed->streams.count; i++) {
-        if (timed->streams.data[i]->first)
+    for (size_t i = 0; i < timed->group.queues.count; i++)
+        if (!stream_reached(timed->group.queues.data[i], timed->host.last_sequence, cycle))
             return false;
-        *cycle = later(*cycle, timed->streams.data[i]->free_cycle);
-    }
     return timed->host_ended;
 }
 
-enum corun_status timed_proceed(struct replay *replay, struct timed *timed, struct corun_gpu *gpu, uint32_t application,
+enum corun_status timed_proceed(struct timed *timed, struct corun_gpu *gpu, uint32_t application,
                                 struct corun_proceeding *proceeding)
 {
-    timed->gpu = gpu;
+    timed->scheduler.gpu = gpu;
     timed->application = application;
     if (!timed->begun)
         timed->host_cycle = proceeding->start_cycle;
     timed->begun = true;
-    collect(replay, timed);
+    stream_collect(&timed->scheduler);
     for (;;) {
         uint64_t since = 0;
-        if (!run_host(replay, timed))
+        if (!run_host(timed))
             return CORUN_MEMORY;
-        struct timed_task *task = next_ready(timed, &since);
+        struct stream_task *task = stream_next(&timed->scheduler, &since);
         if (!task)
             break;
-        enum corun_status status = start(replay, timed, task, since);
+        enum corun_status status = start(timed, timed_of(task), since);
         if (status != CORUN_OK)
             return status;
     }
-    uint64_t wake = UINT64_MAX;
-    for (size_t i = 0; i < timed->copies.count; i++)
-        wake = timed->copies.data[i]->end_cycle < wake ? timed->copies.data[i]->end_cycle : wake;
-    corun_gpu_wake(gpu, application, wake);
+    corun_gpu_wake(gpu, application, stream_next_transfer(&timed->scheduler));
     proceeding->ended = all_ended(timed, &proceeding->end_cycle);
     return CORUN_OK;
 }
