@@ -109,7 +109,7 @@ int api_launch(struct call *call, const struct api_launch *launch)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     task->launch.request = request;
-    error = stream_append(call->process, stream, task);
+    error = stream_ask(call->process, stream, task);
     return error == CUDA_SUCCESS ? engine_make_room(call->process, call->context) : error;
 }
 
@@ -155,7 +155,7 @@ int api_copy(struct call *call, struct copy *copy, void *handle, bool wait)
         return error == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : error;
     }
     task->copy = *copy;
-    error = stream_append(call->process, stream, task);
+    error = stream_ask(call->process, stream, task);
     if (error == CUDA_SUCCESS && (wait || (to_pageable && !capturing)))
         error = engine_wait_stream(call->process, stream);
     return error;
@@ -221,7 +221,7 @@ int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait
     if (!task)
         return CUDA_ERROR_OUT_OF_MEMORY;
     task->fill = checked;
-    error = stream_append(call->process, stream, task);
+    error = stream_ask(call->process, stream, task);
     return error == CUDA_SUCCESS && wait ? engine_wait_stream(call->process, stream) : error;
 }
 
@@ -242,7 +242,7 @@ int api_record(struct call *call, struct event *event, void *handle)
         task->event.count = ++event->recorded;
         event->capture = 0;
     }
-    return stream_append(call->process, stream, task);
+    return stream_ask(call->process, stream, task);
 }
 
 int api_wait_event(struct call *call, struct event *event, void *handle)
@@ -260,7 +260,7 @@ int api_wait_event(struct call *call, struct event *event, void *handle)
         stream->capture_origin = stream->capture_broken = false;
         stream->capture_front.count = 0;
     }
-    if (!stream->capture && event->completed >= event->recorded)
+    if (!stream->capture && event->reached.completed >= event->recorded)
         return CUDA_SUCCESS;
     struct task *task = task_create(TASK_WAIT);
     if (!task)
@@ -268,7 +268,7 @@ int api_wait_event(struct call *call, struct event *event, void *handle)
     event->references++;
     task->event.event = event;
     task->event.count = event->recorded;
-    return stream_append(call->process, stream, task);
+    return stream_ask(call->process, stream, task);
 }
 
 int api_call_host(struct call *call, void *handle, abi_host_function function, abi_stream_callback callback, void *user)
@@ -285,14 +285,14 @@ int api_call_host(struct call *call, void *handle, abi_host_function function, a
     task->call.function = function;
     task->call.callback = callback;
     task->call.user = user;
-    return stream_append(call->process, stream, task);
+    return stream_ask(call->process, stream, task);
 }
 
 int api_elapsed(const struct event *start, const struct event *end, float *milliseconds)
 {
     if ((start->flags | end->flags) & EVENT_DISABLE_TIMING || !start->recorded || !end->recorded)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (start->completed < start->recorded || end->completed < end->recorded)
+    if (start->reached.completed < start->recorded || end->reached.completed < end->recorded)
         return CUDA_ERROR_NOT_READY;
     *milliseconds = (float)((end->nanoseconds - start->nanoseconds) / 1e6);
     return CUDA_SUCCESS;
@@ -307,7 +307,7 @@ int api_stream_destroy(struct call *call, struct stream *stream)
         graph_destroy(call->process, graph);
     /* What it was given still runs. */
     stream->destroyed = true;
-    if (!stream->first)
+    if (stream_idle(stream))
         stream_free(call->process, stream);
     return CUDA_SUCCESS;
 }

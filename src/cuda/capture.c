@@ -397,7 +397,7 @@ static uint64_t stream_number(struct process *process, const struct stream *stre
             capture_refuse(process, "out of memory");
         PUT(process, CAPTURE_STREAM, stream->id,
             (stream->flags & STREAM_NON_BLOCKING) | (stream == stream->context->legacy ? CAPTURE_LEGACY : 0),
-            (uint64_t)((int64_t)stream->priority + (INT64_C(1) << 31)));
+            (uint64_t)((int64_t)stream->queue.priority + (INT64_C(1) << 31)));
     }
     return stream->id;
 }

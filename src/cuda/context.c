@@ -57,12 +57,15 @@ struct context *cuda_context_create(struct process *process, struct device *devi
     context->memory = corun_memory_create(index);
     if (context->memory)
         corun_memory_map_pages(context->memory);
-    if (!context->memory || !ranges_share(process, context) || !vector_push(&process->contexts, context) ||
+    if (!context->memory || !vector_push(&device->scheduler.groups, &context->group) ||
+        !ranges_share(process, context) || !vector_push(&process->contexts, context) ||
         !object_add(process, &context->object) || !(context->legacy = stream_create(process, context, 0, 0))) {
+        stream_scheduler_remove(&device->scheduler, &context->group);
         corun_memory_destroy(context->memory);
         free(context);
         return NULL;
     }
+    context->group.legacy = &context->legacy->queue;
     process->memories_used |= 1u << index;
     if (primary)
         device->primary = context;
@@ -108,6 +111,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         others |= process->contexts.data[i] != context && process->contexts.data[i]->device == context->device;
     if (!others)
         engine_close(process, context->device);
+    stream_scheduler_remove(&context->device->scheduler, &context->group);
     object_remove(process, &context->object);
     if (context->device->primary == context)
         context->device->primary = NULL;
@@ -133,6 +137,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         vector_free(&dead->image_modules);
         pointer_map_free(&dead->functions);
         vector_free(&dead->streams);
+        vector_free(&dead->group.queues);
         corun_memory_destroy(dead->memory);
         process->memories_used &= ~(1u << dead->memory_index);
         free(dead->reason);

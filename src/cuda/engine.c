@@ -4,16 +4,10 @@
  * Nothing runs while the program does not ask: tasks collect in streams, and a call that waits makes the machine go on
  * until what it waits for has happened. So the order of events depends on what the program asked for and not on how
  * fast it did; the machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in
- * which they were asked for.
- *
- * A task is ready when it is the first of its stream and what it depends on has ended: for the legacy default stream,
- * what other blocking streams were given before; for those, what the legacy stream was given before; for a wait, the
- * event.
+ * which they were asked for. Which task is next says stream/scheduler.h.
  */
 #include "cuda/capture.h"
 #include "cuda/stream_value.h"
-#include "gpu/transfer.h"
-#include "workload/stream_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,71 +24,26 @@ static struct corun_program *program_of(const struct task *task)
     return task->launch.request.function->module->program;
 }
 
-static bool precedes(const struct stream *stream, const struct task *task)
+/* What else a task waits for: a value in memory, which is seen when the machine is looked at. */
+static bool may_start(void *user, const struct stream_task *queued, uint64_t *since)
 {
-    return stream->first && stream->first->sequence < task->sequence;
-}
-
-/* Is the first task of its stream free to start, and since when? */
-static bool is_ready(const struct task *task, uint64_t *since)
-{
-    const struct stream *stream = task->stream;
-    const struct context *context = stream->context;
-    uint64_t cycle = stream->free_cycle;
-    if (stream == context->legacy) {
-        if (context->gone_blocking_cycle > cycle)
-            cycle = context->gone_blocking_cycle;
-        for (size_t i = 0; i < context->streams.count; i++) {
-            const struct stream *other = context->streams.data[i];
-            if (other->flags & STREAM_NON_BLOCKING || other == stream)
-                continue;
-            if (precedes(other, task))
-                return false;
-            if (other->free_cycle > cycle)
-                cycle = other->free_cycle;
-        }
-    } else if (!(stream->flags & STREAM_NON_BLOCKING)) {
-        if (precedes(context->legacy, task))
-            return false;
-        if (context->legacy->free_cycle > cycle)
-            cycle = context->legacy->free_cycle;
-    }
-    if (task->kind == TASK_WAIT) {
-        const struct event *event = task->event.event;
-        if (event->completed < task->event.count)
-            return false;
-        if (event->context->device == context->device && event->cycle > cycle)
-            cycle = event->cycle;
-    }
-    if (task->kind == TASK_WAIT_VALUE) { /* seen when the machine is looked at */
-        if (!stream_value_reached(task))
-            return false;
-        if (context->device->cycle > cycle)
-            cycle = context->device->cycle;
-    }
-    if (task->submitted_cycle > cycle)
-        cycle = task->submitted_cycle;
-    *since = cycle;
-    return true;
+    const struct device *device = user;
+    const struct task *task = task_of(queued);
+    if (task->kind != TASK_WAIT_VALUE)
+        return true;
+    if (device->cycle > *since)
+        *since = device->cycle;
+    return stream_value_reached(task);
 }
 
 /* Takes the first task off its stream. */
 static void finish(struct process *process, struct task *task, uint64_t cycle)
 {
     struct stream *stream = task->stream;
-    stream->first = task->next;
-    if (!stream->first)
-        stream->last = NULL;
-    if (cycle > stream->free_cycle)
-        stream->free_cycle = cycle;
-    task->end_cycle = cycle;
-    if (task->kind == TASK_LAUNCH) {
-        process->launches_waiting--;
-        process->room_cycle = cycle;
-    }
+    stream_finish(&stream->context->device->scheduler, &task->queued, cycle);
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
     task_free(process, task);
-    if (stream->destroyed && !stream->first)
+    if (stream->destroyed && stream_idle(stream))
         stream_free(process, stream);
 }
 
@@ -106,7 +55,7 @@ static bool run_call(struct process *process, struct task *task)
     abi_stream_callback callback = task->call.callback;
     void *user = task->call.user, *stream = task->stream;
     int error = context->error;
-    task->started = true;
+    task->queued.started = true;
     process->calls_running++;
     pthread_mutex_unlock(&process->lock);
     if (function)
@@ -135,8 +84,8 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
     struct event *event = task->event.event;
     switch (task->kind) {
     case TASK_RECORD:
-        event->completed = task->event.count;
-        event->cycle = cycle;
+        event->reached.completed = task->event.count;
+        event->reached.cycle = cycle;
         event->nanoseconds =
             process->functional ? host_nanoseconds() : device_nanoseconds(task->stream->context->device, cycle);
         break;
@@ -242,42 +191,18 @@ static void run_functional(struct process *process, struct task *task)
     finish(process, task, 0);
 }
 
-static bool may_start(const struct device *device, const struct task *task)
+/* Without timing: the next task of any device; NULL if none can start. */
+static struct task *next_functional(struct process *process)
 {
-    return !device || task->kind != TASK_LAUNCH ||
-           streams_have_room(device->running.count, device->alone, task->launch.request.cooperative);
-}
-
-/* Should `task` start before `other`? What is captured is written down in the order of the calls, so that is how it runs. */
-static bool goes_first(const struct process *process, const struct task *task, const struct task *other)
-{
-    if (process->capture)
-        return task->sequence < other->sequence;
-    return streams_goes_first(task->stream->priority, task->sequence, other->stream->priority, other->sequence);
-}
-
-/* Ready and not started, the most urgent one: priority, then order of the calls. NULL if there is none. */
-static struct task *next_ready(struct process *process, const struct device *device, uint64_t *since)
-{
-    struct task *best = NULL;
-    for (size_t c = 0; c < process->contexts.count; c++) {
-        const struct context *context = process->contexts.data[c];
-        if (context->destroyed || (device && context->device != device))
-            continue;
-        for (size_t i = 0; i < context->streams.count; i++) {
-            struct task *task = context->streams.data[i]->first;
-            uint64_t cycle;
-            if (!task || task->started || !may_start(device, task))
-                continue;
-            if (best && !goes_first(process, task, best))
-                continue;
-            if (is_ready(task, &cycle)) {
-                best = task;
-                *since = cycle;
-            }
-        }
+    struct stream_task *best = NULL;
+    for (uint32_t i = 0; i < process->device_count; i++) {
+        const struct stream_scheduler *scheduler = &process->devices[i].scheduler;
+        uint64_t since;
+        struct stream_task *queued = stream_next(scheduler, &since);
+        if (queued && (!best || stream_goes_first(scheduler, queued, best)))
+            best = queued;
     }
-    return best;
+    return task_of(best);
 }
 
 /*
@@ -286,24 +211,20 @@ static struct task *next_ready(struct process *process, const struct device *dev
  */
 static bool open_machine(struct process *process, struct device *device)
 {
-    if (device->gpu)
+    struct stream_scheduler *scheduler = &device->scheduler;
+    if (scheduler->gpu)
         return true;
-    if (corun_gpu_create(&device->config, process->list, &device->gpu) != CORUN_OK)
+    if (corun_gpu_create(&device->config, process->list, &scheduler->gpu) != CORUN_OK)
         return false;
     for (uint32_t i = 0; i < LANES; i++) {
         struct corun_application_description description = {.name = "program", .print = print_device_text};
         device->lanes[i] = (struct lane){.application = 0};
-        if (corun_gpu_add(device->gpu, &description, &device->lanes[i].application) != CORUN_OK)
+        if (corun_gpu_add(scheduler->gpu, &description, &device->lanes[i].application) != CORUN_OK)
             return false;
     }
     struct corun_limits limits = {.threads = process->threads};
-    device->base_cycle = device->cycle;
-    return corun_gpu_open(device->gpu, &limits, process->list) == CORUN_OK;
-}
-
-static uint64_t machine_cycle(const struct device *device, uint64_t cycle)
-{
-    return cycle > device->base_cycle ? cycle - device->base_cycle : 0;
+    scheduler->base_cycle = device->cycle;
+    return corun_gpu_open(scheduler->gpu, &limits, process->list) == CORUN_OK;
 }
 
 static void start_copy(struct process *process, struct device *device, struct task *task, uint64_t since)
@@ -316,15 +237,8 @@ static void start_copy(struct process *process, struct device *device, struct ta
         transfer.bytes = task->fill.width_bytes * task->fill.height * task->fill.depth;
     else
         transfer = (struct transfer){engines[task->copy.engine], task->copy.pageable, false, copy_bytes(&task->copy)};
-    task->started = true;
-    if (!open_machine(process, device) || !vector_push(&device->copies, task)) {
+    if (!open_machine(process, device) || !stream_start_transfer(&device->scheduler, &task->queued, &transfer, since))
         failure_of_launch(process, task->stream->context, CORUN_MEMORY);
-        return;
-    }
-    transfer_start(device->gpu, &device->config, &transfer, machine_cycle(device, since), &task->start_cycle,
-                   &task->end_cycle);
-    task->start_cycle += device->base_cycle;
-    task->end_cycle += device->base_cycle;
 }
 
 /* The machine's application of a context: its own, or one that it shares when there are many contexts. */
@@ -353,27 +267,20 @@ static void start_launch(struct process *process, struct device *device, struct 
     enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
-    since =
-        streams_kernel_since(since, task->stream->launched, task->stream->free_cycle, device->config.launch_latency);
     struct lane *lane = status == CORUN_OK ? lane_of(device, context) : NULL;
     if (status == CORUN_OK && !lane) /* every one has failed before */
         status = CORUN_LIMIT;
     task->launch.grid = grid;
     task->launch.lane = lane;
     if (status == CORUN_OK)
-        status = corun_gpu_launch(device->gpu, lane->application, grid, machine_cycle(device, since),
-                                  task->stream->priority, &task->launch.number);
-    if (status == CORUN_OK && !vector_push(&device->running, task))
-        status = CORUN_MEMORY;
+        status = stream_start_launch(&device->scheduler, &task->queued, lane->application, grid, since);
     if (status != CORUN_OK) {
         if (lane)
             lane->broken = true;
         failure_of_launch(process, context, status);
         return;
     }
-    task->started = task->stream->launched = true;
-    device->alone = task->launch.request.cooperative;
-    corun_gpu_launch_counters(device->gpu, lane->application, task->launch.number, &task->launch.before);
+    corun_gpu_launch_counters(device->scheduler.gpu, lane->application, task->queued.number, &task->launch.before);
 }
 
 static void subtract(struct corun_counters *after, const struct corun_counters *before)
@@ -384,71 +291,49 @@ static void subtract(struct corun_counters *after, const struct corun_counters *
         *(uint64_t *)((char *)after + rows[i].offset) -= *(const uint64_t *)((const char *)before + rows[i].offset);
 }
 
-static void collect_launch(struct process *process, struct device *device, struct task *task,
-                           const struct corun_launched *launched)
+static void launch_ended(struct process *process, struct device *device, struct task *task,
+                         const struct corun_launched *launched)
 {
     struct corun_counters counters;
-    corun_gpu_launch_counters(device->gpu, task->launch.lane->application, task->launch.number, &counters);
+    if (launched->status != CORUN_OK) {
+        task->launch.lane->broken = true;
+        /* The machine may still name the grid: it is kept as long as the machine. */
+        struct corun_program *program = program_of(task);
+        failure_of_launch(process, task->stream->context, launched->status);
+        failure_tell_notes(process, program);
+        return;
+    }
+    corun_gpu_launch_counters(device->scheduler.gpu, task->queued.application, task->queued.number, &counters);
     subtract(&counters, &task->launch.before);
     failure_tell_notes(process, program_of(task));
-    task->start_cycle = device->base_cycle + launched->first_cycle;
-    task->end_cycle = device->base_cycle + launched->last_cycle;
     record_launch(process, device, task, task->launch.grid, &counters);
-    finish(process, task, task->end_cycle);
+    finish(process, task, task->queued.end_cycle);
 }
 
-/* Launches that have ended, in the order in which they were started. */
-static void collect_launches(struct process *process, struct device *device)
+static void transfer_ended(struct process *process, const struct device *device, struct task *task)
 {
-    for (size_t i = 0; i < device->running.count;) {
-        struct task *task = device->running.data[i];
-        struct lane *lane = task->launch.lane;
-        struct corun_launched launched;
-        corun_gpu_launched(device->gpu, lane->application, task->launch.number, &launched);
-        if (!launched.ended) {
-            i++;
-            continue;
-        }
-        memmove(&device->running.data[i], &device->running.data[i + 1],
-                (--device->running.count - i) * sizeof *device->running.data);
-        if (launched.status == CORUN_OK) {
-            collect_launch(process, device, task, &launched);
-            continue;
-        }
-        lane->broken = true;
-        struct corun_program *program = program_of(task);
-        /* The machine may still name the grid: it is kept as long as the machine. */
-        failure_of_launch(process, task->stream->context, launched.status);
-        failure_tell_notes(process, program);
-        i = 0; /* that has taken others away */
-    }
+    struct context *context = task->stream->context;
+    int error = task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(context, &task->fill);
+    if (error != CUDA_SUCCESS)
+        cuda_context_fail(context, error);
+    record_copy(process, device, task);
+    finish(process, task, task->queued.end_cycle);
 }
 
-static void collect_copies(struct process *process, struct device *device)
+static void has_ended(void *user, struct stream_task *queued, const struct corun_launched *launched)
 {
-    for (size_t i = 0; i < device->copies.count;) {
-        struct task *task = device->copies.data[i];
-        if (task->end_cycle > device->cycle) {
-            i++;
-            continue;
-        }
-        device->copies.count--;
-        memmove(&device->copies.data[i], &device->copies.data[i + 1],
-                (device->copies.count - i) * sizeof *device->copies.data);
-        struct context *context = task->stream->context;
-        int error = task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(context, &task->fill);
-        if (error != CUDA_SUCCESS)
-            cuda_context_fail(context, error);
-        record_copy(process, device, task);
-        finish(process, task, task->end_cycle);
-    }
+    struct device *device = user;
+    if (launched)
+        launch_ended(process_get(), device, task_of(queued), launched);
+    else
+        transfer_ended(process_get(), device, task_of(queued));
 }
 
 /* Starts the first of what can start, on a device or, without timing, on any (NULL); false if nothing can. */
 static bool start_one(struct process *process, struct device *device)
 {
     uint64_t since = 0;
-    struct task *task = next_ready(process, device, &since);
+    struct task *task = device ? task_of(stream_next(&device->scheduler, &since)) : next_functional(process);
     if (!task)
         return false;
     if (!device)
@@ -465,23 +350,19 @@ static bool start_one(struct process *process, struct device *device)
 /* One slice of one device, on which nothing can start. False if it has nothing to do. */
 static bool advance_device(struct process *process, struct device *device, uint64_t slice)
 {
-    uint64_t next = UINT64_MAX;
-    for (size_t i = 0; i < device->copies.count; i++)
-        if (device->copies.data[i]->end_cycle < next)
-            next = device->copies.data[i]->end_cycle;
-    if (!device->running.count && next == UINT64_MAX)
+    struct stream_scheduler *scheduler = &device->scheduler;
+    if (!scheduler->launches.count && !scheduler->transfers.count)
         return false;
-    corun_gpu_wake(device->gpu, device->lanes[0].application, next == UINT64_MAX ? next : machine_cycle(device, next));
-    enum corun_status status = corun_gpu_advance(device->gpu, corun_gpu_cycles(device->gpu) + slice);
-    device->cycle = device->base_cycle + corun_gpu_cycles(device->gpu);
+    corun_gpu_wake(scheduler->gpu, device->lanes[0].application, stream_next_transfer(scheduler));
+    enum corun_status status = corun_gpu_advance(scheduler->gpu, corun_gpu_cycles(scheduler->gpu) + slice);
+    device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
         for (size_t c = 0; c < process->contexts.count; c++)
             if (process->contexts.data[c]->device == device)
                 failure_of_launch(process, process->contexts.data[c], status);
         return true;
     }
-    collect_launches(process, device);
-    collect_copies(process, device);
+    stream_collect(scheduler);
     return true;
 }
 
@@ -526,15 +407,10 @@ struct awaited {
     uint64_t count;
 };
 
-static bool stream_reached(struct process *process, struct stream *stream, uint64_t sequence, uint64_t *cycle)
+static bool stream_has_reached(struct process *process, struct stream *stream, uint64_t sequence, uint64_t *cycle)
 {
-    if (!object_find(process, stream, OBJECT_STREAM)) /* destroyed and, so, empty */
-        return true;
-    if (stream->first && stream->first->sequence <= sequence)
-        return false;
-    if (stream->free_cycle > *cycle)
-        *cycle = stream->free_cycle;
-    return true;
+    return !object_find(process, stream, OBJECT_STREAM) || /* destroyed and, so, empty */
+           stream_reached(&stream->queue, sequence, cycle);
 }
 
 /* Has it ended, and when? */
@@ -542,14 +418,14 @@ static bool reached(struct process *process, const struct awaited *awaited, uint
 {
     *cycle = 0;
     if (awaited->event) {
-        *cycle = awaited->event->cycle;
-        return awaited->event->completed >= awaited->count;
+        *cycle = awaited->event->reached.cycle;
+        return awaited->event->reached.completed >= awaited->count;
     }
     if (awaited->stream)
-        return stream_reached(process, awaited->stream, awaited->count, cycle);
-    *cycle = awaited->context->gone_cycle;
+        return stream_has_reached(process, awaited->stream, awaited->count, cycle);
+    *cycle = awaited->context->group.gone_cycle;
     for (size_t i = 0; i < awaited->context->streams.count; i++)
-        if (!stream_reached(process, awaited->context->streams.data[i], awaited->count, cycle))
+        if (!stream_has_reached(process, awaited->context->streams.data[i], awaited->count, cycle))
             return false;
     return true;
 }
@@ -598,7 +474,7 @@ static int ask_for(struct process *process, const struct awaited *awaited)
 static struct awaited all_of_stream(struct stream *stream)
 {
     return (struct awaited){
-        .context = stream->context, .stream = stream, .count = stream->last ? stream->last->sequence : 0};
+        .context = stream->context, .stream = stream, .count = stream->queue.last ? stream->queue.last->sequence : 0};
 }
 
 int engine_wait_stream(struct process *process, struct stream *stream)
@@ -615,7 +491,7 @@ int engine_ask_stream(struct process *process, struct stream *stream)
 
 int engine_wait_context(struct process *process, struct context *context)
 {
-    struct awaited awaited = {.context = context, .count = process->next_sequence};
+    struct awaited awaited = {.context = context, .count = process->host.last_sequence};
     return wait_for(process, &awaited);
 }
 
@@ -648,73 +524,72 @@ bool engine_nudge(struct process *process)
 int engine_make_room(struct process *process, struct context *context)
 {
     struct device *device = context->device;
-    if (process->launches_waiting < STREAMS_MOST_WAITING)
+    if (process->host.launches_waiting < STREAM_MOST_WAITING)
         return context->error;
-    while (!context->error && process->launches_waiting >= STREAMS_MOST_WAITING)
+    while (!context->error && process->host.launches_waiting >= STREAM_MOST_WAITING)
         if (!advance(process))
             break;
-    if (process->room_cycle > device->host_cycle)
-        device->host_cycle = process->room_cycle;
+    if (process->host.room_cycle > device->host_cycle)
+        device->host_cycle = process->host.room_cycle;
     return context->error;
 }
 
-/* It goes on in the machine, but for nobody: what it is an application of takes no more launches. */
-static void forget_running(struct device *device, struct task *task)
+/* Drops a task. What the machine or another thread still has to do with is kept until that is over. */
+static void abandon(struct process *process, struct device *device, struct task *task)
 {
-    for (size_t i = 0; i < device->running.count; i++)
-        if (device->running.data[i] == task) {
-            task->launch.lane->broken = true;
-            memmove(&device->running.data[i], &device->running.data[i + 1],
-                    (--device->running.count - i) * sizeof *device->running.data);
-            return;
-        }
+    bool in_flight = stream_forget(&device->scheduler, &task->queued);
+    process->host.launches_waiting -= task->kind == TASK_LAUNCH;
+    process->values_waiting -= task->kind == TASK_WAIT_VALUE;
+    if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
+        task->event.event->reached.completed = task->event.count;
+    if (task->kind == TASK_CALL && task->queued.started) { /* the thread that is in it frees it */
+        task->stream = NULL;
+    } else if (task->kind == TASK_LAUNCH && task->launch.grid) {
+        /* The machine may name the grid as long as it lives. What runs there goes on, but for nobody: its application takes no more. */
+        task->stream = NULL;
+        task->queued.next = device->orphans ? &device->orphans->queued : NULL;
+        device->orphans = task;
+        task->launch.lane->broken |= in_flight;
+    } else {
+        task_free(process, task);
+    }
 }
 
 void engine_abandon(struct process *process, struct context *context)
 {
-    struct device *device = context->device;
-    for (size_t i = 0; i < device->copies.count;)
-        if (device->copies.data[i]->stream->context == context)
-            device->copies.data[i] = device->copies.data[--device->copies.count];
-        else
-            i++;
     for (size_t s = 0; s < context->streams.count; s++) {
-        struct stream *stream = context->streams.data[s];
-        while (stream->first) {
-            struct task *task = stream->first;
-            stream->first = task->next;
-            if (task->kind == TASK_LAUNCH)
-                process->launches_waiting--;
-            process->values_waiting -= task->kind == TASK_WAIT_VALUE;
-            if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
-                task->event.event->completed = task->event.count;
-            if (task->kind == TASK_CALL && task->started) { /* the thread that is in it frees it */
-                task->stream = NULL;
-                continue;
-            }
-            if (task->kind == TASK_LAUNCH && task->launch.grid) {
-                /* The machine may name the grid as long as it lives. */
-                task->stream = NULL;
-                task->next = device->orphans;
-                device->orphans = task;
-                forget_running(device, task);
-                continue;
-            }
-            task_free(process, task);
+        struct stream_queue *queue = &context->streams.data[s]->queue;
+        while (queue->first) {
+            struct task *task = task_of(queue->first);
+            queue->first = task->queued.next;
+            abandon(process, context->device, task);
         }
-        stream->last = NULL;
+        queue->last = NULL;
+    }
+}
+
+void engine_prepare(struct process *process)
+{
+    for (uint32_t i = 0; i < process->device_count; i++) {
+        struct stream_scheduler *scheduler = &process->devices[i].scheduler;
+        scheduler->host = &process->host;
+        scheduler->in_order_of_calls = process->capture; /* as it is written down */
+        scheduler->may_start = may_start;
+        scheduler->ended = has_ended;
+        scheduler->user = &process->devices[i];
     }
 }
 
 void engine_close(struct process *process, struct device *device)
 {
-    corun_gpu_destroy(device->gpu);
-    device->gpu = NULL;
+    corun_gpu_destroy(device->scheduler.gpu);
+    device->scheduler.gpu = NULL;
     memset(device->lanes, 0, sizeof device->lanes);
-    vector_free(&device->running);
+    vector_free(&device->scheduler.launches);
+    vector_free(&device->scheduler.transfers);
     while (device->orphans) {
         struct task *task = device->orphans;
-        device->orphans = task->next;
+        device->orphans = task_of(task->queued.next);
         task_free(process, task);
     }
 }

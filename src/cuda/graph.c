@@ -77,7 +77,7 @@ void graph_destroy(struct process *process, struct graph *graph)
     for (size_t i = 0; !graph->context->destroyed && i < graph->tracks.count; i++) { /* else gone with the context */
         struct stream *track = graph->tracks.data[i];
         track->destroyed = true;
-        if (!track->first)
+        if (stream_idle(track))
             stream_free(process, track);
     }
     vector_free(&graph->nodes);
@@ -112,9 +112,9 @@ struct task *task_copy(const struct task *task)
     if (!copy)
         return NULL;
     *copy = *task;
-    copy->next = NULL;
+    copy->queued.next = NULL;
     copy->stream = NULL;
-    copy->started = false;
+    copy->queued.started = false;
     if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
         copy->launch.request.parameters = malloc(task->launch.request.parameter_bytes + 1);
         if (!copy->launch.request.parameters) {
@@ -223,9 +223,9 @@ static int cross(struct process *process, struct stream *from, struct stream *to
     event->references += 2;
     record->event.event = wait->event.event = event;
     record->event.count = wait->event.count = event->recorded = 1;
-    int error = stream_append(process, from, record);
+    int error = stream_ask(process, from, record);
     if (error == CUDA_SUCCESS)
-        error = stream_append(process, to, wait);
+        error = stream_ask(process, to, wait);
     event_release(process, event);
     return error;
 }
@@ -283,7 +283,7 @@ static int append_nodes(struct process *process, struct graph *graph, struct str
                 task->event.count = ++task->event.event->recorded;
             if (task && task->kind == TASK_WAIT)
                 task->event.count = task->event.event->recorded;
-            error = task ? stream_append(process, own, task) : CUDA_ERROR_OUT_OF_MEMORY;
+            error = task ? stream_ask(process, own, task) : CUDA_ERROR_OUT_OF_MEMORY;
         }
     }
     for (uint32_t t = 0; t < tracks && error == CUDA_SUCCESS; t++)

@@ -16,9 +16,9 @@ static bool has_work(const struct process *process)
     for (size_t c = 0; c < process->contexts.count; c++) {
         const struct context *context = process->contexts.data[c];
         for (size_t i = 0; !context->destroyed && i < context->streams.count; i++)
-            if (context->streams.data[i]->first && !context->streams.data[i]->first->started)
+            if (!stream_idle(context->streams.data[i]) && !context->streams.data[i]->queue.first->started)
                 return true;
-        if (context->device->running.count || context->device->copies.count)
+        if (context->device->scheduler.launches.count || context->device->scheduler.transfers.count)
             return true;
     }
     return false;

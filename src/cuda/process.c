@@ -87,6 +87,7 @@ static int start(struct process *process)
     }
     process->record = record_open(process);
     process->capture = capture_open(process);
+    engine_prepare(process);
     process->ready = true;
     return CUDA_SUCCESS;
 }

@@ -26,6 +26,7 @@
 #include "cuda/abi.h"
 #include "cuda/fat_binary.h"
 #include "cuda/pointer_map.h"
+#include "stream/scheduler.h"
 
 #include <pthread.h>
 
@@ -80,20 +81,16 @@ struct device {
     unsigned flags;
     uint64_t physical_bytes; /* of virtual memory management */
     void *pool;              /* the default one, once it was asked for */
-    /* Time: the machine's cycles, or without a machine a count that only copies advance. */
-    struct corun_gpu *gpu; /* made by the first timed launch */
-    uint64_t cycle;
-    uint64_t base_cycle; /* cycle minus the machine's own: when it was made */
+    /* Its streams and its machine, which the first task makes that takes time. */
+    struct stream_scheduler scheduler;
+    uint64_t cycle; /* the machine's, from the base of the scheduler on */
     /*
      * Where the host is: what it asks for now was asked for when that ended what it last waited for. The machine may
      * have gone on by less than a dispatch latency since.
      */
     uint64_t host_cycle;
     struct lane lanes[LANES];
-    VECTOR(struct task *) running; /* launches in flight */
-    bool alone;                    /* the running kernel is a cooperative one */
-    VECTOR(struct task *) copies;  /* under way */
-    struct task *orphans;          /* launches of failed contexts, which the machine may still name */
+    struct task *orphans; /* launches of failed contexts, which the machine may still name */
 };
 
 /* ranges.c */
@@ -202,8 +199,7 @@ struct context {
     int error;         /* that stays until the context is gone; CUDA_SUCCESS: none */
     char *reason;      /* what has been said of it */
     struct stream *legacy;
-    uint64_t gone_cycle,
-        gone_blocking_cycle;               /* when streams ended that were destroyed; those that the legacy one knows */
+    struct stream_group group;             /* the queues of the streams */
     VECTOR(struct stream *) streams;       /* legacy first */
     VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
@@ -224,11 +220,10 @@ struct event {
     struct object object;
     struct context *context;
     unsigned flags;
-    uint32_t references; /* tasks that name it, and the program's handle */
-    uint64_t recorded;   /* number of calls that recorded it */
-    uint64_t completed;  /* the last of them that has been reached */
-    uint64_t cycle;      /* when it was */
-    double nanoseconds;  /* the same */
+    uint32_t references;         /* tasks that name it, and the program's handle */
+    uint64_t recorded;           /* number of calls that recorded it */
+    struct stream_event reached; /* the last of them that has been, and when */
+    double nanoseconds;          /* the same */
     uint64_t capture; /* recorded in a stream that was being captured: the graph's number, and where the stream was */
     VECTOR(struct graph_node *) capture_front;
 };
@@ -281,18 +276,14 @@ struct launch_request {
 };
 
 struct task {
+    struct stream_task queued; /* first: see task_of */
     enum task_kind kind;
-    struct task *next;
     struct stream *stream;
-    uint64_t sequence;
-    bool started;
-    uint64_t submitted_cycle, start_cycle, end_cycle;
     union {
         struct {
             struct launch_request request;
             struct corun_grid *grid;
             struct lane *lane;
-            uint32_t number; /* of the machine's application */
             struct corun_counters before;
         } launch;
         struct copy copy;
@@ -318,13 +309,10 @@ struct task {
 struct stream {
     struct object object;
     struct context *context;
+    struct stream_queue queue;
     unsigned flags;
-    int priority;
     uint64_t id;
     bool destroyed;
-    struct task *first, *last;
-    uint64_t free_cycle; /* when the task before has ended */
-    bool launched;
     struct graph *capture;
     VECTOR(struct graph_node *) capture_front; /* what the next captured node depends on */
     bool capture_origin, capture_broken;
@@ -368,11 +356,11 @@ struct process {
     VECTOR(struct image_reference) references;
     struct pointer_map function_of_host; /* host stub → index + 1 */
     struct pointer_map variable_of_host;
-    uint64_t next_sequence, next_stream_id;
+    struct stream_host host;
+    uint64_t next_stream_id;
     uint64_t allocations, launches; /* so far */
     uint32_t checks;                /* enum corun_check */
-    uint32_t launches_waiting, calls_running;
-    uint64_t room_cycle;                   /* when the last launch ended: whoever waited for room goes on then */
+    uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
@@ -492,10 +480,15 @@ void stream_free(struct process *process, struct stream *stream);
 int stream_of_handle(struct call *call, const void *handle, struct stream **stream);
 struct event *event_create(struct process *process, struct context *context, unsigned flags);
 void event_release(struct process *process, struct event *event);
+/* The task that is queued; NULL of NULL. */
+static inline struct task *task_of(const struct stream_task *queued)
+{
+    return (struct task *)(uintptr_t)queued;
+}
 struct task *task_create(enum task_kind kind);
 void task_free(struct process *process, struct task *task);
 /* Puts it at the end of a stream, or into the graph that is being captured there. Takes it over, also when it fails. */
-int stream_append(struct process *process, struct stream *stream, struct task *task);
+int stream_ask(struct process *process, struct stream *stream, struct task *task);
 bool stream_idle(const struct stream *stream);
 
 /* copy.c */
@@ -534,6 +527,8 @@ int engine_ask_event(struct process *process, struct event *event, uint64_t coun
 bool engine_nudge(struct process *process);
 /* Waits until there are not too many launches ahead. */
 int engine_make_room(struct process *process, struct context *context);
+/* Once, when the devices are known and whether a capture is wanted. */
+void engine_prepare(struct process *process);
 /* Ends the machine of a device. */
 void engine_close(struct process *process, struct device *device);
 /* Drops what a context has under way. */

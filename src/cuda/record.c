@@ -81,7 +81,7 @@ void record_launch(struct process *process, const struct device *device, const s
     fprintf(file, "\t%u,%u,%u\t%u,%u,%u", request->grid.x, request->grid.y, request->grid.z, request->block.x,
             request->block.y, request->block.z);
     fprintf(file, "\t%u\t%u\t%u", info.registers_per_thread, info.shared_bytes, request->dynamic_shared_bytes);
-    fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->start_cycle, task->end_cycle);
+    fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->queued.start_cycle, task->queued.end_cycle);
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -109,7 +109,8 @@ void record_copy(struct process *process, const struct device *device, const str
     }
     fprintf(process->record->file, "copy\t%" PRIu32 "\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%" PRIu64 "\n",
             device->ordinal, task->stream->id, kind, bytes,
-            task->kind == TASK_COPY && task->copy.pageable ? "pageable" : "pinned", task->start_cycle, task->end_cycle);
+            task->kind == TASK_COPY && task->copy.pageable ? "pageable" : "pinned", task->queued.start_cycle,
+            task->queued.end_cycle);
     check(process->record);
 }
 

@@ -411,7 +411,7 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
             call.error = graph_memory_free(call.process, of_graph);
         } else if (task) {
             task->address = (uint64_t)(uintptr_t)pointer;
-            call.error = stream_append(call.process, stream, task);
+            call.error = stream_ask(call.process, stream, task);
         } else if (call.error == CUDA_SUCCESS) {
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
         }

@@ -137,7 +137,7 @@ ENTRY(int, cudaStreamGetPriority, void *handle, int *priority)
     struct call call;
     const struct stream *stream = begin_with_stream(&call, handle, priority);
     if (stream)
-        *priority = stream->priority;
+        *priority = stream->queue.priority;
     return runtime_end(&call);
 }
 
@@ -165,7 +165,7 @@ ENTRY(int, cudaStreamSetAttribute, void *handle, int attribute, const void *valu
     struct call call;
     struct stream *stream = begin_with_stream(&call, handle, value);
     if (stream && attribute == LAUNCH_PRIORITY)
-        stream->priority = *(const int *)value;
+        stream->queue.priority = *(const int *)value;
     return runtime_end(&call);
 }
 
@@ -176,7 +176,7 @@ ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value)
     if (stream) {
         memset(value, 0, 64);
         if (attribute == LAUNCH_PRIORITY)
-            *(int *)value = stream->priority;
+            *(int *)value = stream->queue.priority;
     }
     return runtime_end(&call);
 }
@@ -188,7 +188,7 @@ ENTRY(int, cudaStreamCopyAttributes, void *to, void *from)
     if (target) {
         call.error = stream_of_handle(&call, from, &source);
         if (call.error == CUDA_SUCCESS)
-            target->priority = source->priority;
+            target->queue.priority = source->queue.priority;
     }
     return runtime_end(&call);
 }

@@ -13,14 +13,17 @@ struct stream *stream_create(struct process *process, struct context *context, u
         return NULL;
     *stream = (struct stream){.object = {OBJECT_STREAM},
                               .context = context,
+                              .queue = {.blocking = !(flags & STREAM_NON_BLOCKING), .priority = priority},
                               .flags = flags,
-                              .priority = priority,
                               .id = ++process->next_stream_id};
     if (!vector_push(&context->streams, stream)) {
         free(stream);
         return NULL;
     }
-    if (!object_add(process, &stream->object)) {
+    bool queued = stream_group_add(&context->group, &stream->queue);
+    if (!queued || !object_add(process, &stream->object)) {
+        if (queued)
+            stream_group_remove(&context->group, &stream->queue);
         context->streams.count--;
         free(stream);
         return NULL;
@@ -31,21 +34,16 @@ struct stream *stream_create(struct process *process, struct context *context, u
 void stream_free(struct process *process, struct stream *stream)
 {
     struct context *context = stream->context;
-    if (stream->free_cycle > context->gone_cycle)
-        context->gone_cycle = stream->free_cycle;
-    if (!(stream->flags & STREAM_NON_BLOCKING) && stream->free_cycle > context->gone_blocking_cycle)
-        context->gone_blocking_cycle = stream->free_cycle;
+    stream_group_remove(&context->group, &stream->queue);
     object_remove(process, &stream->object);
     for (size_t i = 0; i < context->streams.count; i++)
         if (context->streams.data[i] == stream) {
-            context->streams.count--;
-            /* The order of streams decides nothing but ties that do not arise: sequence numbers are unique. */
-            context->streams.data[i] = context->streams.data[context->streams.count];
+            context->streams.data[i] = context->streams.data[--context->streams.count];
             break;
         }
-    while (stream->first) {
-        struct task *task = stream->first;
-        stream->first = task->next;
+    while (stream->queue.first) {
+        struct task *task = task_of(stream->queue.first);
+        stream->queue.first = task->queued.next;
         task_free(process, task);
     }
     vector_free(&stream->capture_front);
@@ -89,6 +87,7 @@ struct event *event_create(struct process *process, struct context *context, uns
     if (!event)
         return NULL;
     *event = (struct event){.object = {OBJECT_EVENT}, .context = context, .flags = flags, .references = 1};
+    event->reached.clock = &context->device->scheduler;
     if (!object_add(process, &event->object)) {
         free(event);
         return NULL;
@@ -134,26 +133,31 @@ void task_free(struct process *process, struct task *task)
     free(task);
 }
 
-int stream_append(struct process *process, struct stream *stream, struct task *task)
+static enum stream_task_kind queued_kind(enum task_kind kind)
+{
+    return kind == TASK_LAUNCH                      ? STREAM_LAUNCH
+           : kind == TASK_COPY || kind == TASK_FILL ? STREAM_TRANSFER
+                                                    : STREAM_POINT;
+}
+
+int stream_ask(struct process *process, struct stream *stream, struct task *task)
 {
     if (stream->capture)
         return graph_capture(process, stream, task);
     idle_start(process);
     task->stream = stream;
-    task->sequence = ++process->next_sequence;
-    task->next = NULL;
-    task->submitted_cycle = stream->context->device->host_cycle;
-    process->launches_waiting += task->kind == TASK_LAUNCH;
+    task->queued.kind = queued_kind(task->kind);
+    task->queued.cooperative = task->kind == TASK_LAUNCH && task->launch.request.cooperative;
+    if (task->kind == TASK_WAIT) {
+        task->queued.event = &task->event.event->reached;
+        task->queued.event_count = task->event.count;
+    }
     process->values_waiting += task->kind == TASK_WAIT_VALUE;
-    if (stream->last)
-        stream->last->next = task;
-    else
-        stream->first = task;
-    stream->last = task;
+    stream_append(&process->host, &stream->queue, &task->queued, stream->context->device->host_cycle);
     return CUDA_SUCCESS;
 }
 
 bool stream_idle(const struct stream *stream)
 {
-    return stream->first == NULL;
+    return stream->queue.first == NULL;
 }

@@ -83,7 +83,7 @@ static int append(struct call *call, void *handle, enum task_kind kind, uint64_t
     task->value.bytes = bytes;
     task->value.flags = flags;
     capture_refuse(call->process, "the program's streams wait for values in memory or write them");
-    return stream_append(call->process, stream, task);
+    return stream_ask(call->process, stream, task);
 }
 
 static int one(void *stream, enum task_kind kind, uint64_t address, uint64_t value, uint32_t bytes, unsigned flags)
@@ -153,7 +153,7 @@ void stream_values_give_up(struct process *process)
     for (size_t c = 0; c < process->contexts.count; c++) {
         struct context *context = process->contexts.data[c];
         for (size_t i = 0; !context->destroyed && i < context->streams.count; i++) {
-            const struct task *first = context->streams.data[i]->first;
+            const struct task *first = task_of(context->streams.data[i]->queue.first);
             if (!first || first->kind != TASK_WAIT_VALUE)
                 continue;
             say("a stream has waited for seconds for a value at address %#llx that nobody writes",

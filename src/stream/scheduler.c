@@ -8,6 +8,15 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+void stream_scheduler_remove(struct stream_scheduler *scheduler, const struct stream_group *group)
+{
+    for (size_t i = 0; i < scheduler->groups.count; i++)
+        if (scheduler->groups.data[i] == group) {
+            scheduler->groups.data[i] = scheduler->groups.data[--scheduler->groups.count];
+            return;
+        }
+}
+
 bool stream_group_add(struct stream_group *group, struct stream_queue *queue)
 {
     queue->group = group;

@@ -88,6 +88,8 @@ struct stream_scheduler {
     void *user;
 };
 
+/* The group is no longer looked at; it need not be one of the scheduler's. Groups are added by vector_push. */
+void stream_scheduler_remove(struct stream_scheduler *scheduler, const struct stream_group *group);
 /* False when out of memory. */
 bool stream_group_add(struct stream_group *group, struct stream_queue *queue);
 /* The queue is empty. */
