@@ -72,6 +72,7 @@ const struct corun_policy corun_policy = {
     .paper = "an example",
     .parameters = parameters, .parameter_count = PARAMETER_COUNT,
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB,
+    .observes = 1u << CORUN_SEES_PROGRESS | 1u << CORUN_SEES_OCCUPANCY,
     .needs_isolated_ipc = true, .state_bytes = sizeof(struct state),
     .start = start, .decide = decide,
 };

@@ -10,6 +10,7 @@
 #define CORUN_GPU_H
 
 #include "corun/config.h"
+#include "corun/machine.h"
 #include "corun/policy.h"
 #include "corun/source.h"
 
@@ -90,12 +91,6 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
  */
 enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
                                  double goal_ipc, struct corun_diagnostics *list);
-/*
- * The IPC at which one run takes `milliseconds`, of which `transfer_milliseconds` are copies of data (Wang et al.,
- * ISCA 2017, section 3.2): instructions / (frequency x (time - transfer time)). NAN if no time is left.
- */
-double corun_goal_ipc_of_time(uint64_t thread_instructions, uint32_t core_clock_khz, double milliseconds,
-                              double transfer_milliseconds);
 /* `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits. */
 enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
                                        const double *parameters, struct corun_diagnostics *list);

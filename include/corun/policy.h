@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define CORUN_POLICY_VERSION 2u
+#define CORUN_POLICY_VERSION 3u
 #define CORUN_UNLIMITED UINT32_MAX
 #define CORUN_POLICY_SECONDS 10 /* of the host, that one call of a policy may take */
 
@@ -43,6 +43,85 @@ enum corun_capability {
     CORUN_CAPABILITY_COUNT
 };
 /* clang-format on */
+
+/*
+ * What a machine can tell of what happens on it. A policy declares what it reads (`observes`); a machine that cannot tell that does not get
+ * it. O(name, meaning)
+ */
+#define CORUN_OBSERVATIONS(O) \
+    O(PROGRESS, "tells how far each application has come, and at what rate") \
+    O(RUNS, "tells when a run of an application ends, and what is left of one") \
+    O(RESIDENT_TBS, "tells which application's thread blocks an SM holds, and which are on their way") \
+    O(RESIDENT_WARPS, "counts the warps on an SM") \
+    O(TB_PROGRESS, "tells how many thread blocks of a grid wait, and how many are complete") \
+    O(TB_RESOURCES, "knows the registers and the shared memory of a thread block and of an SM") \
+    O(OCCUPANCY, "knows how many thread blocks of a kernel fit an SM") \
+    O(ONE_MORE_FITS, "tells whether one more thread block fits an SM now") \
+    O(TB_COMPLETE, "tells each thread block that completes") \
+    O(HAND_OVER, "tells when an SM is back under a lowered limit") \
+    O(PREEMPTIONS, "tells which thread blocks are being swapped out or in") \
+    O(STALLED, "tells when a switch stalls an SM") \
+    O(POWERED, "tells which SMs have power") \
+    O(THREAD_INSTRUCTIONS, "counts thread instructions by SM and application") \
+    O(WARP_INSTRUCTIONS, "counts warp instructions by SM and application") \
+    O(ISSUE_CYCLES, "counts the cycles in which an application issues on an SM") \
+    O(IDLE_WARPS, "samples the ready warps that are not picked") \
+    O(QUOTA_LEFT, "tells what remains of a quota") \
+    O(IDEMPOTENCE, "knows whether thread blocks of a kernel may be started again")
+
+/* clang-format off */
+enum corun_observation_kind {
+#define CORUN_OBSERVATION_ENUM(name, meaning) CORUN_SEES_##name,
+    CORUN_OBSERVATIONS(CORUN_OBSERVATION_ENUM)
+#undef CORUN_OBSERVATION_ENUM
+    CORUN_OBSERVATION_COUNT
+};
+/* clang-format on */
+#define CORUN_ALL_OBSERVATIONS ((UINT32_C(1) << CORUN_OBSERVATION_COUNT) - 1)
+
+/*
+ * The members of a view that an observation is needed for. Where a machine cannot tell it, or the policy has not declared it, the
+ * member is not known: NAN, the largest number of an unsigned type, INT64_MIN; false where it is a bool. F(table, member, observation)
+ */
+#define CORUN_OBSERVED_MEMBERS(F) \
+    F(applications, progress, PROGRESS) \
+    F(applications, epoch_ipc, PROGRESS) \
+    F(applications, ipc, PROGRESS) \
+    F(applications, runs, RUNS) \
+    F(applications, grids_queued, RUNS) \
+    F(applications, running.tbs_waiting, TB_PROGRESS) \
+    F(applications, running.tbs_completed, TB_PROGRESS) \
+    F(applications, running.tb_registers, TB_RESOURCES) \
+    F(applications, running.tb_shared_bytes, TB_RESOURCES) \
+    F(applications, running.tbs_per_sm, OCCUPANCY) \
+    F(applications, running.tbs_preempted, PREEMPTIONS) \
+    F(applications, running.idempotent, IDEMPOTENCE) \
+    F(sms, resident_tbs, RESIDENT_TBS) \
+    F(sms, resident_warps, RESIDENT_WARPS) \
+    F(sms, handing_over, HAND_OVER) \
+    F(sms, stalled, STALLED) \
+    F(sms, powered, POWERED) \
+    F(shares, resident_tbs, RESIDENT_TBS) \
+    F(shares, pending_tbs, RESIDENT_TBS) \
+    F(shares, one_more_fits, ONE_MORE_FITS) \
+    F(shares, leaving_tbs, PREEMPTIONS) \
+    F(shares, quota, QUOTA_LEFT) \
+    F(shares, thread_instructions, THREAD_INSTRUCTIONS) \
+    F(shares, warp_instructions, WARP_INSTRUCTIONS) \
+    F(shares, issue_cycles, ISSUE_CYCLES) \
+    F(shares, idle_warps, IDLE_WARPS)
+
+/* What the time of a machine counts, at its clock_khz. */
+enum corun_clock {
+    CORUN_CLOCK_CYCLES,     /* of the cores */
+    CORUN_CLOCK_NANOSECONDS /* clock_khz is 1 000 000 */
+};
+
+/* What a machine measures progress in. Rates, goals and isolated rates of a machine are all of one unit. */
+enum corun_progress {
+    CORUN_PROGRESS_THREAD_INSTRUCTIONS,
+    CORUN_PROGRESS_THREAD_BLOCKS /* done, of whatever size: rates are compared only within an application */
+};
 
 enum corun_goal_kind {
     CORUN_GOAL_NONE,             /* best effort */
@@ -84,14 +163,13 @@ struct corun_application_view {
     enum corun_application_state state;
     enum corun_goal_kind goal;
     double goal_value;
-    double goal_ipc;     /* the goal as thread instructions per cycle; 0 if none or not known */
+    double goal_ipc;     /* the goal as progress per cycle; 0 if none or not known */
     double isolated_ipc; /* 0 if not known */
     double epoch_ipc;    /* last epoch */
     double ipc;          /* since it arrived */
     uint64_t arrived_cycle;
-    uint64_t thread_instructions; /* since it arrived */
-    uint64_t warp_instructions;
-    uint32_t runs;                  /* completed */
+    uint64_t progress; /* since it arrived: thread instructions, unless the machine counts something else */
+    uint32_t runs;     /* completed */
     struct corun_grid_view running; /* kernel == NULL if none; of several the first, by priority, then by launch */
     uint32_t grids_queued;          /* of this run, after the running one, as far as its program is known */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
@@ -123,16 +201,20 @@ struct corun_sm_view {
 
 struct corun_view {
     uint32_t version; /* CORUN_POLICY_VERSION */
-    uint64_t cycle;   /* core clock */
+    uint64_t cycle;   /* now. This and all that is called cycles, or per cycle, counts the machine's clock */
     uint64_t epoch_cycles;
     uint64_t window_cycles; /* 0: not limited by cycles */
     uint32_t sm_count;
     uint32_t application_count;
     uint32_t capabilities; /* bit mask of enum corun_capability */
-    uint32_t core_clock_khz;
+    uint32_t observations; /* bit mask of enum corun_observation_kind: what of the view is known */
+    enum corun_clock clock;
+    uint32_t clock_khz;
+    enum corun_progress progress_unit;
     uint32_t schedulers_per_sm;
-    uint32_t registers_per_sm, shared_bytes_per_sm, threads_per_sm, tbs_per_sm; /* resources of an empty SM */
-    uint32_t preemptions_pending;                      /* thread blocks being swapped out or in, on all SMs */
+    uint32_t registers_per_sm, shared_bytes_per_sm; /* of an empty SM; TB_RESOURCES, else UINT32_MAX */
+    uint32_t threads_per_sm, tbs_per_sm;            /* the same, always known */
+    uint32_t preemptions_pending; /* thread blocks being swapped out or in, on all SMs; PREEMPTIONS, else UINT32_MAX */
     const struct corun_application_view *applications; /* [application_count] */
     const struct corun_sm_view *sms;                   /* [sm_count] */
     const struct corun_share_view *shares;             /* [sm_count * application_count] */
@@ -227,6 +309,8 @@ struct corun_policy {
     const struct corun_policy_parameter *parameters;
     uint32_t parameter_count;
     uint32_t needs; /* bit mask of enum corun_capability that it cannot do without */
+    uint32_t
+        observes; /* bit mask of enum corun_observation_kind: all that it reads. What is not in it, its view does not have */
     const struct corun_policy_variable *variables;
     uint32_t variable_count;
     bool needs_isolated_ipc; /* isolated baselines must be known before it starts */

@@ -1,5 +1,5 @@
 /* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     application->progress_cycle = gpu->now;
     gpu->dispatch_due = true;
     observe_launch(gpu, index, launch, true, launch->earliest);
-    return sharing_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
+    return governed_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
 }
 
 static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uint64_t cycle);
@@ -184,7 +184,6 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
         observe_launch(gpu, index, launch, false, gpu->now);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm *sm = gpu->sms[s];
-        struct sm_use *use = &gpu->use[s];
         if (sm->now < gpu->now) /* it slept; what it is free to do from now on must not happen before */
             sm_run(sm, gpu->now);
         /* what is resident or announced is taken back from the account with the needs it was entered with */
@@ -205,12 +204,11 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
                 tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
                 dispatcher_release(gpu, s, &news);
             }
-        use->over_limit &= ~(1u << index);
         sm_remove_application(sm, index);
     }
     preemption_remove_application(gpu, index);
     application_leave(gpu, index);
-    (void)sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
+    (void)governed_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
 }
 
 uint64_t application_next_moment(const struct corun_gpu *gpu)
@@ -232,7 +230,7 @@ static enum corun_status arrive(struct corun_gpu *gpu, uint32_t index)
     application->state = CORUN_APPLICATION_RUNNING;
     application->arrived_cycle = gpu->now;
     application->arrival_order = gpu->arrivals++;
-    enum corun_status status = sharing_moment(gpu, CORUN_EVENT_ARRIVE, 0, index);
+    enum corun_status status = governed_moment(gpu, CORUN_EVENT_ARRIVE, 0, index);
     bool by_itself = application->description.grid || application->description.proceed;
     return status == CORUN_OK && by_itself ? start_run(gpu, index, gpu->now) : status;
 }
@@ -269,9 +267,9 @@ static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uin
     if (gpu->limits.runs && application->runs >= gpu->limits.runs) {
         application_leave(gpu, index);
         application->ended_cycle = cycle;
-        return sharing_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
+        return governed_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
     }
-    enum corun_status status = sharing_moment(gpu, CORUN_EVENT_RUN_COMPLETE, 0, index);
+    enum corun_status status = governed_moment(gpu, CORUN_EVENT_RUN_COMPLETE, 0, index);
     if (status != CORUN_OK)
         return status;
     if (application->description.restart) {

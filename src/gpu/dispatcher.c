@@ -1,5 +1,5 @@
 /* Thread blocks to SMs: in the order of the fill rule and the policy's ranks, as far as allowances and resources go. */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs)
 {
@@ -30,9 +30,9 @@ static bool allowed(const struct corun_gpu *gpu, uint32_t sm, uint32_t applicati
 {
     const struct sm_use *use = &gpu->use[sm];
     uint32_t entry = sm * gpu->application_count + application;
-    if (use->application_tbs[application] >= gpu->allowances.tb_limit[entry] || !power_ready(gpu, sm))
+    if (use->application_tbs[application] >= gpu->allowances->tb_limit[entry] || !power_ready(gpu, sm))
         return false;
-    return !gpu->allowances.exclusive[sm] || use->tbs == use->application_tbs[application];
+    return !gpu->allowances->exclusive[sm] || use->tbs == use->application_tbs[application];
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -70,7 +70,7 @@ static uint32_t lowest_returned(struct launch *launch)
 static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, struct launch *launch,
                                    uint64_t start)
 {
-    struct arrival arrival = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances.free_transfers};
+    struct arrival arrival = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances->free_transfers};
     if (application->preempted) {
         arrival.context = preemption_take(application);
         arrival.context->restoring = true;
@@ -145,8 +145,8 @@ static bool fill_one(struct corun_gpu *gpu, uint32_t sm)
         for (uint32_t a = 0; a < count; a++) {
             if (tried >> a & 1u || gpu->applications[a].state != CORUN_APPLICATION_RUNNING)
                 continue;
-            uint32_t order = gpu->allowances.order[sm * count + a];
-            uint32_t best_order = best == NOTHING ? 0 : gpu->allowances.order[sm * count + best];
+            uint32_t order = gpu->allowances->order[sm * count + a];
+            uint32_t best_order = best == NOTHING ? 0 : gpu->allowances->order[sm * count + best];
             if (best == NOTHING || order < best_order ||
                 (order == best_order && gpu->applications[a].arrival_order < gpu->applications[best].arrival_order))
                 best = a;
@@ -191,6 +191,6 @@ void dispatch(struct corun_gpu *gpu)
         waiting |= has_tb(&gpu->applications[a]);
     if (!waiting)
         return;
-    while (gpu->allowances.fill == CORUN_FILL_EMPTIEST_FIRST ? fill_emptiest(gpu) : fill_round_robin(gpu))
+    while (gpu->allowances->fill == CORUN_FILL_EMPTIEST_FIRST ? fill_emptiest(gpu) : fill_round_robin(gpu))
         ;
 }

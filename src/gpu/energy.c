@@ -3,7 +3,7 @@
  * cycles whatever the energies are. Femtojoules are added up in 128-bit integers, so that no result depends on the order
  * of the additions or on the compiler; only the end is a double.
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * The step is no longer than the shortest way to the memory system and back and than the dispatch latency, so nothing
  * that is decided at its end could have mattered within it.
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +41,14 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
     if (!gpu)
         return CORUN_MEMORY;
     gpu->config = *config;
+    struct corun_machine machine = governed_machine(gpu);
+    gpu->governor = governor_create(&machine);
     gpu->memory = memory_system_create(&gpu->config, perform_atomic, gpu);
     gpu->sms = calloc(config->sms, sizeof *gpu->sms);
     gpu->use = calloc(config->sms, sizeof *gpu->use);
     gpu->power = calloc(config->sms, sizeof *gpu->power);
     gpu->power_next = NEVER;
-    bool fine = gpu->memory && gpu->sms && gpu->use && gpu->power;
+    bool fine = gpu->governor && gpu->memory && gpu->sms && gpu->use && gpu->power;
     for (uint32_t s = 0; fine && s < config->sms; s++)
         gpu->power[s].wanted = gpu->power[s].on = true;
     for (uint32_t s = 0; fine && s < config->sms; s++)
@@ -76,7 +78,8 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     for (uint32_t a = 0; a < gpu->application_count; a++)
         application_destroy(&gpu->applications[a]);
     team_destroy(gpu->team);
-    sharing_free(gpu);
+    governor_destroy(gpu->governor);
+    free(gpu->partitions_given);
     vector_free(&gpu->kernels);
     vector_free(&gpu->packets);
     free(gpu->sorted);
@@ -97,6 +100,21 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
     application->name = strdup(description->name);
     if (!application->name)
         return CORUN_MEMORY;
+    struct governor_application agreed = {.name = application->name,
+                                          .goal = description->goal,
+                                          .goal_value = description->goal_value,
+                                          .goal_ipc = description->goal_ipc,
+                                          .isolated_ipc = description->isolated_ipc,
+                                          .speedup = description->speedup,
+                                          .speedup_count = description->speedup_count,
+                                          .program = description->program,
+                                          .program_count = description->program_count};
+    enum corun_status status = governor_add(gpu->governor, &agreed);
+    if (status != CORUN_OK) {
+        free(application->name);
+        *application = (struct application){0};
+        return status;
+    }
     *index = gpu->application_count++;
     return CORUN_OK;
 }
@@ -214,7 +232,7 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
 {
     struct application *application = &gpu->applications[news->application];
     if (news->kind == NEWS_QUOTAS_SPENT)
-        return sharing_moment(gpu, CORUN_EVENT_QUOTAS_SPENT, s, 0);
+        return governed_moment(gpu, CORUN_EVENT_QUOTAS_SPENT, s, 0);
     bool place_free = news->kind == NEWS_TB_COMPLETE || news->kind == NEWS_TB_SAVED || news->kind == NEWS_TB_DROPPED;
     if (place_free)
         dispatcher_release(gpu, s, news); /* also when its application was stopped by other news of this step */
@@ -234,7 +252,7 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
                                                  .tb = news->tb_index,
                                                  .launch = news->launch->number,
                                                  .grid = news->launch->grid});
-        return sharing_tb_left(gpu, s, news->application, true);
+        return governed_tb_left(gpu, s, news->application, true);
     case NEWS_TB_STOPPED:
     case NEWS_TB_SAVED:
     case NEWS_TB_DROPPED:
@@ -346,17 +364,18 @@ static enum corun_status watch(struct corun_gpu *gpu)
     uint64_t patience = 2 * (uint64_t)gpu->config.epoch_cycles;
     if (patience < gpu->watchdog)
         patience = gpu->watchdog;
+    const struct corun_policy *policy = governor_policy(gpu->governor);
     if (!running || resident)
         gpu->no_tb_since = gpu->now;
-    else if (gpu->policy && gpu->now - gpu->no_tb_since > patience)
+    else if (policy && gpu->now - gpu->no_tb_since > patience)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s has let no application run for %llu cycles", gpu->policy->name,
+                            "policy %s has let no application run for %llu cycles", policy->name,
                             (unsigned long long)patience);
     if (!running || !resident || moves)
         gpu->no_quota_since = gpu->now;
-    else if (gpu->policy && gpu->now - gpu->no_quota_since > patience)
+    else if (policy && gpu->now - gpu->no_quota_since > patience)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s has left every application without quota for %llu cycles", gpu->policy->name,
+                            "policy %s has left every application without quota for %llu cycles", policy->name,
                             (unsigned long long)patience);
     return CORUN_OK;
 }
@@ -399,7 +418,7 @@ static uint64_t earliest(uint64_t a, uint64_t b)
 /* The next cycle after now at which anything can happen: an SM, the memory system, an application, an epoch, the window's end. */
 static uint64_t next_event(const struct corun_gpu *gpu)
 {
-    uint64_t next = earliest(gpu->next_epoch, application_next_moment(gpu));
+    uint64_t next = earliest(governor_next_epoch(gpu->governor), application_next_moment(gpu));
     if (gpu->limits.cycles)
         next = earliest(next, gpu->limits.cycles);
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
@@ -423,7 +442,8 @@ static enum corun_status step(struct corun_gpu *gpu)
         if (gpu->dispatch_due)
             dispatch(gpu);
     }
-    uint64_t end = earliest(start + gpu->quantum, gpu->next_epoch > start ? gpu->next_epoch : start);
+    uint64_t next_epoch = governor_next_epoch(gpu->governor);
+    uint64_t end = earliest(start + gpu->quantum, next_epoch > start ? next_epoch : start);
     if (gpu->limits.cycles)
         end = earliest(end, gpu->limits.cycles);
     if (gpu->power_next > start)
@@ -445,8 +465,8 @@ static enum corun_status step(struct corun_gpu *gpu)
     enum corun_status status = take_news(gpu);
     if (status == CORUN_OK)
         status = applications_advance(gpu);
-    if (status == CORUN_OK && gpu->now >= gpu->next_epoch) {
-        status = sharing_epoch(gpu);
+    if (status == CORUN_OK && gpu->now >= next_epoch) {
+        status = governed_epoch(gpu);
         if (status == CORUN_OK)
             status = watch(gpu);
     }
@@ -470,8 +490,6 @@ static bool go_on(struct corun_gpu *gpu)
 
 static enum corun_status prepare(struct corun_gpu *gpu)
 {
-    if (!sharing_allocate(gpu))
-        return CORUN_MEMORY;
     gpu->watchdog = gpu->limits.watchdog_cycles ? gpu->limits.watchdog_cycles : DEFAULT_WATCHDOG_CYCLES;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         gpu->sms[s]->tracing = gpu->tracing;
@@ -482,7 +500,7 @@ static enum corun_status prepare(struct corun_gpu *gpu)
     /* a profile is one table per kernel for all SMs: it is filled by one thread */
     if (gpu->limits.threads > 1 && !gpu->profiling && !(gpu->team = team_create(gpu->limits.threads)))
         return CORUN_MEMORY;
-    return sharing_start(gpu);
+    return governed_start(gpu);
 }
 
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
@@ -507,9 +525,9 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
             sm_run(gpu->sms[s], gpu->now);
     if (gpu->see)
         sample(gpu);
-    sharing_stop(gpu);
+    enum corun_status stopped = governor_stop(gpu->governor);
     gpu->list = NULL;
-    return status;
+    return status == CORUN_OK ? stopped : status;
 }
 
 enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
@@ -570,8 +588,7 @@ static enum corun_status sleep_until(struct corun_gpu *gpu, uint64_t wake)
         return CORUN_MEMORY;
     gpu->now = wake;
     gpu->no_tb_since = gpu->no_quota_since = wake;
-    while (gpu->next_epoch <= wake)
-        gpu->next_epoch += gpu->config.epoch_cycles;
+    governor_skip_epochs(gpu->governor, wake);
     return CORUN_OK;
 }
 

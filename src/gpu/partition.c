@@ -6,7 +6,7 @@
  * Without partitions a thread block starts wherever the sums allow it, as ever. One that finds no contiguous place then
  * is noted as scattered, and has to be relocated as soon as its SM is partitioned.
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <assert.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static struct range shared_of(const struct corun_partition *p)
 static const struct corun_partition *partition_of(const struct corun_gpu *gpu, uint32_t s, uint32_t application)
 {
     static const struct corun_partition none;
-    const struct corun_partition *p = &gpu->allowances.partition[s * gpu->application_count + application];
+    const struct corun_partition *p = &gpu->allowances->partition[s * gpu->application_count + application];
     bool left = gpu->applications[application].state == CORUN_APPLICATION_LEFT;
     return left || !memcmp(p, &none, sizeof none) ? NULL : p;
 }
@@ -241,9 +241,9 @@ enum corun_status partition_follow(struct corun_gpu *gpu)
     for (uint32_t s = 0; s < gpu->config.sms && status == CORUN_OK; s++) {
         size_t first = (size_t)s * gpu->application_count;
         struct sm_use *use = &gpu->use[s];
-        if (!memcmp(&gpu->partitions_given[first], &gpu->allowances.partition[first], row))
+        if (!memcmp(&gpu->partitions_given[first], &gpu->allowances->partition[first], row))
             continue;
-        memcpy(&gpu->partitions_given[first], &gpu->allowances.partition[first], row);
+        memcpy(&gpu->partitions_given[first], &gpu->allowances->partition[first], row);
         use->fragmented = 0;
         use->partitioned = false;
         for (uint32_t a = 0; a < gpu->application_count; a++)
@@ -252,55 +252,4 @@ enum corun_status partition_follow(struct corun_gpu *gpu)
             status = relocate(gpu, s);
     }
     return status;
-}
-
-static enum corun_status check_overlap(struct corun_gpu *gpu, uint32_t s, uint32_t a, uint32_t b)
-{
-    const struct corun_partition *p = partition_of(gpu, s, a), *q = partition_of(gpu, s, b);
-    if (!p || !q)
-        return CORUN_OK;
-    const char *first = gpu->applications[a].name, *second = gpu->applications[b].name;
-    if (overlap(registers_of(p), registers_of(q)))
-        return allowances_refuse(gpu, "on SM %u it gives %s the registers %u to %u and %s %u to %u, which overlap", s,
-                                 first, p->first_register, p->first_register + p->register_count - 1, second,
-                                 q->first_register, q->first_register + q->register_count - 1);
-    if (overlap(shared_of(p), shared_of(q)))
-        return allowances_refuse(
-            gpu, "on SM %u it gives %s the bytes %u to %u of shared memory and %s %u to %u, which overlap", s, first,
-            p->first_shared_byte, p->first_shared_byte + p->shared_bytes - 1, second, q->first_shared_byte,
-            q->first_shared_byte + q->shared_bytes - 1);
-    return CORUN_OK;
-}
-
-enum corun_status partition_check(struct corun_gpu *gpu, uint32_t s)
-{
-    const struct corun_gpu_config *c = &gpu->config;
-    uint64_t threads = 0, slots = 0;
-    for (uint32_t a = 0; a < gpu->application_count; a++) {
-        const struct corun_partition *p = partition_of(gpu, s, a);
-        if (!p)
-            continue;
-        const char *name = gpu->applications[a].name;
-        threads += p->thread_count;
-        slots += p->tb_slots;
-        if ((uint64_t)p->first_register + p->register_count > c->registers_per_sm)
-            return allowances_refuse(gpu, "the partition of %s on SM %u ends at register %llu; an SM has %u", name, s,
-                                     (unsigned long long)p->first_register + p->register_count, c->registers_per_sm);
-        if ((uint64_t)p->first_shared_byte + p->shared_bytes > c->shared_bytes_per_sm)
-            return allowances_refuse(
-                gpu, "the partition of %s on SM %u ends at byte %llu of shared memory; an SM has %u", name, s,
-                (unsigned long long)p->first_shared_byte + p->shared_bytes, c->shared_bytes_per_sm);
-        for (uint32_t b = 0; b < a; b++) {
-            enum corun_status status = check_overlap(gpu, s, b, a);
-            if (status != CORUN_OK)
-                return status;
-        }
-    }
-    if (threads > c->threads_per_sm || slots > c->tbs_per_sm)
-        return allowances_refuse(gpu,
-                                 "its partitions of SM %u have %llu threads and %llu thread blocks together; an SM has "
-                                 "%u and %u",
-                                 s, (unsigned long long)threads, (unsigned long long)slots, c->threads_per_sm,
-                                 c->tbs_per_sm);
-    return CORUN_OK;
 }

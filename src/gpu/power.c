@@ -4,7 +4,7 @@
  * its caches lose what they hold. One that is wanted again has power one dispatch latency after that was written, and
  * takes thread blocks power_wake_cycles later.
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 static void when(struct corun_gpu *gpu, uint64_t cycle)
 {
@@ -16,9 +16,9 @@ void power_written(struct corun_gpu *gpu)
 {
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm_power *power = &gpu->power[s];
-        if (power->wanted == gpu->allowances.powered[s])
+        if (power->wanted == gpu->allowances->powered[s])
             continue;
-        power->wanted = gpu->allowances.powered[s];
+        power->wanted = gpu->allowances->powered[s];
         power->from = gpu->now + gpu->config.dispatch_latency;
         gpu->power_pending = true;
         when(gpu, power->from);
@@ -83,7 +83,7 @@ void power_follow(struct corun_gpu *gpu)
 bool power_ready(const struct corun_gpu *gpu, uint32_t s)
 {
     const struct sm_power *power = &gpu->power[s];
-    return gpu->allowances.powered[s] && power->on && power->awake <= gpu->now;
+    return gpu->allowances->powered[s] && power->on && power->awake <= gpu->now;
 }
 
 uint64_t power_gated_cycles(const struct corun_gpu *gpu, uint32_t s)

@@ -3,7 +3,7 @@
  * have left. SMs do what is ordered here (context.c); rules and costs: docs/architecture.md, "Handing over SMs and
  * thread blocks".
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include "base/bits.h"
 
@@ -102,11 +102,10 @@ enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t s, struct lau
     struct context *context = NULL;
     uint32_t application = launch->kernel->application;
     if (departure == DEPARTURE_DROP && !launch->grid->idempotent)
-        return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s at cycle %llu: it drops thread blocks of kernel %s of %s on SM %u, which may "
-                            "read what it has written and cannot be started again",
-                            gpu->policy->name, (unsigned long long)gpu->now, launch->grid->name,
-                            gpu->applications[application].name, s);
+        return governor_refuse(gpu->governor,
+                               "it drops thread blocks of kernel %s of %s on SM %u, which may read what it has written "
+                               "and cannot be started again",
+                               launch->grid->name, gpu->applications[application].name, s);
     if (departure != DEPARTURE_DROP && !(context = context_create(gpu, launch, tb_index)))
         return CORUN_MEMORY;
     struct leaving leaving = {launch, context, s, tb_index, (uint8_t)departure};
@@ -115,7 +114,7 @@ enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t s, struct lau
                                   .context = context,
                                   .tb_index = tb_index,
                                   .departure = (uint8_t)departure,
-                                  .free = gpu->allowances.free_transfers};
+                                  .free = gpu->allowances->free_transfers};
     if (!vector_push(&gpu->leaving, leaving) || !context_order(gpu->sms[s], &order))
         return CORUN_MEMORY;
     gpu->use[s].leaving_tbs[application]++;
@@ -245,8 +244,8 @@ enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t s, uint32_t 
                                          [CORUN_RECLAIM_SWITCH_SM] = DEPARTURE_SWITCH,
                                          [CORUN_RECLAIM_DROP] = DEPARTURE_DROP};
     uint32_t entry = s * gpu->application_count + application;
-    uint32_t limit = gpu->allowances.tb_limit[entry];
-    enum corun_reclaim reclaim = gpu->allowances.reclaim[entry];
+    uint32_t limit = gpu->allowances->tb_limit[entry];
+    enum corun_reclaim reclaim = gpu->allowances->reclaim[entry];
     if (reclaim == CORUN_RECLAIM_DRAIN && !gpu->use[s].leaving_tbs[application])
         return CORUN_OK;
     /* Counted where they are: what has completed in this step may still be in the dispatcher's account. */
@@ -301,7 +300,7 @@ enum corun_status preemption_news(struct corun_gpu *gpu, uint32_t s, const struc
     struct vacated vacated = {news->since, s, news->launch->kernel->slot};
     if (!vector_push(&gpu->vacated, vacated))
         return CORUN_MEMORY;
-    return sharing_tb_left(gpu, s, news->application, false);
+    return governed_tb_left(gpu, s, news->application, false);
 }
 
 void preemption_place_taken(struct corun_gpu *gpu, uint32_t s, uint64_t cycle)

@@ -1,5 +1,5 @@
 /* Counters summed up for kernels, applications, SMs and the GPU. */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <string.h>
 
@@ -82,8 +82,8 @@ void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct c
         .thread_instructions = application_thread_instructions(gpu, index),
         .warp_instructions = count_instructions(gpu, index, offsetof(struct corun_counters, warp_instructions)),
         .kernel_count = (uint32_t)a->kernels.count,
-        .best_epoch_ipc = a->best_epoch_ipc,
-        .out_of_reach = gpu->allowances.out_of_reach && gpu->allowances.out_of_reach[index],
+        .best_epoch_ipc = governor_best_epoch_ipc(gpu->governor, index),
+        .out_of_reach = governor_out_of_reach(gpu->governor, index),
     };
     result->measured_until_cycle = a->reached_cycle ? a->reached_cycle : result->ended_cycle;
     result->measured_thread_instructions =

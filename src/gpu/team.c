@@ -4,7 +4,7 @@
  *
  * A round is short (some ten microseconds), so that waiting threads spin for a while before they sleep.
  */
-#include "gpu/machine.h"
+#include "gpu/gpu.h"
 
 #include <pthread.h>
 #include <sched.h>

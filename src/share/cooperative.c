@@ -110,6 +110,7 @@ const struct corun_policy cooperative_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RUNS,
     .state_bytes = sizeof(struct cooperative_state),
     .start = cooperative_start,
     .decide = cooperative_decide,

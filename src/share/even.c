@@ -60,6 +60,7 @@ const struct corun_policy even_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS,
     .state_bytes = sizeof(struct even_state),
     .start = even_start,
     .decide = even_decide,

@@ -120,6 +120,8 @@ enum corun_status policy_check(const struct corun_policy *policy, const char *wh
         return refuse(list, where, "start and decide must be there", NULL);
     if (policy->needs >> CORUN_CAPABILITY_COUNT)
         return refuse(list, where, "it needs capabilities that do not exist", NULL);
+    if (policy->observes >> CORUN_OBSERVATION_COUNT)
+        return refuse(list, where, "it observes what does not exist", NULL);
     if (policy->state_bytes > MOST_STATE_BYTES)
         return refuse(list, where, "its state is larger than 1 GiB", NULL);
     enum corun_status status = check_parameters(policy, where, list);

@@ -95,6 +95,7 @@ const struct corun_policy profile_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS,
     .needs_speedup = true,
     .state_bytes = sizeof(struct profile_state),
     .start = profile_start,

@@ -124,7 +124,7 @@ static void give(const struct qos_state *state, const struct corun_view *view, u
 /* What it has completed since the last time comes off what it may. */
 static void count(struct qos_member *member, const struct corun_view *view, uint32_t a)
 {
-    uint64_t done = view->applications[a].thread_instructions;
+    uint64_t done = view->applications[a].progress;
     member->owed -= (double)(done - member->counted);
     member->counted = done;
 }
@@ -155,7 +155,7 @@ static void enter(struct qos_state *state, const struct corun_view *view, uint32
     struct qos_member *member = &state->members[a];
     double left = 1 - (double)(view->cycle % view->epoch_cycles) / (double)view->epoch_cycles;
     bool waits = !qos_has_goal(view, a) && state->mode == QOS_ROLLOVER_TIME;
-    member->counted = view->applications[a].thread_instructions;
+    member->counted = view->applications[a].progress;
     member->owed = waits ? 0 : left * member->quota;
 }
 
@@ -255,6 +255,8 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
         .parameters = parameters, \
         .parameter_count = PARAMETER_COUNT, \
         .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB | 1u << CORUN_CAN_QUOTA, \
+        .observes = TB_PLAN_OBSERVES | TB_HELD_OBSERVES | TB_WAITING_OBSERVES | 1u << CORUN_SEES_PROGRESS | \
+                    1u << CORUN_SEES_HAND_OVER | 1u << CORUN_SEES_IDLE_WARPS, \
         .variables = variables, \
         .variable_count = sizeof variables / sizeof variables[0], \
         .needs_isolated_ipc = true, \

@@ -89,6 +89,7 @@ const struct corun_policy rounds_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_RUNS,
     .state_bytes = sizeof(struct rounds_state),
     .start = rounds_start,
     .decide = rounds_decide,

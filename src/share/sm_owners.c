@@ -22,6 +22,11 @@ bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *vi
     return view->application_count <= view->sm_count;
 }
 
+enum corun_reclaim sm_reclaim(double value)
+{
+    return value == SM_RECLAIM_DRAIN ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+}
+
 bool sm_owners_can(const struct corun_view *view, enum corun_reclaim reclaim, const char **refusal)
 {
     bool drain = reclaim == CORUN_RECLAIM_DRAIN;
@@ -137,11 +142,11 @@ void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim,
 
 struct progress_mark progress_mark(const struct corun_view *view, uint32_t application)
 {
-    return (struct progress_mark){view->cycle, view->applications[application].thread_instructions};
+    return (struct progress_mark){view->cycle, view->applications[application].progress};
 }
 
 double progress_since(struct progress_mark mark, const struct corun_view *view, uint32_t application)
 {
-    uint64_t instructions = view->applications[application].thread_instructions - mark.thread_instructions;
-    return view->cycle > mark.cycle ? (double)instructions / (double)(view->cycle - mark.cycle) : 0;
+    uint64_t done = view->applications[application].progress - mark.progress;
+    return view->cycle > mark.cycle ? (double)done / (double)(view->cycle - mark.cycle) : 0;
 }

@@ -16,6 +16,10 @@ struct sm_owners {
 bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
 /* The same where every application is to have SMs of its own: false also if there are more applications than SMs. */
 bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
+/* The values of a parameter `reclaim`, the same for every policy that hands over whole SMs. */
+#define SM_RECLAIM_WORDS "drain|switch"
+enum sm_reclaim { SM_RECLAIM_DRAIN, SM_RECLAIM_SWITCH };
+enum corun_reclaim sm_reclaim(double value);
 /*
  * Whether the machine can hand over SMs by draining them, or by a switch; if not, *refusal says what the parameter
  * `reclaim` of the policy is to be.
@@ -49,9 +53,9 @@ uint32_t sm_owners_changing(const struct sm_owners *owners, const struct corun_v
 void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
                      struct corun_allowances *allowances);
 
-/* Thread instructions and cycle at some moment: where a measurement begins. */
+/* Progress and cycle at some moment: where a measurement begins. */
 struct progress_mark {
-    uint64_t cycle, thread_instructions;
+    uint64_t cycle, progress;
 };
 struct progress_mark progress_mark(const struct corun_view *view, uint32_t application);
 /* IPC since then; 0 if no cycle has passed. */

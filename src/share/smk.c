@@ -241,6 +241,8 @@ const struct corun_policy smk_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB,
+    .observes = TB_PLAN_OBSERVES | TB_HELD_OBSERVES | TB_WAITING_OBSERVES | 1u << CORUN_SEES_HAND_OVER |
+                1u << CORUN_SEES_TB_COMPLETE,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .wants_tb_complete = true,

@@ -25,7 +25,8 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
                                "SMs that the LS kernel leaves to every batch kernel, whatever its goal", NULL},
     [PARAMETER_GATE] = {"gate", 1, 0, 1, true, "SMs that nobody uses are switched off", "off|on"},
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands; the paper drains", "drain|switch"},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 1, true, "how an SM changes hands; the paper drains",
+                           SM_RECLAIM_WORDS},
 };
 
 #define SHOWN_BATCH_KERNELS 3u
@@ -424,7 +425,7 @@ static enum corun_status smqos_start(void *memory, const struct corun_view *view
     state->threshold = values[PARAMETER_THRESHOLD];
     state->batch_least = (uint32_t)values[PARAMETER_BATCH_LEAST];
     state->gate = values[PARAMETER_GATE] != 0;
-    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_SWITCH_SM : CORUN_RECLAIM_DRAIN;
+    state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
     state->count = view->application_count;
     if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal) ||
         !sm_owners_can(view, state->reclaim, &allowances->refusal))
@@ -450,6 +451,7 @@ const struct corun_policy smqos_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_PROGRESS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct smqos_state),

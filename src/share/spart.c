@@ -15,7 +15,7 @@
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_LEND };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands", "switch|drain"},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
     [PARAMETER_LEND] = {"lend", 0, 0, 1, true, "SMs that their owner has no thread blocks for are lent", "off|on"},
 };
@@ -100,7 +100,7 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
                                      struct corun_allowances *allowances)
 {
     struct spart_state *state = memory;
-    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+    state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
     if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal) ||
         !sm_owners_can(view, state->reclaim, &allowances->refusal))
         return CORUN_POLICY;
@@ -145,6 +145,7 @@ const struct corun_policy spart_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_PREEMPTIONS,
     .state_bytes = sizeof(struct spart_state),
     .start = spart_start,
     .decide = spart_decide,

@@ -16,7 +16,7 @@
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_GAIN, PARAMETER_RETRY, PARAMETER_LEAST };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how an SM changes hands", "switch|drain"},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
     [PARAMETER_GAIN] = {"gain", 0, 0, 1, false, "relative rise of IPC above which taking SMs has helped", NULL},
     [PARAMETER_RETRY] = {"retry", 10, 1, 1e6, true, "epochs before a kernel tries again what did not help", NULL},
@@ -444,7 +444,7 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
                                      struct corun_allowances *allowances)
 {
     struct spart_state *state = memory;
-    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+    state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
     state->ideal = values[PARAMETER_IDEAL] != 0;
     state->gain = values[PARAMETER_GAIN];
     state->retry = (uint32_t)values[PARAMETER_RETRY];
@@ -471,6 +471,7 @@ const struct corun_policy spart_qos_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_PROGRESS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct spart_state),

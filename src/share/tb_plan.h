@@ -29,6 +29,11 @@ struct tb_plan {
 typedef uint64_t tb_share;
 #define TB_SHARE_ONE (UINT64_C(1) << 32)
 
+/* What a policy with a plan observes; in addition, whoever asks tb_held or tb_waiting. */
+#define TB_PLAN_OBSERVES (1u << CORUN_SEES_TB_RESOURCES | 1u << CORUN_SEES_OCCUPANCY)
+#define TB_HELD_OBSERVES (1u << CORUN_SEES_RESIDENT_TBS)
+#define TB_WAITING_OBSERVES (1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_PREEMPTIONS)
+
 /* Nobody has any. False if the machine has more SMs than fit; *refusal says so. */
 bool tb_plan_start(struct tb_plan *plan, const struct corun_view *view, const char **refusal);
 /* Follows arrivals, departures and kernels; true if who is there, or the shape of a thread block, has changed. */

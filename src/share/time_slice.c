@@ -17,7 +17,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_SLICE] = {"slice", 100e3, 1, 1e12, true, "core cycles of a turn", NULL},
     [PARAMETER_MICROSECONDS] = {"microseconds", 0, 0, 1e9, false, "of a turn, in place of slice; 0: slice counts",
                                 NULL},
-    [PARAMETER_RECLAIM] = {"reclaim", 0, 0, 1, true, "how the SMs change hands", "switch|drain"},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how the SMs change hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
 };
 
@@ -68,9 +68,9 @@ static enum corun_status time_slice_start(void *memory, const struct corun_view 
     struct time_slice_state *state = memory;
     double microseconds = values[PARAMETER_MICROSECONDS];
     state->slice_cycles =
-        microseconds > 0 ? (uint64_t)(microseconds * view->core_clock_khz / 1000) : (uint64_t)values[PARAMETER_SLICE];
+        microseconds > 0 ? (uint64_t)(microseconds * view->clock_khz / 1000) : (uint64_t)values[PARAMETER_SLICE];
     state->turn = SM_NOBODY;
-    state->reclaim = values[PARAMETER_RECLAIM] != 0 ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+    state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
     if (state->slice_cycles < view->epoch_cycles)
         allowances->refusal = "a turn is shorter than an epoch, and turns end with epochs";
     if (allowances->refusal || !sm_owners_can(view, state->reclaim, &allowances->refusal) ||
@@ -114,6 +114,7 @@ const struct corun_policy time_slice_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
+    .observes = 1u << CORUN_SEES_RUNS,
     .state_bytes = sizeof(struct time_slice_state),
     .start = time_slice_start,
     .decide = time_slice_decide,

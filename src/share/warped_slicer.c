@@ -269,6 +269,7 @@ const struct corun_policy warped_slicer_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_SWAP_TB,
+    .observes = TB_PLAN_OBSERVES | 1u << CORUN_SEES_THREAD_INSTRUCTIONS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct slicer_state),

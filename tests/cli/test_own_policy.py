@@ -33,12 +33,17 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
     (void)state, (void)view, (void)moment, (void)allowances;
     {decide}
 }}
+static void stop(void *state)
+{{
+    (void)state;
+    {stop}
+}}
 static const struct corun_policy_parameter rows[] = {{
     {{"first", 1, 0, 2, true, "a number", NULL}}, {{{row}}},
 }};
 const struct corun_policy corun_policy = {{
     .version = CORUN_POLICY_VERSION, .name = "mine", .summary = "", .paper = "", .parameters = rows, .parameter_count = 2,
-    .needs = 1u << CORUN_CAN_TB_LIMIT, .state_bytes = 64, .start = start, .decide = decide, {more}
+    .needs = 1u << CORUN_CAN_TB_LIMIT, .state_bytes = 64, .start = start, .decide = decide, .stop = stop, {more}
 }};
 """
 
@@ -52,9 +57,9 @@ class OwnPolicy(InFolder):
                    "-shared", "-fPIC", f"-I{INCLUDE}", str(source), "-o", str(self.folder / name)]
         subprocess.run(command, check=True)
 
-    def build(self, name="mine.so", start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=""):
+    def build(self, name="mine.so", start="", decide="", stop="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=""):
         source = self.folder / (name + ".c")
-        source.write_text(PROGRAM.format(start=start, decide=decide, row=row, more=more))
+        source.write_text(PROGRAM.format(start=start, decide=decide, stop=stop, row=row, more=more))
         self.compile(source, name)
         source.unlink()
 
@@ -107,13 +112,14 @@ class Runs(OwnPolicy):
 class Tables(OwnPolicy):
     def test_what_is_wrong_is_told(self):
         cases = [
-            (".version = 1", "built for version 1 of the sharing contract (corun/policy.h), this is version 2"),
+            (".version = 2", "built for version 2 of the sharing contract (corun/policy.h), this is version 3"),
             ('.name = "no name"', "its name is not"),
             (".name = 0", "its name is not"),
             ('.name = "smk"', "there is a policy in corun already that is called smk"),
             (".summary = 0", "summary and paper"),
             (".decide = 0", "start and decide must be there"),
             (".needs = 1u << 31", "capabilities that do not exist"),
+            (".observes = 1u << 31", "it observes what does not exist"),
             (".state_bytes = (size_t)2 << 30", "its state is larger than 1 GiB"),
             (".parameters = 0", "its table of parameters is missing"),
             (".parameter_count = 100000", "longer than 256 rows"),
@@ -158,6 +164,23 @@ class Deeds(OwnPolicy):
             with self.subTest(decide):
                 self.build(f"deed{number}.so", decide=decide)
                 self.refused(POLICY, "policy mine at cycle", text, policy=f"./deed{number}.so")
+
+    def test_what_it_must_not_do_at_its_end(self):
+        self.build(stop="((char *)state)[64] = 1;")
+        self.refused(POLICY, "policy mine at cycle 8000: it wrote beyond the end of its state, which has 64 bytes")
+
+    def test_what_it_has_not_declared_it_does_not_see(self):
+        ask = "allowances->quota_refill[0] = view->shares[0].resident_tbs == UINT32_MAX ? -1 : view->observations ? -3 : -2;"
+        self.build("blind.so", decide=ask)
+        self.refused(POLICY, "SM 0 would refill the quota of a with -1", policy="./blind.so")
+        self.build("seeing.so", decide=ask, more=".observes = 1u << CORUN_SEES_RESIDENT_TBS,")
+        self.refused(POLICY, "SM 0 would refill the quota of a with -3", policy="./seeing.so")
+
+    def test_far_writes_stop_it(self):
+        self.build("far.so", decide="((char *)allowances->tb_limit)[65536] = 1;")
+        self.refused(POLICY, "corun: policy mine crashed", policy="./far.so")
+        self.build("last.so", stop="((char *)state)[-65536] = 1;")
+        self.refused(POLICY, "corun: policy mine crashed", policy="./last.so")
 
     def test_it_refuses_itself(self):
         self.build(start='allowances->refusal = "it is Sunday"; return CORUN_POLICY;')

@@ -148,6 +148,7 @@ static inline void stage_run(struct stage *stage)
 {
     static const struct corun_policy policy = {.version = CORUN_POLICY_VERSION,
                                                .name = "scripted",
+                                               .observes = CORUN_ALL_OBSERVATIONS,
                                                .state_bytes = sizeof(struct stage *),
                                                .start = stage_start,
                                                .decide = stage_decide};

@@ -44,8 +44,12 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
     allowances->out_of_reach[0] = first->goal_ipc > 100;
 }
 
-static const struct corun_policy policy = {
-    .version = CORUN_POLICY_VERSION, .name = "scripted", .state_bytes = 1, .start = start, .decide = decide};
+static const struct corun_policy policy = {.version = CORUN_POLICY_VERSION,
+                                           .name = "scripted",
+                                           .observes = CORUN_ALL_OBSERVATIONS,
+                                           .state_bytes = 1,
+                                           .start = start,
+                                           .decide = decide};
 
 static struct script *work(void)
 {

@@ -47,6 +47,7 @@ static inline void stage_create(struct stage *stage, const char *policy, uint32_
                                       .sm_count = sms,
                                       .application_count = applications,
                                       .capabilities = UINT32_MAX,
+                                      .observations = CORUN_ALL_OBSERVATIONS,
                                       .applications = stage->applications,
                                       .sms = stage->sms,
                                       .shares = stage->shares};
@@ -108,7 +109,7 @@ static inline void stage_run(struct stage *stage, uint64_t cycles, const double 
     assert(stage->view.application_count <= CORUN_MAX_APPLICATIONS);
     stage->view.cycle += cycles;
     for (uint32_t a = 0; a < stage->view.application_count; a++)
-        stage->applications[a].thread_instructions += (uint64_t)(ipc[a] * (double)cycles);
+        stage->applications[a].progress += (uint64_t)(ipc[a] * (double)cycles);
 }
 
 /* The end of an epoch in which the applications had these IPCs. */

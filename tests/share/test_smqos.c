@@ -2,6 +2,7 @@
  * SMQoS by script. Every decision is worked out by hand from algorithms 1 to 3 of the paper; averages are in the
  * comments.
  */
+#include "share/sm_owners.h"
 #include "sm_stage.h"
 
 static void create(struct stage *stage, uint32_t sms, uint32_t applications, double goal)
@@ -659,7 +660,7 @@ static void refuses_what_it_cannot_do(void **unused)
     assert_int_equal(stage_start(&stage), CORUN_OK);
     stage_end(&stage);
     create(&stage, 4, 2, 100);
-    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "reclaim", SM_RECLAIM_SWITCH);
     start(&stage, 2);
     assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_SWITCH_SM);
     stage.view.capabilities &= ~(1u << CORUN_CAN_SWITCH_SM);

@@ -2,6 +2,7 @@
  * Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies-spart-qos.md for the
  * algorithm.
  */
+#include "share/sm_owners.h"
 #include "sm_stage.h"
 
 static void create(struct stage *stage, uint32_t sms, uint32_t applications, const double *goals)
@@ -371,7 +372,7 @@ static void switches_or_drains(void **unused)
     (void)unused;
     struct stage stage;
     create(&stage, 4, 2, IPC(100, 0));
-    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "reclaim", SM_RECLAIM_DRAIN);
     stage_set(&stage, "ideal", 1);
     stage.view.capabilities &= ~(1u << CORUN_CAN_SWITCH_SM);
     start(&stage);

@@ -3,6 +3,7 @@
  * against trying everything.
  */
 #include "share/launches.h"
+#include "share/sm_owners.h"
 #include "share/split.h"
 #include "sm_stage.h"
 
@@ -82,7 +83,7 @@ static void spart_switches_where_even_drains(void **unused)
 
     stage_create(&stage, "spart", 5, 2);
     stage_set(&stage, "ideal", 1);
-    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "reclaim", SM_RECLAIM_DRAIN);
     start(&stage);
     assert_int_equal(stage.reclaim[9], CORUN_RECLAIM_DRAIN);
     assert_true(stage.allowances.free_transfers);
@@ -95,7 +96,7 @@ static void spart_switches_where_even_drains(void **unused)
 
     stage_create(&stage, "spart", 5, 2);
     stage.view.capabilities = 1u << CORUN_CAN_SWITCH_SM;
-    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "reclaim", SM_RECLAIM_DRAIN);
     is_refused(&stage, "reclaim=switch does without");
     stage_end(&stage);
 }
@@ -550,7 +551,7 @@ static void time_slices_pass_over_the_idle(void **unused)
     struct stage stage;
     stage_create(&stage, "time-slice", 1, 3);
     stage_set(&stage, "microseconds", 50); /* at 1000 MHz 50 000 cycles: five epochs */
-    stage.view.core_clock_khz = 1000000;
+    stage.view.clock_khz = 1000000;
     start(&stage);
     assert_string_equal(stage_owners(&stage), "A"); /* nobody has work */
     kernel(&stage, 2, 1, 1);
@@ -571,7 +572,7 @@ static void time_slices_pass_over_the_idle(void **unused)
 
     stage_create(&stage, "time-slice", 1, 3);
     stage_set(&stage, "ideal", 1);
-    stage_set(&stage, "reclaim", 1);
+    stage_set(&stage, "reclaim", SM_RECLAIM_DRAIN);
     start(&stage);
     assert_true(stage.allowances.free_transfers);
     assert_int_equal(stage.reclaim[0], CORUN_RECLAIM_DRAIN);

@@ -57,6 +57,15 @@ class CheckLayers(unittest.TestCase):
         self.expect({"src/share/table.h": "", "src/gpu/sm.c": '#include "share/table.h"\n'},
                     "gpu must not include share")
 
+    def test_govern_sees_only_base(self):
+        for layer in ("ptx", "isa", "gpu", "share"):
+            self.expect({f"src/{layer}/table.h": "", "src/govern/view.c": f'#include "{layer}/table.h"\n'},
+                        f"govern must not include {layer}")
+
+    def test_share_and_govern(self):
+        self.expect({"src/govern/governor.h": "", "src/share/even.c": '#include "govern/governor.h"\n'},
+                    "share must not include govern")
+
     def test_contract_includes_only_itself(self):
         self.expect({"include/corun/status.h": '#include "base/arena.h"\n'}, "corun must not include base")
 

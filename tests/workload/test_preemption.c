@@ -99,6 +99,7 @@ static const struct corun_policy tormenting = {
     .name = "tormentor",
     .needs = 1u << CORUN_CAN_SWAP_TB | 1u << CORUN_CAN_SWITCH_SM | 1u << CORUN_CAN_DROP | 1u << CORUN_CAN_PARTITION |
              1u << CORUN_CAN_POWER,
+    .observes = CORUN_ALL_OBSERVATIONS,
     .state_bytes = sizeof(struct tormentor),
     .start = start,
     .decide = decide,

@@ -1,23 +1,21 @@
 /*
- * The simulated GPU behind corun_gpu: what its files share.
+ * The simulated GPU behind struct corun_gpu: what its files share.
  *
  *   gpu.c          create, the run loop, limits
  *   application.c  arriving, grids one after the other, runs, leaving, being stopped
  *   dispatcher.c   thread blocks to SMs under the allowances
  *   preemption.c   thread blocks that have to leave their SM, and those that have left
- *   sharing.c      the policy's view, its moments
- *   policy_guard.c calling it: where it may write, how long it may take
- *   allowances.c   checking what the policy wrote, and handing it on to the SMs
- *   goal.c         goals of applications
+ *   governed.c     the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
  *   partition.c    where thread blocks lie in registers and shared memory
  *   power.c        SMs switched off and on
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs side by side
  */
-#ifndef CORUN_GPU_MACHINE_H
-#define CORUN_GPU_MACHINE_H
+#ifndef CORUN_GPU_GPU_H
+#define CORUN_GPU_GPU_H
 
+#include "govern/governor.h"
 #include "gpu/sm.h"
 
 #define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
@@ -43,8 +41,6 @@ struct application {
     uint64_t watched_instructions; /* when the watchdog last looked */
     uint64_t reached_cycle;        /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
-    uint64_t epoch_thread_instructions; /* at the start of the epoch */
-    double epoch_ipc, best_epoch_ipc;
 };
 
 /* Where a thread block lies that is on an SM or on its way there. */
@@ -63,7 +59,6 @@ struct sm_use {
     uint32_t application_tbs[CORUN_MAX_APPLICATIONS];
     uint64_t freed_cycle;                         /* of the last completion */
     uint64_t next_start;                          /* one thread block per cycle and SM */
-    uint32_t over_limit;                          /* applications above their limit, as a mask */
     uint32_t leaving_tbs[CORUN_MAX_APPLICATIONS]; /* with the order to leave, or doing so */
     uint32_t switching;                           /* of these, in a switch of the whole SM */
     struct sm_place places[MAX_TBS];              /* [place_count], in the order in which they came */
@@ -98,13 +93,6 @@ struct sm_power {
 
 struct team;
 
-/* Memory between two rows of a pattern. */
-struct guarded {
-    uint8_t *start; /* of the first row */
-    size_t bytes;   /* between them */
-    const char *name;
-};
-
 struct corun_gpu {
     struct corun_gpu_config config;
     uint64_t now;
@@ -132,21 +120,10 @@ struct corun_gpu {
     uint32_t restoring; /* thread blocks that are being swapped in */
 
     /* sharing */
-    const struct corun_policy *policy;
-    double *parameters;
-    void *policy_state;
-    struct corun_allowances allowances;
-    VECTOR(struct guarded) guarded;           /* what the policy may write */
-    uint64_t allowances_cycle;                /* when they were last written */
-    struct corun_partition *partitions_given; /* [s][a] that have been followed */
-    bool quotas_given;                        /* what the SMs have been told of quotas_on and quota_kind */
-    enum corun_quota_kind quota_kind_given;
-    struct corun_view view;
-    struct corun_application_view *application_views;
-    struct corun_sm_view *sm_views;
-    struct corun_share_view *share_views;
-    struct corun_counters *share_marks; /* [s][a] at the start of the epoch */
-    uint64_t next_epoch;
+    struct governor *governor;
+    const struct corun_allowances *allowances; /* the governor's, from the start of the run on */
+    uint64_t allowances_cycle;                 /* when they were last written */
+    struct corun_partition *partitions_given;  /* [s][a] that have been followed */
     uint64_t no_tb_since, no_quota_since;
 
     /* the run */
@@ -216,37 +193,16 @@ void preemption_place_taken(struct corun_gpu *gpu, uint32_t sm, uint64_t cycle);
 void preemption_remove_application(struct corun_gpu *gpu, uint32_t application);
 void preemption_destroy(struct corun_gpu *gpu); /* after the SMs */
 
-/* sharing.c */
+/* governed.c */
+/* The GPU as a machine, with this configuration. */
+struct corun_machine governed_machine(struct corun_gpu *gpu);
+enum corun_status governed_start(struct corun_gpu *gpu);
+/* Something has happened now: observers, and the policy, if there is one. */
+enum corun_status governed_moment(struct corun_gpu *gpu, enum corun_policy_event event, uint32_t sm,
+                                  uint32_t application);
+enum corun_status governed_epoch(struct corun_gpu *gpu);
 /* An application has one thread block less on an SM: `completed`, or taken away. */
-enum corun_status sharing_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t application, bool completed);
-enum corun_status sharing_start(struct corun_gpu *gpu);
-void sharing_stop(struct corun_gpu *gpu);
-enum corun_status sharing_moment(struct corun_gpu *gpu, enum corun_policy_event event, uint32_t sm,
-                                 uint32_t application);
-enum corun_status sharing_epoch(struct corun_gpu *gpu);
-bool sharing_allocate(struct corun_gpu *gpu);
-void sharing_free(struct corun_gpu *gpu);
-
-/* policy_guard.c */
-/* The arrays that a policy writes, and how many entries they have. */
-#define GUARDED_ALLOWANCES(A) \
-    A(tb_limit, entries) \
-    A(order, entries) \
-    A(exclusive, sms) \
-    A(reclaim, entries) \
-    A(partition, entries) \
-    A(powered, sms) \
-    A(quota, entries) \
-    A(quota_set, entries) \
-    A(quota_add, entries) \
-    A(quota_refill, entries) \
-    A(out_of_reach, CORUN_MAX_APPLICATIONS) \
-    A(variables, variables)
-/* Zeroed memory that lives as long as the GPU; writing past its ends is found out. NULL when out of memory. */
-void *guard_allocate(struct corun_gpu *gpu, size_t count, size_t bytes, const char *name);
-void guard_free(struct corun_gpu *gpu);
-/* `decide` at a moment, or `start` if it is NULL. POLICY with a message if it did what it must not. */
-enum corun_status guard_call(struct corun_gpu *gpu, const struct corun_policy_moment *moment);
+enum corun_status governed_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t application, bool completed);
 
 /* partition.c */
 bool partition_fits(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, const struct tb_needs *needs);
@@ -254,20 +210,12 @@ void partition_enter(struct corun_gpu *gpu, uint32_t sm, const struct launch *la
                      const struct tb_needs *needs);
 void partition_leave(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index);
 enum corun_status partition_follow(struct corun_gpu *gpu); /* the policy has written allowances */
-enum corun_status partition_check(struct corun_gpu *gpu, uint32_t sm);
 
 /* power.c */
 void power_written(struct corun_gpu *gpu); /* the policy has written allowances */
 void power_follow(struct corun_gpu *gpu);
 bool power_ready(const struct corun_gpu *gpu, uint32_t sm); /* it takes thread blocks */
 uint64_t power_gated_cycles(const struct corun_gpu *gpu, uint32_t sm);
-
-/* allowances.c */
-enum corun_status allowances_check(struct corun_gpu *gpu);
-enum corun_status allowances_hand_over(struct corun_gpu *gpu);
-/* Says what is not possible in what the policy wrote; returns POLICY. */
-__attribute__((format(printf, 2, 3))) enum corun_status allowances_refuse(struct corun_gpu *gpu, const char *format,
-                                                                          ...);
 
 /* results.c */
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);
