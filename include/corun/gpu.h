@@ -47,10 +47,11 @@ struct corun_proceeding {
 struct corun_application_description {
     const char *name;
     enum corun_goal_kind goal;
-    double goal_value;     /* FRACTION: 0..1; IPC; MILLISECONDS; FRAMES_PER_SECOND */
-    double goal_ipc;       /* the same as thread instructions per cycle; 0 if none or not known */
-    double isolated_ipc;   /* 0 if not known */
-    const double *speedup; /* as in struct corun_application_view; must live as long as the GPU */
+    double goal_value;   /* FRACTION: 0..1; IPC; MILLISECONDS; FRAMES_PER_SECOND */
+    double goal_ipc;     /* the same as thread instructions per cycle; 0 if none, or to be made from the value */
+    double isolated_ipc; /* 0 if not known */
+    uint64_t run_thread_instructions; /* of one run: with them a time is a goal without goal_ipc; 0 if not known */
+    const double *speedup;            /* as in struct corun_application_view; must live as long as the GPU */
     uint32_t speedup_count;
     const struct corun_launch_view *program; /* the same */
     uint32_t program_count;
@@ -87,11 +88,15 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
  * Policies see it from their next moment on.
  * goal_ipc is the goal as thread instructions per cycle; 0 for a FRACTION or an IPC: it follows from the value.
  * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
- * it is a time without goal_ipc, or a fraction of an isolated IPC that is not known.
+ * it is a time without goal_ipc where run_thread_instructions are not known, or a fraction of an isolated IPC that is not.
  */
 enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
                                  double goal_ipc, struct corun_diagnostics *list);
-/* `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits. */
+/*
+ * Before the run, once. `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits.
+ * POLICY: it was built for another version of the contract, or asks for what does not exist. ARGUMENT: a parameter is out of its range, or it
+ * comes too late.
+ */
 enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
                                        const double *parameters, struct corun_diagnostics *list);
 
@@ -113,7 +118,7 @@ struct corun_limits {
 /*
  * Runs until a limit is reached or every application has left or stopped. An application that faults, deadlocks or is caught by the
  * watchdog is stopped and the others go on: its status is in its results and a diagnostic has the message. Returns OK unless
- * the run as a whole could not go on (POLICY, MEMORY), LIMIT if a launch can never fit an SM.
+ * the run as a whole could not go on (POLICY, also for what the policy does at its end; MEMORY), LIMIT if a launch can never fit an SM.
  */
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
                                 struct corun_diagnostics *list);

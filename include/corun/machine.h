@@ -65,7 +65,7 @@ struct corun_held_tbs {
 };
 
 struct corun_machine_operations {
-    /* Everything as it is now. Only for a machine with at least one observation; what it cannot tell it leaves. */
+    /* Everything as it is now; what the machine cannot tell it leaves. */
     void (*read)(void *machine, struct corun_reading *reading);
     /* The counts of all shares at the end of an epoch, [s][a], all zero beforehand. NULL: it counts none of them. */
     void (*read_epoch)(void *machine, struct corun_share_counts *counts);

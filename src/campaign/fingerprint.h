@@ -3,7 +3,7 @@
 #define CORUN_CAMPAIGN_FINGERPRINT_H
 
 /*
- * Hashes, in hexadecimal, over the sources: of PTX front end, executor and simulated GPU; of the policies. The build
+ * Hashes, in hexadecimal, over the sources: of PTX front end, executor, simulated GPU and governor; of the policies. The build
  * defines them.
  */
 const char *model_fingerprint(void);

@@ -62,7 +62,7 @@ static void read_share(const struct corun_gpu *gpu, uint32_t s, uint32_t a, stru
     }
 }
 
-static void read(void *machine, struct corun_reading *reading)
+static void read_now(void *machine, struct corun_reading *reading)
 {
     const struct corun_gpu *gpu = machine;
     reading->preemptions_pending = (uint32_t)gpu->leaving.count + gpu->restoring;
@@ -137,7 +137,7 @@ static enum corun_status follow_limit(void *machine, uint32_t sm, uint32_t appli
 }
 
 static const struct corun_machine_operations operations = {
-    .read = read, .read_epoch = read_epoch, .obey = obey, .held = held, .follow_limit = follow_limit};
+    .read = read_now, .read_epoch = read_epoch, .obey = obey, .held = held, .follow_limit = follow_limit};
 
 struct corun_machine governed_machine(struct corun_gpu *gpu)
 {

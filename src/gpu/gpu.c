@@ -105,6 +105,7 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
                                           .goal_value = description->goal_value,
                                           .goal_ipc = description->goal_ipc,
                                           .isolated_ipc = description->isolated_ipc,
+                                          .run_progress = description->run_thread_instructions,
                                           .speedup = description->speedup,
                                           .speedup_count = description->speedup_count,
                                           .program = description->program,

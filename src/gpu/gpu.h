@@ -22,7 +22,7 @@
 #define SAMPLES_PER_EPOCH 100u /* of idle warps: ISCA 2017, section 3.6 */
 
 struct application {
-    struct corun_application_description description;
+    struct corun_application_description description; /* its goal is the one it came with; the governor has it now */
     char *name;
     enum corun_application_state state;
     enum corun_status status;

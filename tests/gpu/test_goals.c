@@ -163,6 +163,31 @@ static void goals_change_before_and_during_a_run(void **unused)
         free(scripts[a]);
 }
 
+/* With the thread instructions of a run, the machine's clock makes a rate of a time. */
+static void a_time_is_a_goal_of_a_run_that_is_known(void **unused)
+{
+    (void)unused;
+    struct script *script = work();
+    struct corun_gpu_config config;
+    struct record record = {0};
+    struct corun_limits limits = {.cycles = 100000};
+    uint32_t index;
+    corun_gpu_config_default(&config);
+    config.sms = 1;
+    config.epoch_cycles = 50000;
+    assert_int_equal(corun_gpu_create(&config, NULL, &record.gpu), CORUN_OK);
+    struct corun_application_description description = {
+        .name = "first", .grid = script_next, .user = script, .run_thread_instructions = 3 * config.core_clock_khz};
+    assert_int_equal(corun_gpu_add(record.gpu, &description, &index), CORUN_OK);
+    assert_int_equal(corun_gpu_set_policy(record.gpu, &policy, NULL, NULL), CORUN_OK);
+    assert_int_equal(corun_set_goal(record.gpu, 0, CORUN_GOAL_MILLISECONDS, 2, 0, NULL), CORUN_OK);
+    on_record = &record;
+    assert_int_equal(corun_gpu_run(record.gpu, &limits, NULL), CORUN_OK);
+    assert_true(record.count > 0 && record.ipcs[0] == 1.5);
+    corun_gpu_destroy(record.gpu);
+    free(script);
+}
+
 static void times_become_ipc(void **unused)
 {
     (void)unused;
@@ -179,6 +204,7 @@ int main(void)
         cmocka_unit_test(wrong_goals_are_refused),
         cmocka_unit_test(goals_change_before_and_during_a_run),
         cmocka_unit_test(times_become_ipc),
+        cmocka_unit_test(a_time_is_a_goal_of_a_run_that_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -37,6 +38,8 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 int __wrap_posix_memalign(void **pointer, size_t alignment, size_t bytes);
+void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
 void *__wrap_malloc(size_t bytes)
 {
@@ -61,6 +64,15 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 int __wrap_posix_memalign(void **pointer, size_t alignment, size_t bytes)
 {
     return is_refused() ? ENOMEM : __real_posix_memalign(pointer, alignment, bytes);
+}
+
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    if (is_refused()) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(address, bytes, protection, flags, file, offset);
 }
 
 /* The first status that is not OK on the way from a specification to numbers. */
