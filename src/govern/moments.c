@@ -77,7 +77,7 @@ static enum corun_status decide(struct governor *governor, enum corun_policy_eve
                                 uint32_t application)
 {
     struct corun_policy_moment moment = {event, sm, application};
-    if (governor->failure != CORUN_OK || !governor->policy)
+    if (governor->failure != CORUN_OK || !governor->started)
         return governor->failure;
     view_read(governor);
     return decide_on_reading(governor, &moment);
@@ -122,7 +122,7 @@ enum corun_status governor_epoch(struct governor *governor, uint64_t now)
     do
         governor->next_epoch += governor->machine.epoch;
     while (governor->next_epoch <= now); /* a machine can be later than an epoch is long */
-    if (governor->failure != CORUN_OK || !governor->policy)
+    if (governor->failure != CORUN_OK || !governor->started)
         return governor->failure;
     return decide_on_reading(governor, &moment);
 }
