@@ -11,7 +11,7 @@ import functools
 import os
 from typing import Any, Callable, Iterator, NamedTuple
 
-POLICY_VERSION = 2
+POLICY_VERSION = 3
 ALL = 0xFFFFFFFF
 OK = 0
 INSTALLED = "/usr/local/lib/libcorun.so"  # by `make install`, also where nobody has called ldconfig
