@@ -29,6 +29,19 @@ endif()
 
 if(TARGET corun)
   install(TARGETS corun RUNTIME DESTINATION bin)
+  # The command makes what completes its command line; each shell looks in a folder of its own (`corun completion --help`).
+  set(completion_places bash bash-completion/completions/corun zsh zsh/site-functions/_corun fish fish/vendor_completions.d/corun.fish)
+  while(completion_places)
+    list(POP_FRONT completion_places shell place)
+    get_filename_component(folder ${place} DIRECTORY)
+    add_custom_command(
+      TARGET corun
+      POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completions/${folder}
+      COMMAND sh -c "\"$0\" completion ${shell} >\"$1\"" $<TARGET_FILE:corun> ${CMAKE_BINARY_DIR}/completions/${place}
+      VERBATIM)
+    install(FILES ${CMAKE_BINARY_DIR}/completions/${place} DESTINATION share/${folder})
+  endwhile()
 endif()
 install(DIRECTORY include/corun DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES ${gpu_files} DESTINATION share/corun/gpu)

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "campaign/specification.h"
+#include "cli/candidates.h"
 #include "corun/case.h"
 
 #include <errno.h>
@@ -91,6 +92,8 @@ int command_perform(struct command *command, const struct argp *argp, int argc, 
                     enum corun_status (*work)(void *options), void *options)
 {
     enum corun_status status = CORUN_MEMORY;
+    if (argc > 1 && !strcmp(argv[1], CANDIDATES_WANTED))
+        return candidates_print(argp, command->rest_is_not_ours, argc - 2, argv + 2);
     command->arena = arena_create();
     command->list = corun_diagnostics_create();
     if (command->arena && command->list) {

@@ -24,12 +24,16 @@
     C(check, "read a PTX file and tell what is in it") \
     C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, their parameters, workloads, policies, counters") \
+    C(completion, "a script with which a shell completes command lines") \
     C(version, "versions of the command, the model and the contracts") \
     C(help, "this text, or that of a command")
 
 /* Used where the command line names no other. */
 #define DEFAULT_GPU "gtx980"
 #define DEFAULT_RESULTS "corun-results.db"
+
+/* What CORUN_NO_POLICY is, in lists of policies. */
+#define NO_POLICY_MEANING "every SM takes what fits, in the order of arrival (no policy)"
 
 /* The longest path that the command makes, with its end. */
 #define PATH_BYTES 4096u

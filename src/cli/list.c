@@ -178,7 +178,7 @@ static uint32_t list_policy_parameter(const struct corun_policy *policy, uint32_
 static enum corun_status list_policies(struct lister *lister)
 {
     (void)lister;
-    printf("%s\n    every SM takes what fits, in the order of arrival (no policy)\n", CORUN_NO_POLICY);
+    printf("%s\n    " NO_POLICY_MEANING "\n", CORUN_NO_POLICY);
     for (size_t i = 0; corun_policy_at(i); i++) {
         const struct corun_policy *policy = corun_policy_at(i);
         printf("%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);

@@ -26,6 +26,11 @@ env -u CORUN_DATA "$root/bin/corun" list gpus | grep -q quadro-fx5800
 env -u CORUN_DATA "$root/bin/corun" list workloads | grep -q sgemm
 "$root/bin/corun" version | grep -q "$(sed -n 's/^project(corun VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")"
 
+# Completion lies where the shells look, which the help text names.
+completions=$("$root/bin/corun" completion --help | sed -n 's/^ *\([a-z]*\) - installed as \(.*\)/\1 \2/p')
+echo "$completions" | grep -c . | grep -q 3
+echo "$completions" | while read -r shell place; do "$root/bin/corun" completion "$shell" | diff - "$root/$place"; done
+
 corun()
 {
     env -u CORUN_DATA XDG_CACHE_HOME="$folder/cache" "$root/bin/corun" "$@"
