@@ -13,7 +13,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench hardware lint install fuzz clean dependencies
+.PHONY: help demo check check-full build bench hardware lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -51,6 +51,10 @@ lint: ## format, static analysis, layers
 
 install: build ## into $(DESTDIR)$(PREFIX)
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb: ## Debian packages, in build/deb
+	@scripts/install-dependencies.sh build deb
+	scripts/build_deb.sh $(BUILD) $(JOBS)
 
 fuzz: ## every fuzzer for FUZZ_SECONDS
 	@scripts/install-dependencies.sh build fuzz

@@ -7,7 +7,9 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import sqlite3
+import subprocess
 import sys
 import unittest
 
@@ -184,6 +186,57 @@ class Policies(Pages):
         written = json.loads(self.text("run", "-g", "gtx980:sms=4,epoch_cycles=1K", "-c", "3K", "-p", named, "--no-baselines", "-j", "-",
                                        "./one.yaml:goal=10%", "./two.yaml"))
         return [name for name in written["history"].get("variables", {}) if not re.search(r"_[2-9]$", name)]
+
+
+class OfReadme(Pages):
+    """What README.md shows is run as it stands there."""
+
+    def setUp(self):
+        listed = self.text("list", "workloads")
+        if any(not re.search(rf"^{name} ", listed, re.M) for name in ("sgemm", "lbm", "spmv", "stencil", "mri-q")):
+            self.skipTest("not built with all of its workloads")
+
+    def block(self, beginning):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        found = [block for block in re.findall(r"(?:^(?:    .*)?\n)+", text, re.M) if block.strip().startswith(beginning)]
+        self.assertEqual(len(found), 1, beginning)
+        return [line[4:] for line in found[0].strip("\n").splitlines()]
+
+
+class Readme(OfReadme):
+    def test_commands(self):
+        """In a tree that has what a user's has, with a python that can draw."""
+        lines = self.block("export PATH=")
+        tree = self.folder / "tree"
+        shutil.copytree(ROOT / "examples", tree / "examples")
+        for name in ("include", "python"):
+            (tree / name).symlink_to(ROOT / name)
+        (tree / "build").mkdir()
+        (tree / "build/corun").symlink_to(self.command)
+        (tree / "bin").mkdir()
+        python = next((python for python in (sys.executable, "/usr/bin/python3") if os.path.exists(python) and subprocess.run(
+            [python, "-c", "import numpy, matplotlib"], capture_output=True, check=False).returncode == 0), None)
+        if python:
+            (tree / "bin/python3").symlink_to(python)
+        else:
+            lines = lines[:lines.index(next(line for line in lines if line.startswith("# with Python")))]
+        script = "\n".join(["set -ex", *lines])
+        environment = dict(self.environment, PATH=f"{tree}/bin:{os.environ['PATH']}", CORUN_LIBRARY=os.path.join(
+            os.path.dirname(self.command), "lib/libcorun.so"))
+        done = subprocess.run(["bash", "-c", script], cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-4000:])
+        written = {"results.json", "t.json", "mine.so", "out.bin", "program", "mine.corun", "sgemm-large"} | ({"pairs.html"} if python else set())
+        self.assertLessEqual(written, {path.name for path in (tree / "try").iterdir()})
+
+
+class Demo(OfReadme):
+    def test_demo(self):
+        """All but the last line, which tells how long it took."""
+        line, *shown = self.block("$ corun run")
+        printed = self.text(*shlex.split(line.removeprefix("$ corun"))).splitlines()
+        self.assertEqual(printed[:-1], [row.rstrip() for row in shown[:-1]])
+        self.assertIn(shlex.join(shlex.split(line.removeprefix("$ corun"))), (ROOT / "Makefile").read_text())
 
 
 class Examples(Pages):

@@ -17,7 +17,7 @@ for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc incl
     include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx \
     share/corun/python/__main__.py share/corun/python/corun/report.py share/corun/python/corun/py.typed \
     share/corun/python/examples/sharing.ipynb share/doc/corun/docs/campaigns.md \
-    share/doc/corun/docs/images/exec.png; do
+    share/doc/corun/docs/images/exec.png share/doc/corun/examples/mine.ptx share/doc/corun/examples/pairs.yaml; do
     [ -e "$root/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 
