@@ -20,6 +20,8 @@ help: ## this list
 
 demo: build ## two kernels on a simulated GTX 980, one with a goal
 	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 500K sgemm:goal=90% lbm
+	@printf '\nThe command is %s/corun; README.md shows what else it can do, once a shell finds it:\n    export PATH="%s:$$PATH"\n' \
+		$(BUILD) $(abspath $(BUILD))
 
 build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the libraries for Python and CUDA programs
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_libraries

@@ -89,6 +89,15 @@ PROGRAM
     done
 fi
 
+# The examples are all there: a copy of them is what README's commands work on.
+cp -r "$root/share/doc/corun/examples" "$folder/try"
+corun check "$folder/try/mine.ptx" | grep -q "^add "
+corun campaign --list "$folder/try/pairs.yaml" | grep -c . | grep -q 12
+if [ -e "$root/lib/corun/libcuda.so.1" ]; then
+    $cc -std=c17 -Wall -Wextra -Werror "$folder/try/program.c" -o "$folder/try/program"
+    (cd "$folder/try" && corun exec -q -- ./program 2 | grep -q "2 times: the sum is right")
+fi
+
 # The Python package finds the library and the data from where they lie now; the library as well, without a program of ours.
 if /usr/bin/python3 -c "import numpy" 2>/dev/null; then
     env -u CORUN_DATA -u CORUN_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/share/corun/python" /usr/bin/python3 -c "
