@@ -5,8 +5,8 @@
  *
  *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share: command.c
  *                 (options, the end), output.c (messages, files), progress.c (the line on the terminal, SIGINT), program.c
- *                 (starts CUDA programs), python.c (starts what makes reports), policy_watch.c (policies of users that crash),
- *                 candidates.c (what could come next, for completion)
+ *                 (starts CUDA programs), python.c (starts what makes reports), policy_watch.c (a process that watches policies of
+ *                 users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
  *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
@@ -28,6 +28,7 @@
  * and says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
  */
 #include "cli/command.h"
+#include "cli/policy_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,9 @@ int command_dispatch(const char *name, int argc, char **argv)
         char title[32];
         snprintf(title, sizeof title, "corun %s", name);
         argv[0] = title;
-        return commands[i].run(argc, argv);
+        int exit_status = commands[i].run(argc, argv);
+        policy_watch_end(exit_status);
+        return exit_status;
     }
     fprintf(stderr, "corun: there is no command `%s`; %s\n", name,
             command_hint(name, names, COMMAND_COUNT, "see `corun help`", hint, sizeof hint));

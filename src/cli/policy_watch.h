@@ -1,19 +1,19 @@
-/* Policies of users that crash or do not come back. */
+/* Policies of users that crash, end the process, or do not come back: then it ends with status POLICY and says whose fault it was. */
 #ifndef CORUN_CLI_POLICY_WATCH_H
 #define CORUN_CLI_POLICY_WATCH_H
 
 #include "corun/case.h"
 
 /*
- * If the policy of the case is a shared object: from now on the process ends with status POLICY and its name when it
- * does that.
- */
-void policy_watch(struct corun_case *job);
-/*
- * The same for the time between the two in which shared objects are loaded, whose constructors run then. `where` names
- * them: an option, a file. Unless `nothing_else` is done meanwhile, no time is set for it.
+ * Before shared objects are loaded, whose constructors run then. From here on the command is carried out by a child of this process,
+ * and this process tells how the child ends; only under a debugger they stay one. `where` names the shared objects: an option, a
+ * file. Unless `nothing_else` is done until policy_watch_loaded, no time is set for it. There must be no other thread yet.
  */
 void policy_watch_loading(const char *where, bool nothing_else);
 void policy_watch_loaded(void);
+/* If the policy of the case is a shared object: its calls are watched as well. */
+void policy_watch(struct corun_case *job);
+/* All is done, and only the end of the process with that status is to come. */
+void policy_watch_end(int exit_status);
 
 #endif

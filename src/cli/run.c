@@ -46,6 +46,7 @@ enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_OUTPUTS };
 struct run_options {
     struct command command;
     struct corun_request *request;
+    const char *loaded; /* --policy, if it is a shared object: loaded when all options are known to be right */
     struct corun_case *job;
     struct output outputs[RUN_OUTPUTS];
     uint64_t trace_first, trace_last, sample_cycles;
@@ -69,11 +70,9 @@ static error_t set_option(struct run_options *run, int key, const char *value)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].key == key) {
             bool loads = !strcmp(words[i].word, "--policy") && strchr(value, '/');
-            if (loads)
-                policy_watch_loading(value, true);
-            command_keep(&run->command, corun_request_set(run->request, words[i].word, value, run->command.list));
-            if (loads)
-                policy_watch_loaded();
+            run->loaded = loads ? value : strcmp(words[i].word, "--policy") ? run->loaded : NULL;
+            if (!loads)
+                command_keep(&run->command, corun_request_set(run->request, words[i].word, value, run->command.list));
             return 0;
         }
     }
@@ -198,11 +197,23 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
     return status;
 }
 
+static enum corun_status load_policy(struct run_options *run)
+{
+    if (!run->loaded)
+        return CORUN_OK;
+    policy_watch_loading(run->loaded, true);
+    enum corun_status status = corun_request_set(run->request, "--policy", run->loaded, run->command.list);
+    policy_watch_loaded();
+    return status;
+}
+
 static enum corun_status run_case(void *user)
 {
     struct run_options *run = user;
     struct corun_case_result *result = NULL;
-    enum corun_status status = corun_request_case(run->request, run->command.list, &run->job);
+    enum corun_status status = load_policy(run);
+    if (status == CORUN_OK)
+        status = corun_request_case(run->request, run->command.list, &run->job);
     if (status == CORUN_OK)
         status = outputs_open(run->outputs, RUN_OUTPUTS, run->command.list);
     if (status == CORUN_OK)

@@ -2,9 +2,12 @@
 """Policies that users write: the example of docs/writing-policies.md builds and runs, and what is wrong with others is told by name.
 Usage: test_own_policy.py CORUN INCLUDE EXAMPLE CC [TEST...]"""
 
+import concurrent.futures
+import json
 import os
 import pathlib
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,8 +21,12 @@ OK, POLICY, NOT_FOUND, ARGUMENT, FILE = 0, 12, 5, 6, 13
 # A policy that does nothing but what is put in; the rest of its table can be replaced.
 PROGRAM = """\
 #include "corun/policy.h"
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
+{functions}
 static enum corun_status start(void *state, const struct corun_view *view, const double *parameters,
                                struct corun_allowances *allowances)
 {{
@@ -57,9 +64,10 @@ class OwnPolicy(InFolder):
                    "-shared", "-fPIC", f"-I{INCLUDE}", str(source), "-o", str(self.folder / name)]
         subprocess.run(command, check=True)
 
-    def build(self, name="mine.so", start="", decide="", stop="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=""):
+    def build(self, name="mine.so", start="", decide="", stop="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more="",
+              functions=""):
         source = self.folder / (name + ".c")
-        source.write_text(PROGRAM.format(start=start, decide=decide, stop=stop, row=row, more=more))
+        source.write_text(PROGRAM.format(start=start, decide=decide, stop=stop, row=row, more=more, functions=functions))
         self.compile(source, name)
         source.unlink()
 
@@ -200,10 +208,88 @@ class Deeds(OwnPolicy):
         result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
         self.assertEqual(result.returncode, POLICY)
         self.assertIn("corun: early.yaml: a policy crashed while it was loaded", result.stderr)
+        self.build("early.so", functions="__attribute__((destructor)) static void last(void) { *(volatile int *)8 = 1; }")
+        result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
+        self.assertEqual(result.returncode, POLICY)
+        self.assertIn("corun: early.yaml: a policy crashed after the run, when it was unloaded", result.stderr)
+
+    def test_it_ends_the_process(self):
+        at_the_end = "__attribute__((destructor)) static void last(void) {{ {} }}"
+        in_call, outside = " in one of its calls", ", not in one of its calls"
+        cases = [  # what is built, and what is said of it
+            ({"decide": "exit(0);"}, "policy mine ended the process with status 0" + in_call),
+            ({"start": "_exit(3);"}, "policy mine ended the process with status 3" + in_call),
+            ({"decide": "abort();"}, "policy mine crashed in one of its calls (Aborted)"),
+            ({"functions": "static int deep(volatile int *a) { volatile int b[1000]; b[0] = *a; return *a ? deep(b) + b[1] : 0; }",
+              "decide": "int a = 1; exit(deep(&a));"}, "policy mine crashed in one of its calls (Segmentation fault)"),
+            ({"stop": "exit(0);"}, "policy mine ended the process with status 0" + in_call),
+            ({"stop": "*(volatile int *)8 = 1;"},
+             "policy mine crashed in one of its calls (Segmentation fault)"),
+            ({"functions": "static void *leave(void *none) { exit(0); return none; }",
+              "decide": "pthread_t t; pthread_create(&t, NULL, leave, NULL); pthread_join(t, NULL);"},
+             "policy mine ended the process with status 0" + in_call),
+            ({"functions": at_the_end.format("*(volatile int *)8 = 1;")},
+             "policy mine crashed after the run, when it was unloaded (Segmentation fault)"),
+            ({"functions": at_the_end.format("_exit(7);")}, "policy mine ended the process with status 7 instead of 0 after the run"),
+            ({"functions": "static void last(void) { _exit(9); }", "start": "atexit(last);"},
+             "policy mine ended the process with status 9 instead of 0 after the run"),
+            ({"functions": "__attribute__((constructor)) static void first(void) { exit(0); }"},
+             "./end11.so: a policy ended the process with status 0 while it was loaded"),
+        ]
+        for number, (parts, text) in enumerate(cases, 1):
+            with self.subTest(text):
+                self.build(f"end{number}.so", **parts)
+                self.refused(POLICY, "corun: " + text, policy=f"./end{number}.so")
+
+    def test_it_writes_over_what_is_not_its_own(self):
+        self.build(decide="memset(allowances->tb_limit, 0x5a, 64 << 10);")
+        self.refused(POLICY, "corun: policy mine")
+        self.build("later.so", stop="memset((char *)state - 4096, 0x5a, 64 << 10);")
+        self.refused(POLICY, "corun: policy mine crashed", policy="./later.so")
+
+    def test_what_it_wrote_before_it_ended_the_process_is_no_result(self):
+        self.build(decide="exit(0);")
+        result = self.run_with("./mine.so", "--json", "out.json")
+        self.assertEqual(result.returncode, POLICY)
+        self.assertEqual(list(self.folder.glob("out.json*")), [])
+
+    def test_a_wrong_command_line_beside_it(self):
+        self.build()
+        result = self.run_corun("run", "--policy", "./mine.so")
+        self.assertEqual((result.returncode, "policy" in result.stderr), (2, False), result.stderr)
+
+    @staticmethod
+    def takes_signals(process):
+        try:
+            return any("signalfd" in os.readlink(one) for one in (process / "fd").iterdir())
+        except FileNotFoundError:  # one was closed in between
+            return False
+
+    def test_signals_reach_it(self):
+        self.build()
+        process = subprocess.Popen([self.command, "run", "--gpu", "gtx980:sms=2", "--cycles", "4G", "--no-baselines", "--policy",
+                                    "./mine.so", "--json", "-", "./a.yaml", "./b.yaml"], cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():
+            pass
+        child = pathlib.Path(f"/proc/{children.read_text().strip()}")
+        while not self.takes_signals(child):  # before that a signal ends it
+            pass
+        process.send_signal(signal.SIGINT)
+        self.assertTrue(json.loads(process.communicate()[0])["interrupted"])
+        self.assertEqual(process.returncode, 130)
 
     def test_it_does_not_come_back(self):
-        self.build("hang.so", decide="struct timespec minute = {60, 0}; for (;;) nanosleep(&minute, NULL);")
-        self.refused(POLICY, "corun: policy mine: one call of it did not return within 10 seconds", policy="./hang.so")
+        forever = "struct timespec minute = {60, 0}; for (;;) nanosleep(&minute, NULL);"
+        self.build("hang.so", decide=forever)
+        self.build("stop.so", stop=forever)
+        self.build("last.so", functions="__attribute__((destructor)) static void last(void) { " + forever + " }")
+        call = "corun: policy mine: one call of it did not return within 10 seconds"
+        last = "corun: policy mine was not unloaded after the run within 10 seconds"
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # each takes these seconds
+            list(pool.map(lambda name, text: self.refused(POLICY, text, policy=name), ["./hang.so", "./stop.so", "./last.so"],
+                          [call, call, last]))
 
     def test_it_starves_everybody(self):
         self.build("starve.so", decide="for (int i = 0; i < 4; i++) allowances->tb_limit[i] = 0;")
