@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "corun/campaign.h"
-#include "workload/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #define CAMPAIGN_MAX_CASES 1000000u
 

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "corun/campaign.h"
-#include "workload/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #define EXPERIMENT_PARTS_MAX 32u
 

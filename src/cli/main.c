@@ -22,7 +22,7 @@
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
  *   src/isa       the source: PTX decoded and executed, 32 lanes at a time
  *   src/ptx       PTX text to a checked module
- *   src/base      arenas, vectors, numbers, diagnostics
+ *   src/base      arenas, vectors, numbers, diagnostics, YAML as a tree
  *
  * To understand it, read include/corun/source.h (what a machine is told), include/corun/policy.h (what a policy is told
  * and says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.

@@ -14,188 +14,129 @@
  * A source is one of the names above, or "assumed"; what follows a colon is free.
  */
 #include "base/nearest.h"
+#include "base/yaml_tree.h"
 #include "gpu/config.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
 struct reader {
-    yaml_document_t document;
-    const char *file;
     struct corun_diagnostics *list;
     struct corun_gpu_config *config;
     enum corun_status status; /* of the first error */
 };
 
-static struct corun_place place_of_mark(const struct reader *reader, yaml_mark_t mark)
+#define FAIL_AT(reader, place, ...) \
+    ((reader)->status = corun_report((reader)->list, CORUN_SYNTAX, (place), __VA_ARGS__))
+#define FAIL(reader, node, ...) FAIL_AT((reader), (node)->place, __VA_ARGS__)
+
+/* NULL after a report if the node is no text. */
+static const char *text_of(struct reader *reader, const struct yaml_node *node, const char *what)
 {
-    return (struct corun_place){reader->file, mark.line < UINT32_MAX ? (uint32_t)mark.line + 1 : 0,
-                                mark.column < UINT32_MAX ? (uint32_t)mark.column + 1 : 0};
+    if (node->kind == YAML_TEXT)
+        return node->text;
+    FAIL(reader, node, "%.64s: expected a single value, found %s", what, yaml_kind_words(node->kind));
+    return NULL;
 }
 
-static struct corun_place place_of(const struct reader *reader, const yaml_node_t *node)
+static bool is_map(struct reader *reader, const struct yaml_node *node, const char *what)
 {
-    return place_of_mark(reader, node->start_mark);
-}
-
-#define FAIL(reader, node, ...) \
-    ((reader)->status = corun_report((reader)->list, CORUN_SYNTAX, place_of((reader), (node)), __VA_ARGS__))
-
-/* The text of a scalar; NULL after a report if it is none or holds a NUL. */
-static const char *text_of(struct reader *reader, const yaml_node_t *node, const char *what)
-{
-    if (node->type != YAML_SCALAR_NODE) {
-        FAIL(reader, node, "%.64s: expected a single value, found a %s", what,
-             node->type == YAML_MAPPING_NODE ? "mapping" : "list");
-        return NULL;
-    }
-    const char *text = (const char *)node->data.scalar.value;
-    if (strlen(text) != node->data.scalar.length) {
-        FAIL(reader, node, "%.64s: a text with a NUL character", what);
-        return NULL;
-    }
-    return text;
-}
-
-static bool is_mapping(struct reader *reader, const yaml_node_t *node, const char *what)
-{
-    if (node->type == YAML_MAPPING_NODE)
+    if (node->kind == YAML_MAP)
         return true;
-    FAIL(reader, node, "expected a mapping of %s", what);
+    FAIL(reader, node, "expected a map of %s, found %s", what, yaml_kind_words(node->kind));
     return false;
 }
 
-static const yaml_node_t *node_at(struct reader *reader, int index)
+/* The key of an entry among the known words of its map; reports others. Index, or -1. */
+static int find_key(struct reader *reader, const struct yaml_node *entry, const char *const *known)
 {
-    return yaml_document_get_node(&reader->document, index);
-}
-
-/* Finds `key` among the known words of one mapping; reports unknown and repeated ones. Index, or -1. */
-static int find_key(struct reader *reader, const yaml_node_t *node, const char *const *known, unsigned *seen)
-{
-    const char *key = text_of(reader, node, "key");
-    if (!key)
-        return -1;
-    for (int i = 0; known[i]; i++) {
-        if (strcmp(known[i], key))
-            continue;
-        if (*seen & 1u << i) {
-            FAIL(reader, node, "'%s' is given twice", key);
-            return -1;
-        }
-        *seen |= 1u << i;
-        return i;
+    int count = 0;
+    for (; known[count]; count++) {
+        if (!strcmp(known[count], entry->key))
+            return count;
     }
-    size_t count = 0;
-    while (known[count])
-        count++;
-    const char *nearest = nearest_name(key, known, count);
+    const char *nearest = nearest_name(entry->key, known, (size_t)count);
     if (nearest)
-        FAIL(reader, node, "there is no '%.64s' here; did you mean '%s'?", key, nearest);
+        FAIL_AT(reader, entry->key_place, "there is no '%.64s' here; did you mean '%s'?", entry->key, nearest);
     else
-        FAIL(reader, node, "there is no '%.64s' here; expected %s, …", key, known[0]);
+        FAIL_AT(reader, entry->key_place, "there is no '%.64s' here; expected %s, …", entry->key, known[0]);
     return -1;
 }
 
 /* Is what stands before the colon declared under `sources`? */
-static bool source_is_declared(struct reader *reader, const yaml_node_t *sources, const char *text)
+static bool source_is_declared(const struct yaml_node *sources, const char *text)
 {
     size_t length = strcspn(text, ":");
     if (length == strlen("assumed") && !strncmp(text, "assumed", length))
         return true;
-    if (!sources || sources->type != YAML_MAPPING_NODE)
+    if (!sources || sources->kind != YAML_MAP)
         return false;
-    for (const yaml_node_pair_t *pair = sources->data.mapping.pairs.start; pair < sources->data.mapping.pairs.top;
-         pair++) {
-        const yaml_node_t *key = node_at(reader, pair->key);
-        if (key->type == YAML_SCALAR_NODE && key->data.scalar.length == length &&
-            !strncmp((const char *)key->data.scalar.value, text, length))
+    for (const struct yaml_node *entry = sources->first; entry; entry = entry->next) {
+        if (strlen(entry->key) == length && !strncmp(entry->key, text, length))
             return true;
     }
     return false;
 }
 
-static void read_parameter(struct reader *reader, const struct corun_gpu_parameter *row, const yaml_node_t *node,
-                           const yaml_node_t *sources)
+static void read_parameter(struct reader *reader, const struct corun_gpu_parameter *row, const struct yaml_node *node,
+                           const struct yaml_node *sources)
 {
+    enum { VALUE, UNIT, SOURCE, COUNT };
     static const char *const known[] = {"value", "unit", "source", NULL};
-    const char *texts[3] = {NULL, NULL, NULL};
-    const yaml_node_t *nodes[3] = {node, node, node};
-    if (node->type == YAML_MAPPING_NODE) {
-        unsigned seen = 0;
-        for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
-             pair++) {
-            int index = find_key(reader, node_at(reader, pair->key), known, &seen);
-            if (index < 0)
+    const char *texts[COUNT] = {NULL, NULL, NULL};
+    const struct yaml_node *nodes[COUNT] = {node, node, node};
+    if (node->kind == YAML_MAP) {
+        for (const struct yaml_node *entry = node->first; entry; entry = entry->next) {
+            int index = find_key(reader, entry, known);
+            if (index < 0 || !(texts[index] = text_of(reader, entry, known[index])))
                 return;
-            nodes[index] = node_at(reader, pair->value);
-            texts[index] = text_of(reader, nodes[index], known[index]);
-            if (!texts[index])
-                return;
+            nodes[index] = entry;
         }
-        for (int i = 0; i < 3; i++)
-            if (!(seen & 1u << i)) {
+        for (int i = 0; i < COUNT; i++)
+            if (!texts[i]) {
                 FAIL(reader, node, "%s has no %s", row->name, known[i]);
                 return;
             }
-        if (!source_is_declared(reader, sources, texts[2])) {
-            FAIL(reader, nodes[2], "the source '%.64s' of %s is not declared under 'sources'", texts[2], row->name);
+        if (!source_is_declared(sources, texts[SOURCE])) {
+            FAIL(reader, nodes[SOURCE], "the source '%.64s' of %s is not declared under 'sources'", texts[SOURCE],
+                 row->name);
             return;
         }
-    } else if (!(texts[0] = text_of(reader, node, row->name))) {
+    } else if (!(texts[VALUE] = text_of(reader, node, row->name))) {
         return;
     }
     uint32_t value = 0;
     enum corun_status status =
-        config_parse_value(row, texts[0], texts[1], CORUN_SYNTAX, reader->list, place_of(reader, nodes[0]), &value);
+        config_parse_value(row, texts[VALUE], texts[UNIT], CORUN_SYNTAX, reader->list, nodes[VALUE]->place, &value);
     if (status == CORUN_OK)
         config_store(reader->config, row, value);
     else
         reader->status = status;
 }
 
-static void read_parameters(struct reader *reader, const yaml_node_t *mapping, const yaml_node_t *sources)
+static void read_parameters(struct reader *reader, const struct yaml_node *map, const struct yaml_node *sources)
 {
-    if (!is_mapping(reader, mapping, "parameters"))
+    if (!is_map(reader, map, "parameters"))
         return;
-    size_t count;
-    const struct corun_gpu_parameter *rows = corun_gpu_parameters(&count);
-    bool seen[CONFIG_PARAMETERS] = {false};
-    for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top;
-         pair++) {
-        const yaml_node_t *key = node_at(reader, pair->key);
-        const char *name = text_of(reader, key, "parameter");
-        if (!name)
-            continue;
+    for (const struct yaml_node *entry = map->first; entry; entry = entry->next) {
         const struct corun_gpu_parameter *row =
-            config_find_parameter(name, false, CORUN_SYNTAX, reader->list, place_of(reader, key));
-        if (!row) {
-            reader->status = CORUN_SYNTAX;
-            continue;
-        }
-        if (seen[row - rows])
-            FAIL(reader, key, "%s is given twice", row->name);
+            config_find_parameter(entry->key, false, CORUN_SYNTAX, reader->list, entry->key_place);
+        if (row)
+            read_parameter(reader, row, entry, sources);
         else
-            read_parameter(reader, row, node_at(reader, pair->value), sources);
-        seen[row - rows] = true;
+            reader->status = CORUN_SYNTAX;
     }
 }
 
-static void read_sources(struct reader *reader, const yaml_node_t *mapping)
+static void read_sources(struct reader *reader, const struct yaml_node *map)
 {
-    if (!is_mapping(reader, mapping, "sources"))
+    if (!is_map(reader, map, "sources"))
         return;
-    for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top;
-         pair++) {
-        const char *name = text_of(reader, node_at(reader, pair->key), "source");
-        if (name)
-            text_of(reader, node_at(reader, pair->value), name);
-    }
+    for (const struct yaml_node *entry = map->first; entry; entry = entry->next)
+        text_of(reader, entry, entry->key);
 }
 
-static void read_name(struct reader *reader, const yaml_node_t *node)
+static void read_name(struct reader *reader, const struct yaml_node *node)
 {
     const char *name = text_of(reader, node, "name");
     if (!name)
@@ -210,32 +151,23 @@ static void read_name(struct reader *reader, const yaml_node_t *node)
     memcpy(reader->config->name, name, length + 1);
 }
 
-static void read_document(struct reader *reader)
+static void read_document(struct reader *reader, const struct yaml_node *root)
 {
     static const char *const known[] = {"parameters", "sources", "name", "title", NULL};
-    const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
-    if (!root) {
-        reader->status =
-            corun_report(reader->list, CORUN_SYNTAX, (struct corun_place){reader->file, 1, 1}, "the file is empty");
+    if (!is_map(reader, root, "parameters, sources, name and title"))
         return;
-    }
-    if (!is_mapping(reader, root, "parameters, sources, name and title"))
-        return;
-    const yaml_node_t *values[4] = {NULL};
-    unsigned seen = 0;
-    for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
-        int index = find_key(reader, node_at(reader, pair->key), known, &seen);
-        if (index >= 0)
-            values[index] = node_at(reader, pair->value);
-    }
-    if (values[1])
-        read_sources(reader, values[1]);
-    if (values[2])
-        read_name(reader, values[2]);
-    if (values[3])
-        text_of(reader, values[3], "title");
-    if (values[0])
-        read_parameters(reader, values[0], values[1]);
+    for (const struct yaml_node *entry = root->first; entry; entry = entry->next)
+        find_key(reader, entry, known);
+    const struct yaml_node *parameters = yaml_find(root, "parameters"), *sources = yaml_find(root, "sources"),
+                           *name = yaml_find(root, "name"), *title = yaml_find(root, "title");
+    if (sources)
+        read_sources(reader, sources);
+    if (name)
+        read_name(reader, name);
+    if (title)
+        text_of(reader, title, "title");
+    if (parameters)
+        read_parameters(reader, parameters, sources);
     else
         FAIL(reader, root, "there are no 'parameters'");
 }
@@ -243,22 +175,14 @@ static void read_document(struct reader *reader)
 enum corun_status config_parse_yaml(const char *text, size_t length, const char *file, struct corun_diagnostics *list,
                                     struct corun_gpu_config *config)
 {
-    struct reader reader = {.file = file, .list = list, .config = config};
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser))
+    struct reader reader = {.list = list, .config = config};
+    struct yaml_node *root = NULL;
+    struct arena *arena = arena_create();
+    if (!arena)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    if (!yaml_parser_load(&parser, &reader.document)) {
-        if (parser.error == YAML_MEMORY_ERROR)
-            reader.status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-        else
-            reader.status = corun_report(list, CORUN_SYNTAX, place_of_mark(&reader, parser.problem_mark),
-                                         "not YAML: %s%s%s", parser.problem ? parser.problem : "unreadable",
-                                         parser.context ? " " : "", parser.context ? parser.context : "");
-    } else {
-        read_document(&reader);
-        yaml_document_delete(&reader.document);
-    }
-    yaml_parser_delete(&parser);
+    reader.status = yaml_tree_parse(file, text, length, arena, list, &root);
+    if (reader.status == CORUN_OK)
+        read_document(&reader, root);
+    arena_destroy(arena);
     return reader.status;
 }

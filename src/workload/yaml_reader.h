@@ -2,7 +2,7 @@
 #ifndef CORUN_WORKLOAD_YAML_READER_H
 #define CORUN_WORKLOAD_YAML_READER_H
 
-#include "workload/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 struct yaml_reader {
     const char *path; /* for messages */

@@ -139,7 +139,7 @@ static void test_file_complaints(void **state)
     expect_complaint(fixture, "parameters:\n  smss: 3\n", 2, 3, "did you mean 'sms'?");
     expect_complaint(fixture, "parameters:\n  zzzzzzzzzzzz: 3\n", 2, 3, "there is no parameter 'zzzzzzzzzzzz'");
     expect_complaint(fixture, "parameters:\n  l2: 3\n", 2, 3, "there is no parameter 'l2'"); /* no abbreviations */
-    expect_complaint(fixture, "parameters:\n  sms: 3\n  sms: 4\n", 3, 3, "sms is given twice");
+    expect_complaint(fixture, "parameters:\n  sms: 3\n  sms: 4\n", 3, 3, "'sms' is given twice");
     expect_complaint(fixture, "parameters:\n  sms: many\n", 2, 8, "whole number");
     expect_complaint(fixture, "parameters:\n  sms: 0\n", 2, 8, "between 1 and 1024");
     expect_complaint(fixture, "parameters:\n  sms: -1\n", 2, 8, "whole number");
@@ -161,12 +161,27 @@ static void test_file_complaints(void **state)
     expect_complaint(fixture, "paramters:\n  sms: 3\nparameters: {}\n", 1, 1, "did you mean 'parameters'?");
     expect_complaint(fixture, "name: x\n", 1, 1, "no 'parameters'");
     expect_complaint(fixture, "name: a b\nparameters: {}\n", 1, 7, "a name has");
-    expect_complaint(fixture, "- 1\n", 1, 1, "expected a mapping");
+    expect_complaint(fixture, "- 1\n", 1, 1, "expected a map of");
     expect_complaint(fixture, "", 1, 1, "empty");
     expect_complaint(fixture, "parameters:\n  sms: {value: 3\n", 3, 1, "not YAML");
     expect_complaint(fixture, "parameters:\n\tsms: 3\n", 2, 1, "not YAML");
-    expect_complaint(fixture, "parameters: *nobody\n", 1, 13, "not YAML");
+    expect_complaint(fixture, "parameters: *nobody\n", 1, 13, "aliases are not supported");
     expect_complaint(fixture, "parameters:\n  sms: \"3\\0\"\n", 2, 8, "NUL");
+}
+
+/* The parser of YAML takes time that grows with the square of the depth: it must not get that far. */
+static void test_deep_nesting_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char head[] = "parameters: ";
+    size_t depth = 1000000;
+    char *yaml = malloc(sizeof head + depth);
+    assert_non_null(yaml);
+    memcpy(yaml, head, sizeof head);
+    memset(yaml + sizeof head - 1, '[', depth);
+    yaml[sizeof head - 1 + depth] = 0;
+    expect_complaint(fixture, yaml, 1, sizeof head + 15, "nested too deeply");
+    free(yaml);
 }
 
 static void test_every_wrong_line_is_reported(void **state)
@@ -324,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rows_cover_the_structure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_complaints, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_deep_nesting_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_wrong_line_is_reported, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overrides, setup, teardown),
         cmocka_unit_test_setup_teardown(test_override_complaints, setup, teardown),

@@ -2,8 +2,8 @@
  * A YAML text as a tree of nodes that know their place. The part of YAML that descriptions need and no more: one document, no
  * anchors, aliases or tags, no key twice, nesting up to YAML_MAX_DEPTH.
  */
-#ifndef CORUN_WORKLOAD_YAML_TREE_H
-#define CORUN_WORKLOAD_YAML_TREE_H
+#ifndef CORUN_BASE_YAML_TREE_H
+#define CORUN_BASE_YAML_TREE_H
 
 #include "base/arena.h"
 #include "corun/status.h"

@@ -1,4 +1,4 @@
-#include "workload/yaml_tree.h"
+#include "base/yaml_tree.h"
 
 #include <assert.h>
 #include <string.h>
