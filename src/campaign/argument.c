@@ -1,5 +1,6 @@
 #include "campaign/argument.h"
 
+#include "base/host_memory.h"
 #include "base/number.h"
 #include "corun/workload.h"
 #include "isa/memory.h"
@@ -97,13 +98,16 @@ static enum corun_status read_file(const char *path, struct arena *arena, struct
     struct corun_place place = {path, 0, 0};
     FILE *file = fopen(path, "re");
     if (!file)
-        return corun_report(list, errno == ENOENT ? CORUN_NOT_FOUND : CORUN_FILE, place, "%s", strerror(errno));
+        return corun_report(list, errno == ENOENT || errno == ENOTDIR ? CORUN_NOT_FOUND : CORUN_FILE, place,
+                            "cannot open the file: %s", strerror(errno));
     enum corun_status status = CORUN_OK;
     struct stat information;
     if (fstat(fileno(file), &information) || !S_ISREG(information.st_mode))
         status = corun_report(list, CORUN_FILE, place, "it is not a regular file");
     else if (!information.st_size)
         status = corun_report(list, CORUN_ARGUMENT, place, "it is empty, so there is nothing to give to the kernel");
+    if (status == CORUN_OK)
+        status = host_memory_check((uint64_t)information.st_size * 2, argument->text, CORUN_NOWHERE, list);
     if (status == CORUN_OK) {
         argument->bytes = (uint64_t)information.st_size;
         void *data = arena_allocate(arena, argument->bytes);
@@ -112,7 +116,8 @@ static enum corun_status read_file(const char *path, struct arena *arena, struct
             status = corun_report(list, CORUN_MEMORY, place, "no memory for its %llu bytes",
                                   (unsigned long long)argument->bytes);
         else if (fread(data, 1, argument->bytes, file) != argument->bytes)
-            status = corun_report(list, CORUN_FILE, place, "it cannot be read to its end");
+            status = corun_report(list, CORUN_FILE, place, "it cannot be read to its end: %s",
+                                  ferror(file) ? strerror(errno) : "it became shorter");
     }
     fclose(file);
     return status;
@@ -189,6 +194,11 @@ enum corun_status argument_place(struct argument *argument, struct corun_memory 
 {
     if (argument->kind != ARGUMENT_BUFFER)
         return CORUN_OK;
+    enum corun_status status = CORUN_OK;
+    if (argument->fill != ARGUMENT_FILL_ZERO && argument->fill != ARGUMENT_FILL_FILE) /* zeroes cost nothing yet */
+        status = host_memory_check(argument->bytes, argument->text, CORUN_NOWHERE, list);
+    if (status != CORUN_OK)
+        return status;
     if (corun_memory_allocate(memory, argument->bytes, &argument->address) != CORUN_OK ||
         !memory_name(memory, argument->address, "argument %s", argument->text))
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "argument `%s`: no memory for its %llu bytes",

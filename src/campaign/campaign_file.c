@@ -1,11 +1,11 @@
 #include "campaign/campaign_file.h"
 
+#include "base/text_file.h"
 #include "base/text_table.h"
 #include "campaign/mixes.h"
 #include "campaign/sample.h"
 #include "campaign/specification.h"
 #include "workload/capture_format.h"
-#include "workload/text_file.h"
 #include "workload/yaml_reader.h"
 
 #include <assert.h>

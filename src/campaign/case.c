@@ -23,6 +23,19 @@ double run_clock(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+uint32_t run_threads(uint32_t wanted, const struct corun_gpu_config *gpu)
+{
+    uint32_t useful = wanted < gpu->sms ? wanted : gpu->sms;
+    return useful ? useful : 1;
+}
+
+void run_threads_warn(uint32_t wanted, const struct corun_gpu_config *gpu, struct corun_diagnostics *list)
+{
+    if (wanted > gpu->sms)
+        corun_report(list, CORUN_OK, CORUN_NOWHERE, "of %u threads %u are used, one for each SM of %s", wanted,
+                     gpu->sms, gpu->name);
+}
+
 bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit)
 {
     const struct corun_case *job = run->job;
@@ -322,6 +335,7 @@ enum corun_status corun_case_run(const struct corun_case *job, struct corun_diag
     enum corun_status status = check(job, list);
     if (status != CORUN_OK)
         return status;
+    run_threads_warn(job->threads, job->gpu, list);
     struct run *run = calloc(1, sizeof *run);
     struct owner *owner = calloc(1, sizeof *owner);
     if (owner)

@@ -139,7 +139,7 @@ static enum corun_status collect_case(const struct run *run, struct arena *arena
     result->window_thread_instructions = job->thread_instructions;
     result->window_runs = job->runs;
     result->seed = job->seed;
-    result->threads = job->threads ? job->threads : 1;
+    result->threads = run_threads(job->threads, job->gpu);
     return result->policy ? CORUN_OK : CORUN_MEMORY;
 }
 

@@ -1,7 +1,7 @@
 #include "campaign/experiment.h"
 
+#include "base/text_file.h"
 #include "campaign/campaign_file.h"
-#include "workload/text_file.h"
 #include "workload/yaml_reader.h"
 
 #include <stdlib.h>

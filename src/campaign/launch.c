@@ -155,6 +155,7 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
                                   .threads = request->threads,
                                   .progress = watch_progress,
                                   .user = launch};
+    run_threads_warn(request->threads, request->gpu, launch->list);
     double start = run_clock();
     if (status == CORUN_OK)
         status = corun_gpu_run(launch->gpu, &limits, launch->list);

@@ -38,6 +38,10 @@ struct run {
 
 /* Seconds of a clock that only goes forward. */
 double run_clock(void);
+/* Host threads that can be of use where so many are asked for: from 1 to one for each SM. */
+uint32_t run_threads(uint32_t wanted, const struct corun_gpu_config *gpu);
+/* The same, with a warning if they are fewer. */
+void run_threads_warn(uint32_t wanted, const struct corun_gpu_config *gpu, struct corun_diagnostics *list);
 /* Tells the caller of the case how far a stage is; false when it is to end early. Not for two threads at once. */
 bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit);
 /* Thread instructions per cycle alone; NAN if not known. */

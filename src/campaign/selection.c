@@ -1,9 +1,9 @@
 #include "campaign/selection.h"
 
+#include "base/text_file.h"
 #include "base/text_table.h"
 #include "campaign/campaign_file.h"
 #include "campaign/case_key.h"
-#include "workload/text_file.h"
 
 #include <math.h>
 #include <stdlib.h>

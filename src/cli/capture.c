@@ -104,6 +104,8 @@ static enum corun_status take_file(const struct capture_options *capture)
         bool unfinished = !bytes || !head[0];
         head[bytes] = 0;
         head[strcspn(head, "\n")] = 0;
+        if (!strncmp(head, CAPTURE_UNWRITTEN, strlen(CAPTURE_UNWRITTEN)))
+            return corun_report(list, CORUN_FILE, (struct corun_place){capture->output, 0, 0}, "%s", head);
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s cannot be captured: %s",
                             capture->program.words[0],
                             unfinished ? "it did not end by itself (a signal, or _exit)" : head);

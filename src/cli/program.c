@@ -84,6 +84,7 @@ static enum corun_status find_libraries(struct program *program, struct corun_di
 static enum corun_status check_gpus(struct program *program, struct corun_diagnostics *list)
 {
     enum corun_status status = corun_data_directory(program->data, sizeof program->data, list);
+    uint32_t most_sms = 0;
     char *copy = program->gpus ? strdup(program->gpus) : NULL, *rest = NULL;
     if (program->gpus && !copy)
         return CORUN_MEMORY;
@@ -93,8 +94,12 @@ static enum corun_status check_gpus(struct program *program, struct corun_diagno
         status = corun_gpu_config_load(one, program->data, list, &config);
         if (status == CORUN_OK)
             status = corun_gpu_config_check(&config, list);
+        most_sms = config.sms > most_sms ? config.sms : most_sms;
     }
     free(copy);
+    if (status == CORUN_OK && most_sms && program->threads > most_sms)
+        corun_report(list, CORUN_OK, CORUN_NOWHERE, "of %" PRIu64 " threads %u are used, one for each SM",
+                     program->threads, most_sms);
     return status;
 }
 

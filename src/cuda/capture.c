@@ -88,7 +88,7 @@ static void put(struct process *process, const void *data, size_t bytes, ZSTD_En
         ZSTD_outBuffer out = {packed, sizeof packed, 0};
         size_t left = ZSTD_compressStream2(capture->compressor, &out, &in, end);
         if (ZSTD_isError(left) || fwrite(packed, 1, out.pos, capture->file) != out.pos) {
-            capture_refuse(process, "the file cannot be written: %s",
+            capture_refuse(process, CAPTURE_UNWRITTEN "%s",
                            ZSTD_isError(left) ? ZSTD_getErrorName(left) : strerror(errno));
             return;
         }
@@ -560,10 +560,10 @@ void capture_close(struct process *process)
         PUT(process, CAPTURE_END, capture->launches);
         put(process, NULL, 0, ZSTD_e_end);
         if (!write_header(capture))
-            capture_refuse(process, "the file cannot be written: %s", strerror(errno));
+            capture_refuse(process, CAPTURE_UNWRITTEN "%s", strerror(errno));
     }
     if (fclose(capture->file))
-        capture_refuse(process, "the file cannot be written: %s", strerror(errno));
+        capture_refuse(process, CAPTURE_UNWRITTEN "%s", strerror(errno));
     if (capture->refused[0] || !capture->launches) {
         FILE *file = capture->refused[0] ? fopen(capture->path, "we") : NULL;
         if (file) {

@@ -1,6 +1,7 @@
 #include "gpu/config.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/text_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Words of the word parameters, in the order of their enum. */
 #define WORD_TEXT(name, word, meaning) word,
@@ -231,37 +233,6 @@ enum corun_status corun_gpu_config_set(struct corun_gpu_config *config, const ch
     return CORUN_OK;
 }
 
-/* Reads a whole file with a NUL behind it; the caller frees. */
-static enum corun_status read_file(const char *path, struct corun_diagnostics *list, char **text, size_t *length)
-{
-    struct corun_place place = {path, 0, 0};
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return corun_report(list, errno == ENOENT ? CORUN_NOT_FOUND : CORUN_FILE, place, "cannot open: %s",
-                            strerror(errno));
-    enum corun_status status = CORUN_OK;
-    char *buffer = malloc(CONFIG_FILE_BYTES + 1);
-    if (!buffer) {
-        status = corun_report(list, CORUN_MEMORY, place, "out of memory");
-    } else {
-        *length = fread(buffer, 1, CONFIG_FILE_BYTES + 1, file);
-        if (ferror(file))
-            status = corun_report(list, CORUN_FILE, place, "cannot read: %s", strerror(errno));
-        else if (*length > CONFIG_FILE_BYTES)
-            status = corun_report(list, CORUN_SYNTAX, place, "larger than %u bytes: this is no GPU configuration",
-                                  CONFIG_FILE_BYTES);
-        else
-            buffer[*length] = 0;
-    }
-    fclose(file);
-    if (status != CORUN_OK) {
-        free(buffer);
-        return status;
-    }
-    *text = buffer;
-    return CORUN_OK;
-}
-
 static int compare_texts(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);
@@ -338,14 +309,12 @@ static enum corun_status load_base(const char *base, const char *data_directory,
     corun_gpu_config_default(config);
     char *text = NULL;
     size_t bytes = 0;
-    enum corun_status status = read_file(path, is_path ? list : NULL, &text, &bytes);
-    if (status == CORUN_NOT_FOUND && !strcmp(base, "default"))
+    bool may_be_missing = !is_path && access(path, F_OK) && errno == ENOENT; /* it may be a short name */
+    if (may_be_missing && !strcmp(base, "default"))
         return CORUN_OK;
-    if (status != CORUN_OK && !is_path) {
-        if (status == CORUN_NOT_FOUND)
-            return load_short_name(base, data_directory, list, config);
-        return corun_report(list, status, (struct corun_place){path, 0, 0}, "cannot read");
-    }
+    if (may_be_missing)
+        return load_short_name(base, data_directory, list, config);
+    enum corun_status status = text_file_read(path, CONFIG_FILE_BYTES, list, &text, &bytes);
     if (status != CORUN_OK)
         return status;
     const char *stem = strrchr(base, '/') ? strrchr(base, '/') + 1 : base;

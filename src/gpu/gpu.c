@@ -498,8 +498,9 @@ static enum corun_status prepare(struct corun_gpu *gpu)
         gpu->sms[s]->trace_first = gpu->trace_first;
         gpu->sms[s]->trace_last = gpu->trace_last;
     }
+    uint32_t threads = gpu->limits.threads < gpu->config.sms ? gpu->limits.threads : gpu->config.sms;
     /* a profile is one table per kernel for all SMs: it is filled by one thread */
-    if (gpu->limits.threads > 1 && !gpu->profiling && !(gpu->team = team_create(gpu->limits.threads)))
+    if (threads > 1 && !gpu->profiling && !(gpu->team = team_create(threads)))
         return CORUN_MEMORY;
     return governed_start(gpu);
 }

@@ -3,6 +3,7 @@
 #include "ptx/register_count.h"
 
 #include "base/bits.h"
+#include "base/text_file.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -119,44 +120,6 @@ enum corun_status corun_module_load(const char *name, const char *text, size_t b
     return CORUN_OK;
 }
 
-/* The whole file; *text is the caller's to free. NOT_FOUND is not reported: some files need not be there. */
-static enum corun_status read_file(const char *path, struct corun_diagnostics *list, char **result, size_t *bytes)
-{
-    struct corun_place place = {path, 0, 0};
-    *result = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return CORUN_NOT_FOUND;
-    char *text = NULL;
-    size_t used = 0, capacity = 0;
-    enum corun_status status = CORUN_OK;
-    for (;;) {
-        if (used == capacity) {
-            size_t wanted = capacity ? 2 * capacity : 65536;
-            char *grown = wanted > FILE_LIMIT ? NULL : realloc(text, wanted);
-            if (!grown) {
-                status = corun_report(list, CORUN_MEMORY, place, "too large to be read");
-                break;
-            }
-            text = grown;
-            capacity = wanted;
-        }
-        size_t part = fread(text + used, 1, capacity - used, file);
-        used += part;
-        if (part == 0)
-            break;
-    }
-    if (status == CORUN_OK && ferror(file))
-        status = corun_report(list, CORUN_FILE, place, "cannot be read");
-    fclose(file);
-    *bytes = used;
-    if (status == CORUN_OK)
-        *result = text;
-    else
-        free(text);
-    return status;
-}
-
 /* FILE.ptx → FILE.ptxas; NULL if the name ends otherwise or memory is short. */
 static char *log_path_of(const char *path)
 {
@@ -181,14 +144,13 @@ enum corun_status corun_module_load_file(const char *path, struct corun_diagnost
     *module = NULL;
     char *text, *log;
     size_t bytes, log_bytes;
-    enum corun_status status = read_file(path, list, &text, &bytes);
-    if (status == CORUN_NOT_FOUND)
-        return corun_report(list, status, (struct corun_place){path, 0, 0}, "cannot be opened");
-    if (status == CORUN_OK)
-        status = corun_module_load(path, text, bytes, list, module);
+    enum corun_status status = text_file_read(path, FILE_LIMIT, list, &text, &bytes);
+    if (status != CORUN_OK)
+        return status;
+    status = corun_module_load(path, text, bytes, list, module);
     free(text);
     char *log_path = status == CORUN_OK && *module ? log_path_of(path) : NULL;
-    if (log_path && read_file(log_path, NULL, &log, &log_bytes) == CORUN_OK) {
+    if (log_path && text_file_read(log_path, FILE_LIMIT, NULL, &log, &log_bytes) == CORUN_OK) {
         corun_module_take_registers(*module, log, log_bytes);
         free(log);
     }

@@ -1,5 +1,6 @@
+#include "base/host_memory.h"
+#include "base/text_file.h"
 #include "workload/capture.h"
-#include "workload/text_file.h"
 
 #include <sha2.h>
 #include <stdlib.h>
@@ -56,6 +57,8 @@ static enum corun_status unpack(const uint8_t *frame, size_t frame_bytes, uint64
 {
     if (wanted > BODY_MAX_BYTES)
         return corun_report(list, CORUN_SYNTAX, place, "the file is damaged: its size makes no sense");
+    if (host_memory_check(wanted, "what is packed in the file", place, list))
+        return CORUN_MEMORY;
     ZSTD_DCtx *context = ZSTD_createDCtx();
     size_t capacity = 0, result = 1;
     uint8_t *data = NULL;

@@ -1,9 +1,11 @@
 #include "workload/instance.h"
 
+#include "base/host_memory.h"
 #include "isa/memory.h"
 #include "workload/element.h"
 #include "workload/initial_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Repeated launches mostly alternate between two sets of arguments; beyond the last few, another grid costs little. */
@@ -119,6 +121,18 @@ static enum corun_status make_grids(struct corun_instance *instance, struct coru
     return status;
 }
 
+/* All buffers are filled, so they take what they promise. */
+static enum corun_status check_memory(const struct corun_instance *instance, struct corun_diagnostics *list)
+{
+    const struct description *description = instance->workload->description;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < description->buffers.count; i++)
+        bytes += description->buffers.data[i].symbol.text ? 0 : instance->workload->plan->buffers[i].bytes;
+    char what[128];
+    snprintf(what, sizeof what, "workload '%.80s'", description->name);
+    return host_memory_check(bytes, what, CORUN_NOWHERE, list);
+}
+
 static enum corun_status place_buffers(struct corun_instance *instance, struct corun_diagnostics *list)
 {
     const struct description *description = instance->workload->description;
@@ -180,6 +194,8 @@ static enum corun_status create(struct corun_instance *instance, uint32_t applic
         return out_of_memory(instance->workload, list);
     enum corun_status status =
         corun_program_create(instance->workload->module, instance->memory, list, &instance->program);
+    if (!status)
+        status = check_memory(instance, list);
     if (!status)
         status = place_buffers(instance, list);
     if (!status)

@@ -1,9 +1,9 @@
 #include "workload/workload.h"
 
 #include "base/nearest.h"
+#include "base/text_file.h"
 #include "workload/element.h"
 #include "workload/references.h"
-#include "workload/text_file.h"
 
 #include <assert.h>
 #include <errno.h>

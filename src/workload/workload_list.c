@@ -1,4 +1,4 @@
-#include "workload/text_file.h"
+#include "base/text_file.h"
 #include "workload/workload.h"
 
 #include <dirent.h>

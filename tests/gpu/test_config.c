@@ -243,7 +243,7 @@ static void test_override_complaints(void **state)
     expect_refusal(fixture, "-v100", CORUN_NOT_FOUND, "there is no GPU '-v100'");
     expect_refusal(fixture, "00", CORUN_NOT_FOUND, "there is no GPU '00'");
     expect_refusal(fixture, "./nothing.yaml", CORUN_NOT_FOUND, "cannot open");
-    expect_refusal(fixture, "/", CORUN_FILE, "cannot read");
+    expect_refusal(fixture, "/", CORUN_FILE, "this is a directory");
     char longest[10000];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;

@@ -1,6 +1,6 @@
 /* Reads whole text files. */
-#ifndef CORUN_WORKLOAD_TEXT_FILE_H
-#define CORUN_WORKLOAD_TEXT_FILE_H
+#ifndef CORUN_BASE_TEXT_FILE_H
+#define CORUN_BASE_TEXT_FILE_H
 
 #include "corun/status.h"
 
