@@ -28,7 +28,7 @@ extern "C" {
     S(DEADLOCK, 9, "a barrier can never be met") \
     S(WATCHDOG, 10, "a kernel made no progress") \
     S(MISMATCH, 11, "a result differs from its reference") \
-    S(POLICY, 12, "a policy wrote allowances that the machine cannot obey") \
+    S(POLICY, 12, "a policy crashed, or wrote allowances that the machine cannot obey") \
     S(FILE, 13, "a file cannot be read or written") \
     S(MEMORY, 14, "the host is out of memory")
 

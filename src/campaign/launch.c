@@ -4,7 +4,6 @@
 #include "campaign/metrics.h"
 #include "campaign/run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,23 +193,18 @@ static void run_functional(struct launch *launch, struct launch_result *result)
     result->warp_instructions = counts.warp_instructions;
 }
 
-static enum corun_status save_buffers(const struct launch *launch)
+/* Whether all of it has arrived, the files tell when they are closed. */
+static enum corun_status save_buffers(const struct launch *launch, struct launch_result *result)
 {
     for (size_t i = 0; i < launch->request->save_count; i++) {
         const struct launch_save *save = &launch->request->saves[i];
         const struct argument *argument = &launch->arguments[save->argument];
         const void *data = corun_memory_pointer(launch->memory, argument->address, argument->bytes);
-        FILE *file = fopen(save->path, "we");
-        bool written = file && data && fwrite(data, 1, argument->bytes, file) == argument->bytes;
-        int problem = errno;
-        if (file && fclose(file) && written) {
-            written = false;
-            problem = errno;
-        }
-        if (!written)
-            return corun_report(launch->list, CORUN_FILE, (struct corun_place){save->path, 0, 0},
-                                "argument %u cannot be saved: %s", save->argument, strerror(problem));
+        if (!data)
+            return CORUN_MEMORY;
+        fwrite(data, 1, argument->bytes, save->file);
     }
+    result->saved = true;
     return CORUN_OK;
 }
 
@@ -252,7 +246,7 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         result->wall_seconds > 0 ? (double)result->warp_instructions / result->wall_seconds : (double)NAN;
     (void)corun_program_outside(launch->program, launch->list);
     if (status == CORUN_OK && result->status == CORUN_OK && !result->interrupted)
-        status = save_buffers(launch);
+        status = save_buffers(launch, result);
     return status;
 }
 

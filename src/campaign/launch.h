@@ -6,9 +6,12 @@
 #include "corun/gpu.h"
 #include "corun/program.h"
 
+#include <stdio.h>
+
 struct launch_save {
     uint32_t argument; /* counts from 0 */
-    const char *path;
+    const char *path;  /* for messages */
+    FILE *file;
 };
 
 struct launch_request {
@@ -34,6 +37,8 @@ struct launch_request {
 struct launch_result {
     char kernel[256];
     bool functional, interrupted;
+    bool
+        saved; /* all that was to be saved has been written to its files, where write errors are left to their streams */
     enum corun_status status; /* OK, or why the kernel was stopped */
     uint64_t cycles, thread_instructions, warp_instructions;
     double ipc; /* NAN: not known */
@@ -47,7 +52,7 @@ struct launch_result {
 
 /*
  * OK if it ran or was stopped (its status is in the result and its reason in the list). Buffers are saved unless it was
- * stopped. USAGE (a --save names no buffer), NOT_FOUND, ARGUMENT, LIMIT, FILE, MEMORY and what corun_module_load
+ * stopped. USAGE (a --save names no buffer), NOT_FOUND, ARGUMENT, LIMIT, MEMORY and what corun_module_load
  * returns.
  */
 enum corun_status launch_run(const struct launch_request *request, struct corun_diagnostics *list,

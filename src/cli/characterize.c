@@ -216,7 +216,11 @@ static enum corun_status report(struct characterize_options *characterize,
 static enum corun_status measure(struct characterize_options *characterize, struct corun_characterize_result **result)
 {
     struct corun_diagnostics *list = characterize->command.list;
-    enum corun_status status = outputs_open(characterize->outputs, CHARACTERIZE_OUTPUTS, list);
+    enum corun_status status = outputs_spare(characterize->outputs, CHARACTERIZE_OUTPUTS, characterize->gpu, list);
+    for (size_t i = 0; i < characterize->name_count && status == CORUN_OK; i++)
+        status = outputs_spare(characterize->outputs, CHARACTERIZE_OUTPUTS, characterize->names[i], list);
+    if (status == CORUN_OK)
+        status = outputs_open(characterize->outputs, CHARACTERIZE_OUTPUTS, list);
     if (status != CORUN_OK)
         return status;
     characterize->progress = progress_begin(characterize->quiet);

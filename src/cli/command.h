@@ -115,16 +115,22 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
 struct report_style output_style(FILE *stream);
 /* Checks at the end of the process that everything arrived at stdout: else status FILE. */
 void output_guard(void);
-/* A file that an option names; "-" is stdout. What was there stays until the new one is whole. */
+/*
+ * A file that an option names; "-" is stdout. A regular file that is there is replaced when the new one is whole, and stays as it is
+ * until then. One that looks like an input of ours, or like a program, is not replaced at all.
+ */
 struct output {
     const char *option, *path; /* path: NULL if it is not asked for */
     FILE *file;
     char *target; /* where a file without a name goes in the end; NULL: it has its name already */
 };
-/* USAGE if a name is empty, or more than one is "-". */
+/* USAGE if a name is empty, two are the same file (both "-" or by way of links), or one is not to be replaced. */
 enum corun_status outputs_check(const struct output *outputs, size_t count, struct corun_diagnostics *list);
+/* USAGE if one of them is the file that this word of the command line names, perhaps with more behind an @ or a colon. */
+enum corun_status outputs_spare(const struct output *outputs, size_t count, const char *word,
+                                struct corun_diagnostics *list);
 /*
- * The same, and opens them all: before the work, so that one that cannot be written does not cost its time. After an
+ * The same as outputs_check, and opens them all: before the work, so that one that cannot be written does not cost its time. After an
  * error none is open.
  */
 enum corun_status outputs_open(struct output *outputs, size_t count, struct corun_diagnostics *list);

@@ -33,7 +33,8 @@ static const struct argp_option options[] = {
     {"block", KEY_BLOCK, "X[,Y[,Z]]", 0, "threads of a thread block [1]", 1},
     {"shared", KEY_SHARED, "BYTES", 0, "dynamic shared memory per thread block [0]", 1},
     {"arg", KEY_ARG, "ARGUMENT", 0, "the next argument of the kernel, see below", 1},
-    {"save", KEY_SAVE, "N=FILE", 0, "after the run, write the buffer of argument N (from 0) to FILE", 1},
+    {"save", KEY_SAVE, "N=FILE", 0, "after the run, write the buffer of argument N (from 0) to FILE; - as for --json",
+     1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "execute without timing", 2},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 2},
     {"gpu", KEY_GPU, "GPU", 0,
@@ -70,13 +71,15 @@ static const char doc[] =
 struct launch_options {
     struct command command;
     const char *gpu;
-    struct output json;
+    const char *json_path;
     bool quiet;
     struct launch_request request;
     struct corun_gpu_config config;
     char data[PATH_BYTES];
     VECTOR(const char *) arguments;
     VECTOR(struct launch_save) saves;
+    struct output *outputs; /* the JSON, then what is saved */
+    bool stdout_is_taken;   /* by one of them */
     FILE *text;
     struct progress *progress;
 };
@@ -91,7 +94,7 @@ static void add_save(struct launch_options *launch, const char *text)
                                                     "--save: expected N=FILE, found `%s`", text));
         return;
     }
-    if (!vector_push(&launch->saves, ((struct launch_save){(uint32_t)argument, equals + 1})))
+    if (!vector_push(&launch->saves, ((struct launch_save){(uint32_t)argument, equals + 1, NULL})))
         command_keep(&launch->command, CORUN_MEMORY);
 }
 
@@ -135,7 +138,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         command_count(&launch->command, "--threads", value, 1000, &request->threads);
         break;
     case KEY_JSON:
-        launch->json.path = value;
+        launch->json_path = value;
         break;
     case KEY_QUIET:
         launch->quiet = true;
@@ -167,11 +170,50 @@ static void print_text(void *user, const char *text, size_t bytes)
 
 static enum corun_status report(const struct launch_options *launch, const struct launch_result *result)
 {
-    FILE *json = launch->json.file;
+    FILE *json = launch->outputs[0].file;
     struct report_style style = output_style(stdout);
-    if (!launch->quiet && json != stdout && !table_launch(result, &style, stdout))
+    if (!launch->quiet && !launch->stdout_is_taken && !table_launch(result, &style, stdout))
         return CORUN_MEMORY;
     return json ? json_launch(result, json) : CORUN_OK;
+}
+
+static enum corun_status load_gpu(struct launch_options *launch)
+{
+    struct launch_request *request = &launch->request;
+    if (request->functional && !launch->gpu) /* without timing it only tells how many blocks fit an SM */
+        return CORUN_OK;
+    request->gpu = &launch->config;
+    enum corun_status status = corun_data_directory(launch->data, sizeof launch->data, launch->command.list);
+    return status == CORUN_OK ? corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, launch->data,
+                                                      launch->command.list, &launch->config)
+                              : status;
+}
+
+static enum corun_status open_outputs(struct launch_options *launch)
+{
+    struct corun_diagnostics *list = launch->command.list;
+    size_t count = 1 + launch->saves.count;
+    launch->outputs = ARENA_ARRAY(launch->command.arena, struct output, count);
+    if (!launch->outputs)
+        return CORUN_MEMORY;
+    launch->outputs[0] = (struct output){.option = "--json", .path = launch->json_path};
+    for (size_t i = 1; i < count; i++)
+        launch->outputs[i] = (struct output){.option = "--save", .path = launch->saves.data[i - 1].path};
+    enum corun_status status = outputs_spare(launch->outputs, count, launch->request.path, list);
+    if (status == CORUN_OK)
+        status = outputs_spare(launch->outputs, count, launch->gpu, list);
+    for (size_t i = 0; i < launch->arguments.count && status == CORUN_OK; i++) {
+        const char *at = strchr(launch->arguments.data[i], '@');
+        status = outputs_spare(launch->outputs, count, at ? at + 1 : NULL, list);
+    }
+    if (status == CORUN_OK)
+        status = outputs_open(launch->outputs, count, list);
+    for (size_t i = 0; i < count; i++) {
+        launch->stdout_is_taken = launch->stdout_is_taken || launch->outputs[i].file == stdout;
+        if (i)
+            launch->saves.data[i - 1].file = launch->outputs[i].file;
+    }
+    return status;
 }
 
 static enum corun_status run_launch(void *user)
@@ -179,24 +221,16 @@ static enum corun_status run_launch(void *user)
     struct launch_options *launch = user;
     struct launch_request *request = &launch->request;
     struct launch_result result = {0};
-    enum corun_status status = CORUN_OK;
-    bool needs_gpu = !request->functional || launch->gpu; /* without timing it only tells how many blocks fit an SM */
-    if (needs_gpu) {
-        status = corun_data_directory(launch->data, sizeof launch->data, launch->command.list);
-        if (status == CORUN_OK)
-            status = corun_gpu_config_load(launch->gpu ? launch->gpu : DEFAULT_GPU, launch->data, launch->command.list,
-                                           &launch->config);
-        request->gpu = &launch->config;
-    }
+    enum corun_status status = load_gpu(launch);
     if (status == CORUN_OK)
-        status = outputs_open(&launch->json, 1, launch->command.list);
+        status = open_outputs(launch);
     if (status != CORUN_OK)
         return status;
     request->arguments = launch->arguments.data;
     request->argument_count = launch->arguments.count;
     request->saves = launch->saves.data;
     request->save_count = launch->saves.count;
-    launch->text = launch->json.file == stdout ? stderr : stdout;
+    launch->text = launch->stdout_is_taken ? stderr : stdout;
     request->print = print_text;
     request->progress = show_progress;
     request->print_user = request->progress_user = launch;
@@ -204,15 +238,15 @@ static enum corun_status run_launch(void *user)
         launch->progress = progress_begin(launch->quiet);
     status = launch_run(request, launch->command.list, &result);
     progress_end(launch->progress);
-    /* Numbers of a run that took place are reported also when a buffer could not be saved afterwards. */
-    if (status == CORUN_OK || (status == CORUN_FILE && result.warp_instructions)) {
-        enum corun_status reported = report(launch, &result);
-        status = status == CORUN_OK ? reported : status;
-    }
-    status = outputs_close(&launch->json, 1, status, launch->command.list);
+    if (status == CORUN_OK)
+        status = report(launch, &result);
+    status = outputs_close(launch->outputs, 1, status, launch->command.list);
+    enum corun_status saved = outputs_close(launch->outputs + 1, launch->saves.count,
+                                            result.saved ? CORUN_OK : CORUN_FILE, launch->command.list);
     if (result.interrupted)
         launch->command.exit_status = EXIT_INTERRUPTED;
-    return status == CORUN_OK ? result.status : status;
+    status = status == CORUN_OK ? result.status : status;
+    return status == CORUN_OK && result.saved ? saved : status;
 }
 
 int command_launch(int argc, char **argv)
@@ -222,8 +256,7 @@ int command_launch(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct launch_options launch = {.json = {.option = "--json"},
-                                    .request = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .threads = 1}};
+    struct launch_options launch = {.request = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .threads = 1}};
     int exit_status = command_perform(&launch.command, &argp, argc, argv, run_launch, &launch);
     vector_free(&launch.arguments);
     vector_free(&launch.saves);

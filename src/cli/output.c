@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LINKS_MAX 40 /* behind one another, as the system has it */
+
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status)
 {
     size_t count = list ? corun_diagnostics_count(list) : 0;
@@ -65,23 +67,140 @@ void output_guard(void)
     atexit(close_stdout);
 }
 
+/* Which file a path means, also one that is not there yet: then its folder and its name there. */
+struct identity {
+    bool known;
+    dev_t device;
+    ino_t number;
+    const char *name; /* NULL: it is there */
+    mode_t mode;
+};
+
+/* In which folder it lies; the caller frees. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
+/* The path behind links, also behind one to a file that is not there yet; NULL when out of memory. The caller frees. */
+static char *follow(const char *path)
+{
+    char *found = realpath(path, NULL), to[PATH_BYTES];
+    if (found)
+        return found;
+    found = strdup(path);
+    for (int links = 0; found && links < LINKS_MAX; links++) {
+        ssize_t length = readlink(found, to, sizeof to - 1);
+        if (length < 0)
+            break;
+        to[length] = 0;
+        char *folder = folder_of(found), *next = NULL;
+        if (folder && asprintf(&next, "%s%s%s", to[0] == '/' ? "" : folder, to[0] == '/' ? "" : "/", to) < 0)
+            next = NULL;
+        free(folder);
+        free(found);
+        found = next;
+    }
+    return found;
+}
+
+/* The name of one that is not there lies in *room, which the caller frees. */
+static struct identity identify(const char *path, char **room)
+{
+    struct stat about;
+    bool is_stdout = !strcmp(path, "-");
+    *room = NULL;
+    if (is_stdout ? !fstat(STDOUT_FILENO, &about) : !stat(path, &about))
+        return (struct identity){true, about.st_dev, about.st_ino, NULL, about.st_mode};
+    char *whole = is_stdout ? NULL : follow(path), *folder = whole ? folder_of(whole) : NULL;
+    bool known = folder && !stat(folder, &about);
+    free(folder);
+    *room = whole;
+    const char *slash = whole ? strrchr(whole, '/') : NULL;
+    return (struct identity){known, about.st_dev, about.st_ino, slash ? slash + 1 : whole ? whole : "", 0};
+}
+
+/* Whether both paths mean one file. Devices take what comes: a terminal, /dev/null. */
+static bool is_same(const char *left_path, const char *right_path)
+{
+    char *left_room, *right_room;
+    struct identity left = identify(left_path, &left_room), right = identify(right_path, &right_room);
+    bool same = left.known && right.known && left.device == right.device && left.number == right.number &&
+                !left.name == !right.name && (!left.name || !strcmp(left.name, right.name)) && !S_ISCHR(left.mode);
+    free(left_room);
+    free(right_room);
+    return same;
+}
+
+/* What a slip of the pen would destroy: no output of ours is named or marked like that. */
+static const char *why_kept(const char *path)
+{
+    static const struct {
+        const char *ending, *kind;
+    } inputs[] = {{".ptx", "PTX"},         {".cu", "CUDA C"},    {".yaml", "a description"}, {".yml", "a description"},
+                  {".corun", "a capture"}, {".so", "a library"}, {".db", "a results file"},  {".c", "C"},
+                  {".py", "Python"}};
+    struct stat about;
+    size_t length = strlen(path);
+    if (stat(path, &about) || !S_ISREG(about.st_mode))
+        return NULL;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        size_t ending = strlen(inputs[i].ending);
+        if (length > ending && !strcmp(path + length - ending, inputs[i].ending))
+            return inputs[i].kind;
+    }
+    return about.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH) ? "a program" : NULL;
+}
+
 enum corun_status outputs_check(const struct output *outputs, size_t count, struct corun_diagnostics *list)
 {
-    const char *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!outputs[i].path)
+        const struct output *output = &outputs[i];
+        if (!output->path)
             continue;
-        if (!*outputs[i].path)
+        if (!*output->path)
             return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: the name of the file is missing",
-                                outputs[i].option);
-        if (strcmp(outputs[i].path, "-") != 0)
-            continue;
-        if (first)
-            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s and %s cannot both go to standard output", first,
-                                outputs[i].option);
-        first = outputs[i].option;
+                                output->option);
+        const char *kept = why_kept(output->path);
+        if (kept)
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                                "%s: %s is there and is %s by its looks: it is not replaced", output->option,
+                                output->path, kept);
+        for (size_t k = 0; k < i; k++) {
+            if (!outputs[k].path)
+                continue;
+            bool both = !strcmp(output->path, "-") && !strcmp(outputs[k].path, "-");
+            if (both)
+                return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s and %s cannot both go to standard output",
+                                    outputs[k].option, output->option);
+            if (is_same(output->path, outputs[k].path))
+                return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s and %s cannot both go to %s",
+                                    outputs[k].option, output->option, output->path);
+        }
     }
     return CORUN_OK;
+}
+
+enum corun_status outputs_spare(const struct output *outputs, size_t count, const char *word,
+                                struct corun_diagnostics *list)
+{
+    char *path = word ? strdup(word) : NULL;
+    enum corun_status status = path || !word ? CORUN_OK : CORUN_MEMORY;
+    for (size_t length = path ? strlen(path) : 0; length && status == CORUN_OK; length--) {
+        if (word[length] && word[length] != '@' && word[length] != ':')
+            continue;
+        path[length] = 0;
+        for (size_t i = 0; i < count && !access(path, F_OK) && status == CORUN_OK; i++) {
+            if (!outputs[i].path || !strcmp(outputs[i].path, "-"))
+                continue;
+            if (is_same(path, outputs[i].path))
+                status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: %s is read: it is not replaced",
+                                      outputs[i].option, outputs[i].path);
+        }
+    }
+    free(path);
+    return status;
 }
 
 /*
@@ -91,8 +210,7 @@ enum corun_status outputs_check(const struct output *outputs, size_t count, stru
 static FILE *open_nameless(const char *target)
 {
     struct stat about;
-    const char *slash = strrchr(target, '/');
-    char *folder = slash ? strndup(target, slash == target ? 1 : (size_t)(slash - target)) : strdup(".");
+    char *folder = folder_of(target);
     bool plain = stat(target, &about) ? errno == ENOENT : S_ISREG(about.st_mode) && !access(target, W_OK);
     int descriptor = plain && folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
@@ -108,9 +226,7 @@ static bool open_output(struct output *output)
         output->file = stdout;
         return true;
     }
-    char *target = realpath(output->path, NULL); /* behind a link */
-    if (!target)
-        target = strdup(output->path);
+    char *target = follow(output->path);
     output->file = target ? open_nameless(target) : NULL;
     if (output->file) {
         output->target = target;

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/policy_watch.h"
 
+#include "base/vector.h"
 #include "campaign/specification.h"
 #include "corun/request.h"
 #include "report/json.h"
@@ -49,6 +50,7 @@ struct run_options {
     const char *loaded; /* --policy, if it is a shared object: loaded when all options are known to be right */
     struct corun_case *job;
     struct output outputs[RUN_OUTPUTS];
+    VECTOR(const char *) words; /* that may name files which are read */
     uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
     bool quiet;
@@ -69,6 +71,8 @@ static error_t set_option(struct run_options *run, int key, const char *value)
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].key == key) {
+            if (value && !vector_push(&run->words, value))
+                command_keep(&run->command, CORUN_MEMORY);
             bool loads = !strcmp(words[i].word, "--policy") && strchr(value, '/');
             run->loaded = loads ? value : strcmp(words[i].word, "--policy") ? run->loaded : NULL;
             if (!loads)
@@ -107,6 +111,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         command_keep(&run->command, corun_request_add(run->request, value, run->command.list));
+        if (!vector_push(&run->words, (const char *)value))
+            command_keep(&run->command, CORUN_MEMORY);
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "an application is missing");
@@ -214,6 +220,8 @@ static enum corun_status run_case(void *user)
     enum corun_status status = load_policy(run);
     if (status == CORUN_OK)
         status = corun_request_case(run->request, run->command.list, &run->job);
+    for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
+        status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)
         status = outputs_open(run->outputs, RUN_OUTPUTS, run->command.list);
     if (status == CORUN_OK)
@@ -241,5 +249,6 @@ int command_run(int argc, char **argv)
         return output_diagnostics(NULL, CORUN_MEMORY);
     int exit_status = command_perform(&run.command, &argp, argc, argv, run_case, &run);
     corun_request_destroy(run.request);
+    vector_free(&run.words);
     return exit_status;
 }
