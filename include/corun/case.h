@@ -30,10 +30,14 @@ struct corun_case_application {
     uint64_t start_cycle;
 };
 
+/* What the run is called in which the applications are together. */
+#define CORUN_STAGE_SHARED "shared"
+
 /* What a long case is doing. `cycle` counts up to cycle_limit (0: not known beforehand). */
 struct corun_case_progress {
-    const char *stage; /* "isolated NAME" or "shared" */
+    const char *stage; /* "isolated NAME" or CORUN_STAGE_SHARED */
     uint64_t cycle, cycle_limit;
+    double done; /* share of all cycles, those of isolated runs that have to be simulated included; NAN: not known */
 };
 
 struct corun_case {
@@ -66,6 +70,7 @@ struct corun_case {
     /* Text that the applications print in the shared run; may be NULL. */
     void (*print)(void *user, const char *text, size_t bytes);
     void *print_user;
+    bool print_once; /* only that of the first run of each application */
     /*
      * Called now and then, never by two threads at once; false ends the case early with what was measured. May be NULL.
      */
@@ -152,8 +157,8 @@ struct corun_case_result {
     uint32_t window_runs;
     uint64_t seed;
     uint32_t threads;
-    uint64_t cycles;  /* simulated */
-    bool interrupted; /* progress() said so */
+    uint64_t cycles;  /* simulated, of the shared run */
+    bool interrupted; /* progress() said so; with 0 cycles: during the isolated runs, and what is known is of these */
     uint32_t application_count;
     const struct corun_case_application_result *applications;
     const struct corun_sm_result *sms; /* [gpu.sms] */

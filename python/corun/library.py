@@ -58,7 +58,7 @@ class _Diagnostic(ctypes.Structure):
 
 class Progress(ctypes.Structure):
     """struct corun_case_progress"""
-    _fields_ = [("stage", ctypes.c_char_p), ("cycle", ctypes.c_uint64), ("cycle_limit", ctypes.c_uint64)]
+    _fields_ = [("stage", ctypes.c_char_p), ("cycle", ctypes.c_uint64), ("cycle_limit", ctypes.c_uint64), ("done", ctypes.c_double)]
 
 
 class CounterRow(ctypes.Structure):

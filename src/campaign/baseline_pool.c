@@ -6,14 +6,18 @@
 
 struct baseline_watch {
     struct baseline_pool *pool;
-    const struct baseline_task *task;
+    struct baseline_task *task;
 };
 
 static bool baseline_progress(void *user, uint64_t cycle)
 {
     struct baseline_watch *watch = user;
+    uint64_t cycles = 0;
     pthread_mutex_lock(&watch->pool->lock);
-    bool go_on = run_progress(watch->pool->run, watch->task->stage, cycle, watch->task->request.window.cycles);
+    watch->task->cycle = cycle;
+    for (size_t t = 0; t < watch->pool->tasks.count; t++)
+        cycles += watch->pool->tasks.data[t].cycle;
+    bool go_on = run_progress(watch->pool->run, watch->task->stage, cycle, watch->task->request.window.cycles, cycles);
     pthread_mutex_unlock(&watch->pool->lock);
     return go_on;
 }
@@ -33,6 +37,7 @@ static void *baseline_worker(void *user)
         struct baseline_watch watch = {pool, task};
         task->status =
             baseline_compute(&task->request, task->arena, task->list, baseline_progress, &watch, &task->baseline);
+        task->finished = task->status == CORUN_OK && !task->baseline.interrupted;
     }
 }
 
@@ -58,6 +63,7 @@ enum corun_status baseline_pool_add(struct baseline_pool *pool, const struct bas
     if (task.list && task.arena)
         task.loaded =
             baseline_load(pool->run->job->cache_directory, &task.key, task.arena, pool->run->list, &task.baseline);
+    task.finished = task.loaded;
     if (task.list && task.arena && vector_push(&pool->tasks, task))
         return CORUN_OK;
     if (task.list)
@@ -70,19 +76,24 @@ enum corun_status baseline_pool_run(struct baseline_pool *pool)
 {
     struct run *run = pool->run;
     size_t to_do = 0;
-    for (size_t t = 0; t < pool->tasks.count; t++)
+    uint64_t cycles = 0;
+    for (size_t t = 0; t < pool->tasks.count; t++) {
         to_do += !pool->tasks.data[t].loaded;
+        cycles += pool->tasks.data[t].loaded ? 0 : pool->tasks.data[t].request.window.cycles;
+    }
+    run->cycles_all += cycles;
     uint32_t jobs = parallel_jobs(run->job->baseline_jobs);
     double start = run_clock();
     parallel_run(to_do < jobs ? (uint32_t)to_do : jobs, baseline_worker, pool);
     run->baseline_seconds += run_clock() - start;
+    run->cycles_done += cycles;
     for (size_t t = 0; t < pool->tasks.count; t++) {
         struct baseline_task *task = &pool->tasks.data[t];
         if (task->status != CORUN_OK) {
             diagnostics_pass_on(task->list, run->list);
             return task->status;
         }
-        if (!task->loaded)
+        if (task->finished && !task->loaded) /* others have not begun, or were interrupted */
             baseline_store(run->job->cache_directory, &task->key, &task->request, &task->baseline, run->list);
     }
     return CORUN_OK;

@@ -11,7 +11,9 @@ struct baseline_task {
     struct baseline_request request;
     struct content_key key;
     const char *stage;
-    bool loaded; /* from the cache */
+    bool loaded;    /* from the cache */
+    bool finished;  /* there is a baseline: loaded, or simulated to its end */
+    uint64_t cycle; /* how far it is */
     enum corun_status status;
     struct corun_diagnostics *list;
     struct arena *arena; /* of the baseline */
@@ -33,7 +35,7 @@ void baseline_pool_begin(struct baseline_pool *pool, struct run *run);
 enum corun_status baseline_pool_add(struct baseline_pool *pool, const struct baseline_request *request,
                                     const char *stage, size_t *index);
 /*
- * Simulates what is missing and keeps it in the cache. The status, with diagnostics, of the first task that could not
+ * Simulates what is missing, until the run is interrupted, and keeps what has come to its end in the cache. The status, with diagnostics, of the first task that could not
  * be run.
  */
 enum corun_status baseline_pool_run(struct baseline_pool *pool);

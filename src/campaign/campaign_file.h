@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
-#include "corun/campaign.h"
 #include "base/yaml_tree.h"
+#include "corun/campaign.h"
 
 #define CAMPAIGN_MAX_CASES 1000000u
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SHARED "shared" /* the stage */
 
 /* What *result points into. */
 struct owner {
@@ -36,10 +35,12 @@ void run_threads_warn(uint32_t wanted, const struct corun_gpu_config *gpu, struc
                      gpu->sms, gpu->name);
 }
 
-bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit)
+bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit, uint64_t cycles)
 {
     const struct corun_case *job = run->job;
-    struct corun_case_progress progress = {stage, cycle, limit};
+    struct corun_case_progress progress = {stage, cycle, limit, (double)NAN};
+    if (job->cycles) /* else nobody knows how many there will be */
+        progress.done = fmin((double)(run->cycles_done + cycles) / (double)run->cycles_all, 1);
     if (!run->interrupted && job->progress && !job->progress(job->progress_user, &progress))
         run->interrupted = true;
     return !run->interrupted;
@@ -180,13 +181,17 @@ static enum corun_status member_proceed(void *user, struct corun_gpu *gpu, uint3
 
 static enum corun_status member_restart(void *user)
 {
-    return corun_instance_restart(((struct member *)user)->instance);
+    struct member *member = user;
+    member->restarts++;
+    return corun_instance_restart(member->instance);
 }
 
 static void member_print(void *user, const char *text, size_t bytes)
 {
-    const struct corun_case *job = ((struct member *)user)->run->job;
-    job->print(job->print_user, text, bytes);
+    const struct member *member = user;
+    const struct corun_case *job = member->run->job;
+    if (!job->print_once || !member->restarts)
+        job->print(job->print_user, text, bytes);
 }
 
 static enum corun_status add_application(struct run *run, uint32_t index)
@@ -245,7 +250,7 @@ static enum corun_status prepare(struct run *run)
 static bool shared_progress(void *user, uint64_t cycle)
 {
     struct run *run = user;
-    return run_progress(run, SHARED, cycle, run->job->cycles);
+    return run_progress(run, CORUN_STAGE_SHARED, cycle, run->job->cycles, cycle);
 }
 
 static enum corun_status run_shared(struct run *run)
@@ -312,16 +317,17 @@ static enum corun_status run_case(struct run *run, struct owner *owner)
         status = run_find_baselines(run);
     if (status == CORUN_OK)
         status = run_find_speedups(run);
-    if (status == CORUN_OK)
+    bool go_on = !run->interrupted; /* else the result tells of the isolated runs only */
+    if (status == CORUN_OK && go_on)
         status = translate_goals(run);
     if (status == CORUN_OK) {
         /* Before a policy is called, which may be the end of the process. If it returns false, the first step ends the run. */
-        run_progress(run, SHARED, 0, run->job->cycles);
+        run_progress(run, CORUN_STAGE_SHARED, 0, run->job->cycles, 0);
         status = prepare(run);
     }
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && go_on)
         status = run_shared(run);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && go_on)
         status = keep_own_baseline(run);
     if (status == CORUN_OK)
         status = run_collect(run, owner->arena, &owner->result);
@@ -344,8 +350,9 @@ enum corun_status corun_case_run(const struct corun_case *job, struct corun_diag
         run->job = job;
         run->list = list;
         run->arena = arena_create();
+        run->cycles_all = job->cycles;
         for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
-            run->members[a].run = run;
+            run->members[a] = (struct member){.run = run, .goal_ipc = (double)NAN};
     }
     status = run && owner && run->arena && owner->arena ? run_case(run, owner) : CORUN_MEMORY;
     if (status == CORUN_MEMORY)

@@ -7,8 +7,8 @@
 #define CORUN_CAMPAIGN_EXPERIMENT_H
 
 #include "base/arena.h"
-#include "corun/campaign.h"
 #include "base/yaml_tree.h"
+#include "corun/campaign.h"
 
 #define EXPERIMENT_PARTS_MAX 32u
 

@@ -69,11 +69,11 @@ enum corun_status run_find_baselines(struct run *run)
     if (status == CORUN_OK)
         status = baseline_pool_run(&pool);
     for (uint32_t a = 0; a < run->job->application_count && status == CORUN_OK; a++) {
-        if (task_of[a] == NONE || run->interrupted)
+        if (task_of[a] == NONE || !pool.tasks.data[task_of[a]].finished)
             continue;
         /* An application that is stopped when alone has no baseline; the shared run will say why it is stopped. */
         const struct baseline_task *task = &pool.tasks.data[task_of[a]];
-        run->members[a].has_baseline = task->baseline.status == CORUN_OK && !task->baseline.interrupted;
+        run->members[a].has_baseline = task->baseline.status == CORUN_OK;
         run->members[a].from_cache = task->loaded;
         status = baseline_copy(run->arena, &task->baseline, &run->members[a].baseline);
     }

@@ -23,6 +23,7 @@ struct member {
     double goal_ipc;       /* NAN: none or not known */
     const double *speedup; /* with 1..speedup_count SMs over one, alone; NULL unless the policy needs it */
     uint32_t speedup_count;
+    uint32_t restarts; /* of the instance */
 };
 
 struct run {
@@ -33,6 +34,7 @@ struct run {
     struct corun_gpu *gpu;
     struct history *history; /* NULL: none is wanted */
     bool interrupted;
+    uint64_t cycles_done, cycles_all; /* of isolated runs that have ended, and of all that is known to be simulated */
     double baseline_seconds, shared_seconds;
 };
 
@@ -42,8 +44,11 @@ double run_clock(void);
 uint32_t run_threads(uint32_t wanted, const struct corun_gpu_config *gpu);
 /* The same, with a warning if they are fewer. */
 void run_threads_warn(uint32_t wanted, const struct corun_gpu_config *gpu, struct corun_diagnostics *list);
-/* Tells the caller of the case how far a stage is; false when it is to end early. Not for two threads at once. */
-bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit);
+/*
+ * Tells the caller of the case how far a stage is, and that `cycles` beyond cycles_done have been simulated; false when it is to end
+ * early. Not for two threads at once.
+ */
+bool run_progress(struct run *run, const char *stage, uint64_t cycle, uint64_t limit, uint64_t cycles);
 /* Thread instructions per cycle alone; NAN if not known. */
 double run_isolated_ipc(const struct member *member);
 /* What the baseline of a member is computed from. */

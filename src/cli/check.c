@@ -4,6 +4,7 @@
 #include "corun/gpu.h"
 #include "corun/program.h"
 #include "corun/workload.h"
+#include "report/kernel_labels.h"
 #include "workload/capture.h"
 
 #include <stdlib.h>
@@ -84,8 +85,15 @@ static uint32_t occupancy(const struct corun_gpu_config *gpu, const struct corun
     return corun_gpu_occupancy(gpu, &grid, limit);
 }
 
+static const char *kernel_symbol(const struct corun_kernel *kernel)
+{
+    struct corun_kernel_info info;
+    corun_kernel_describe(kernel, &info);
+    return info.name;
+}
+
 static void describe_kernel(const struct check_options *check, const struct corun_gpu_config *gpu,
-                            const struct corun_kernel *kernel, struct columns *columns)
+                            const struct corun_kernel *kernel, const char *label, struct columns *columns)
 {
     struct corun_kernel_info info;
     corun_kernel_describe(kernel, &info);
@@ -93,7 +101,7 @@ static void describe_kernel(const struct check_options *check, const struct coru
     const char *limit = NULL;
     uint32_t tbs = occupancy(gpu, &info, threads, (uint32_t)check->shared_bytes, &limit);
     columns_row(columns);
-    columns_set(columns, 0, PAINT_NONE, "%s", info.name);
+    columns_set(columns, 0, PAINT_NONE, "%s", label);
     columns_set(columns, 1, PAINT_NONE, "%u", info.registers_per_thread);
     columns_set(columns, 2, PAINT_NONE, "%s", info.registers_from ? info.registers_from : "-");
     columns_set(columns, 3, PAINT_NONE, "%u", info.shared_bytes);
@@ -115,11 +123,26 @@ static enum corun_status describe_module(const struct check_options *check, cons
                                          "threads", "TBs per SM", "<limited by",  "<can start again"};
     struct columns *columns = columns_create(check->command.arena, titles, sizeof titles / sizeof titles[0]);
     size_t count = corun_module_kernel_count(module);
+    const char **symbols = ARENA_ARRAY(check->command.arena, const char *, count + 1);
+    for (size_t i = 0; symbols && i < count; i++)
+        symbols[i] = kernel_symbol(corun_module_kernel_at(module, i));
+    const char *const *labels = symbols ? kernel_labels(check->command.arena, symbols, (uint32_t)count) : NULL;
+    if (!labels)
+        return CORUN_MEMORY;
     for (size_t i = 0; i < count; i++)
-        describe_kernel(check, gpu, corun_module_kernel_at(module, i), columns);
+        describe_kernel(check, gpu, corun_module_kernel_at(module, i), labels[i], columns);
     printf("%s: %zu kernel%s; occupancy on %s\n\n", check->path, count, count == 1 ? "" : "s", gpu->name);
     struct report_style style = output_style(stdout);
-    return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+    if (!columns_print(columns, &style, stdout))
+        return CORUN_MEMORY;
+    bool first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(labels[i], symbols[i]))
+            continue;
+        printf("%s%s: %s\n", first ? "\nas `corun launch --kernel` takes them:\n" : "", labels[i], symbols[i]);
+        first = false;
+    }
+    return CORUN_OK;
 }
 
 /* What a captured program asks for, counted. */
@@ -168,6 +191,13 @@ static enum corun_status describe_captured(const struct check_options *check, co
                                          "registers", "shared",   "TBs per SM", "<limited by"};
     struct captured_sums sums = sum_up(captured);
     struct columns *columns = columns_create(check->command.arena, titles, sizeof titles / sizeof titles[0]);
+    const char **symbols = ARENA_ARRAY(check->command.arena, const char *, captured->groups.count + 1);
+    for (size_t i = 0; symbols && i < captured->groups.count; i++)
+        symbols[i] = kernel_symbol(captured->groups.data[i].kernel);
+    const char *const *labels =
+        symbols ? kernel_labels(check->command.arena, symbols, (uint32_t)captured->groups.count) : NULL;
+    if (!labels)
+        return CORUN_MEMORY;
     for (size_t i = 0; i < captured->groups.count; i++) {
         const struct corun_workload_launch *launch = &captured->groups.data[i];
         struct corun_kernel_info info;
@@ -176,7 +206,7 @@ static enum corun_status describe_captured(const struct check_options *check, co
         const char *limit = NULL;
         uint32_t tbs = occupancy(gpu, &info, threads, launch->dynamic_shared_bytes, &limit);
         columns_row(columns);
-        columns_set(columns, 0, PAINT_NONE, "%s", info.name);
+        columns_set(columns, 0, PAINT_NONE, "%s", labels[i]);
         columns_set(columns, 1, PAINT_NONE, "%u", launch->launches);
         columns_set(columns, 2, PAINT_NONE, "%s", shape_text(check->command.arena, launch->grid));
         columns_set(columns, 3, PAINT_NONE, "%s", shape_text(check->command.arena, launch->block));

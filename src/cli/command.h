@@ -148,6 +148,9 @@ struct progress *progress_begin(bool quiet); /* NULL when out of memory: then th
 bool progress_step(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a simulation; `limit` is 0 if not known. */
 bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycle, uint64_t limit);
+/* The same for a case, with the time that is left. */
+struct corun_case_progress;
+bool progress_case(struct progress *progress, const struct corun_case_progress *now);
 /* The same for a campaign of that name; unless `quiet`, also why a case failed. */
 struct corun_campaign_progress;
 bool progress_campaign(struct progress *progress, const char *name, bool quiet,

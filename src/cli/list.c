@@ -22,7 +22,7 @@ struct lister {
     char data[PATH_BYTES];
 };
 
-static enum corun_status print(const struct columns *columns)
+static enum corun_status print(struct columns *columns)
 {
     struct report_style style = output_style(stdout);
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;

@@ -6,10 +6,13 @@
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* behind one another, as the system has it */
+#define LEAST_WIDTH 80u /* of tables: less is not legible */
+#define USUAL_WIDTH 120 /* where nobody says how wide they may be */
+#define LINKS_MAX 40    /* behind one another, as the system has it */
 
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status)
 {
@@ -38,11 +41,26 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
     return corun_status_exit(status);
 }
 
+/* Of the terminal; else as COLUMNS says, else what most screens and editors show. */
+static uint32_t width_of(FILE *stream)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    long width = !ioctl(fileno(stream), TIOCGWINSZ, &size) ? size.ws_col : 0;
+    if (width <= 0)
+        width = columns ? strtol(columns, NULL, 10) : 0;
+    if (width <= 0 || width > INT16_MAX)
+        width = USUAL_WIDTH;
+    return width < LEAST_WIDTH ? LEAST_WIDTH : (uint32_t)width;
+}
+
 struct report_style output_style(FILE *stream)
 {
     bool terminal = isatty(fileno(stream));
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    return (struct report_style){.utf8 = terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"),
+    return (struct report_style){.width = width_of(stream),
+                                 .wraps = terminal,
+                                 .utf8 = terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"),
                                  .colour = terminal && term && strcmp(term, "dumb") && !(no_colour && no_colour[0])};
 }
 

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "corun/campaign.h"
+#include "corun/case.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,11 +14,12 @@
 #include <unistd.h>
 
 #define SECONDS_BETWEEN_LINES 0.2
+#define LEAST_DONE 0.01 /* before that, nothing is said about the time that is left */
 
 struct progress {
     bool shown, line_is_there;
-    double last;
-    int signals; /* SIGINT and SIGTERM arrive here while the run lasts; -1: they do not */
+    double last, began, shared_began; /* shared_began: of the shared run of a case; 0: not yet */
+    int signals;                      /* SIGINT and SIGTERM arrive here while the run lasts; -1: they do not */
     sigset_t mask_before;
     bool interrupted;
 };
@@ -35,7 +37,7 @@ struct progress *progress_begin(bool quiet)
     if (!progress)
         return NULL;
     progress->shown = !quiet && isatty(STDERR_FILENO);
-    progress->last = seconds(); /* a short run shows nothing */
+    progress->began = progress->last = seconds(); /* a short run shows nothing */
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
@@ -83,6 +85,37 @@ bool progress_cycles(struct progress *progress, const char *stage, uint64_t cycl
         return progress_step(progress, "%.40s: %.1f thousand cycles", stage, thousands);
     return progress_step(progress, "%.40s: %.1f of %.1f thousand cycles, %.0f %%", stage, thousands, all,
                          100 * thousands / all);
+}
+
+/*
+ * Of a case, in seconds; NAN: not known yet. Isolated runs are side by side, and their cycles are quicker than those of the shared run:
+ * as soon as there is something of the latter, what it took so far tells more.
+ */
+static double seconds_left(struct progress *progress, const struct corun_case_progress *now)
+{
+    double time = seconds(), done = now->done, since = progress->began;
+    bool is_shared = !strcmp(now->stage, CORUN_STAGE_SHARED);
+    if (is_shared && !progress->shared_began)
+        progress->shared_began = time;
+    if (is_shared && now->cycle_limit) {
+        done = (double)now->cycle / (double)now->cycle_limit;
+        since = progress->shared_began;
+    }
+    return done >= LEAST_DONE ? (time - since) * (1 - done) / done : (double)NAN;
+}
+
+bool progress_case(struct progress *progress, const struct corun_case_progress *now)
+{
+    char left[40] = "?";
+    if (!progress)
+        return true;
+    double time = seconds_left(progress, now);
+    if (isnan(now->done))
+        return progress_cycles(progress, now->stage, now->cycle, now->cycle_limit);
+    if (!isnan(time))
+        progress_duration(time, left, sizeof left);
+    return progress_step(progress, "%.40s: %.1f of %.1f thousand cycles; %.0f %% of all, %s left", now->stage,
+                         (double)now->cycle / 1000, (double)now->cycle_limit / 1000, 100 * now->done, left);
 }
 
 const char *progress_duration(double seconds, char *text, size_t bytes)

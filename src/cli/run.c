@@ -13,7 +13,15 @@
 #include <string.h>
 
 /* What is no option of a request: files. */
-enum { KEY_QUIET = 'q', KEY_JSON = 'j', KEY_TRACE = 0x100, KEY_TIMELINE, KEY_TIMELINE_INTERVAL, KEY_TIMELINE_LIMIT };
+enum {
+    KEY_QUIET = 'q',
+    KEY_JSON = 'j',
+    KEY_TRACE = 0x100,
+    KEY_TIMELINE,
+    KEY_TIMELINE_INTERVAL,
+    KEY_TIMELINE_LIMIT,
+    KEY_CONSOLE
+};
 
 static const struct argp_option options[] = {
 #define REQUEST_OPTION(name, word, key, value, group, meaning) {word, key, value, 0, meaning, group},
@@ -21,6 +29,11 @@ static const struct argp_option options[] = {
 #undef REQUEST_OPTION
         {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
+    {"console", KEY_CONSOLE, "FILE", 0,
+     "write all that the applications print to FILE; - is standard output, none is nowhere [what each prints in its "
+     "first run, "
+     "to standard output]",
+     3},
     {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
     {"timeline", KEY_TIMELINE, "FILE[:FIRST-LAST]", 0,
      "write launches, thread blocks and counters over these cycles as a trace that ui.perfetto.dev opens", 3},
@@ -42,7 +55,7 @@ static const char doc[] =
     "The results depend on the options above --json only, apart from the wall time.";
 
 /* The files that a run writes. */
-enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_OUTPUTS };
+enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_CONSOLE, RUN_OUTPUTS };
 
 struct run_options {
     struct command command;
@@ -54,7 +67,8 @@ struct run_options {
     uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
     bool quiet;
-    FILE *text; /* where the applications' own text goes */
+    bool silent; /* what the applications print goes nowhere */
+    FILE *text;  /* where it goes */
     struct progress *progress;
 };
 
@@ -102,6 +116,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
                                                   &run->outputs[RUN_TIMELINE].path, &run->timeline_settings.first_cycle,
                                                   &run->timeline_settings.last_cycle));
         break;
+    case KEY_CONSOLE:
+        run->silent = !strcmp(value, "none");
+        run->outputs[RUN_CONSOLE].path = run->silent ? NULL : value;
+        break;
     case KEY_TIMELINE_INTERVAL:
         command_number(&run->command, "--timeline-interval", value, 1000, 1, INT64_MAX, &run->sample_cycles);
         break;
@@ -126,7 +144,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static bool show_progress(void *user, const struct corun_case_progress *progress)
 {
     struct run_options *run = user;
-    return progress_cycles(run->progress, progress->stage, progress->cycle, progress->cycle_limit);
+    return progress_case(run->progress, progress);
 }
 
 static void print_text(void *user, const char *text, size_t bytes)
@@ -187,8 +205,10 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
         job->trace_first = run->trace_first;
         job->trace_last = run->trace_last;
     }
-    run->text = json == stdout || timeline_file == stdout ? stderr : stdout;
-    job->print = print_text;
+    FILE *console = run->outputs[RUN_CONSOLE].file;
+    run->text = console ? console : json == stdout || timeline_file == stdout ? stderr : stdout;
+    job->print = run->silent ? NULL : print_text;
+    job->print_once = !console;
     job->progress = show_progress;
     job->print_user = job->progress_user = run;
     policy_watch(job);
@@ -241,10 +261,11 @@ int command_run(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct run_options run = {.request = corun_request_create(),
-                              .outputs = {{.option = "--json"}, {.option = "--trace"}, {.option = "--timeline"}},
-                              .sample_cycles = TIMELINE_SAMPLE_CYCLES,
-                              .timeline_settings = {.limit = TIMELINE_LIMIT}};
+    struct run_options run = {
+        .request = corun_request_create(),
+        .outputs = {{.option = "--json"}, {.option = "--trace"}, {.option = "--timeline"}, {.option = "--console"}},
+        .sample_cycles = TIMELINE_SAMPLE_CYCLES,
+        .timeline_settings = {.limit = TIMELINE_LIMIT}};
     if (!run.request)
         return output_diagnostics(NULL, CORUN_MEMORY);
     int exit_status = command_perform(&run.command, &argp, argc, argv, run_case, &run);

@@ -34,7 +34,7 @@ static void heading(const struct page *page, const char *text)
 }
 
 /* A table with its heading; nothing if it has no row. */
-static void print_columns(struct page *page, const char *text, const struct columns *columns)
+static void print_columns(struct page *page, const char *text, struct columns *columns)
 {
     if (columns_empty(columns))
         return;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GAP 2u
+#define NAME_LEAST 20u /* columns that names are left with, however much the others take */
 
 struct cell {
     const char *text; /* NULL: empty */
@@ -15,6 +16,7 @@ struct cell {
 
 struct row {
     struct cell cells[COLUMNS_MAX];
+    const char *name; /* the first cell before it was shortened */
     struct row *next;
 };
 
@@ -23,16 +25,22 @@ struct columns {
     uint32_t count;
     const char *titles[COLUMNS_MAX];
     bool left[COLUMNS_MAX];
+    uint32_t gap; /* between two of them */
     struct row *first, *last;
     bool out_of_memory;
 };
 
-static uint32_t shown_width(const char *text)
+static uint32_t shown_width_of(const char *text, size_t bytes)
 {
     uint32_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: continuation bytes take no room */
+    for (size_t i = 0; i < bytes; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80; /* UTF-8: continuation bytes take no room */
     return width;
+}
+
+static uint32_t shown_width(const char *text)
+{
+    return shown_width_of(text, strlen(text));
 }
 
 struct columns *columns_create(struct arena *arena, const char *const *titles, uint32_t count)
@@ -73,17 +81,21 @@ void columns_set(struct columns *columns, uint32_t column, enum report_paint pai
 {
     if (!columns || !columns->last || column >= columns->count)
         return;
-    char text[256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (!text[0])
+    if (length <= 0)
         return;
-    struct cell *cell = &columns->last->cells[column];
-    *cell = (struct cell){arena_copy_text(columns->arena, text, strlen(text)), paint};
-    if (!cell->text)
+    char *text = arena_allocate(columns->arena, (size_t)length + 1);
+    if (!text) {
         columns->out_of_memory = true;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    columns->last->cells[column] = (struct cell){text, paint};
 }
 
 static void pad(FILE *stream, uint32_t width)
@@ -91,33 +103,190 @@ static void pad(FILE *stream, uint32_t width)
     fprintf(stream, "%*s", (int)width, "");
 }
 
-static void print_cell(FILE *stream, const struct report_style *style, const struct cell *cell, uint32_t width,
-                       bool left, bool last)
+/* Bytes of the first `width` characters. */
+static size_t bytes_of(const char *text, uint32_t width)
+{
+    const char *end = text;
+    while (*end && (width || ((unsigned char)*end & 0xc0) == 0x80)) {
+        width -= ((unsigned char)*end & 0xc0) != 0x80;
+        end++;
+    }
+    return (size_t)(end - text);
+}
+
+/* Bytes of what goes on one line of that width: whole words, if there are. */
+static size_t line_of(const char *text, uint32_t width)
+{
+    size_t most = bytes_of(text, width), bytes = most;
+    if (!text[most])
+        return most;
+    while (bytes && text[bytes] != ' ')
+        bytes--;
+    return bytes ? bytes : most;
+}
+
+static void print_cell(FILE *stream, const struct report_style *style, enum report_paint paint, const char *text,
+                       size_t bytes, uint32_t room, bool left, bool last)
 {
     static const char *const escapes[] = {
         [PAINT_NONE] = "", [PAINT_GOOD] = "\033[32m", [PAINT_BAD] = "\033[31m", [PAINT_TITLE] = "\033[1m"};
-    const char *text = cell->text ? cell->text : "";
-    uint32_t room = width - shown_width(text);
-    bool painted = style->colour && cell->paint != PAINT_NONE;
+    bool painted = style->colour && paint != PAINT_NONE;
     if (!left)
         pad(stream, room);
-    fprintf(stream, "%s%s%s", painted ? escapes[cell->paint] : "", text, painted ? "\033[0m" : "");
+    fprintf(stream, "%s%.*s%s", painted ? escapes[paint] : "", (int)bytes, text, painted ? "\033[0m" : "");
     if (left && !last) /* no blanks at the end of a line */
         pad(stream, room);
 }
 
+/* On as many lines as its cells take in their widths. */
 static void print_row(const struct columns *columns, const struct cell *cells, const uint32_t *widths,
                       const struct report_style *style, FILE *stream)
 {
+    const char *texts[COLUMNS_MAX];
     uint32_t used = columns->count;
-    while (used && !cells[used - 1].text)
+    for (uint32_t c = 0; c < columns->count; c++)
+        texts[c] = cells[c].text ? cells[c].text : "";
+    while (used && !texts[used - 1][0])
         used--;
-    for (uint32_t c = 0; c < used; c++) {
-        if (c)
-            pad(stream, GAP);
-        print_cell(stream, style, &cells[c], widths[c], columns->left[c], c + 1 == used);
+    do {
+        uint32_t more = 0;
+        for (uint32_t c = 0; c < used; c++) {
+            size_t bytes = line_of(texts[c], widths[c]);
+            uint32_t shown = shown_width_of(texts[c], bytes);
+            if (c)
+                pad(stream, columns->gap);
+            print_cell(stream, style, cells[c].paint, texts[c], bytes, widths[c] - shown, columns->left[c],
+                       c + 1 == used);
+            texts[c] += bytes;
+            texts[c] += strspn(texts[c], " ");
+            more = texts[c][0] ? c + 1 : more;
+        }
+        fputc('\n', stream);
+        used = more;
+    } while (used);
+}
+
+/* ABCDEFGH in 5 columns: AB…GH; with a number, A…2…H. */
+static const char *shorten(struct columns *columns, const struct report_style *style, const char *text, uint32_t width,
+                           uint32_t number)
+{
+    const char *mark = style->utf8 ? "\u2026" : "..";
+    char middle[32];
+    if (number > 1)
+        snprintf(middle, sizeof middle, "%s%u%s", mark, number, mark);
+    else
+        snprintf(middle, sizeof middle, "%s", mark);
+    uint32_t rest = width - shown_width(middle), all = shown_width(text), head = (rest + 1) / 2;
+    size_t tail = bytes_of(text, all - (rest - head));
+    return arena_format(columns->arena, "%.*s%s%s", (int)bytes_of(text, head), text, middle, text + tail);
+}
+
+/* By a row of another name. */
+static bool is_taken(const struct columns *columns, const struct row *row, const char *text)
+{
+    for (const struct row *other = columns->first; other; other = other->next) {
+        if (other->name && other->cells[0].text && !strcmp(other->cells[0].text, text) &&
+            strcmp(other->name, row->name) != 0)
+            return true;
     }
-    fputc('\n', stream);
+    return false;
+}
+
+/* Names in the first column that are too long lose their middle; those that differ go on to differ. False when out of memory. */
+static bool shorten_names(struct columns *columns, const struct report_style *style, uint32_t width)
+{
+    for (struct row *row = columns->first; row; row = row->next)
+        row->name = row->cells[0].text;
+    for (struct row *row = columns->first; row; row = row->next) {
+        const char *text = row->name;
+        for (uint32_t number = 1; text && shown_width(row->name) > width; number++) {
+            if (!(text = shorten(columns, style, row->name, width, number)))
+                return false;
+            if (!is_taken(columns, row, text))
+                break;
+        }
+        row->cells[0].text = text;
+    }
+    return true;
+}
+
+static uint32_t longest_word(const char *text)
+{
+    uint32_t longest = 0, word = 0;
+    for (; text && *text; text++) {
+        word = *text == ' ' ? 0 : word + (((unsigned char)*text & 0xc0) != 0x80);
+        longest = word > longest ? word : longest;
+    }
+    return longest;
+}
+
+/* To which width a column can come: titles and texts have lines, names and numbers have none. */
+static uint32_t least_width(const struct columns *columns, uint32_t column)
+{
+    uint32_t least = longest_word(columns->titles[column]);
+    bool has_lines = columns->left[column] && column;
+    for (const struct row *row = columns->first; row; row = row->next) {
+        const char *text = row->cells[column].text ? row->cells[column].text : "";
+        uint32_t width = has_lines ? longest_word(text) : shown_width(text);
+        least = width > least ? width : least;
+    }
+    return least;
+}
+
+/* Takes from the widest columns first. */
+static void narrow(const struct columns *columns, uint32_t *widths, uint32_t excess)
+{
+    uint32_t least[COLUMNS_MAX];
+    for (uint32_t c = 0; c < columns->count; c++)
+        least[c] = least_width(columns, c);
+    for (; excess; excess--) {
+        uint32_t widest = COLUMNS_MAX;
+        for (uint32_t c = 0; c < columns->count; c++) {
+            if (widths[c] > least[c] && (widest == COLUMNS_MAX || widths[c] > widths[widest]))
+                widest = c;
+        }
+        if (widest == COLUMNS_MAX)
+            return;
+        widths[widest]--;
+    }
+}
+
+static uint32_t sum_of(const struct columns *columns, const uint32_t *widths)
+{
+    uint32_t total = 0;
+    for (uint32_t c = 0; c < columns->count; c++)
+        total += widths[c] + (c ? columns->gap : 0);
+    return total;
+}
+
+/* The widths that the cells take, and less if that is too much. False when out of memory. */
+static bool find_widths(struct columns *columns, const struct report_style *style, uint32_t *widths)
+{
+    columns->gap = GAP;
+    for (uint32_t c = 0; c < columns->count; c++) {
+        widths[c] = shown_width(columns->titles[c]);
+        for (const struct row *row = columns->first; row; row = row->next) {
+            uint32_t width = row->cells[c].text ? shown_width(row->cells[c].text) : 0;
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+    }
+    uint32_t total = sum_of(columns, widths);
+    if (style->markdown || !style->width || total <= style->width)
+        return true;
+    uint32_t others = total - widths[0], room = style->width > others ? style->width - others : 0;
+    uint32_t title = shown_width(columns->titles[0]), least = title > NAME_LEAST ? title : NAME_LEAST;
+    room = room > least ? room : least;
+    if (room < widths[0]) {
+        widths[0] = room;
+        if (!shorten_names(columns, style, room))
+            return false;
+    }
+    total = sum_of(columns, widths);
+    if (style->wraps && total > style->width)
+        narrow(columns, widths, total - style->width);
+    if (style->wraps && sum_of(columns, widths) > style->width)
+        columns->gap = 1;
+    return true;
 }
 
 static void print_markdown_row(const struct columns *columns, const struct cell *cells, FILE *stream)
@@ -144,21 +313,15 @@ static void print_markdown(const struct columns *columns, const struct cell *tit
         print_markdown_row(columns, row->cells, stream);
 }
 
-bool columns_print(const struct columns *columns, const struct report_style *style, FILE *stream)
+bool columns_print(struct columns *columns, const struct report_style *style, FILE *stream)
 {
-    if (!columns || columns->out_of_memory)
+    uint32_t widths[COLUMNS_MAX] = {0};
+    if (!columns || columns->out_of_memory || !find_widths(columns, style, widths))
         return false;
-    uint32_t widths[COLUMNS_MAX] = {0}, total = 0;
+    uint32_t total = sum_of(columns, widths);
     struct cell titles[COLUMNS_MAX] = {{0}};
-    for (uint32_t c = 0; c < columns->count; c++) {
+    for (uint32_t c = 0; c < columns->count; c++)
         titles[c] = (struct cell){columns->titles[c], PAINT_TITLE};
-        widths[c] = shown_width(columns->titles[c]);
-        for (const struct row *row = columns->first; row; row = row->next) {
-            uint32_t width = row->cells[c].text ? shown_width(row->cells[c].text) : 0;
-            widths[c] = width > widths[c] ? width : widths[c];
-        }
-        total += widths[c] + (c ? GAP : 0);
-    }
     if (style->markdown) {
         print_markdown(columns, titles, stream);
         return true;

@@ -15,6 +15,9 @@ struct report_style {
     bool utf8;     /* rules may be drawn with U+2500 */
     bool colour;   /* ANSI escapes */
     bool markdown; /* tables of a Markdown page */
+    bool wraps;    /* texts that are too long go on below, in their column */
+    uint32_t
+        width; /* columns that a table may take; names in its first one are shortened for that. 0: as many as it needs */
 };
 
 enum report_paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_TITLE };
@@ -27,8 +30,8 @@ void columns_row(struct columns *columns);         /* begins a new row: cells no
 bool columns_empty(const struct columns *columns); /* no row */
 void columns_set(struct columns *columns, uint32_t column, enum report_paint paint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* False when memory ran out while the table was made; write errors are left to the stream. */
-bool columns_print(const struct columns *columns, const struct report_style *style, FILE *stream);
+/* False when memory ran out while the table was made or printed; write errors are left to the stream. */
+bool columns_print(struct columns *columns, const struct report_style *style, FILE *stream);
 
 #define REPORT_SIZE_BYTES 32u
 /* Bytes in the unit that suits them, as in 4.21 MB; powers of 1000. Returns `text`. */

@@ -2,6 +2,7 @@
 
 #include "report/figures.h"
 #include "report/json_writer.h"
+#include "report/kernel_labels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -98,6 +99,15 @@ static struct kernel_sum *sum_kernels(const struct program_record *record, size_
     return sums;
 }
 
+/* NULL when out of memory. */
+static const char *const *labels_of(const struct kernel_sum *sums, size_t count, struct arena *arena)
+{
+    const char **symbols = ARENA_ARRAY(arena, const char *, count + 1);
+    for (size_t i = 0; symbols && i < count; i++)
+        symbols[i] = sums[i].name;
+    return symbols ? kernel_labels(arena, symbols, (uint32_t)count) : NULL;
+}
+
 static bool print_kernels(const struct program_record *record, struct arena *arena, const struct report_style *style,
                           FILE *stream)
 {
@@ -108,14 +118,14 @@ static bool print_kernels(const struct program_record *record, struct arena *are
     bool timed = is_timed(record);
     struct kernel_sum *sums = sum_kernels(record, &count);
     struct columns *columns = columns_create(arena, timed ? titles : functional_titles, timed ? 10 : 4);
+    const char *const *labels = sums ? labels_of(sums, count, arena) : NULL;
     double all = 0;
     for (size_t i = 0; sums && i < count; i++)
         all += sums[i].nanoseconds;
-    for (size_t i = 0; sums && i < count; i++) {
-        char name[96], text[32];
-        program_kernel_name(sums[i].name, name, sizeof name);
+    for (size_t i = 0; labels && i < count; i++) {
+        char text[32];
         columns_row(columns);
-        columns_set(columns, 0, PAINT_NONE, "%.60s", name);
+        columns_set(columns, 0, PAINT_NONE, "%s", labels[i]);
         columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sums[i].launches);
         if (!timed) {
             columns_set(columns, 2, PAINT_NONE, "%" PRIu64, sums[i].counters.warp_instructions);
@@ -133,7 +143,7 @@ static bool print_kernels(const struct program_record *record, struct arena *are
         columns_set(columns, 9, PAINT_NONE, "%s",
                     report_size(sums[i].counters.dram_read_bytes + sums[i].counters.dram_write_bytes, text));
     }
-    bool whole = sums && columns_print(columns, style, stream);
+    bool whole = labels && columns_print(columns, style, stream);
     free(sums);
     return whole;
 }

@@ -1,6 +1,8 @@
 #include "report/table.h"
 
 #include "report/figures.h"
+#include "report/kernel_labels.h"
+#include "report/program_record.h"
 #include "share/parameter_words.h"
 
 #include <inttypes.h>
@@ -81,6 +83,36 @@ static void set_goal(struct columns *columns, const struct corun_case_applicatio
         columns_set(columns, MET, PAINT_NONE, application->goal_outcome == CORUN_GOAL_NOT_SET ? "-" : "not known");
 }
 
+/* Those of an application, in its order. NULL when out of memory. */
+static const char *const *labels_of(const struct corun_case_application_result *application, struct arena *arena)
+{
+    const char **symbols = ARENA_ARRAY(arena, const char *, application->kernel_count + 1);
+    for (uint32_t k = 0; symbols && k < application->kernel_count; k++)
+        symbols[k] = application->kernels[k].result.name;
+    return symbols ? kernel_labels(arena, symbols, application->kernel_count) : NULL;
+}
+
+/* It was there, and the window ended before it had a kernel to run: then there is no speed. */
+static bool ran_nothing(const struct corun_case_application_result *application)
+{
+    return application->result.status == CORUN_OK && !application->counters.warp_instructions &&
+           !application->kernel_count;
+}
+
+static void print_idle(const struct corun_case_result *result, FILE *stream)
+{
+    bool first = true;
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *application = &result->applications[a];
+        char name[256], cycles[32];
+        if (!ran_nothing(application))
+            continue;
+        fprintf(stream, "%s%s: the window of %s cycles ended before its first kernel began\n", first ? "\n" : "",
+                title(application, name, sizeof name), grouped(application->cycles, cycles));
+        first = false;
+    }
+}
+
 static bool print_speed(const struct corun_case_result *result, struct arena *arena, const struct report_style *style,
                         FILE *stream)
 {
@@ -88,18 +120,21 @@ static bool print_speed(const struct corun_case_result *result, struct arena *ar
     struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
     for (uint32_t a = 0; a < result->application_count; a++) {
         const struct corun_case_application_result *application = &result->applications[a];
+        const char *const *labels = labels_of(application, arena);
         char name[256];
+        if (!labels)
+            return false;
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", title(application, name, sizeof name));
         columns_set(columns, 2, PAINT_NONE, "%u", application->result.runs);
-        set_number(columns, 3, 2, application->ipc);
+        set_number(columns, 3, 2, ran_nothing(application) ? (double)NAN : application->ipc);
         set_number(columns, 4, 2, application->ipc_isolated);
-        set_number(columns, 5, 3, application->normalised_ipc);
+        set_number(columns, 5, 3, ran_nothing(application) ? (double)NAN : application->normalised_ipc);
         set_goal(columns, application);
         for (uint32_t k = 0; k < application->kernel_count; k++) {
             const struct corun_case_kernel *kernel = &application->kernels[k];
             columns_row(columns);
-            columns_set(columns, 0, PAINT_NONE, "  %s", kernel->result.name);
+            columns_set(columns, 0, PAINT_NONE, "  %s", labels[k]);
             columns_set(columns, 2, PAINT_NONE, "%u", kernel->result.launches);
             set_number(columns, 3, 2, kernel->ipc);
             set_number(columns, 4, 2, kernel->ipc_isolated);
@@ -322,13 +357,39 @@ static void print_end(const struct corun_case_result *result, FILE *stream)
     fputc('\n', stream);
 }
 
+/* All that is known of a case that was interrupted before the applications ran together. */
+static bool print_isolated(const struct corun_case_result *result, struct arena *arena,
+                           const struct report_style *style, FILE *stream)
+{
+    static const char *const titles[] = {"<application", "isolated IPC"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    fputs("interrupted during the isolated runs: the applications have not run together yet\n\n", stream);
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        char name[256];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(&result->applications[a], name, sizeof name));
+        if (isnan(result->applications[a].ipc_isolated))
+            columns_set(columns, 1, PAINT_NONE, "not finished");
+        else
+            set_number(columns, 1, 2, result->applications[a].ipc_isolated);
+    }
+    return columns_print(columns, style, stream);
+}
+
 bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream)
 {
     struct arena *arena = arena_create();
     if (!arena)
         return false;
     print_heading(result, stream);
-    bool whole = print_speed(result, arena, style, stream) && print_split(result, arena, style, stream);
+    if (result->interrupted && !result->cycles) {
+        bool known = print_isolated(result, arena, style, stream);
+        arena_destroy(arena);
+        return known;
+    }
+    bool whole = print_speed(result, arena, style, stream);
+    print_idle(result, stream);
+    whole = whole && print_split(result, arena, style, stream);
     fputc('\n', stream);
     whole = whole && print_stalls(result, arena, style, stream);
     fputc('\n', stream);
@@ -369,13 +430,15 @@ bool table_profile(const struct corun_case_result *result, const struct report_s
     bool whole = arena != NULL;
     for (uint32_t a = 0; a < result->application_count && whole; a++) {
         const struct corun_case_application_result *application = &result->applications[a];
+        const char *const *labels = labels_of(application, arena);
+        whole = labels != NULL;
         for (uint32_t k = 0; k < application->kernel_count && whole; k++) {
             char name[256];
             if (!application->kernels[k].profile_count)
                 continue;
             fprintf(stream,
                     "\n%s, kernel %s: warp instructions, mean active lanes, and warp cycles waited before it for\n",
-                    title(application, name, sizeof name), application->kernels[k].result.name);
+                    title(application, name, sizeof name), labels[k]);
             whole = print_profile(&application->kernels[k], arena, style, stream);
         }
     }
@@ -386,8 +449,9 @@ bool table_profile(const struct corun_case_result *result, const struct report_s
 bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream)
 {
     (void)style;
-    char cycles[32], threads[32];
-    fprintf(stream, "%s%s: %u registers per thread, %u bytes of shared memory", result->kernel,
+    char cycles[32], threads[32], name[sizeof result->kernel];
+    program_kernel_name(result->kernel, name, sizeof name);
+    fprintf(stream, "%s%s: %u registers per thread, %u bytes of shared memory", name,
             result->interrupted ? " (ended early)" : "", result->registers_per_thread, result->shared_bytes);
     if (result->tbs_per_sm)
         fprintf(stream, ", %u thread block%s per SM", result->tbs_per_sm, result->tbs_per_sm == 1 ? "" : "s");
