@@ -56,6 +56,7 @@ int command_help(int argc, char **argv)
          "  corun exec --gpu quadro-v100 -- ./program arguments\n"
          "  corun reproduce hpca12-fig5 --budget 10m\n\n"
          "Environment:\n"
+         "  COLUMNS         how wide tables may be where there is no terminal, from 80 on [120]\n"
          "  CORUN_DATA      where GPU configurations and workloads are, instead of beside the command\n"
          "  CORUN_PYTHON    the python3 that makes reports\n"
          "  XDG_CACHE_HOME  isolated baselines are kept in its folder corun; else in ~/.cache/corun\n"

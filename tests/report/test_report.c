@@ -219,6 +219,49 @@ static void the_table_on_a_terminal(void **state)
     free(text);
 }
 
+static void what_is_known_of_interrupted_isolated_runs(void **state)
+{
+    (void)state;
+    struct sample sample;
+    char *text;
+    size_t bytes;
+    fill(&sample);
+    sample.result.interrupted = true;
+    sample.result.cycles = 0;
+    sample.applications[1].ipc_isolated = (double)NAN;
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_non_null(strstr(text, "interrupted during the isolated runs: the applications have not run together yet\n\n"
+                                 "application  isolated IPC\n"
+                                 "-------------------------\n"
+                                 "sgemm@small         60.00\n"
+                                 "broken       not finished\n"));
+    assert_null(strstr(text, "STP"));
+    free(text);
+}
+
+static void a_window_that_ends_before_the_first_kernel(void **state)
+{
+    (void)state;
+    struct sample sample;
+    char *text;
+    size_t bytes;
+    fill(&sample);
+    sample.applications[1].result.status = CORUN_OK;
+    sample.applications[1].kernel_count = 0;
+    sample.applications[1].counters = (struct corun_counters){0};
+    sample.applications[1].ipc = 0;
+    sample.applications[1].cycles = 10000;
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_non_null(strstr(text, "\nbroken            -     0      -         -           -  -\n"));
+    assert_non_null(strstr(text, "\n\nbroken: the window of 10 000 cycles ended before its first kernel began\n"));
+    assert_null(strstr(text, "sgemm@small: the window"));
+    free(text);
+}
+
 /* Eleven intervals of 100 and 400 cycles by turns: two of them make a column, and the last one is alone. */
 static void how_the_split_moved(void **state)
 {
@@ -516,6 +559,8 @@ int main(void)
         cmocka_unit_test(the_table),
         cmocka_unit_test(a_goal_out_of_reach),
         cmocka_unit_test(the_table_on_a_terminal),
+        cmocka_unit_test(what_is_known_of_interrupted_isolated_runs),
+        cmocka_unit_test(a_window_that_ends_before_the_first_kernel),
         cmocka_unit_test(how_the_split_moved),
         cmocka_unit_test(the_json_has_what_it_promises),
         cmocka_unit_test(equal_results_give_equal_bytes),

@@ -1,0 +1,132 @@
+#include "report/columns.h"
+#include "report/kernel_labels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct rig {
+    struct arena *arena;
+    char *text;
+    size_t bytes;
+    FILE *stream;
+};
+
+static int setup(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    rig->arena = arena_create();
+    rig->stream = open_memstream(&rig->text, &rig->bytes);
+    *state = rig;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+    arena_destroy(rig->arena);
+    fclose(rig->stream);
+    free(rig->text);
+    free(rig);
+    return 0;
+}
+
+static const char *print(struct rig *rig, struct columns *columns, const struct report_style *style)
+{
+    assert_true(columns_print(columns, style, rig->stream));
+    fflush(rig->stream);
+    return rig->text;
+}
+
+static struct columns *names(struct rig *rig, const char *const *rows, size_t count)
+{
+    static const char *const titles[] = {"<name", "number"};
+    struct columns *columns = columns_create(rig->arena, titles, 2);
+    for (size_t i = 0; i < count; i++) {
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", rows[i]);
+        columns_set(columns, 1, PAINT_NONE, "%zu", i);
+    }
+    return columns;
+}
+
+static void a_table_takes_what_it_needs(void **state)
+{
+    char long_name[301] = {0};
+    memset(long_name, 'a', 300);
+    const char *rows[] = {long_name, "b"};
+    assert_non_null(strstr(print(*state, names(*state, rows, 2), &(struct report_style){0}), long_name));
+}
+
+static void long_names_lose_their_middle_and_stay_different(void **state)
+{
+    const char *rows[] = {"abcdefghijklmnopqrstuvwxyz", "abcdefghijklMNopqrstuvwxyz", "abcdefghijk--mnopqrstuvwxyz",
+                          "abcdefghijklmnopqrstuvwxyz", "short"};
+    assert_string_equal(print(*state, names(*state, rows, 5), &(struct report_style){.width = 28}),
+                        "name                  number\n"
+                        "----------------------------\n"
+                        "abcdefghi..rstuvwxyz       0\n"
+                        "abcdefgh..2..tuvwxyz       1\n"
+                        "abcdefgh..3..tuvwxyz       2\n"
+                        "abcdefghi..rstuvwxyz       3\n"
+                        "short                      4\n");
+}
+
+static void letters_are_counted_not_bytes(void **state)
+{
+    const char *rows[] = {"\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4"
+                          "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4"};
+    const char *text = print(*state, names(*state, rows, 1), &(struct report_style){.width = 10, .utf8 = true});
+    assert_non_null(strstr(text, "\n\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u2026\u00e4\u00e4"
+                                 "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4  "));
+}
+
+static void texts_go_on_below(void **state)
+{
+    static const char *const titles[] = {"<name", "mean time", "<meaning"};
+    struct rig *rig = *state;
+    struct columns *columns = columns_create(rig->arena, titles, 3);
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "sms");
+    columns_set(columns, 1, PAINT_NONE, "2 ms");
+    columns_set(columns, 2, PAINT_NONE, "streaming multiprocessors of the GPU");
+    const struct report_style style = {.width = 32, .wraps = true};
+    assert_string_equal(print(rig, columns, &style), "name  mean time  meaning\n"
+                                                     "--------------------------------\n"
+                                                     "sms        2 ms  streaming\n"
+                                                     "                 multiprocessors\n"
+                                                     "                 of the GPU\n");
+}
+
+static void kernels_have_the_names_that_people_gave_them(void **state)
+{
+    struct rig *rig = *state;
+    const char *symbols[] = {"sgemm_nt", "_Z6reduceIfLi256EEvPT_", "_Z6reduceIdLi256EEvPT_", "_Z4stepv",
+                             "_Z6reduceIfLi256EEvPT_"};
+    const char *const *labels = kernel_labels(rig->arena, symbols, 5);
+    const char *expected[] = {"sgemm_nt", "reduce [f]", "reduce [d]", "step", "reduce [f]"};
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(labels[i], expected[i]);
+    const char *nested[] = {"_Z1fv", "_Z1fvv", "_Z1fvvv"};
+    labels = kernel_labels(rig->arena, nested, 3);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(labels[i], labels[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_table_takes_what_it_needs, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_names_lose_their_middle_and_stay_different, setup, teardown),
+        cmocka_unit_test_setup_teardown(letters_are_counted_not_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_go_on_below, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
