@@ -114,7 +114,7 @@ enum corun_status corun_request_set(struct corun_request *request, const char *o
     case OPTION_runs:
         return set_small(value, option, list, &settings->runs);
     case OPTION_seed:
-        return specify_number(value, option, 1000, 0, INT64_MAX, list, &settings->seed);
+        return specify_number(value, option, 1000, 0, UINT64_MAX, list, &settings->seed);
     case OPTION_watchdog:
         return specify_number(value, option, 1000, 1, INT64_MAX, list, &settings->watchdog_cycles);
     case OPTION_threads:

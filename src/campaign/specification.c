@@ -263,7 +263,8 @@ enum corun_status specify_number(const char *text, const char *option, uint64_t 
 {
     if (number_parse(text, kilo, number) && *number >= lowest && *number <= highest)
         return CORUN_OK;
-    if (highest == INT64_MAX)
+    uint64_t any;
+    if (highest == INT64_MAX && !(number_parse(text, kilo, &any) && any > highest))
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected a whole number of %llu or more, found `%s`",
                             option, (unsigned long long)lowest, text);
     return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected a whole number from %llu to %llu, found `%s`",

@@ -86,7 +86,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         command_number(&characterize->command, "--cycles", value, 1000, 1, INT64_MAX, &request->cycles);
         break;
     case KEY_SEED:
-        command_number(&characterize->command, "--seed", value, 1000, 0, INT64_MAX, &request->seed);
+        command_number(&characterize->command, "--seed", value, 1000, 0, UINT64_MAX, &request->seed);
         break;
     case KEY_WATCHDOG:
         command_number(&characterize->command, "--watchdog", value, 1000, 1, INT64_MAX, &request->watchdog_cycles);

@@ -36,7 +36,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct export_options *export = state->input;
     switch (key) {
     case KEY_SEED:
-        command_number(&export->command, "--seed", value, 1000, 0, INT64_MAX, &export->seed);
+        command_number(&export->command, "--seed", value, 1000, 0, UINT64_MAX, &export->seed);
         break;
     case KEY_FORCE:
         export->overwrite = true;

@@ -75,7 +75,7 @@ enum corun_status characterization_json(const struct corun_characterize_result *
     json_t *object = json_object(), *items = json_array();
     json_put(&writer, object, "gpu", json_text(result->gpu.name));
     json_put(&writer, object, "window_cycles", json_count(result->cycles));
-    json_put(&writer, object, "seed", json_count(result->seed));
+    json_put(&writer, object, "seed", json_seed(result->seed));
     json_put(&writer, object, "interrupted", json_boolean(result->interrupted));
     for (size_t i = 0; i < result->count; i++)
         json_push(&writer, items, json_item(&writer, &result->items[i]));

@@ -286,7 +286,7 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
     json_put(&writer, object, "window", window(&writer, result));
     json_put(&writer, object, "cycles", json_count(result->cycles));
     json_put(&writer, object, "interrupted", json_boolean(result->interrupted));
-    json_put(&writer, object, "seed", json_count(result->seed));
+    json_put(&writer, object, "seed", json_seed(result->seed));
     json_put(&writer, object, "threads", json_count(result->threads));
     for (uint32_t a = 0; a < result->application_count; a++)
         json_push(&writer, applications, application(&writer, &result->applications[a]));

@@ -1,5 +1,7 @@
 #include "report/json_writer.h"
 
+#include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,15 @@ void json_push(struct json_writer *writer, json_t *array, json_t *value)
 json_t *json_count(uint64_t value)
 {
     return json_integer((json_int_t)value);
+}
+
+json_t *json_seed(uint64_t value)
+{
+    char text[24];
+    if (value <= UINT64_C(1) << DBL_MANT_DIG)
+        return json_count(value);
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return json_string(text);
 }
 
 json_t *json_number(double value)

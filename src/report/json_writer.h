@@ -17,6 +17,8 @@ struct json_writer {
 void json_put(struct json_writer *writer, json_t *object, const char *key, json_t *value);
 void json_push(struct json_writer *writer, json_t *array, json_t *value);
 json_t *json_count(uint64_t value);
+/* Of any 64 bits: text in decimal where a number would be too large for readers whose numbers are doubles. */
+json_t *json_seed(uint64_t value);
 json_t *json_number(double value); /* null if it is not finite */
 /* JSON is UTF-8, but file names and PTX comments need not be: then their odd bytes become question marks. */
 json_t *json_text(const char *value);

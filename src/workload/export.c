@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -319,6 +320,13 @@ static json_t *describe_work(const struct plan *plan)
                      (json_int_t)plan->work.thread_instructions, "global_bytes", (json_int_t)plan->work.global_bytes);
 }
 
+/* Text where readers whose numbers are doubles would round it. */
+static json_t *describe_seed(uint64_t seed)
+{
+    return seed <= UINT64_C(1) << DBL_MANT_DIG ? json_integer((json_int_t)seed)
+                                               : json_sprintf("%llu", (unsigned long long)seed);
+}
+
 /* Writes `"key": value` and consumes the value; false if it could not be made. */
 static bool put(FILE *stream, const char *key, json_t *value, const char *end)
 {
@@ -342,7 +350,7 @@ static bool put_description(struct exporter *exporter, FILE *stream)
                     put(stream, "version", json_integer(EXPORT_VERSION), ",\n") &&
                     put(stream, "workload", json_string(description->name), ",\n") &&
                     put(stream, "size", json_string(plan->overrides.size_name), ",\n") &&
-                    put(stream, "seed", json_integer((json_int_t)exporter->instance->seed), ",\n") &&
+                    put(stream, "seed", describe_seed(exporter->instance->seed), ",\n") &&
                     put(stream, "parameters", describe_parameters(plan), ",\n") &&
                     put(stream, "work", describe_work(plan), ",\n") &&
                     put(stream, "ptx", json_sprintf("%s.ptx", description->name), ",\n");

@@ -90,11 +90,12 @@ enum corun_status yaml_count(struct yaml_reader *reader, const struct yaml_node 
     if (status || !text.text)
         return status;
     uint64_t found;
-    if (number_parse(text.text, 1000, &found) && found >= lowest && found <= highest) {
+    bool is_number = number_parse(text.text, 1000, &found);
+    if (is_number && found >= lowest && found <= highest) {
         *number = found;
         return CORUN_OK;
     }
-    if (highest == INT64_MAX)
+    if (highest == INT64_MAX && !(is_number && found > highest))
         return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is no number of %llu or more for '%s'",
                             text.text, (unsigned long long)lowest, key);
     return corun_report(reader->list, CORUN_SYNTAX, text.place, "'%.80s' is no number from %llu to %llu for '%s'",

@@ -47,6 +47,23 @@ class Limits(InFolder):
         done = self.corun("run", "--cycles", "1K", f"./big.yaml@small,count={count}", status=MEMORY if count * 4 <= 16 << 30 else SYNTAX)
         self.assertRegex(done.stderr, "do not fit into the memory of the host|the buffers take more than|must be from 1 to")
 
+    def test_seeds(self):
+        def result(seed):
+            return json.loads(self.corun("run", "--gpu", "gtx980:sms=2", "--cycles", "1K", "--seed", str(seed), "--json", "-", "./a.yaml").stdout)
+        self.assertEqual([result(seed)["seed"] for seed in (0, 1 << 53)], [0, 1 << 53])
+        largest = (1 << 64) - 1
+        for seed in ((1 << 53) + 1, 1 << 63, largest):  # text: readers of JSON often have doubles
+            self.assertEqual(result(seed)["seed"], str(seed))
+        self.corun("export", "--seed", str(largest), "./a.yaml", "exported")
+        self.assertEqual(json.loads((self.folder / "exported" / "launch.json").read_text())["seed"], str(largest))
+        self.corun("characterize", "--gpu", "gtx980:sms=2", "--cycles", "1K", "--seed", str(largest), "--json", "all.json", "./a.yaml")
+        self.assertEqual(json.loads((self.folder / "all.json").read_text())["seed"], str(largest))
+        done = self.corun("run", "--seed", str(1 << 64), "./a.yaml", status=USAGE)
+        self.assertIn("--seed: expected a whole number from 0 to 18446744073709551615", done.stderr)
+        (self.folder / "seeds.yaml").write_text(f"name: x\ngpus: [gtx980]\npolicies: [even]\nworkloads: [./a.yaml]\ncycles: 1K\nseed: {largest}\n"
+                                                "mixes:\n  - {size: 1}\n")
+        self.assertIn("is no number from 0 to 9223372036854775807 for 'seed'", self.corun("campaign", "seeds.yaml", status=SYNTAX).stderr)
+
     def test_the_same_cause_has_the_same_status(self):
         (self.folder / "folder").mkdir()
         (self.folder / "locked").write_text("x")
