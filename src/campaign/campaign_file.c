@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CAMPAIGN_MAX_BYTES (1u << 20)
 #define DEFAULT_GPU "gtx980"
 #define DEFAULT_CYCLES 200000u
 

@@ -7,6 +7,7 @@
 #include "base/yaml_tree.h"
 #include "corun/campaign.h"
 
+#define CAMPAIGN_MAX_BYTES (1u << 20) /* larger ones are refused: no description is that long */
 #define CAMPAIGN_MAX_CASES 1000000u
 
 struct corun_campaign {

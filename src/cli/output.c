@@ -139,13 +139,14 @@ static struct identity identify(const char *path, char **room)
     return (struct identity){known, about.st_dev, about.st_ino, slash ? slash + 1 : whole ? whole : "", 0};
 }
 
-/* Whether both paths mean one file. Devices take what comes: a terminal, /dev/null. */
+/* Whether both paths mean one file. Devices take what comes, as /dev/null does, and folders hold several files. */
 static bool is_same(const char *left_path, const char *right_path)
 {
     char *left_room, *right_room;
     struct identity left = identify(left_path, &left_room), right = identify(right_path, &right_room);
     bool same = left.known && right.known && left.device == right.device && left.number == right.number &&
-                !left.name == !right.name && (!left.name || !strcmp(left.name, right.name)) && !S_ISCHR(left.mode);
+                !left.name == !right.name && (!left.name || !strcmp(left.name, right.name)) && !S_ISCHR(left.mode) &&
+                !S_ISDIR(left.mode);
     free(left_room);
     free(right_room);
     return same;

@@ -208,6 +208,10 @@ class Deeds(OwnPolicy):
         result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
         self.assertEqual(result.returncode, POLICY)
         self.assertIn("corun: early.yaml: a policy crashed while it was loaded", result.stderr)
+        (self.folder / "early.so").rename(self.folder / "early")  # by whatever name
+        (self.folder / "early.yaml").write_text((self.folder / "early.yaml").read_text().replace("early.so", "early"))
+        self.assertEqual(self.run_corun("campaign", "--results", "early.db", "early.yaml").returncode, POLICY)
+        (self.folder / "early.yaml").write_text((self.folder / "early.yaml").read_text().replace("./early]", "./early.so]"))
         self.build("early.so", functions="__attribute__((destructor)) static void last(void) { *(volatile int *)8 = 1; }")
         result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
         self.assertEqual(result.returncode, POLICY)
