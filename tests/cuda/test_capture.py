@@ -3,7 +3,9 @@
 import filecmp
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,18 @@ class Capture(unittest.TestCase):
         done = self.corun("capture", "-o", "heat.corun", "--", program("heat"))
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/captures.md"), encoding="utf-8") as file:
             self.assertIn("\n    " + done.stderr, file.read())
+
+    def test_a_full_disk(self):
+        """A file that cannot be written has the same status as everywhere, with the reason; nothing is left."""
+        def no_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+        done = subprocess.run([CORUN, "capture", "-o", "full.corun", "--", program("vector_add"), "functional"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120, check=False, preexec_fn=no_room)
+        self.assertEqual(done.returncode, 13, done.stderr)
+        self.assertIn("full.corun: the file cannot be written: File too large", done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("full")], [])
 
     def launches(self, name):
         """All launches under `corun exec`, in the order of their ends."""
