@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-
 /* What *result points into. */
 struct owner {
     struct corun_case_result result; /* first: its address is the handle */
