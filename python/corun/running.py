@@ -180,7 +180,7 @@ class Result:
         self.messages = [line for _, line in outcome.lines]
         self.cycles: int = data["cycles"]
         self.interrupted: bool = data["interrupted"]
-        self.seed: int = data["seed"]
+        self.seed: int = int(data["seed"])  # text where it is too large for a double
         self.dram: Dict[str, Any] = data["dram"]
         self.interconnect: Dict[str, Any] = data["interconnect"]
         self.energy: Dict[str, Any] = data["energy"]

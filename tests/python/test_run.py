@@ -130,6 +130,9 @@ class Running(unittest.TestCase):
             self.assertTrue((one.sms == first.sms).all())
             self.assertEqual(one.data["apps"][0]["goal_ipc"], first.data["apps"][0]["goal_ipc"])
 
+    def test_seeds_of_64_bits(self):
+        self.assertEqual(self.run_case([self.a], cycles=1000, seed=2**64 - 1).seed, 2**64 - 1)
+
     def test_settings(self):
         result = self.run_case(self.a, baselines=False, profile=True, instructions="50K", cycles=None)
         self.assertEqual(len(result.kernels[0][0]["profile"][0]["stalls"]), 6)
