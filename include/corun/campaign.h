@@ -42,10 +42,10 @@ const struct corun_campaign_case *corun_campaign_get(const struct corun_campaign
 
 struct corun_campaign_progress {
     uint32_t total, finished, failed; /* finished: now or earlier */
-    uint32_t running;
-    double seconds;      /* since the start */
-    double seconds_left; /* estimated; NAN: not known yet */
-    const char *failure; /* the message of a case that has just failed; else NULL */
+    uint32_t running, elsewhere;      /* here; with other runners, as far as is known */
+    double seconds;                   /* since the start */
+    double seconds_left;              /* estimated; NAN: not known yet */
+    const char *failure;              /* the message of a case that has just failed; else NULL */
 };
 
 struct corun_campaign_run_request {
@@ -71,14 +71,17 @@ struct corun_campaign_run_request {
 };
 
 struct corun_campaign_outcome {
-    uint32_t total, found, finished,
-        failed; /* total: different ones; found: in the results file before; finished: now */
+    /*
+     * total: different ones; found: in the results file before; finished: now, by this runner; elsewhere: now, by another
+     */
+    uint32_t total, found, finished, elsewhere, failed;
     double seconds;
     bool interrupted;
 };
 
 /*
- * Runs what is not in the results file. OK also if cases failed: that is in the results file with their messages. FILE: the
+ * Runs what is not in the results file. Several runners may do so at once with one file: each case is run by one of them,
+ * and all come back when there is nothing left, also of what the others run. OK also if cases failed: that is in the results file with their messages. FILE: the
  * results file cannot be used (not one of ours, damaged, disk full): what had been finished is in it.
  */
 enum corun_status corun_campaign_run(const struct corun_campaign_run_request *request, struct corun_diagnostics *list,

@@ -1,5 +1,9 @@
-/* Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. */
+/*
+ * Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. Other
+ * runners may do the same with the same file: what they run is put aside, and looked at now and then until it is there.
+ */
 #include "campaign/campaign_file.h"
+#include "campaign/claims.h"
 #include "campaign/parallel.h"
 #include "campaign/run.h"
 #include "campaign/selection.h"
@@ -14,15 +18,21 @@
 #include <string.h>
 
 #define TICK_MILLISECONDS 500
+#define LOOK_SECONDS 0.4 /* between looks at what was put aside */
 
 struct campaign_run {
     const struct corun_campaign_run_request *request;
     struct corun_diagnostics *list;
     struct corun_campaign_outcome *outcome;
     struct store *store;
+    struct claims *claims;
     struct selection selection;
     struct selected_case *waiting; /* of this phase */
     size_t waiting_count, next;
+    struct selected_case *aside; /* other runners have them, or they wait for an isolated run that other runners have */
+    size_t aside_count;
+    uint32_t elsewhere; /* of them, with other runners */
+    double next_look;   /* at those */
     double weight_done, weight_left;
     bool last_phase;
     struct worker *workers;
@@ -42,9 +52,10 @@ static bool tell(struct campaign_run *run)
     const struct corun_campaign_outcome *outcome = run->outcome;
     double now = run_clock();
     struct corun_campaign_progress progress = {.total = outcome->total,
-                                               .finished = outcome->found + outcome->finished,
+                                               .finished = outcome->found + outcome->finished + outcome->elsewhere,
                                                .failed = outcome->failed,
                                                .running = run->running,
+                                               .elsewhere = run->elsewhere,
                                                .seconds = now - run->start,
                                                .seconds_left = (double)NAN,
                                                .failure = run->failure};
@@ -56,6 +67,14 @@ static bool tell(struct campaign_run *run)
     return !run->outcome->interrupted;
 }
 
+/* A case is there, or will not be. */
+static void settle(struct campaign_run *run, size_t index, double weight, enum selection_state state)
+{
+    run->selection.states[index] = (unsigned char)state;
+    run->weight_done += weight;
+    run->weight_left -= weight;
+}
+
 /* Puts into the results file how a worker ended. */
 static enum corun_status finish(struct campaign_run *run, struct worker *worker)
 {
@@ -64,8 +83,6 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
     char problem[STORE_PROBLEM_BYTES] = "";
     enum worker_end end = worker_take(worker, run->request, &text, &bytes);
     run->running--;
-    run->weight_done += worker->weight;
-    run->weight_left -= worker->weight;
     const char *key = run->selection.keys[worker->index].hex;
     const struct corun_campaign_case *item = get(run, worker->index);
     enum corun_status status = CORUN_OK;
@@ -73,7 +90,9 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
         status = store_result(run->store, key, item, text, bytes, problem, run->list);
     if (status)
         return status;
-    if (end == WORKER_RESULT && !problem[0]) {
+    bool finished = end == WORKER_RESULT && !problem[0];
+    settle(run, worker->index, worker->weight, finished ? SELECTION_FOUND : SELECTION_FAILED);
+    if (finished) {
         run->outcome->finished++;
         return CORUN_OK;
     }
@@ -86,39 +105,97 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
     return status;
 }
 
-/* The next case, unless another process that uses the same file has finished it meanwhile. */
-static enum corun_status start_worker(struct campaign_run *run, struct worker *worker, bool *full)
+/* Whether an isolated run that a case is compared with is still to come: the case would run it once more. */
+static bool must_wait(const struct campaign_run *run, size_t index)
 {
-    const struct selected_case *next = &run->waiting[run->next];
-    enum store_state state;
-    enum corun_status status = store_find(run->store, run->selection.keys[next->index].hex, run->list, &state);
+    const struct corun_campaign *campaign = run->request->campaign;
+    for (uint32_t a = 0; index >= campaign->isolated && a < get(run, index)->application_count; a++) {
+        if (run->selection.states[campaign->alone[index][a]] == SELECTION_MISSING)
+            return true;
+    }
+    return false;
+}
+
+/* *aside: it is to be looked at again. *full: there is no process to be had; fewer will do, if there are any. */
+static enum corun_status start_case(struct campaign_run *run, const struct selected_case *next, struct worker *worker,
+                                    bool *aside, bool *full)
+{
+    enum claim claim;
+    *aside = must_wait(run, next->index);
+    if (*aside)
+        return CORUN_OK;
+    enum corun_status status = claims_take(run->claims, run->selection.keys[next->index].hex, run->list, &claim);
     if (status)
         return status;
-    if (state == STORE_FINISHED) {
-        run->outcome->found++;
-        run->weight_left -= next->weight;
-        run->next++;
+    if (claim == CLAIM_ELSEWHERE) {
+        *aside = true;
+        run->elsewhere++;
+        return CORUN_OK;
+    }
+    if (claim != CLAIM_TAKEN) {
+        bool finished = claim == CLAIM_FINISHED;
+        settle(run, next->index, next->weight, finished ? SELECTION_FOUND : SELECTION_FAILED);
+        run->outcome->elsewhere += finished;
+        run->outcome->failed += !finished;
         return CORUN_OK;
     }
     worker->weight = next->weight;
     if (worker_start(worker, run->request, next->index)) {
-        run->next++;
         run->running++;
         return CORUN_OK;
     }
-    *full = true; /* fewer will do, if there are any */
+    *full = *aside = true; /* the claim stays, and is taken again */
     return run->running
                ? CORUN_OK
                : corun_report(run->list, CORUN_FILE, CORUN_NOWHERE, "no process for a worker: %s", strerror(errno));
 }
 
-static enum corun_status start_workers(struct campaign_run *run)
+static struct worker *idle_worker(const struct campaign_run *run)
+{
+    for (uint32_t w = 0; w < run->jobs; w++) {
+        if (!run->workers[w].pid)
+            return &run->workers[w];
+    }
+    return NULL;
+}
+
+/* Another look at what was put aside. */
+static enum corun_status look_aside(struct campaign_run *run, bool *full)
 {
     enum corun_status status = CORUN_OK;
+    size_t kept = 0, i = 0;
+    run->next_look = run_clock() + LOOK_SECONDS;
+    run->elsewhere = 0;
+    for (; i < run->aside_count && !status && !*full; i++) {
+        struct worker *worker = idle_worker(run);
+        bool aside;
+        if (!worker)
+            break;
+        status = start_case(run, &run->aside[i], worker, &aside, full);
+        if (aside)
+            run->aside[kept++] = run->aside[i];
+    }
+    while (i < run->aside_count)
+        run->aside[kept++] = run->aside[i++];
+    run->aside_count = kept;
+    return status;
+}
+
+static enum corun_status start_workers(struct campaign_run *run)
+{
     bool full = false;
-    for (uint32_t w = 0; w < run->jobs && !status && !full; w++) {
-        while (!run->workers[w].pid && run->next < run->waiting_count && !status && !full)
-            status = start_worker(run, &run->workers[w], &full);
+    enum corun_status status = CORUN_OK;
+    if (run->aside_count && idle_worker(run) && run_clock() >= run->next_look)
+        status = look_aside(run, &full);
+    while (run->next < run->waiting_count && !status && !full) {
+        struct worker *worker = idle_worker(run);
+        bool aside;
+        if (!worker)
+            break;
+        status = start_case(run, &run->waiting[run->next], worker, &aside, &full);
+        if (aside)
+            run->aside[run->aside_count++] = run->waiting[run->next];
+        run->next++;
     }
     return status;
 }
@@ -159,7 +236,7 @@ static enum corun_status serve(struct campaign_run *run)
     return status;
 }
 
-/* Runs all cases that wait. */
+/* Runs all cases that wait; in the last phase until other runners have finished theirs, too. */
 static enum corun_status run_phase(struct campaign_run *run)
 {
     enum corun_status status = CORUN_OK;
@@ -168,10 +245,15 @@ static enum corun_status run_phase(struct campaign_run *run)
     run->weight_done = run->weight_left = 0;
     for (size_t i = 0; i < run->waiting_count; i++)
         run->weight_left += run->waiting[i].weight;
-    while (!status && (run->next < run->waiting_count || run->running) && tell(run)) {
+    for (size_t i = 0; i < run->aside_count; i++)
+        run->weight_left += run->aside[i].weight;
+    while (!status && (run->next < run->waiting_count || run->running || (run->last_phase && run->aside_count)) &&
+           tell(run)) {
         status = start_workers(run);
-        if (!status)
+        if (!status && (run->running || run->aside_count))
             status = serve(run);
+        if (!status)
+            status = claims_beat(run->claims, run_clock(), run->list);
     }
     for (uint32_t w = 0; w < run->jobs; w++)
         worker_kill(&run->workers[w]);
@@ -192,7 +274,12 @@ static enum corun_status run_all(struct campaign_run *run)
 {
     const struct corun_campaign *campaign = run->request->campaign;
     struct corun_campaign_outcome *outcome = run->outcome;
+    struct claims_runner self;
     enum corun_status status = store_campaign(run->store, campaign, run->selection.keys, run->list);
+    if (!status)
+        status = claims_myself(run->list, &self);
+    if (!status)
+        status = claims_begin(run->store, &self, run_clock(), run->list, &run->claims);
     if (!status)
         status = selection_look_up(&run->selection, run->store, run->request->retry, run->list);
     if (status)
@@ -219,21 +306,24 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     run.jobs = run.jobs < CORUN_CAMPAIGN_MAX_JOBS ? run.jobs : CORUN_CAMPAIGN_MAX_JOBS;
     run.workers = calloc(run.jobs, sizeof *run.workers);
     run.waiting = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.waiting);
+    run.aside = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.aside);
     enum corun_status status = CORUN_OK;
-    if (!run.workers || !run.waiting)
+    if (!run.workers || !run.waiting || !run.aside)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     if (!status)
         status = selection_create(&what, list, &run.selection);
     outcome->total = run.selection.total;
     if (!status)
-        status = store_open(request->results, request->shards > 0, list, &run.store);
+        status = store_open(request->results, request->shards ? STORE_ALONE : STORE_SHARED, list, &run.store);
     if (!status)
         status = run_all(&run);
+    claims_end(run.claims);
     store_close(run.store);
     for (uint32_t w = 0; run.workers && w < run.jobs; w++)
         worker_free(&run.workers[w]);
     free(run.workers);
     free(run.waiting);
+    free(run.aside);
     selection_free(&run.selection);
     outcome->seconds = run_clock() - run.start;
     return status;

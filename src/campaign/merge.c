@@ -7,7 +7,7 @@ enum corun_status corun_campaign_merge(const char *results, const char *const *f
 {
     struct store *store;
     *merged = (struct corun_campaign_merged){0};
-    enum corun_status status = store_open(results, true, list, &store);
+    enum corun_status status = store_open(results, STORE_ALONE, list, &store);
     bool end = status != CORUN_OK;
     for (size_t i = 0; i < count && !end; i++) {
         uint64_t taken;

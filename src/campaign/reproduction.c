@@ -65,6 +65,7 @@ static enum corun_status run_part(struct reproduction *run, uint32_t part, struc
     sum->total += outcome.total;
     sum->found += outcome.found;
     sum->finished += outcome.finished;
+    sum->elsewhere += outcome.elsewhere;
     sum->failed += outcome.failed;
     run->measured += outcome.seconds;
     run->measured_cases += outcome.finished;

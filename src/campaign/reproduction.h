@@ -15,8 +15,8 @@ struct reproduction_request {
 };
 
 struct reproduction_outcome {
-    uint32_t total, found, finished, failed; /* cases, of all parts; finished: now */
-    bool interrupted, out_of_time;           /* out_of_time: in the middle of a sample */
+    uint32_t total, found, finished, elsewhere, failed; /* cases of all parts, as in struct corun_campaign_outcome */
+    bool interrupted, out_of_time;                      /* out_of_time: in the middle of a sample */
     double seconds;
     uint64_t sample; /* the last one that was begun; 0: all */
 };

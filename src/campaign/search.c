@@ -222,7 +222,7 @@ static enum corun_status read_results(struct search *search, const struct corun_
     struct store *store = NULL;
     enum corun_status status = case_keys(campaign, search->request->run.data_directory, search->list, &keys);
     if (!status)
-        status = store_open(search->request->run.results, false, search->list, &store);
+        status = store_open(search->request->run.results, STORE_SHARED, search->list, &store);
     for (size_t i = 0; i < outcome->splits.count && !status; i++) {
         struct search_split *split = &outcome->splits.data[i];
         status = store_read(store, keys[campaign->isolated + i].hex, search->list, &split->known, &split->measured);

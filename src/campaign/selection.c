@@ -147,7 +147,7 @@ enum corun_status selection_look_up(struct selection *selection, struct store *s
         enum store_state state;
         if (selection->states[i] == SELECTION_NOT_ASKED)
             continue;
-        enum corun_status status = store_find(store, selection->keys[i].hex, list, &state);
+        enum corun_status status = store_find(store, selection->keys[i].hex, list, &state, NULL);
         if (status)
             return status;
         selection->states[i] = state == STORE_FINISHED           ? SELECTION_FOUND

@@ -433,7 +433,7 @@ static enum corun_status survey(struct submission *submission, struct selection 
     struct corun_campaign_submitted *submitted = submission->submitted;
     size_t all = corun_campaign_count(selection->campaign);
     struct store *store;
-    enum corun_status status = store_open(submission->results, true, submission->list, &store);
+    enum corun_status status = store_open(submission->results, STORE_ALONE, submission->list, &store);
     if (!status)
         status = visit_earlier(submission, store, "");
     if (!status)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define APPLICATION_ID 0x636f7275 /* "coru" */
 #define BUSY_MILLISECONDS 60000
@@ -27,19 +28,25 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS applications("
     "  key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL, goal TEXT NOT NULL,"
     "  goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,"
-    "  thread_instructions INTEGER, PRIMARY KEY(key, position));";
+    "  thread_instructions INTEGER, PRIMARY KEY(key, position));"
+    /* who runs what, campaign/claims.h; files of before have neither */
+    "CREATE TABLE IF NOT EXISTS runners("
+    "  token TEXT PRIMARY KEY, machine TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,"
+    "  started INTEGER NOT NULL, beat INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS claims(key TEXT PRIMARY KEY, runner TEXT NOT NULL);";
+#define TABLES 6
 
 struct store {
     sqlite3 *database;
     char *path;
-    sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications;
+    sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications, *drop_claim;
 };
 
 static const struct {
     size_t offset;
     const char *text;
 } statements[] = {
-    {offsetof(struct store, find), "SELECT status FROM cases WHERE key = ?"},
+    {offsetof(struct store, find), "SELECT status, rowid FROM cases WHERE key = ?"},
     {offsetof(struct store, seconds), "SELECT wall_seconds FROM cases WHERE key = ? AND status = 'finished'"},
     {offsetof(struct store, put),
      "INSERT OR REPLACE INTO cases SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), "
@@ -48,6 +55,7 @@ static const struct {
     {offsetof(struct store, put_application),
      "INSERT INTO applications VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
     {offsetof(struct store, drop_applications), "DELETE FROM applications WHERE key = ?"},
+    {offsetof(struct store, drop_claim), "DELETE FROM claims WHERE key = ?"},
 };
 
 /* Says what SQLite says of a file, and what the user can do about it. */
@@ -80,9 +88,14 @@ static enum corun_status report_file(const struct store *store, const char *path
     }
 }
 
-static enum corun_status report(const struct store *store, int code, struct corun_diagnostics *list)
+enum corun_status store_report(const struct store *store, int code, struct corun_diagnostics *list)
 {
     return report_file(store, store->path, code, list);
+}
+
+struct sqlite3 *store_database(struct store *store)
+{
+    return store->database;
 }
 
 static int execute(struct store *store, const char *text)
@@ -143,42 +156,100 @@ static enum corun_status check_file(struct store *store, const char *schema_name
     return CORUN_OK;
 }
 
-/* SQLite itself does not wait for another process that is just about the same. */
-static int keep_log(struct store *store)
+/*
+ * Whether processes on several machines may see the file: they have no memory in common, which the index of a
+ * write-ahead log is kept in. linux/magic.h and the manual page of statfs have the numbers.
+ */
+static bool is_on_network(const char *path)
 {
-    int code = execute(store, "PRAGMA journal_mode = WAL");
+    static const uint32_t types[] = {
+        0x6969,     /* NFS */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB 2 */
+        0x517b,     /* SMB */
+        0x0bd00bd0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x19830326, /* BeeGFS */
+        0x00c36400, /* Ceph */
+        0x5346414f, /* AFS */
+        0x01021997, /* 9P */
+        0x65735546, /* FUSE: sshfs and others */
+        0x7461636f, /* OCFS2 */
+        0x01161970, /* GFS2 */
+        0xaad7aaea, /* PanFS */
+        0x013111a8, /* IBRIX */
+    };
+    struct statfs about;
+    if (statfs(path, &about))
+        return false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if ((uint32_t)about.f_type == types[i])
+            return true;
+    }
+    return false;
+}
+
+/* Write-ahead, unless the file is shared through a network. SQLite itself does not wait for another process here. */
+static int keep_log(struct store *store, enum store_use use)
+{
+    bool rolls_back = use == STORE_NETWORK || (use == STORE_SHARED && is_on_network(store->path));
+    const char *text = rolls_back ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL";
+    int code = execute(store, text);
     for (int waited = 0; (code & 0xff) == SQLITE_BUSY && waited < BUSY_MILLISECONDS; waited += 20) {
         sqlite3_sleep(20);
-        code = execute(store, "PRAGMA journal_mode = WAL");
+        code = execute(store, text);
     }
     return code ? code : execute(store, "PRAGMA synchronous = FULL");
 }
 
-/* A new file gets the schema. */
-static enum corun_status prepare(struct store *store, struct corun_diagnostics *list)
+/*
+ * What is missing of the schema: all of it in a new file, unless another process has been faster; the tables of claims
+ * in one of before.
+ */
+static int add_tables(struct store *store)
+{
+    long long tables = 0, id = 0, present = 0;
+    char text[200];
+    int code = sqlite3_exec(store->database,
+                            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                            "('campaigns', 'members', 'cases', 'applications', 'runners', 'claims')",
+                            take_number, &present, NULL);
+    if (code || present == TABLES)
+        return code;
+    code = execute(store, "BEGIN IMMEDIATE"); /* from here on nobody else changes it */
+    code = code ? code : ask(store, "SELECT count(*) FROM", "main", "sqlite_master", take_number, &tables);
+    code = code ? code : ask(store, "PRAGMA", "main", "application_id", take_number, &id);
+    if (!code && tables && id != APPLICATION_ID) {
+        execute(store, "ROLLBACK");
+        return SQLITE_NOTADB;
+    }
+    code = code ? code : execute(store, schema);
+    snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, STORE_VERSION);
+    code = code ? code : execute(store, text);
+    return code ? code : execute(store, "COMMIT");
+}
+
+static enum corun_status prepare(struct store *store, enum store_use use, struct corun_diagnostics *list)
 {
     long long tables = 0;
     enum corun_status status = check_file(store, "main", store->path, list, &tables);
     if (status)
         return status;
-    int code = keep_log(store);
-    if (!code && !tables) {
-        char text[100];
-        snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
-                 STORE_VERSION);
-        code = execute(store, "BEGIN IMMEDIATE");
-        code = code ? code : execute(store, schema);
-        code = code ? code : execute(store, text);
-        code = code ? code : execute(store, "COMMIT");
+    int code = keep_log(store, use);
+    code = code ? code : add_tables(store);
+    if (code == SQLITE_NOTADB) { /* somebody else was faster */
+        status = check_file(store, "main", store->path, list, &tables);
+        return status ? status : store_report(store, code, list);
     }
     for (size_t i = 0; i < sizeof statements / sizeof *statements && !code; i++) {
         sqlite3_stmt **statement = (sqlite3_stmt **)((char *)store + statements[i].offset);
         code = sqlite3_prepare_v3(store->database, statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
     }
-    return code ? report(store, code, list) : CORUN_OK;
+    return code ? store_report(store, code, list) : CORUN_OK;
 }
 
-enum corun_status store_open(const char *path, bool alone, struct corun_diagnostics *list, struct store **result)
+enum corun_status store_open(const char *path, enum store_use use, struct corun_diagnostics *list,
+                             struct store **result)
 {
     *result = NULL;
     if (!*path || !strcmp(path, ":memory:")) /* SQLite would forget what it is given */
@@ -193,13 +264,13 @@ enum corun_status store_open(const char *path, bool alone, struct corun_diagnost
     int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     enum corun_status status = CORUN_OK;
     if (code) {
-        status = report(store, code, list);
+        status = store_report(store, code, list);
     } else {
         sqlite3_extended_result_codes(store->database, 1);
         sqlite3_busy_timeout(store->database, BUSY_MILLISECONDS);
-        if (alone)
+        if (use == STORE_ALONE)
             execute(store, "PRAGMA locking_mode = EXCLUSIVE"); /* never fails: taken with the first access */
-        status = prepare(store, list);
+        status = prepare(store, use, list);
     }
     if (status)
         store_close(store);
@@ -230,7 +301,7 @@ static enum corun_status check_place(const struct store *store, struct corun_dia
 }
 
 enum corun_status store_find(struct store *store, const char *key, struct corun_diagnostics *list,
-                             enum store_state *state)
+                             enum store_state *state, int64_t *row)
 {
     sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
     int code = sqlite3_step(store->find);
@@ -240,10 +311,20 @@ enum corun_status store_find(struct store *store, const char *key, struct corun_
         *state = word && !strcmp(word, "finished") ? STORE_FINISHED
                  : word && !strcmp(word, "lost")   ? STORE_LOST
                                                    : STORE_FAILED;
+        if (row)
+            *row = sqlite3_column_int64(store->find, 1);
     }
-    enum corun_status status = code == SQLITE_ROW || code == SQLITE_DONE ? CORUN_OK : report(store, code, list);
+    enum corun_status status = code == SQLITE_ROW || code == SQLITE_DONE ? CORUN_OK : store_report(store, code, list);
     sqlite3_reset(store->find);
     return status;
+}
+
+enum corun_status store_last_row(struct store *store, struct corun_diagnostics *list, int64_t *row)
+{
+    long long last = 0;
+    int code = sqlite3_exec(store->database, "SELECT max(rowid) FROM cases", take_number, &last, NULL);
+    *row = last;
+    return code ? store_report(store, code, list) : CORUN_OK;
 }
 
 double store_seconds(struct store *store, const char *key)
@@ -289,7 +370,7 @@ enum corun_status store_read(struct store *store, const char *key, struct corun_
         measured->applications[position].goal_met = sqlite3_column_int(statement, 6) != 0;
     }
     sqlite3_finalize(statement);
-    return code == SQLITE_DONE ? CORUN_OK : report(store, code, list);
+    return code == SQLITE_DONE ? CORUN_OK : store_report(store, code, list);
 }
 
 /* Ends a transaction: commits if `code` is SQLITE_OK, else takes everything back. */
@@ -299,7 +380,7 @@ static enum corun_status end_transaction(struct store *store, int code, struct c
         code = execute(store, "COMMIT");
     if (!code)
         return CORUN_OK;
-    enum corun_status status = report(store, code, list);
+    enum corun_status status = store_report(store, code, list);
     if (!sqlite3_get_autocommit(store->database))
         execute(store, "ROLLBACK");
     return status;
@@ -413,6 +494,12 @@ static int put_applications(struct store *store, const char *key, const json_t *
     return code;
 }
 
+static int drop_claim(struct store *store, const char *key)
+{
+    sqlite3_bind_text(store->drop_claim, 1, key, -1, SQLITE_STATIC);
+    return bind_and_step(store->drop_claim);
+}
+
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
                                const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
                                struct corun_diagnostics *list)
@@ -447,6 +534,7 @@ enum corun_status store_result(struct store *store, const char *key, const struc
         sqlite3_bind_text(store->drop_applications, 1, key, -1, SQLITE_STATIC);
         code = code ? code : bind_and_step(store->drop_applications);
         code = code ? code : put_applications(store, key, json_object_get(result, "apps"));
+        code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
     json_decref(result);
@@ -466,6 +554,7 @@ enum corun_status store_failure(struct store *store, const char *key, const stru
         bind_case(store, key, item, applications, lost ? "lost" : "failed", message);
         sqlite3_bind_double(store->put, 10, seconds);
         code = bind_and_step(store->put);
+        code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
     free(applications);

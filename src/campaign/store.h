@@ -13,18 +13,28 @@
 
 struct store;
 
+enum store_use {
+    STORE_SHARED, /* with other processes: by write-ahead, or as below where the file system is one of the network */
+    STORE_NETWORK, /* also with processes on other machines: no memory is shared, changes are rolled back from a journal */
+    STORE_ALONE    /* no other process can use it before it is closed, and no memory is shared, either */
+};
 /*
- * Creates it if need be. `alone`: no other process can use it before it is closed, and no memory is shared through the
- * file system, which one on the network may not do. FILE: cannot be opened, is not one of ours or damaged, the disk is
+ * Creates it if need be. FILE: cannot be opened, is not one of ours or damaged, the disk is
  * full; the message says which.
  */
-enum corun_status store_open(const char *path, bool alone, struct corun_diagnostics *list, struct store **store);
+enum corun_status store_open(const char *path, enum store_use use, struct corun_diagnostics *list,
+                             struct store **store);
 void store_close(struct store *store);
 
 /* What is known of a case. LOST: it ended for a reason of the host (killed, out of memory or time), not of its own. */
 enum store_state { STORE_ABSENT, STORE_FINISHED, STORE_FAILED, STORE_LOST };
+/*
+ * *row grows with every case that is written, also with one that is written again: it tells what is older than a look at
+ * store_last_row. May be NULL.
+ */
 enum corun_status store_find(struct store *store, const char *key, struct corun_diagnostics *list,
-                             enum store_state *state);
+                             enum store_state *state, int64_t *row);
+enum corun_status store_last_row(struct store *store, struct corun_diagnostics *list, int64_t *row);
 /* Wall seconds of a finished case; NAN if there are none. */
 double store_seconds(struct store *store, const char *key);
 
@@ -53,15 +63,22 @@ enum corun_status store_merge(struct store *store, const char *path, struct coru
 enum corun_status store_campaign(struct store *store, const struct corun_campaign *campaign,
                                  const struct content_key *keys, struct corun_diagnostics *list);
 /*
- * A result, the JSON of json_case, in place of a failure. FILE: also if the file is no longer where it was. If the text
+ * A result, the JSON of json_case, in place of a failure; whoever has a claim on the case (campaign/claims.h) loses it.
+ * FILE: also if the file is no longer where it was. If the text
  * is no such JSON it says so in `problem`, else that is empty.
  */
 #define STORE_PROBLEM_BYTES 300u
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
                                const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
                                struct corun_diagnostics *list);
-/* Unless it is finished: another process may have been luckier. */
+/* Unless it is finished: another process may have been luckier. Claims are lost likewise. */
 enum corun_status store_failure(struct store *store, const char *key, const struct corun_campaign_case *item,
                                 const char *message, bool lost, double seconds, struct corun_diagnostics *list);
+
+/* For campaign/claims.c, which keeps tables of its own there. */
+struct sqlite3;
+struct sqlite3 *store_database(struct store *store);
+/* What SQLite's `code` means for the file, said in `list`. */
+enum corun_status store_report(const struct store *store, int code, struct corun_diagnostics *list);
 
 #endif

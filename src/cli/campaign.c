@@ -181,9 +181,11 @@ static void summarize(const struct campaign_options *campaign, const struct coru
     char text[40];
     printf("%s: %u cases, %u found, %u run", corun_campaign_name(campaign->campaign), outcome->total, outcome->found,
            outcome->finished);
+    if (outcome->elsewhere)
+        printf(", %u run by others", outcome->elsewhere);
     if (outcome->failed)
         printf(", %u failed", outcome->failed);
-    uint32_t missing = outcome->total - outcome->found - outcome->finished - outcome->failed;
+    uint32_t missing = outcome->total - outcome->found - outcome->finished - outcome->elsewhere - outcome->failed;
     if (missing)
         printf(", %u not run", missing);
     printf(", in %s", progress_duration(outcome->seconds, text, sizeof text));

@@ -131,7 +131,7 @@ const char *progress_duration(double seconds, char *text, size_t bytes)
 bool progress_campaign(struct progress *progress, const char *name, bool quiet,
                        const struct corun_campaign_progress *now)
 {
-    char left[40] = "?";
+    char left[40] = "?", elsewhere[60] = "";
     if (now->failure && !quiet) {
         fprintf(stderr, "%scorun: a case failed: %s\n", progress && progress->line_is_there ? "\r\033[K" : "",
                 now->failure);
@@ -140,8 +140,10 @@ bool progress_campaign(struct progress *progress, const char *name, bool quiet,
     }
     if (!isnan(now->seconds_left))
         progress_duration(now->seconds_left, left, sizeof left);
-    return progress_step(progress, "%.60s: %u of %u cases, %u running, %u failed, %s left", name, now->finished,
-                         now->total, now->running, now->failed, left);
+    if (now->elsewhere)
+        snprintf(elsewhere, sizeof elsewhere, ", %u with other runners", now->elsewhere);
+    return progress_step(progress, "%.60s: %u of %u cases, %u running%s, %u failed, %s left", name, now->finished,
+                         now->total, now->running, elsewhere, now->failed, left);
 }
 
 void progress_end(struct progress *progress)

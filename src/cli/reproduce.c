@@ -341,6 +341,8 @@ static enum corun_status run_parts(struct reproduce_options *reproduce, const st
     extent->sample = outcome.sample;
     if (!status && !reproduce->quiet) {
         printf("%s: %u cases, %u found, %u run", experiment->name, outcome.total, outcome.found, outcome.finished);
+        if (outcome.elsewhere)
+            printf(", %u run by others", outcome.elsewhere);
         if (outcome.failed)
             printf(", %u failed", outcome.failed);
         printf(", in %.0f s; results in %s\n", outcome.seconds, reproduce->run.results);

@@ -52,7 +52,7 @@ static int end(void **state)
 static struct store *open_store(struct place *place, const char *path)
 {
     struct store *store;
-    assert_int_equal(store_open(path, false, place->list, &store), CORUN_OK);
+    assert_int_equal(store_open(path, STORE_SHARED, place->list, &store), CORUN_OK);
     return store;
 }
 
@@ -65,7 +65,7 @@ static const char *last_message(const struct place *place)
 static enum store_state state_of(struct place *place, struct store *store, const char *key)
 {
     enum store_state state;
-    assert_int_equal(store_find(store, key, place->list, &state), CORUN_OK);
+    assert_int_equal(store_find(store, key, place->list, &state, NULL), CORUN_OK);
     return state;
 }
 
@@ -136,8 +136,8 @@ static void names_that_sqlite_would_forget(void **state)
 {
     struct place *place = *state;
     struct store *store;
-    assert_int_equal(store_open("", false, place->list, &store), CORUN_FILE);
-    assert_int_equal(store_open(":memory:", false, place->list, &store), CORUN_FILE);
+    assert_int_equal(store_open("", STORE_SHARED, place->list, &store), CORUN_FILE);
+    assert_int_equal(store_open(":memory:", STORE_SHARED, place->list, &store), CORUN_FILE);
     assert_null(store);
 }
 

@@ -236,7 +236,7 @@ class Ends(Campaign):
     def test_a_full_disk(self):
         disk = self.folder / "disk"
         disk.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], stderr=subprocess.PIPE,
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=240k", "tmpfs", str(disk)], stderr=subprocess.PIPE,
                                check=False)
         if mount.returncode:
             self.skipTest("only root can make a small disk")
@@ -292,15 +292,6 @@ class Ends(Campaign):
             for name in ("results.db", "results.db-wal", "results.db-shm", "away.db"):
                 (self.folder / name).unlink(missing_ok=True)
 
-    def test_two_runners_on_one_file(self):
-        both = [self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)]
-        for process in both:
-            output, said = process.communicate()
-            self.assertEqual(process.returncode, OK, said)
-            numbers = re.search(r"(\d+) found, (\d+) run", output)
-            self.assertEqual(int(numbers[1]) + int(numbers[2]), 15)
-        self.assertEqual(self.results(), self.whole)
-
     def test_a_damaged_file(self):
         self.run_campaign()
         path = self.folder / "results.db"
@@ -325,6 +316,73 @@ class Ends(Campaign):
                       self.corun("campaign", "-r", "other.db", "campaign.yaml", status=FILE).stderr)
         self.corun("campaign", "-r", "no/such/folder.db", "campaign.yaml", status=FILE)
         self.corun("campaign", "-r", ".", "campaign.yaml", status=FILE)
+
+
+class Together(Campaign):
+    """Several runners on one results file: each case is run once, by whoever is there."""
+
+    def numbers(self, process):
+        """(found, run, run by others) of a runner that has ended well."""
+        output, said = process.communicate(timeout=300)
+        self.assertEqual((process.returncode, said), (OK, ""), output)
+        found = re.search(r"15 cases, (\d+) found, (\d+) run(?:, (\d+) run by others)?, in", output)
+        self.assertTrue(found, output)
+        return int(found[1]), int(found[2]), int(found[3] or 0)
+
+    def check(self, runners):
+        numbers = [self.numbers(process) for process in runners]
+        for found, run, others in numbers: # whoever comes back has all results
+            self.assertEqual(found + run + others, 15, numbers)
+        self.assertEqual(sum(run for _, run, _ in numbers), 15, numbers)
+        self.assertEqual(len(self.results()), 15)
+        self.assertEqual(self.rows("SELECT (SELECT count(*) FROM runners), (SELECT count(*) FROM claims)"), [(0, 0)])
+        return numbers
+
+    def test_two_share_the_work(self):
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="300K"))
+        numbers = self.check([self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)])
+        self.assertTrue(all(run > 0 for _, run, _ in numbers), numbers)
+
+    def test_many_begin_at_once_with_a_new_file(self):
+        for _ in range(4):
+            self.check([self.begin("--jobs", "1", "campaign.yaml") for _ in range(8)])
+            for name in ("results.db", "results.db-wal", "results.db-shm"):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def test_what_a_killed_runner_had_is_run_by_the_other(self):
+        self.write("c.yaml", describe("c", 2000000000))
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="3M").replace("./a.yaml, ./b.yaml, ", ""))
+        first = self.begin("--jobs", "1", "campaign.yaml")
+        until = time.monotonic() + 60
+        while not ((self.folder / "results.db").exists() and self.rows("SELECT 1 FROM claims")) and time.monotonic() < until:
+            time.sleep(0.01)
+        second = self.begin("--jobs", "1", "campaign.yaml")
+        while len(self.rows("SELECT 1 FROM runners")) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        first.kill() # and nobody waits for it: it stays a zombie
+        output, said = second.communicate(timeout=300)
+        first.communicate()
+        self.assertEqual(second.returncode, OK, said)
+        self.assertEqual(self.rows("SELECT count(*), sum(status = 'finished') FROM cases"), [(3, 3)])
+        self.assertRegex(output, r"3 cases, 0 found, 3 run, in")
+
+    def test_failures_count_for_all(self):
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="20K").replace("./c.yaml", "./bad.yaml"))
+        both = [self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)]
+        failures = 0
+        for process in both:
+            output, said = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, OK, said)
+            self.assertIn("7 failed", output)
+            failures += said.count("a case failed")
+        self.assertEqual(failures, 7) # none was tried twice
+
+    def test_files_of_before_claims(self):
+        self.run_campaign()
+        database = sqlite3.connect(self.folder / "results.db")
+        database.executescript("DROP TABLE runners; DROP TABLE claims; DELETE FROM cases WHERE policy = 'even'")
+        database.close()
+        self.assertEqual(self.run_campaign(), (9, 6))
 
 
 class Parts(Campaign):
