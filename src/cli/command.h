@@ -30,7 +30,10 @@
 
 /* Used where the command line names no other. */
 #define DEFAULT_GPU "gtx980"
-#define DEFAULT_RESULTS "corun-results.db"
+#define DEFAULT_RESULTS "corun-results.db" /* of campaigns, and what is asked about */
+/* Searches and experiments try what nobody wants among the averages of a campaign. */
+#define DEFAULT_SEARCH_RESULTS "corun-search.db"
+#define DEFAULT_REPRODUCE_RESULTS "corun-reproduce.db"
 
 /* What CORUN_NO_POLICY is, in lists of policies. */
 #define NO_POLICY_MEANING "every SM takes what fits, in the order of arrival (no policy)"

@@ -1,26 +1,40 @@
 #include "cli/command.h"
 
+#include "cli/query_guard.h"
+
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_RESULTS = 'r', KEY_CSV = 'c' };
+#define DEFAULT_SECONDS 60
+#define DEFAULT_SECONDS_TEXT "60"
+#define ROWS_MAX 1000000u                   /* of a table, which is laid out when all are there */
+#define MEMORY_MAX_BYTES (INT64_C(1) << 30) /* of SQLite */
+
+enum { KEY_RESULTS = 'r', KEY_CSV = 'c', KEY_CAMPAIGN = 0x100, KEY_TIME };
 
 static const struct argp_option options[] = {
     {"results", KEY_RESULTS, "FILE", 0, "the results file [" DEFAULT_RESULTS "]", 1},
+    {"campaign", KEY_CAMPAIGN, "NAME", 0, "only the cases of this campaign [all of the file]", 1},
     {"csv", KEY_CSV, NULL, 0, "comma-separated values (RFC 4180) instead of a table", 1},
+    {"time", KEY_TIME, "SECONDS", 0, "give up after so many [" DEFAULT_SECONDS_TEXT "]", 1},
     {0},
 };
 
 static const char doc[] =
-    "Asks a results file of `corun campaign` in SQL; the file is only read. `.schema` in place of SQL shows its "
-    "tables.\v"
+    "Asks a results file of `corun campaign` in SQL; the file is only read: what would write, there or anywhere else, "
+    "is "
+    "refused. `.schema` in place of SQL shows its tables. A query that takes averages over several GPUs, windows or "
+    "seeds "
+    "without looking at them is warned of.\v"
     "Example: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
 
 struct query_options {
     struct command command;
-    const char *results, *text;
+    const char *results, *text, *campaign;
+    uint32_t seconds;
     bool csv;
 };
 
@@ -33,6 +47,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_CSV:
         query->csv = true;
+        break;
+    case KEY_CAMPAIGN:
+        query->campaign = value;
+        break;
+    case KEY_TIME:
+        command_count(&query->command, "--time", value, INT32_MAX, &query->seconds);
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
@@ -114,11 +134,16 @@ static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum
         query->csv ? NULL : begin_table(query->command.arena, statement, count, code == SQLITE_ROW);
     if (query->csv)
         print_csv_row(statement, count, true);
-    for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
+    for (uint32_t rows = 0; code == SQLITE_ROW; code = sqlite3_step(statement)) {
         if (query->csv)
             print_csv_row(statement, count, false);
-        else
+        else if (rows++ < ROWS_MAX)
             add_row(columns, statement, count);
+        else
+            *status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                   "more than %u rows do not fit a table: take --csv, or LIMIT", ROWS_MAX);
+        if (*status)
+            return SQLITE_DONE;
     }
     struct report_style style = output_style(stdout);
     if (!query->csv && code == SQLITE_DONE && !columns_print(columns, &style, stdout))
@@ -194,35 +219,99 @@ static bool is_of_file(int code)
     }
 }
 
+/* The tables `cases` and `applications` become views with what one campaign has, for this connection only. */
+static int choose_campaign(const struct query_options *query, sqlite3 *database, enum corun_status *status)
+{
+    static const char text[] = "PRAGMA temp_store = MEMORY;"
+                               "CREATE TEMP VIEW cases AS SELECT * FROM main.cases WHERE key IN "
+                               "(SELECT key FROM main.members WHERE campaign = %Q);"
+                               "CREATE TEMP VIEW applications AS SELECT * FROM main.applications WHERE key IN "
+                               "(SELECT key FROM main.members WHERE campaign = %Q)";
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(database, "SELECT 1 FROM campaigns WHERE name = ?", -1, &statement, NULL);
+    if (!code) {
+        sqlite3_bind_text(statement, 1, query->campaign, -1, SQLITE_STATIC);
+        code = sqlite3_step(statement);
+        if (code == SQLITE_DONE)
+            *status = corun_report(query->command.list, CORUN_NOT_FOUND, (struct corun_place){query->results, 0, 0},
+                                   "there is no campaign `%s`; `corun query \"SELECT name FROM campaigns\"` lists them",
+                                   query->campaign);
+    }
+    sqlite3_finalize(statement);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? SQLITE_OK : code;
+    char *views = sqlite3_mprintf(text, query->campaign, query->campaign);
+    code = views ? sqlite3_exec(database, views, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(views);
+    return code;
+}
+
+/* Why the text was not answered, unless the file is at fault. */
+static enum corun_status report_text(const struct query_options *query, const struct query_guard *guard, int code,
+                                     sqlite3 *database)
+{
+    struct corun_diagnostics *list = query->command.list;
+    if (guard->refused[0])
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "results are only read; this text %s", guard->refused);
+    if (guard->out_of_time)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "it took longer than %" PRIu32 " seconds (--time)",
+                            query->seconds);
+    if ((code & 0xff) == SQLITE_NOMEM)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "the answer needs too much memory");
+    return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s", sqlite3_errmsg(database));
+}
+
+static enum corun_status answer(struct query_options *query, sqlite3 *database, struct query_guard *guard,
+                                sqlite3_stmt **statement, int *code)
+{
+    enum corun_status status = CORUN_OK;
+    const char *rest = "";
+    if (query->campaign)
+        *code = choose_campaign(query, database, &status);
+    if (*code || status)
+        return status;
+    query_guard_set(guard, database, query->seconds);
+    *code = sqlite3_prepare_v2(database, query->text, -1, statement, &rest);
+    if (!*code && !*statement)
+        return corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE, "the SQL text is empty");
+    if (!*code && rest[strspn(rest, " \t\r\n;")])
+        return corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                            "only one statement is expected, not also `%s`", rest);
+    if (!*code && !sqlite3_stmt_readonly(*statement))
+        return corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE, "results are only read; this text writes");
+    if (!*code)
+        *code = print_rows(query, *statement, &status);
+    return status;
+}
+
 static enum corun_status run_query(void *user)
 {
     struct query_options *query = user;
+    struct query_guard guard = {0};
     sqlite3 *database = NULL;
     sqlite3_stmt *statement = NULL;
-    enum corun_status status = CORUN_OK;
-    const char *rest = "";
     if (!strcmp(query->text, ".schema"))
         query->text = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL";
-    status = command_existing(query->results, query->command.list);
+    enum corun_status status = command_existing(query->results, query->command.list);
     if (status)
         return status;
+    sqlite3_hard_heap_limit64(MEMORY_MAX_BYTES);
     int code = open_file(query->results, &database);
     bool opened = !code;
-    if (!code)
-        code = sqlite3_prepare_v2(database, query->text, -1, &statement, &rest);
-    if (!code && !statement)
-        status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE, "the SQL text is empty");
-    else if (!code && rest[strspn(rest, " \t\r\n;")])
-        status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                              "only one statement is expected, not also `%s`", rest);
-    else if (!code)
-        code = print_rows(query, statement, &status);
-    opened = opened && !is_of_file(code);
-    if (code && code != SQLITE_DONE && !status)
-        status = corun_report(query->command.list, opened ? CORUN_USAGE : CORUN_FILE,
-                              opened ? CORUN_NOWHERE : (struct corun_place){query->results, 0, 0}, "%s",
-                              database ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+    if (opened)
+        status = answer(query, database, &guard, &statement, &code);
+    if (code && code != SQLITE_DONE && !status) {
+        if (opened && !is_of_file(code))
+            status = report_text(query, &guard, code, database);
+        else
+            status = corun_report(query->command.list, CORUN_FILE, (struct corun_place){query->results, 0, 0}, "%s",
+                                  database ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+    }
     sqlite3_finalize(statement);
+    if (!status) {
+        query_guard_drop(database);
+        query_guard_warn(&guard, database, query->command.list);
+    }
     sqlite3_close(database);
     return status;
 }
@@ -231,6 +320,6 @@ int command_query(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = options, .parser = parse_option, .args_doc = "SQL", .doc = doc, .help_filter = command_help_filter};
-    struct query_options query = {.results = DEFAULT_RESULTS};
+    struct query_options query = {.results = DEFAULT_RESULTS, .seconds = DEFAULT_SECONDS};
     return command_perform(&query.command, &argp, argc, argv, run_query, &query);
 }

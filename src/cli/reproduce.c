@@ -53,7 +53,8 @@ static const struct argp_option options[] = {
     {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
     {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own", 3},
     {"no-run", KEY_NO_RUN, NULL, 0, "runs nothing: compares what is in the results file", 3},
-    {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_RESULTS "]", 4},
+    {"results", KEY_RESULTS, "FILE", 0,
+     "the results file, created when it does not exist [" DEFAULT_REPRODUCE_RESULTS "]", 4},
     {"html", KEY_HTML, "FILE", 0, "writes a page with figures; with --all, FOLDER/EXPERIMENT.html", 4},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "writes the comparison as Markdown; with --all, FOLDER/EXPERIMENT.md", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
@@ -498,6 +499,6 @@ int command_reproduce(int argc, char **argv)
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct reproduce_options reproduce = {.outputs = {{.option = "--html"}, {.option = "--markdown"}},
-                                          .run = {.results = DEFAULT_RESULTS}};
+                                          .run = {.results = DEFAULT_REPRODUCE_RESULTS}};
     return command_perform(&reproduce.command, &argp, argc, argv, run_reproduce, &reproduce);
 }

@@ -34,7 +34,8 @@ static const struct argp_option options[] = {
     {"at-once", KEY_AT_ONCE, "N", 0,
      "all splits are tried if there are no more than N; else the search is coarse to fine [" DEFAULT_AT_ONCE_TEXT "]",
      2},
-    {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_RESULTS "]", 3},
+    {"results", KEY_RESULTS, "FILE", 0, "the results file, created when it does not exist [" DEFAULT_SEARCH_RESULTS "]",
+     3},
     {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line", 4},
     CACHE_OPTIONS(4),
@@ -284,6 +285,6 @@ int command_search(int argc, char **argv)
                                                 .cycles = DEFAULT_CYCLES,
                                                 .seed = 1,
                                                 .most_at_once = DEFAULT_AT_ONCE,
-                                                .run = {.results = DEFAULT_RESULTS}}};
+                                                .run = {.results = DEFAULT_SEARCH_RESULTS}}};
     return command_perform(&search.command, &argp, argc, argv, run_search, &search);
 }

@@ -597,10 +597,63 @@ class Query(Campaign):
         self.assertEqual(csv, 'x,NULL,2.5\n"a,""b""",,2.5\n')
         self.assertIn("CREATE TABLE cases", self.corun("query", "-r", "results.db", ".schema").stdout)
 
+    def query(self, *arguments, status=OK):
+        return self.corun("query", "-r", "results.db", *arguments, status=status)
+
     def test_only_reads(self):
         self.run_campaign()
-        self.assertIn("readonly", self.corun("query", "-r", "results.db", "DELETE FROM cases", status=USAGE).stderr)
-        self.assertEqual(len(self.rows()), 15)
+        before = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("results.db-"))
+        for text in ("DELETE FROM cases", "INSERT INTO campaigns VALUES(1, 2, 3)", "UPDATE cases SET stp = 2", "DROP TABLE cases",
+                     "VACUUM", "VACUUM INTO 'copy.db'", "ATTACH 'other.db' AS other", "CREATE TABLE x(y)",
+                     "CREATE TEMP TABLE x(y)", "CREATE VIEW x AS SELECT 1", "PRAGMA journal_mode = DELETE",
+                     "PRAGMA user_version = 7", "PRAGMA wal_checkpoint", "PRAGMA temp_store_directory = '.'", "BEGIN", "ROLLBACK",
+                     "REINDEX", "ANALYZE", "SELECT load_extension('x')", "EXPLAIN ATTACH 'other.db' AS other"):
+            self.assertIn("results are only read; this text ", self.query(text, status=USAGE).stderr, text)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("results.db-")), before)
+        self.assertEqual(len(self.results()), 15)
+
+    def test_whatever_reads(self):
+        self.run_campaign()
+        for text, answer in (("PRAGMA user_version", "user_version\n1\n"),
+                             ("SELECT name FROM pragma_table_info('members') LIMIT 1", "name\ncampaign\n"),
+                             ("SELECT count(*) AS n FROM cases, json_each(result, '$.apps')", "n\n27\n"),
+                             ("WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 9) SELECT sum(n) AS n FROM x",
+                              "n\n45\n"),
+                             ("VALUES(1)", "column1\n1\n")):
+            self.assertEqual(self.query("--csv", text).stdout, answer)
+        self.query("EXPLAIN QUERY PLAN SELECT * FROM cases")
+
+    def test_without_end(self):
+        self.run_campaign()
+        numbers = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT {} FROM x"
+        self.assertIn("it took longer than 1 seconds (--time)",
+                      self.query("--time", "1", numbers.format("count(*)"), status=USAGE).stderr)
+        self.assertIn("more than 1000000 rows do not fit a table", self.query(numbers.format("n"), status=USAGE).stderr)
+        self.query("SELECT hex(zeroblob(1000000000))", status=USAGE)
+        process = subprocess.Popen([CORUN, "query", "-r", "results.db", numbers.format("count(*)")], cwd=self.folder)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+
+    def test_what_must_not_be_averaged(self):
+        average = "SELECT policy, avg(stp) FROM cases WHERE NOT isolated GROUP BY policy"
+        self.run_campaign()
+        self.assertEqual(self.query(average).stderr, "")
+        self.assertIn("`WHERE NOT isolated` leaves them out", self.query("SELECT policy, avg(stp) FROM cases GROUP BY policy").stderr)
+        self.assertEqual(self.query("SELECT policy, count(*) FROM cases GROUP BY policy").stderr, "")
+        self.write("other.yaml", CAMPAIGN.format(cycles="10K").replace("mixed", "short").replace("sms=2", "sms=4"))
+        self.run_campaign("other.yaml")
+        said = self.query(average).stderr
+        self.assertIn("the cases are of 2 windows (10000, 20000), and the query does not look at `cycles`", said)
+        self.assertIn("2 GPUs (gtx980:sms=2, gtx980:sms=4)", said)
+        self.assertEqual(self.query(average.replace("GROUP BY policy", "GROUP BY policy, cycles, gpu")).stderr, "")
+        self.assertEqual(self.query(average.replace("NOT isolated", "NOT isolated AND cycles = 10000 AND gpu LIKE '%=4'")).stderr, "")
+        both = [self.query("--csv", "--campaign", name, average) for name in ("mixed", "short")]
+        self.assertEqual([done.stderr for done in both], ["", ""])
+        self.assertNotEqual(both[0].stdout, both[1].stdout)
+        self.assertEqual(self.query("--csv", "--campaign", "short", "SELECT count(*) AS n FROM cases JOIN applications USING(key)")
+                         .stdout, "n\n27\n")
+        self.assertIn("there is no campaign `none`", self.query("--campaign", "none", "SELECT 1", status=NOT_FOUND).stderr)
 
     def test_a_folder_that_cannot_be_written(self):
         self.run_campaign()
