@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,17 +199,6 @@ static enum corun_status start_workers(struct campaign_run *run)
     return status;
 }
 
-static void watch_time(struct campaign_run *run)
-{
-    for (uint32_t w = 0; run->request->seconds && w < run->jobs; w++) {
-        struct worker *worker = &run->workers[w];
-        if (worker->pid && !worker->out_of_time && run_clock() - worker->started > run->request->seconds) {
-            worker->out_of_time = true;
-            kill(worker->pid, SIGKILL);
-        }
-    }
-}
-
 /* Reads what workers have written, and waits for that if need be. */
 static enum corun_status serve(struct campaign_run *run)
 {
@@ -232,7 +220,8 @@ static enum corun_status serve(struct campaign_run *run)
         if (descriptors[i].revents && worker_read(workers[i]))
             status = finish(run, workers[i]);
     }
-    watch_time(run);
+    for (uint32_t w = 0; w < run->jobs; w++)
+        worker_watch(&run->workers[w], run->request);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text_file.h"
 #include "base/text_table.h"
 #include "campaign/mixes.h"
+#include "campaign/policy_probe.h"
 #include "campaign/sample.h"
 #include "campaign/specification.h"
 #include "workload/capture_format.h"
@@ -161,9 +162,8 @@ static enum corun_status check_policies(struct parser *parser)
     enum corun_status status = CORUN_OK;
     for (size_t i = 0; i < parser->policies.items.count && !status; i++) {
         const struct value *text = &parser->policies.items.data[i];
-        const struct corun_policy *policy;
-        const double *parameters;
-        status = specify_policy(text->text, parser->scratch, parser->yaml.list, &policy, &parameters);
+        struct policy_meaning meaning;
+        status = policy_probe(text->text, parser->scratch, parser->yaml.list, &meaning);
         status = name_place(parser, status, text->place);
     }
     return status;

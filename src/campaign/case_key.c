@@ -6,6 +6,7 @@
 #include "campaign/baseline.h"
 #include "campaign/campaign_file.h"
 #include "campaign/fingerprint.h"
+#include "campaign/policy_probe.h"
 #include "campaign/specification.h"
 #include "share/load.h"
 
@@ -20,11 +21,17 @@ struct digested {
     VECTOR(struct content_key) keys;
 };
 
+struct known_policy {
+    const char *text;
+    struct policy_meaning meaning;
+};
+
 struct digests {
     const char *data_directory;
     struct corun_diagnostics *list;
     struct arena *arena;
     struct digested workloads, gpus;
+    VECTOR(struct known_policy) policies;
     uint64_t seed; /* of the workloads' data */
 };
 
@@ -104,23 +111,37 @@ static enum corun_status add_file(const char *path, size_t length, struct digest
     return failed ? corun_report(digests->list, CORUN_FILE, CORUN_NOWHERE, "policy %s cannot be read", name) : CORUN_OK;
 }
 
+/* Once for each text: a shared object is loaded by a process of its own. */
+static enum corun_status find_meaning(struct digests *digests, const char *text, struct policy_meaning *meaning)
+{
+    struct known_policy policy = {.text = text};
+    for (size_t i = 0; i < digests->policies.count; i++) {
+        if (!strcmp(digests->policies.data[i].text, text)) {
+            *meaning = digests->policies.data[i].meaning;
+            return CORUN_OK;
+        }
+    }
+    enum corun_status status = policy_probe(text, digests->arena, digests->list, &policy.meaning);
+    *meaning = policy.meaning;
+    return !status && !vector_push(&digests->policies, policy) ? CORUN_MEMORY : status;
+}
+
 static enum corun_status add_policy(struct digests *digests, const char *text, struct content_digest *digest)
 {
-    const struct corun_policy *policy;
-    const double *parameters;
-    enum corun_status status = specify_policy(text, digests->arena, digests->list, &policy, &parameters);
+    struct policy_meaning policy;
+    enum corun_status status = find_meaning(digests, text, &policy);
     if (status)
         return status;
-    const char *name = policy ? policy->name : CORUN_NO_POLICY;
+    const char *name = policy.name ? policy.name : CORUN_NO_POLICY;
     content_digest_add(digest, "policy", name, strlen(name));
-    if (!policy)
+    if (!policy.name)
         return CORUN_OK;
     size_t path_length = policy_path_length(text);
     if (!path_length)
         content_digest_add(digest, "policies", policy_fingerprint(), strlen(policy_fingerprint()));
     else if ((status = add_file(text, path_length, digests, digest)))
         return status;
-    content_digest_add(digest, "parameters", parameters, policy->parameter_count * sizeof *parameters);
+    content_digest_add(digest, "parameters", policy.parameters, policy.parameter_count * sizeof *policy.parameters);
     return CORUN_OK;
 }
 
@@ -183,6 +204,7 @@ enum corun_status case_keys(const struct corun_campaign *campaign, const char *d
         corun_report(list, status, CORUN_NOWHERE, "out of memory");
     digested_free(&digests.workloads);
     digested_free(&digests.gpus);
+    vector_free(&digests.policies);
     arena_destroy(digests.arena);
     if (status)
         free(keys);

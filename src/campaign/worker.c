@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -18,6 +19,8 @@
 
 /* More than any result: a worker that writes more has gone astray. */
 #define MESSAGE_MAX_BYTES (UINT64_C(64) << 20)
+
+#define NICENESS 10
 
 struct header {
     uint64_t end, bytes; /* enum worker_end; of the text that follows */
@@ -50,10 +53,16 @@ static const char *reason(const struct corun_diagnostics *list, enum corun_statu
     return corun_status_meaning(status);
 }
 
+static void on_policy_call(void *user, bool begins)
+{
+    struct worker_watch *watch = user;
+    watch->inside_since = begins ? run_clock() : 0;
+}
+
 /* In the child: simulates and writes the JSON to `stream`. */
 static enum corun_status simulate(const struct corun_campaign_run_request *request,
-                                  const struct corun_campaign_case *item, struct arena *arena,
-                                  struct corun_diagnostics *list, FILE *stream)
+                                  const struct corun_campaign_case *item, struct worker_watch *watch,
+                                  struct arena *arena, struct corun_diagnostics *list, FILE *stream)
 {
     struct corun_gpu_config gpu;
     struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
@@ -67,8 +76,14 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
                              .data_directory = request->data_directory,
                              .cache_directory = request->cache_directory};
     enum corun_status status = corun_gpu_config_load(item->gpu, request->data_directory, list, &gpu);
+    if (policy_path_length(item->policy)) {
+        job.policy_call = on_policy_call;
+        job.policy_call_user = watch;
+        on_policy_call(watch, true); /* it is loaded */
+    }
     if (!status)
         status = specify_policy(item->policy, arena, list, &job.policy, &job.parameters);
+    on_policy_call(watch, false);
     for (uint32_t i = 0; i < item->application_count && !status; i++)
         status = specify_application(item->applications[i], arena, list, &applications[i]);
     struct corun_case_result *result = NULL;
@@ -82,12 +97,13 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
     return status;
 }
 
-__attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
+__attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct worker_watch *watch,
                                                 const struct corun_campaign_run_request *request, size_t index)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it writes */
     if (getppid() != parent)          /* it was gone before that */
         _exit(0);
+    (void)!nice(NICENESS);   /* who works at this machine comes first; it does not matter if not */
     signal(SIGINT, SIG_IGN); /* of the terminal: the parent decides */
     signal(SIGPIPE, SIG_IGN);
     sigset_t none; /* the parent may have blocked those that it waits for */
@@ -104,7 +120,7 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
     FILE *stream = open_memstream(&text, &bytes);
     enum corun_status status = CORUN_MEMORY;
     if (arena && list && stream)
-        status = simulate(request, corun_campaign_get(request->campaign, index), arena, list, stream);
+        status = simulate(request, corun_campaign_get(request->campaign, index), watch, arena, list, stream);
     if (stream && fclose(stream) != 0)
         status = CORUN_MEMORY;
     if (status == CORUN_OK) {
@@ -119,8 +135,16 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent,
 bool worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index)
 {
     int ends[2];
+    if (!worker->watch) {
+        void *shared = mmap(NULL, sizeof *worker->watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (shared == MAP_FAILED)
+            return false;
+        worker->watch = shared;
+    }
+    worker->watch->inside_since = 0;
     if (pipe2(ends, O_CLOEXEC))
         return false;
+    fflush(NULL); /* what is in our buffers would be written once more if a policy called exit() */
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         int error = errno;
@@ -131,14 +155,14 @@ bool worker_start(struct worker *worker, const struct corun_campaign_run_request
     }
     if (pid == 0) {
         close(ends[0]);
-        run_child(ends[1], parent, request, index);
+        run_child(ends[1], parent, worker->watch, request, index);
     }
     close(ends[1]);
     worker->pid = pid;
     worker->pipe = ends[0];
     worker->index = index;
     worker->started = run_clock();
-    worker->out_of_time = worker->too_long = false;
+    worker->out_of_time = worker->too_long = worker->stuck = false;
     worker->bytes = 0;
     return true;
 }
@@ -176,24 +200,67 @@ bool worker_read(struct worker *worker)
     return bytes == 0;
 }
 
-/* Why there is no message of its own. */
-static void explain(const struct worker *worker, const struct corun_campaign_run_request *request, int status,
-                    char *text, size_t bytes)
+void worker_watch(struct worker *worker, const struct corun_campaign_run_request *request)
 {
+    if (!worker->pid || worker->out_of_time || worker->stuck)
+        return;
+    double now = run_clock(), since = worker->watch->inside_since;
+    worker->stuck = since > 0 && now - since > CORUN_POLICY_SECONDS + 1;
+    worker->out_of_time = !worker->stuck && request->seconds && now - worker->started > request->seconds;
+    if (worker->stuck || worker->out_of_time)
+        kill(worker->pid, SIGKILL);
+}
+
+/* Signals that a program brings on itself; with a limit, memory that is not to be had leads to them, too. */
+static bool is_own_fault(int number, const struct corun_campaign_run_request *request)
+{
+    switch (number) {
+    case SIGFPE:
+    case SIGILL:
+    case SIGSYS:
+    case SIGTRAP:
+        return true;
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGABRT:
+        return !request->memory_bytes;
+    default:
+        return false;
+    }
+}
+
+/* What happened to a worker without a message of its own. */
+static enum worker_end explain(const struct worker *worker, const struct corun_campaign_run_request *request,
+                               int status, char *text, size_t bytes)
+{
+    const char *policy = corun_campaign_get(request->campaign, worker->index)->policy;
+    int path = (int)policy_path_length(policy), number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    bool inside = worker->watch->inside_since > 0;
+    enum worker_end end = WORKER_FAILURE;
+    if (worker->stuck) {
+        snprintf(text, bytes, "policy %.*s: one call of it did not return within %d seconds", path, policy,
+                 CORUN_POLICY_SECONDS);
+        return end;
+    }
+    if (worker->out_of_time || worker->too_long || (number && !is_own_fault(number, request)))
+        end = WORKER_LOST;
     if (worker->out_of_time)
         snprintf(text, bytes, "it took longer than %u seconds", request->seconds);
     else if (worker->too_long)
         snprintf(text, bytes, "its result is longer than %u MiB", (unsigned)(MESSAGE_MAX_BYTES >> 20));
-    else if (WIFSIGNALED(status))
-        snprintf(text, bytes, "the worker was killed by signal %d (%s)%s", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)),
-                 WTERMSIG(status) == SIGKILL ? ", as the system does when memory runs out" : "");
+    else if (number && inside && number != SIGKILL)
+        snprintf(text, bytes, "policy %.*s crashed: signal %d (%s)", path, policy, number, strsignal(number));
+    else if (number)
+        snprintf(text, bytes, "the worker was killed by signal %d (%s)%s", number, strsignal(number),
+                 number == SIGKILL ? ", as the system does when memory runs out" : "");
+    else if (inside)
+        snprintf(text, bytes, "policy %.*s ended the process, with status %d", path, policy, WEXITSTATUS(status));
     else
         snprintf(text, bytes, "the worker ended with status %d and no result", WEXITSTATUS(status));
-    const char *policy = corun_campaign_get(request->campaign, worker->index)->policy;
-    size_t length = strlen(text), path = policy_path_length(policy); /* code that is not ours comes to mind first */
-    if (path)
-        snprintf(text + length, bytes - length, "; it ran %.*s", (int)path, policy);
+    size_t length = strlen(text);
+    if (path && strncmp(text, "policy ", 7) != 0) /* code that is not ours comes to mind first */
+        snprintf(text + length, bytes - length, "; it ran %.*s", path, policy);
+    return end;
 }
 
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
@@ -213,10 +280,10 @@ enum worker_end worker_take(struct worker *worker, const struct corun_campaign_r
             return (enum worker_end)header.end;
         }
     }
-    explain(worker, request, status, worker->why, sizeof worker->why);
+    enum worker_end end = explain(worker, request, status, worker->why, sizeof worker->why);
     *text = worker->why;
     *bytes = strlen(worker->why);
-    return WORKER_LOST;
+    return end;
 }
 
 void worker_kill(struct worker *worker)
@@ -236,4 +303,7 @@ void worker_free(struct worker *worker)
     free(worker->message);
     worker->message = NULL;
     worker->capacity = 0;
+    if (worker->watch)
+        munmap(worker->watch, sizeof *worker->watch);
+    worker->watch = NULL;
 }

@@ -9,22 +9,28 @@
 
 #include <sys/types.h>
 
+/* In memory of both processes. */
+struct worker_watch {
+    _Atomic double inside_since; /* a call of a policy of the user's, on run_clock(); 0: outside */
+};
+
 struct worker {
     pid_t pid; /* 0: none */
     int pipe;
+    struct worker_watch *watch;
     size_t index;  /* of its case */
     double weight; /* of its case; for the caller */
     double started;
-    bool out_of_time, too_long; /* was killed for it */
+    bool out_of_time, too_long, stuck; /* was killed for it */
     char *message;
     size_t bytes, capacity;
-    char why[200]; /* it left none */
+    char why[600]; /* it left none */
 };
 
 enum worker_end {
     WORKER_RESULT,  /* text: JSON */
     WORKER_FAILURE, /* text: why; the case itself is at fault */
-    WORKER_LOST     /* text: why; it was killed, or ran out of memory or time */
+    WORKER_LOST     /* text: why; it was killed from outside, or ran out of memory or time */
 };
 
 /* Starts one. False, with errno, if there is no process or pipe to be had. */
@@ -37,6 +43,8 @@ bool worker_read(struct worker *worker);
  */
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
                             size_t *bytes);
+/* Kills it if a call of a policy of the user's does not come back, or the case takes too long. */
+void worker_watch(struct worker *worker, const struct corun_campaign_run_request *request);
 /* Ends it, whatever it is doing. */
 void worker_kill(struct worker *worker);
 void worker_free(struct worker *worker);

@@ -3,7 +3,6 @@
 #include "base/text_file.h"
 #include "campaign/campaign_file.h"
 #include "campaign/specification.h"
-#include "cli/policy_watch.h"
 #include "corun/campaign.h"
 #include "corun/workload.h"
 #include "report/json.h"
@@ -276,44 +275,6 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
     return status;
 }
 
-/* Whether a text below the node would be a policy in a shared object, were it a policy. */
-static bool names_library(const struct yaml_node *node)
-{
-    if (node->kind == YAML_TEXT)
-        return policy_path_length(node->text) > 0;
-    for (const struct yaml_node *child = node->first; child; child = child->next) {
-        if (names_library(child))
-            return true;
-    }
-    return false;
-}
-
-/* Whether shared objects may be loaded with the campaign. What cannot be read is told later; a pipe can be read only once. */
-static bool may_load(struct campaign_options *campaign)
-{
-    struct stat about;
-    char *text = NULL;
-    size_t bytes;
-    struct yaml_node *root = NULL;
-    if (!stat(campaign->path, &about) && !S_ISREG(about.st_mode))
-        return true;
-    if (text_file_read(campaign->path, CAMPAIGN_MAX_BYTES, NULL, &text, &bytes) == CORUN_OK)
-        yaml_tree_parse(campaign->path, text, bytes, campaign->command.arena, NULL, &root);
-    free(text);
-    const struct yaml_node *policies = root ? yaml_find(root, "policies") : NULL;
-    const struct yaml_node *cases = root ? yaml_find(root, "cases") : NULL; /* may name their own */
-    return (policies && names_library(policies)) || (cases && names_library(cases));
-}
-
-static enum corun_status load(struct campaign_options *campaign)
-{
-    if (may_load(campaign))
-        policy_watch_loading(campaign->path, false);
-    enum corun_status status = corun_campaign_load(campaign->path, campaign->command.list, &campaign->campaign);
-    policy_watch_loaded();
-    return status;
-}
-
 static enum corun_status run_campaign(void *user)
 {
     struct campaign_options *campaign = user;
@@ -321,7 +282,7 @@ static enum corun_status run_campaign(void *user)
     struct corun_campaign_outcome outcome = {0};
     enum corun_status status = corun_data_directory(campaign->data, sizeof campaign->data, campaign->command.list);
     if (!status)
-        status = load(campaign);
+        status = corun_campaign_load(campaign->path, campaign->command.list, &campaign->campaign);
     if (status)
         return status;
     if (campaign->only_list) {

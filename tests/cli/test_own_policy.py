@@ -207,15 +207,7 @@ class Deeds(OwnPolicy):
             "name: early\npolicies: [./early.so]\nworkloads: [./a.yaml, ./b.yaml]\ncycles: 5K\nmixes:\n  - {size: 2}\n")
         result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
         self.assertEqual(result.returncode, POLICY)
-        self.assertIn("corun: early.yaml: a policy crashed while it was loaded", result.stderr)
-        (self.folder / "early.so").rename(self.folder / "early")  # by whatever name
-        (self.folder / "early.yaml").write_text((self.folder / "early.yaml").read_text().replace("early.so", "early"))
-        self.assertEqual(self.run_corun("campaign", "--results", "early.db", "early.yaml").returncode, POLICY)
-        (self.folder / "early.yaml").write_text((self.folder / "early.yaml").read_text().replace("./early]", "./early.so]"))
-        self.build("early.so", functions="__attribute__((destructor)) static void last(void) { *(volatile int *)8 = 1; }")
-        result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
-        self.assertEqual(result.returncode, POLICY)
-        self.assertIn("corun: early.yaml: a policy crashed after the run, when it was unloaded", result.stderr)
+        self.assertIn("policy ./early.so crashed while it was loaded: signal 11", result.stderr)
 
     def test_it_ends_the_process(self):
         at_the_end = "__attribute__((destructor)) static void last(void) {{ {} }}"
@@ -329,8 +321,79 @@ class Campaigns(OwnPolicy):
         self.build("crash.so", decide="*(volatile int *)8 = 1;")
         _, rows = self.cases("./crash.so")
         message = [row[2] for row in rows if "crash" in row[0]][0]
-        self.assertIn("it ran ./crash.so", message)
+        self.assertIn("policy ./crash.so crashed: signal 11", message)
         self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
+
+    STOP = "static void stop(void *state) {{ (void)state; {} }}\n"
+    DESTRUCTOR = "__attribute__((destructor)) static void late(void) {{ {} }}\n"
+
+    def fails(self, name, status, *texts):
+        """The case fails by the policy's name, the others and the runner come to their end, and say so once."""
+        result, rows = self.cases(f"./{name}")
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertEqual(result.stdout.count("own: 4 cases"), 1, result.stdout)
+        self.assertIn("1 failed", result.stdout)
+        self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
+        found = [row[1:] for row in rows if row[0] == f"./{name}"]
+        self.assertEqual([row[0] for row in found], [status])
+        for text in (*texts, f"./{name}"):
+            self.assertIn(text, found[0][1])
+
+    def test_one_that_ends_the_process(self):
+        self.build("leave.so", decide="exit(0);")
+        self.fails("leave.so", "failed", "policy ./leave.so ended the process, with status 0")
+        self.build("leave2.so", start="_Exit(7);")
+        self.fails("leave2.so", "failed", "policy ./leave2.so ended the process, with status 7")
+
+    def test_one_that_crashes_when_it_stops(self):
+        for name, deed, text in (("stop.so", "*(volatile int *)8 = 1;", "signal 11"), ("stop2.so", "exit(0);", "status 0"),
+                                 ("stop3.so", "abort();", "signal 6")):
+            source = self.folder / "stop.c"
+            text_of = PROGRAM.format(start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=".stop = stop")
+            source.write_text(text_of.replace("static const struct corun_policy_parameter", self.STOP.format(deed) +
+                                              "static const struct corun_policy_parameter", 1))
+            self.compile(source, name)
+            self.fails(name, "failed", text)
+
+    def test_one_whose_destructor_crashes(self):
+        source = self.folder / "late.c"
+        text = PROGRAM.format(start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more="")
+        source.write_text(text + self.DESTRUCTOR.format("*(volatile int *)8 = 1;"))
+        self.compile(source, "late.so")
+        result, rows = self.cases("./late.so") # nothing of it is in the runner, and workers do not call it
+        self.assertEqual((result.returncode, result.stderr), (OK, ""))
+        self.assertEqual([row[1] for row in rows if row[0] == "./late.so"], ["finished"])
+
+    def test_one_that_writes_where_it_likes(self):
+        for name, deed in (("beyond.so", "for (int i = 0; i < 65536; i++) ((char *)allowances->tb_limit)[i] = 0x55;"),
+                           ("state.so", "for (int i = 0; i < 65536; i++) ((char *)state)[i] = 0x55;"),
+                           ("before.so", "for (int i = 0; i < 65536; i++) ((volatile char *)state)[-i] = 0x55;")):
+            with self.subTest(name):
+                self.build(name, decide=deed)
+                result, rows = self.cases(f"./{name}")
+                self.assertEqual(result.returncode, OK, result.stderr)
+                found = [row[1:] for row in rows if row[0] == f"./{name}"]
+                self.assertEqual(found[0][0], "failed", found)
+                self.assertRegex(found[0][1], f"./{name}|policy mine")
+                self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
+
+    def test_one_that_does_not_come_back(self):
+        self.build("hang.so", decide="for (;;) ;")
+        self.fails("hang.so", "failed", "one call of it did not return within 10 seconds")
+
+    def test_ones_that_cannot_be_loaded(self):
+        for name, deed, text in (("early0.so", "_Exit(0);", "policy ./early0.so ended the process while it was loaded, with status 0"),
+                                 ("early1.so", "exit(0);", "policy ./early1.so ended the process while it was loaded, with status 0"),
+                                 ("early2.so", "abort();", "policy ./early2.so crashed while it was loaded: signal 6"),
+                                 ("early3.so", "for (;;) ;", "policy ./early3.so was not loaded within 10 seconds")):
+            source = self.folder / "early.c"
+            source.write_text("#include <stdlib.h>\n__attribute__((constructor)) static void early(void) { " + deed + " }\n")
+            self.compile(source, name)
+            (self.folder / "early.yaml").write_text(self.CAMPAIGN.format(f"./{name}"))
+            result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
+            self.assertEqual(result.returncode, POLICY, result.stdout)
+            self.assertIn(text, result.stderr)
+            self.assertIn("early.yaml:3:", result.stderr)
 
 
 if __name__ == "__main__":
