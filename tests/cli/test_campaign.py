@@ -344,14 +344,14 @@ class Together(Campaign):
         self.assertTrue(all(run > 0 for _, run, _ in numbers), numbers)
 
     def test_many_begin_at_once_with_a_new_file(self):
-        for _ in range(4):
+        for _ in range(2):
             self.check([self.begin("--jobs", "1", "campaign.yaml") for _ in range(8)])
             for name in ("results.db", "results.db-wal", "results.db-shm"):
                 (self.folder / name).unlink(missing_ok=True)
 
     def test_what_a_killed_runner_had_is_run_by_the_other(self):
         self.write("c.yaml", describe("c", 2000000000))
-        self.write("campaign.yaml", CAMPAIGN.format(cycles="3M").replace("./a.yaml, ./b.yaml, ", ""))
+        self.write("campaign.yaml", CAMPAIGN.format(cycles="1M").replace("./a.yaml, ./b.yaml, ", ""))
         first = self.begin("--jobs", "1", "campaign.yaml")
         until = time.monotonic() + 60
         while not ((self.folder / "results.db").exists() and self.rows("SELECT 1 FROM claims")) and time.monotonic() < until:
@@ -634,6 +634,15 @@ class Query(Campaign):
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+
+    def test_searches_stay_out_of_it(self):
+        self.corun("campaign", "-q", "campaign.yaml")
+        average = "SELECT policy, avg(stp) FROM cases WHERE NOT isolated GROUP BY policy"
+        before = self.corun("query", average).stdout
+        self.corun("search", "-q", "oracle-best", "-g", "gtx980:sms=3", "-c", "2K", "./a.yaml", "./b.yaml")
+        after = self.corun("query", average)
+        self.assertEqual((after.stdout, after.stderr), (before, ""))
+        self.assertIn("fixed:split", self.corun("query", "-r", "corun-search.db", "SELECT policy FROM cases").stdout)
 
     def test_what_must_not_be_averaged(self):
         average = "SELECT policy, avg(stp) FROM cases WHERE NOT isolated GROUP BY policy"

@@ -100,6 +100,23 @@ class Runs(Reproduce):
         self.assertEqual(self.counts("--cycles", "100K"), (9, 9, 0))
         self.assertEqual(self.rows("SELECT count(*) FROM members WHERE campaign = 'tiny'")[0], (9,))
 
+    def test_has_a_file_of_its_own(self):
+        self.corun("reproduce", "./tiny.yaml", "--sample", "1", "-q")
+        self.assertEqual(self.rows("SELECT count(*) FROM cases", "corun-reproduce.db"), [(4,)])
+        self.assertFalse((self.folder / "corun-results.db").exists())
+
+    def test_two_at_once(self):
+        both = [subprocess.Popen([test_campaign.CORUN, "reproduce", "-r", "results.db", "--jobs", "1", "./tiny.yaml"],
+                                 cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in range(2)]
+        run = 0
+        for process in both:
+            output, said = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, OK, said)
+            self.assertRegex(output, r"even +1\.100 +\d\.\d+ +3 ")
+            run += int(re.search(r"(\d+) run", output)[1])
+        self.assertEqual(run, 9)
+
     def test_compares_without_running(self):
         self.reproduce("./tiny.yaml", "--sample", "1", "-q")
         done = self.reproduce("./tiny.yaml", "--no-run")
