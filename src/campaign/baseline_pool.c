@@ -1,44 +1,131 @@
 #include "campaign/baseline_pool.h"
 
+#include "campaign/cache_lock.h"
 #include "campaign/parallel.h"
 
 #include <string.h>
+#include <unistd.h>
+
+#define SECONDS_BETWEEN_RENEWALS 5.0
+#define MICROSECONDS_BETWEEN_LOOKS 20000
 
 struct baseline_watch {
     struct baseline_pool *pool;
     struct baseline_task *task;
+    const struct cache_lock *lock;
+    double renewed;
 };
+
+static bool report_progress(struct baseline_pool *pool, struct baseline_task *task, uint64_t cycle)
+{
+    uint64_t cycles = 0;
+    pthread_mutex_lock(&pool->lock);
+    task->cycle = cycle;
+    for (size_t t = 0; t < pool->tasks.count; t++)
+        cycles += pool->tasks.data[t].cycle;
+    bool go_on = run_progress(pool->run, task->stage, cycle, task->request.window.cycles, cycles);
+    pthread_mutex_unlock(&pool->lock);
+    return go_on;
+}
 
 static bool baseline_progress(void *user, uint64_t cycle)
 {
     struct baseline_watch *watch = user;
-    uint64_t cycles = 0;
-    pthread_mutex_lock(&watch->pool->lock);
-    watch->task->cycle = cycle;
-    for (size_t t = 0; t < watch->pool->tasks.count; t++)
-        cycles += watch->pool->tasks.data[t].cycle;
-    bool go_on = run_progress(watch->pool->run, watch->task->stage, cycle, watch->task->request.window.cycles, cycles);
-    pthread_mutex_unlock(&watch->pool->lock);
-    return go_on;
+    if (run_clock() - watch->renewed > SECONDS_BETWEEN_RENEWALS) {
+        watch->renewed = run_clock();
+        cache_lock_renew(watch->lock);
+    }
+    return report_progress(watch->pool, watch->task, cycle);
+}
+
+/* With the lock: another process may just have been done. */
+static bool load_again(struct baseline_pool *pool, struct baseline_task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    task->loaded =
+        baseline_load(pool->run->job->cache_directory, &task->key, task->arena, pool->run->list, &task->baseline);
+    task->finished = task->loaded;
+    pthread_mutex_unlock(&pool->lock);
+    return task->loaded;
+}
+
+/* Ends the lock, which may be none. */
+static void compute(struct baseline_pool *pool, struct baseline_task *task, struct cache_lock *lock)
+{
+    struct baseline_watch watch = {pool, task, lock, run_clock()};
+    if (lock->descriptor < 0 || !load_again(pool, task)) {
+        task->status =
+            baseline_compute(&task->request, task->arena, task->list, baseline_progress, &watch, &task->baseline);
+        pthread_mutex_lock(&pool->lock);
+        task->finished = task->status == CORUN_OK && !task->baseline.interrupted;
+        if (task->finished)
+            baseline_store(pool->run->job->cache_directory, &task->key, &task->request, &task->baseline,
+                           pool->run->list);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    cache_lock_release(lock);
+}
+
+/* Until the other process is done, has ended, or has shown no sign of life for too long. */
+static void wait_and_compute(struct baseline_pool *pool, struct baseline_task *task)
+{
+    struct cache_lock lock;
+    int64_t touched = 0, last = 0;
+    double since = run_clock();
+    while (cache_lock_try(pool->run->job->cache_directory, &task->key, &lock, &touched) == CACHE_LOCK_ELSEWHERE) {
+        if (touched != last)
+            since = run_clock();
+        last = touched;
+        if (run_clock() - since > CACHE_LOCK_LEASE_SECONDS)
+            break;
+        if (!report_progress(pool, task, 0)) {
+            task->baseline.interrupted = true;
+            return;
+        }
+        usleep(MICROSECONDS_BETWEEN_LOOKS);
+    }
+    compute(pool, task, &lock);
+}
+
+/* The next one that nobody has begun; then those of other processes; NULL: there is none, or the run is to end. */
+static struct baseline_task *next_task(struct baseline_pool *pool, bool *elsewhere)
+{
+    struct baseline_task *task = NULL;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->next < pool->tasks.count && pool->tasks.data[pool->next].loaded)
+        pool->next++;
+    if (pool->next < pool->tasks.count)
+        task = &pool->tasks.data[pool->next++];
+    for (size_t t = 0; !task && t < pool->tasks.count; t++)
+        task = pool->tasks.data[t].elsewhere ? &pool->tasks.data[t] : NULL;
+    *elsewhere = task && task->elsewhere;
+    if (task)
+        task->elsewhere = false;
+    bool end = pool->run->interrupted;
+    pthread_mutex_unlock(&pool->lock);
+    return end ? NULL : task;
 }
 
 static void *baseline_worker(void *user)
 {
     struct baseline_pool *pool = user;
-    for (;;) {
-        pthread_mutex_lock(&pool->lock);
-        while (pool->next < pool->tasks.count && pool->tasks.data[pool->next].loaded)
-            pool->next++;
-        bool done = pool->next == pool->tasks.count || pool->run->interrupted;
-        struct baseline_task *task = done ? NULL : &pool->tasks.data[pool->next++];
-        pthread_mutex_unlock(&pool->lock);
-        if (done)
-            return NULL;
-        struct baseline_watch watch = {pool, task};
-        task->status =
-            baseline_compute(&task->request, task->arena, task->list, baseline_progress, &watch, &task->baseline);
-        task->finished = task->status == CORUN_OK && !task->baseline.interrupted;
+    const char *directory = pool->run->job->cache_directory;
+    struct baseline_task *task;
+    bool elsewhere;
+    while ((task = next_task(pool, &elsewhere))) {
+        struct cache_lock lock = {.descriptor = -1};
+        int64_t touched;
+        if (elsewhere) {
+            wait_and_compute(pool, task);
+        } else if (directory && cache_lock_try(directory, &task->key, &lock, &touched) == CACHE_LOCK_ELSEWHERE) {
+            pthread_mutex_lock(&pool->lock);
+            task->elsewhere = true;
+            pthread_mutex_unlock(&pool->lock);
+        } else {
+            compute(pool, task, &lock);
+        }
     }
+    return NULL;
 }
 
 void baseline_pool_begin(struct baseline_pool *pool, struct run *run)
@@ -93,8 +180,6 @@ enum corun_status baseline_pool_run(struct baseline_pool *pool)
             diagnostics_pass_on(task->list, run->list);
             return task->status;
         }
-        if (task->finished && !task->loaded) /* others have not begun, or were interrupted */
-            baseline_store(run->job->cache_directory, &task->key, &task->request, &task->baseline, run->list);
     }
     return CORUN_OK;
 }

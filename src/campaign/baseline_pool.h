@@ -1,4 +1,7 @@
-/* Isolated runs for one case, side by side: each once, and only those that are not in the cache. */
+/*
+ * Isolated runs for one case, side by side: each once, and only those that are not in the cache. What another process is
+ * computing for the same cache is waited for.
+ */
 #ifndef CORUN_CAMPAIGN_BASELINE_POOL_H
 #define CORUN_CAMPAIGN_BASELINE_POOL_H
 
@@ -14,6 +17,7 @@ struct baseline_task {
     bool loaded;    /* from the cache */
     bool finished;  /* there is a baseline: loaded, or simulated to its end */
     uint64_t cycle; /* how far it is */
+    bool elsewhere; /* another process computes it */
     enum corun_status status;
     struct corun_diagnostics *list;
     struct arena *arena; /* of the baseline */
@@ -24,7 +28,7 @@ struct baseline_pool {
     struct run *run;
     VECTOR(struct baseline_task) tasks;
     size_t next;
-    pthread_mutex_t lock; /* of `next`, of run->interrupted and of calls of progress() */
+    pthread_mutex_t lock; /* of `next`, `elsewhere`, run->interrupted, run->list and of calls of progress() */
 };
 
 void baseline_pool_begin(struct baseline_pool *pool, struct run *run);

@@ -137,8 +137,7 @@ json_t *cache_load(const char *directory, const struct content_key *key, struct 
     return values;
 }
 
-/* As mkdir -p. */
-static bool make_directories(const char *directory)
+bool cache_make_directory(const char *directory)
 {
     char path[PATH_BYTES];
     size_t length = strlen(directory);
@@ -196,7 +195,7 @@ void cache_store(const char *directory, const struct content_key *key, const cha
     json_t *entry = json_pack("{s:i, s:s, s:s, s:s, s:O}", "corun_results", (int)CORUN_RESULTS_VERSION, "about", about,
                               "key", key->hex, "checksum", checksum(values).hex, "values", values);
     errno = entry ? 0 : ENOMEM;
-    if (!entry || !make_directories(directory) || !write_entry(directory, path, entry))
+    if (!entry || !cache_make_directory(directory) || !write_entry(directory, path, entry))
         corun_report(list, CORUN_OK, CORUN_NOWHERE, "cannot store a result in the cache %s: %s", directory,
                      strerror(errno));
     json_decref(entry);

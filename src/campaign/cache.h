@@ -8,6 +8,7 @@
 #include "corun/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #define CONTENT_KEY_LENGTH 64u
 
@@ -29,5 +30,7 @@ json_t *cache_load(const char *directory, const struct content_key *key, struct 
  */
 void cache_store(const char *directory, const struct content_key *key, const char *about, json_t *values,
                  struct corun_diagnostics *list);
+/* As mkdir -p. False, with errno, if it is not there afterwards. */
+bool cache_make_directory(const char *directory);
 
 #endif

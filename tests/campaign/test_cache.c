@@ -1,6 +1,7 @@
 /* Results kept by content: what is damaged or foreign is as good as none, and says so. */
 #include "campaign/cache.h"
 
+#include "campaign/cache_lock.h"
 #include "corun/case.h"
 
 #include <dirent.h>
@@ -263,6 +264,121 @@ static void the_directory_follows_the_environment(void **state)
     assert_false(corun_cache_directory(path, sizeof path));
 }
 
+static void a_lock_has_one_owner(void **state)
+{
+    struct place *place = *state;
+    struct cache_lock first, second, third;
+    int64_t touched = 0, later = 0;
+    assert_int_equal(cache_lock_try(place->directory, &place->key, &first, &touched), CACHE_LOCK_OURS);
+    assert_int_equal(cache_lock_try(place->directory, &place->key, &second, &touched), CACHE_LOCK_ELSEWHERE);
+    struct content_key other = key_of("two");
+    assert_int_equal(cache_lock_try(place->directory, &other, &second, &later), CACHE_LOCK_OURS);
+    do /* file systems count time in steps */
+        cache_lock_renew(&first);
+    while (cache_lock_try(place->directory, &place->key, &third, &later) == CACHE_LOCK_ELSEWHERE && later <= touched);
+    assert_true(later > touched);
+    cache_lock_release(&first);
+    assert_int_equal(cache_lock_try(place->directory, &place->key, &third, &later), CACHE_LOCK_OURS);
+    cache_lock_release(&second);
+    cache_lock_release(&third);
+    cache_lock_release(&third); /* it is not ours any more */
+    assert_int_equal(count_files(place->directory), 0);
+}
+
+static void a_lock_ends_with_its_process(void **state)
+{
+    struct place *place = *state;
+    struct cache_lock lock;
+    int64_t touched;
+    pid_t child = fork();
+    if (!child)
+        _exit(cache_lock_try(place->directory, &place->key, &lock, &touched) != CACHE_LOCK_OURS);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_files(place->directory), 1);
+    assert_int_equal(cache_lock_try(place->directory, &place->key, &lock, &touched), CACHE_LOCK_OURS);
+    cache_lock_release(&lock);
+}
+
+static void there_is_no_lock_where_there_is_no_folder(void **state)
+{
+    (void)state;
+    struct cache_lock lock;
+    int64_t touched;
+    struct content_key key = key_of("one");
+    assert_int_equal(cache_lock_try("/dev/null/cache", &key, &lock, &touched), CACHE_LOCK_NONE);
+    cache_lock_release(&lock);
+}
+
+static const char ptx[] =
+    ".version 6.3\n.target sm_52\n.address_size 64\n.visible .entry work(.param .u64 data)\n{\n"
+    "    .reg .pred %p<2>;\n    .reg .b32 %r<2>;\n    mov.u32 %r1, 0;\nLOOP:\n"
+    "    add.u32 %r1, %r1, 1;\n    setp.lt.u32 %p1, %r1, 100000;\n    @%p1 bra LOOP;\n    ret;\n}\n";
+static const char description[] =
+    "name: work\nptx: work.ptx\nsizes: {small: {}}\nbuffers: [{name: data, type: u32, count: 32}]\n"
+    "launches: [{kernel: work, grid: 32, block: 128, arguments: [{buffer: data}]}]\n";
+
+static void write_file(const struct place *place, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", place->directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* How many isolated runs a case computed itself; -1: it went wrong. */
+static int run_case(const struct place *place)
+{
+    struct corun_gpu_config gpu;
+    struct corun_case_result *result = NULL;
+    char workload[128];
+    snprintf(workload, sizeof workload, "%s/work.yaml", place->directory);
+    struct corun_case_application both[] = {{.workload = workload}, {.workload = workload}};
+    struct corun_case job = {.gpu = &gpu,
+                             .policy = corun_policy_find("even"),
+                             .applications = both,
+                             .application_count = 2,
+                             .cycles = 200000,
+                             .seed = 1,
+                             .threads = 1,
+                             .baseline_jobs = 1,
+                             .data_directory = CORUN_SOURCE_DIR "/configs",
+                             .cache_directory = place->directory};
+    double parameters[8] = {1};
+    job.parameters = parameters;
+    if (corun_gpu_config_load(CORUN_SOURCE_DIR "/configs/gpu/gtx980.yaml:sms=2", job.data_directory, NULL, &gpu) ||
+        corun_case_run(&job, NULL, &result))
+        return -1;
+    int computed = !result->applications[0].isolated_from_cache;
+    corun_case_result_destroy(result);
+    return computed;
+}
+
+/* Whoever begins while another one computes, waits; whoever begins afterwards, loads. */
+static void isolated_runs_are_computed_once(void **state)
+{
+    struct place *place = *state;
+    pid_t children[4];
+    int computed = 0;
+    write_file(place, "work.ptx", ptx);
+    write_file(place, "work.yaml", description);
+    for (int i = 0; i < 4; i++) {
+        children[i] = fork();
+        if (!children[i])
+            _exit(run_case(place));
+    }
+    for (int i = 0; i < 4; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+        computed += WEXITSTATUS(status);
+    }
+    assert_int_equal(computed, 1);
+}
+
 int main(void)
 {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -278,6 +394,10 @@ int main(void)
         IN_A_FOLDER(a_cache_that_cannot_be_made_is_a_warning),
         IN_A_FOLDER(folders_are_made),
         IN_A_FOLDER(several_processes_may_store_at_once),
+        IN_A_FOLDER(a_lock_has_one_owner),
+        IN_A_FOLDER(a_lock_ends_with_its_process),
+        IN_A_FOLDER(there_is_no_lock_where_there_is_no_folder),
+        IN_A_FOLDER(isolated_runs_are_computed_once),
         cmocka_unit_test(keys_depend_on_content_name_and_length),
         cmocka_unit_test(the_directory_follows_the_environment),
     };

@@ -377,6 +377,22 @@ class Together(Campaign):
             failures += said.count("a case failed")
         self.assertEqual(failures, 7) # none was tried twice
 
+    def begin_run(self):
+        return subprocess.Popen([CORUN, "run", "--gpu", "gtx980:sms=2", "--policy", "even", "--cycles", "200K", "--json", "-",
+                                 "./a.yaml", "./c.yaml"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
+
+    def test_isolated_runs_of_the_dead(self):
+        first = self.begin_run()
+        until = time.monotonic() + 60
+        while not list((self.folder / "cache").rglob("*.lock")) and time.monotonic() < until:
+            time.sleep(0.001)
+        first.kill()
+        first.communicate()
+        second = self.begin_run()
+        second.communicate(timeout=300)
+        self.assertEqual(second.returncode, OK)
+        self.assertEqual(list((self.folder / "cache").rglob("*.lock")), [])
+
     def test_files_of_before_claims(self):
         self.run_campaign()
         database = sqlite3.connect(self.folder / "results.db")
