@@ -10,9 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
-#define APPLICATION_ID 0x636f7275 /* "coru" */
 #define BUSY_MILLISECONDS 60000
+#define HEADER_BYTES 100 /* of an SQLite database */
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS campaigns("
@@ -140,11 +141,13 @@ static enum corun_status check_file(struct store *store, const char *schema_name
         code = ask(store, "PRAGMA", schema_name, "user_version", take_number, &version);
     if (code || !*tables)
         return code ? report_file(store, path, code, list) : CORUN_OK;
-    if (id != APPLICATION_ID || version != STORE_VERSION)
+    if (id != STORE_APPLICATION_ID || version != STORE_VERSION)
         return corun_report(list, CORUN_FILE, place,
-                            id == APPLICATION_ID ? "results of another version of corun (%lld, this one writes %d)"
-                                                 : "a database, but not a results file of corun (%lld, not %d)",
-                            id == APPLICATION_ID ? version : id, id == APPLICATION_ID ? STORE_VERSION : APPLICATION_ID);
+                            id == STORE_APPLICATION_ID
+                                ? "results of another version of corun (%lld, this one writes %d)"
+                                : "a database, but not a results file of corun (%lld, not %d)",
+                            id == STORE_APPLICATION_ID ? version : id,
+                            id == STORE_APPLICATION_ID ? STORE_VERSION : STORE_APPLICATION_ID);
     code = ask(store, "PRAGMA", schema_name, "quick_check(1)", take_text, check);
     if (code)
         return report_file(store, path, code, list);
@@ -219,12 +222,13 @@ static int add_tables(struct store *store)
     code = execute(store, "BEGIN IMMEDIATE"); /* from here on nobody else changes it */
     code = code ? code : ask(store, "SELECT count(*) FROM", "main", "sqlite_master", take_number, &tables);
     code = code ? code : ask(store, "PRAGMA", "main", "application_id", take_number, &id);
-    if (!code && tables && id != APPLICATION_ID) {
+    if (!code && tables && id != STORE_APPLICATION_ID) {
         execute(store, "ROLLBACK");
         return SQLITE_NOTADB;
     }
     code = code ? code : execute(store, schema);
-    snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, STORE_VERSION);
+    snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d", STORE_APPLICATION_ID,
+             STORE_VERSION);
     code = code ? code : execute(store, text);
     return code ? code : execute(store, "COMMIT");
 }
@@ -248,12 +252,35 @@ static enum corun_status prepare(struct store *store, enum store_use use, struct
     return code ? store_report(store, code, list) : CORUN_OK;
 }
 
+/*
+ * What SQLite says of these in few words or, of a file with a few bytes, not at all: it would take that for an empty one.
+ * The file is not opened for this: closing it would end the locks that this process may have on it.
+ */
+static enum corun_status check_kind(const char *path, struct corun_diagnostics *list)
+{
+    struct corun_place place = {path, 0, 0};
+    struct stat about;
+    if (stat(path, &about))
+        return CORUN_OK; /* it is to be made */
+    if (!S_ISREG(about.st_mode))
+        return corun_report(list, CORUN_FILE, place, "%s",
+                            S_ISDIR(about.st_mode) ? "this is a directory" : "this is no regular file");
+    if (access(path, R_OK))
+        return corun_report(list, CORUN_FILE, place, "cannot be read: %s", strerror(errno));
+    if (about.st_size > 0 && about.st_size < HEADER_BYTES)
+        return corun_report(list, CORUN_FILE, place, "not a results file; it was left as it is");
+    return CORUN_OK;
+}
+
 enum corun_status store_open(const char *path, enum store_use use, struct corun_diagnostics *list,
                              struct store **result)
 {
     *result = NULL;
     if (!*path || !strcmp(path, ":memory:")) /* SQLite would forget what it is given */
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "a results file cannot be called '%s'", path);
+    enum corun_status status = check_kind(path, list);
+    if (status)
+        return status;
     struct store *store = calloc(1, sizeof *store);
     if (store)
         store->path = strdup(path);
@@ -262,7 +289,6 @@ enum corun_status store_open(const char *path, enum store_use use, struct corun_
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
     int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    enum corun_status status = CORUN_OK;
     if (code) {
         status = store_report(store, code, list);
     } else {

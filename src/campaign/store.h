@@ -8,7 +8,8 @@
 #include "campaign/cache.h"
 #include "corun/campaign.h"
 
-/* Changed with the schema. */
+/* What its header says it is, and which version of it; that changes with the schema. */
+#define STORE_APPLICATION_ID 0x636f7275 /* "coru" */
 #define STORE_VERSION 1
 
 struct store;

@@ -300,7 +300,7 @@ static enum corun_status run_campaign(void *user)
     campaign->progress = progress_begin(campaign->quiet);
     status = corun_campaign_run(request, campaign->command.list, &outcome);
     progress_end(campaign->progress);
-    if (!campaign->quiet && outcome.total)
+    if (!campaign->quiet && outcome.total && (!status || outcome.finished))
         summarize(campaign, &outcome);
     if (outcome.interrupted)
         campaign->command.exit_status = EXIT_INTERRUPTED;

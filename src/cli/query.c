@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "campaign/store.h"
 #include "cli/query_guard.h"
 
 #include <inttypes.h>
@@ -246,6 +247,17 @@ static int choose_campaign(const struct query_options *query, sqlite3 *database,
     return code;
 }
 
+/* Whether the file is one of corun's: else the text asks for tables that are not there. */
+static bool is_ours(sqlite3 *database)
+{
+    sqlite3_stmt *statement = NULL;
+    query_guard_drop(database);
+    bool ours = !sqlite3_prepare_v2(database, "PRAGMA application_id", -1, &statement, NULL) &&
+                sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) == STORE_APPLICATION_ID;
+    sqlite3_finalize(statement);
+    return ours;
+}
+
 /* Why the text was not answered, unless the file is at fault. */
 static enum corun_status report_text(const struct query_options *query, const struct query_guard *guard, int code,
                                      sqlite3 *database)
@@ -258,7 +270,11 @@ static enum corun_status report_text(const struct query_options *query, const st
                             query->seconds);
     if ((code & 0xff) == SQLITE_NOMEM)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "the answer needs too much memory");
-    return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s", sqlite3_errmsg(database));
+    enum corun_status status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s", sqlite3_errmsg(database));
+    if (is_ours(database))
+        return status;
+    return corun_report(list, CORUN_FILE, (struct corun_place){query->results, 0, 0},
+                        "this is no results file of corun");
 }
 
 static enum corun_status answer(struct query_options *query, sqlite3 *database, struct query_guard *guard,

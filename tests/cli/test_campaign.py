@@ -314,8 +314,23 @@ class Ends(Campaign):
         database.close()
         self.assertIn("not a results file of corun",
                       self.corun("campaign", "-r", "other.db", "campaign.yaml", status=FILE).stderr)
-        self.corun("campaign", "-r", "no/such/folder.db", "campaign.yaml", status=FILE)
-        self.corun("campaign", "-r", ".", "campaign.yaml", status=FILE)
+        self.assertIn("No such file or directory",
+                      self.corun("campaign", "-r", "no/such/folder.db", "campaign.yaml", status=FILE).stderr)
+        self.write("note.txt", "x") # so little is an empty database for SQLite
+        self.write("work", "a longer note than the head of a database")
+        for name, words in ((".", "this is a directory"), ("/dev/null", "no regular file"), ("note.txt", "not a results file"),
+                            ("work", "not a results file")):
+            for command in (("campaign", "campaign.yaml"), ("search", "oracle-best", "-g", "gtx980:sms=2", "./a.yaml", "./b.yaml")):
+                done = self.corun(command[0], "-r", name, *command[1:], status=FILE)
+                self.assertIn(f"{name}: ", done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stdout, "") # nothing was run, and nothing is told of it
+        self.assertEqual((self.folder / "note.txt").read_text(), "x")
+        if os.geteuid() == 0: # may read everything
+            return
+        (self.folder / "other.db").chmod(0)
+        self.assertIn("cannot be read: Permission denied",
+                      self.corun("campaign", "-r", "other.db", "campaign.yaml", status=FILE).stderr)
 
 
 class Together(Campaign):
@@ -705,6 +720,9 @@ class Query(Campaign):
         self.assertFalse((self.folder / "none.db").exists())
         self.write("text.db", "no database" * 100)
         self.corun("query", "-r", "text.db", "SELECT 1", status=FILE)
+        self.write("empty.db", "")
+        self.assertIn("empty.db: this is no results file of corun",
+                      self.corun("query", "-r", "empty.db", "SELECT * FROM cases", status=FILE).stderr)
         data = bytearray((self.folder / "results.db").read_bytes())
         for place in range(4096, len(data), 4096):
             data[place:place + 100] = b"\0" * 100
