@@ -324,9 +324,6 @@ class Campaigns(OwnPolicy):
         self.assertIn("policy ./crash.so crashed: signal 11", message)
         self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
 
-    STOP = "static void stop(void *state) {{ (void)state; {} }}\n"
-    DESTRUCTOR = "__attribute__((destructor)) static void late(void) {{ {} }}\n"
-
     def fails(self, name, status, *texts):
         """The case fails by the policy's name, the others and the runner come to their end, and say so once."""
         result, rows = self.cases(f"./{name}")
@@ -348,18 +345,12 @@ class Campaigns(OwnPolicy):
     def test_one_that_crashes_when_it_stops(self):
         for name, deed, text in (("stop.so", "*(volatile int *)8 = 1;", "signal 11"), ("stop2.so", "exit(0);", "status 0"),
                                  ("stop3.so", "abort();", "signal 6")):
-            source = self.folder / "stop.c"
-            text_of = PROGRAM.format(start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more=".stop = stop")
-            source.write_text(text_of.replace("static const struct corun_policy_parameter", self.STOP.format(deed) +
-                                              "static const struct corun_policy_parameter", 1))
-            self.compile(source, name)
+            self.build(name, stop=deed)
             self.fails(name, "failed", text)
 
     def test_one_whose_destructor_crashes(self):
-        source = self.folder / "late.c"
-        text = PROGRAM.format(start="", decide="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more="")
-        source.write_text(text + self.DESTRUCTOR.format("*(volatile int *)8 = 1;"))
-        self.compile(source, "late.so")
+        self.build("late.so", more="};\n__attribute__((destructor)) static void late(void) { *(volatile int *)8 = 1; }\n"
+                   "extern const int nothing; const int nothing = {0")
         result, rows = self.cases("./late.so") # nothing of it is in the runner, and workers do not call it
         self.assertEqual((result.returncode, result.stderr), (OK, ""))
         self.assertEqual([row[1] for row in rows if row[0] == "./late.so"], ["finished"])
