@@ -33,7 +33,6 @@ enum phase {
 struct page {
     _Atomic(enum phase) phase;
     _Atomic(uint64_t) changes; /* of the phase */
-    bool limited;              /* LOADING: that nothing else is done in it */
     int exit_status;           /* ENDING: with which it is to end */
     char whose[WHOSE_BYTES];   /* "policy NAME", "WHERE: a policy" */
 };
@@ -123,7 +122,7 @@ __attribute__((noreturn)) static void watch(pid_t child, const sigset_t *signals
         } else if (errno == EAGAIN) {
             enum phase phase = atomic_load(&page->phase);
             uint64_t changes = atomic_load(&page->changes);
-            bool is_ours = phase == OURS || (phase == LOADING && !page->limited);
+            bool is_ours = phase == OURS;
             seconds = is_ours || changes != changes_before ? 0 : seconds + 1;
             changes_before = changes;
             if (seconds > CORUN_POLICY_SECONDS)
@@ -177,14 +176,13 @@ static void split(void)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-void policy_watch_loading(const char *where, bool nothing_else)
+void policy_watch_loading(const char *where)
 {
     if (!page && !is_traced())
         split();
     if (!page)
         return;
     snprintf(page->whose, sizeof page->whose, "%.120s: a policy", where);
-    page->limited = nothing_else;
     enter(LOADING);
 }
 

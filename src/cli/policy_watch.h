@@ -7,9 +7,9 @@
 /*
  * Before shared objects are loaded, whose constructors run then. From here on the command is carried out by a child of this process,
  * and this process tells how the child ends; only under a debugger they stay one. `where` names the shared objects: an option, a
- * file. Unless `nothing_else` is done until policy_watch_loaded, no time is set for it. There must be no other thread yet.
+ * file. Nothing but loading may happen until policy_watch_loaded, for it has a time limit. There must be no other thread yet.
  */
-void policy_watch_loading(const char *where, bool nothing_else);
+void policy_watch_loading(const char *where);
 void policy_watch_loaded(void);
 /* If the policy of the case is a shared object: its calls are watched as well. */
 void policy_watch(struct corun_case *job);

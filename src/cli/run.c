@@ -227,7 +227,7 @@ static enum corun_status load_policy(struct run_options *run)
 {
     if (!run->loaded)
         return CORUN_OK;
-    policy_watch_loading(run->loaded, true);
+    policy_watch_loading(run->loaded);
     enum corun_status status = corun_request_set(run->request, "--policy", run->loaded, run->command.list);
     policy_watch_loaded();
     return status;
