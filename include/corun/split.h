@@ -1,0 +1,267 @@
+/*
+ * One data-parallel task on CPU and GPUs together.
+ *
+ * A task is a range of independent iterations, a function that computes [begin, end) on a CPU thread, a function that
+ * enqueues [begin, end) on a CUDA stream, and buffers with the bytes that a part reads and writes. corun_split_run divides
+ * the range between the devices so that all of them end together, without knowing the machine: a strategy looks at what was
+ * measured and says how many iterations each device takes next (Wang, thesis, SJTU 2017, chapter 4: static, quick, split, cap).
+ *
+ *     const struct corun_split_buffer buffers[] = {
+ *         {.name = "x", .data = x, .bytes = n * 4, .access = CORUN_SPLIT_READ, .iteration_bytes = 4},
+ *         {.name = "y", .data = y, .bytes = n * 4, .access = CORUN_SPLIT_READ_WRITE, .iteration_bytes = 4}};
+ *     const struct corun_split_task task = {.name = "saxpy", .iterations = n, .cpu = saxpy_cpu, .gpu = saxpy_gpu,
+ *         .context = &problem, .buffers = buffers, .buffer_count = 2, .module_file = "saxpy.ptx"};
+ *     struct corun_split *split;
+ *     if (corun_split_create(&task, NULL, &split, diagnostics) == CORUN_OK &&
+ *         corun_split_run(split, diagnostics) == CORUN_OK) ... y is complete, corun_split_result(split) tells how
+ *     corun_split_destroy(split);
+ *
+ * CUDA is found at run time (libcuda.so.1): NVIDIA's driver, the simulated GPU under `corun exec`, or none; then the CPU does
+ * all. Programs link with -lcorun-split alone (pkg-config corun-split). A split belongs to one thread at a time.
+ */
+#ifndef CORUN_SPLIT_H
+#define CORUN_SPLIT_H
+
+#include "corun/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORUN_SPLIT_MAX_DEVICES 17u /* device 0 is the CPU with all its threads, the others are GPUs */
+#define CORUN_SPLIT_ALL UINT32_MAX
+
+/* ---- What a program describes ---- */
+
+enum corun_split_access { CORUN_SPLIT_READ, CORUN_SPLIT_WRITE, CORUN_SPLIT_READ_WRITE };
+
+/*
+ * Memory of the program that parts use. The CPU's function uses it where it is; every GPU has a copy of the same length,
+ * at corun_split_gpu_address, and offsets are the same in both. Which bytes the part [begin, end) needs:
+ *
+ *     range given          what it says; parts of `context` are the task's
+ *     iteration_bytes > 0  [begin * iteration_bytes, end * iteration_bytes)
+ *     else                 all of it; only for READ. It is moved before the first step, and once
+ *
+ * Only these bytes are moved: to the GPU if READ and not there yet, back if WRITE. The bytes that different parts write must
+ * not overlap, and a part must not read what another one writes; READ_WRITE means in place.
+ */
+struct corun_split_buffer {
+    const char *name;
+    void *data; /* the program's, until corun_split_destroy; pinned once if the driver can */
+    size_t bytes;
+    enum corun_split_access access;
+    size_t iteration_bytes;
+    void (*range)(void *context, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes);
+    /*
+     * Between two runs the program changes this buffer only where it says so (corun_split_changed), so what a GPU has of
+     * it stays valid. false: it counts as changed before every run.
+     */
+    bool kept;
+};
+
+struct corun_split_gpu; /* one GPU, while a part of the task is enqueued there */
+
+struct corun_split_task {
+    const char *name;
+    uint64_t iterations;
+    uint64_t granularity; /* parts begin and end at multiples of it, or at the end of the range; 0 is 1 */
+    /*
+     * Computes [begin, end). Several threads call it at once with different ranges; `thread` counts from 0, below
+     * corun_split_threads(). A range may be computed again (a GPU failed; times are repeated): what is READ_WRITE is
+     * restored before. Any status but OK ends the run.
+     */
+    enum corun_status (*cpu)(void *context, uint64_t begin, uint64_t end, unsigned thread);
+    /*
+     * Enqueues [begin, end) on corun_split_gpu_stream and returns without waiting: by corun_split_gpu_launch, by the
+     * driver API, or by the runtime API (`<<<>>>`; the device's primary context is current, a CUstream is a cudaStream_t).
+     * Called on a thread of the library. Any status but OK means that this GPU has failed; others do its part. NULL: no GPUs.
+     */
+    enum corun_status (*gpu)(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
+    void *context;
+    const struct corun_split_buffer *buffers;
+    uint32_t buffer_count;
+    /* Code for corun_split_gpu_launch: PTX text (ending with NUL) or another image that the driver loads, in memory or in a
+     * file. Both NULL: the program brings its kernels by itself. */
+    const void *module;
+    const char *module_file;
+};
+
+void *corun_split_gpu_stream(const struct corun_split_gpu *gpu); /* a CUstream */
+uint64_t corun_split_gpu_address(const struct corun_split_gpu *gpu,
+                                 uint32_t buffer);                 /* a CUdeviceptr: its first byte */
+uint32_t corun_split_gpu_index(const struct corun_split_gpu *gpu); /* 0 is the first GPU */
+/* Enqueues a kernel of the task's module. `arguments[i]` points at the i-th value, as for cuLaunchKernel. */
+enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char *kernel, const uint32_t grid[3],
+                                         const uint32_t block[3], uint32_t shared_bytes, void **arguments);
+
+/* ---- Strategies: from what was measured to the next parts ---- */
+
+struct corun_split_parameters {
+#define P(name, default_value, least, most, meaning) double name; /* meaning: corun/split_parameters.def */
+#include "corun/split_parameters.def"
+#undef P
+};
+
+/* What a device was given in a step, and what became of it. */
+struct corun_split_part {
+    uint64_t begin, end; /* end == begin: nothing */
+    uint64_t
+        done; /* iterations of it that were computed: fewer than given when it was recalled, or the device failed */
+    double seconds;      /* from its start until it was done, copies included; so far, while `busy` */
+    double copy_seconds; /* of these, what no kernel of the part ran beside */
+    uint64_t bytes_in, bytes_out;
+    bool busy;
+};
+
+struct corun_split_step {
+    uint64_t iterations; /* of all parts */
+    double start, end;   /* seconds since the run began; end: the last of its parts was done, or recalled */
+    bool profiling;      /* the strategy wants to measure; false for the part that is computed for its own sake */
+    double variance;     /* of this split and the one before; negative if the strategy has not computed it */
+    double share[CORUN_SPLIT_MAX_DEVICES]; /* the split, sums up to 1 */
+    struct corun_split_part part[CORUN_SPLIT_MAX_DEVICES];
+};
+
+struct corun_split_view {
+    uint64_t iterations, left; /* of the run; not given to anybody yet */
+    uint64_t granularity;
+    double now; /* seconds since the run began */
+    uint32_t device_count;
+    bool usable[CORUN_SPLIT_MAX_DEVICES]; /* false: failed, or without threads */
+    bool busy[CORUN_SPLIT_MAX_DEVICES];   /* still computes a part of an earlier step */
+    uint32_t step_count;
+    const struct corun_split_step *steps;
+    const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
+    const struct corun_split_parameters *parameters;
+    const void *context; /* of the options: a user's own strategy may keep constants there */
+};
+
+struct corun_split_decision {
+    uint64_t parts
+        [CORUN_SPLIT_MAX_DEVICES]; /* iterations for devices that are not busy, 0 is nothing; at most `left` together */
+    uint32_t
+        recall; /* mask of busy devices: what they have not begun goes back to what is left, and they become idle soon */
+    double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */
+    bool profiling;
+    double variance;
+    double share[CORUN_SPLIT_MAX_DEVICES];
+};
+
+/*
+ * Called when a run begins and whenever a part has ended, a device has failed or `wake` has come, while iterations are left or
+ * parts under way. It sees `decision` zeroed (variance negative). No parts while devices are busy means waiting; none while all
+ * are idle ends the run with ARGUMENT. It must not keep state: equal views give equal decisions.
+ */
+typedef void corun_split_strategy(const struct corun_split_view *view, struct corun_split_decision *decision);
+
+corun_split_strategy *
+corun_split_strategy_find(const char *name);           /* static, quick, split, cap; NULL if there is none */
+const char *corun_split_strategy_name(uint32_t index); /* NULL after the last */
+
+/*
+ * Help for strategies: `total` iterations by `share` (usable devices only) in whole granules, the largest remainders first.
+ * The parts sum up to `total`.
+ */
+void corun_split_apportion(const struct corun_split_view *view, uint64_t total, const double *share, uint64_t *parts);
+/* Iterations per second of a device, from its latest part with something done; 0 if there is none. */
+double corun_split_rate(const struct corun_split_view *view, uint32_t device);
+
+/* ---- Running ---- */
+
+enum corun_split_clock {
+    CORUN_SPLIT_CLOCK_AUTO, /* simulated if the GPUs are */
+    CORUN_SPLIT_CLOCK_WALL, /* devices work side by side, wall time */
+    CORUN_SPLIT_CLOCK_SIMULATED, /* GPUs in simulated time, CPU parts measured alone, a run lasts as if they had been side by side */
+};
+
+/* Deterministic runs: how long a device needs for [begin, end). The work itself is done by the task's CPU function. */
+struct corun_split_rate_table {
+    const char *name;
+    double (*seconds)(void *context, uint64_t begin, uint64_t end);
+    void *context;
+    uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
+};
+
+/*
+ * NULL or zeroes are the defaults: strategy cap, all cores, all GPUs, clock AUTO. The environment variable CORUN_SPLIT has the
+ * last word, so that `corun split` and users can vary programs that nobody changed: words separated by commas,
+ * `strategy=NAME`, `threads=N|all`, `gpus=N|all`, `clock=auto|wall|simulated`, and parameters `NAME=NUMBER`, `NAME=1/128`.
+ */
+struct corun_split_options {
+    const char *strategy;           /* by name, or */
+    corun_split_strategy *function; /* one of the user's own, with */
+    const void *strategy_context;
+    uint32_t threads; /* CPU threads, 0 or ALL: one per core that this process may use */
+    bool no_cpu;      /* GPUs alone */
+    uint32_t gpus;    /* at most so many, 0 or ALL: all that there are */
+    bool no_gpu;      /* CPU alone */
+    enum corun_split_clock clock;
+    const struct corun_split_parameters *parameters; /* NULL: the defaults */
+    /* Not NULL: no clock runs and no CUDA is looked for; device d needs rates[d].seconds. rates[0] is the CPU. */
+    const struct corun_split_rate_table *rates;
+    uint32_t rate_count;
+};
+
+struct corun_split;
+
+/*
+ * Copies the description (not what it points to), opens CUDA and the GPUs, pins buffers, starts threads that sleep until
+ * there is work. A machine without CUDA is no error. ARGUMENT (a description or option that cannot be), FILE, MEMORY,
+ * SYNTAX (CORUN_SPLIT, or the module), NOT_FOUND (strategy; no device at all). On failure *split is NULL.
+ */
+enum corun_status corun_split_create(const struct corun_split_task *task, const struct corun_split_options *options,
+                                     struct corun_split **split, struct corun_diagnostics *diagnostics);
+void corun_split_destroy(struct corun_split *split); /* NULL is fine */
+
+/*
+ * Computes all iterations, and returns when every byte is in the program's memory. May be called again and again: iterative
+ * tasks. The split of a run is the first one of the next, watched, and measured anew when it drifts.
+ * A GPU that fails is left out from then on, and what it had not finished is done by the others: OK, and the result says so.
+ */
+enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics);
+
+/* The program has changed bytes of a `kept` buffer between two runs. */
+void corun_split_changed(struct corun_split *split, uint32_t buffer, size_t offset, size_t bytes);
+/* The iterations of the task from the next run on: at most those of the description. */
+enum corun_status corun_split_set_iterations(struct corun_split *split, uint64_t iterations);
+/* Forgets the learned split: the next run measures anew. */
+void corun_split_forget(struct corun_split *split);
+
+struct corun_split_device_result {
+    const char *name;     /* of the processor or GPU */
+    uint64_t iterations;  /* done */
+    double seconds;       /* computing and copying */
+    double copy_seconds;  /* of these, copies that nothing ran beside */
+    double setup_seconds; /* buffers that every part needs, moved before the first step; counted in `seconds` */
+    uint64_t bytes_in, bytes_out;
+    const char *failure; /* why the device was left out, NULL if it was not */
+};
+
+/* Of the last run; belongs to the split and is valid until its next run. */
+struct corun_split_result {
+    const char *task, *strategy;
+    bool simulated, deterministic; /* which clock */
+    uint64_t run;                  /* counts from 1 */
+    bool reused;                   /* a learned split was used, nothing was profiled */
+    bool drifted;                  /* the learned split is given up: the next run profiles */
+    uint64_t iterations;
+    double seconds;  /* from the beginning to the end of the run */
+    double profiled; /* share of the iterations that were computed in profiling steps */
+    double
+        imbalance; /* |t1 - t2| / max over the devices that worked: (last end - first end) of the last step / its length */
+    double deciding_seconds; /* processor time spent in strategy and engine between steps */
+    uint32_t device_count;
+    struct corun_split_device_result devices[CORUN_SPLIT_MAX_DEVICES];
+    uint32_t step_count;
+    const struct corun_split_step *steps;
+};
+
+const struct corun_split_result *corun_split_result(const struct corun_split *split);
+uint32_t corun_split_threads(const struct corun_split *split); /* of the CPU; 0 if it takes no part */
+uint32_t corun_split_gpus(const struct corun_split *split);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
