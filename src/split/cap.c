@@ -1,0 +1,140 @@
+/*
+ * Co-scheduling by asymptotic profiling (Wang 2017, algorithm 4-2): steps that double until the split settles or too little is
+ * left, then the rest at once. So the GPU is measured at sizes that come closer to the one that matters, in few steps.
+ *
+ * Beyond the thesis, because one step split evenly would cost a machine with devices of very different speeds more than it
+ * gains: all waiting for slow devices together may last `patience` times what the fastest device would need for the whole task.
+ * After that, what the CPU has not begun is recalled; a GPU cannot be, and is left behind: the others go on without it, and it
+ * joins them when it has ended. In the last step, the CPU's rest is divided anew where that saves as much. With a large `patience`
+ * this is the algorithm of the thesis.
+ */
+#include "split/strategy.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CPU 0u
+
+/* Of `patience`, for a CPU that was recalled to complete what it has begun. */
+static const double recall_fraction = 0.25;
+
+/* Seconds that may be waited in all steps together. */
+static double patience_seconds(const struct corun_split_view *view)
+{
+    double fastest = 0;
+    for (uint32_t d = 0; d < view->device_count; d++)
+        fastest = view->usable[d] ? fmax(fastest, corun_split_rate(view, d)) : fastest;
+    return fastest > 0 ? view->parameters->patience * (double)view->iterations / fastest : INFINITY;
+}
+
+/* How long the first device that ended in a step has waited for the others, until the next step or now. */
+static double waited(const struct corun_split_view *view, uint32_t index)
+{
+    const struct corun_split_step *step = &view->steps[index];
+    double limit = index + 1 < view->step_count ? step[1].start : view->now;
+    double first = INFINITY, last = 0;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        const struct corun_split_part *part = &step->part[d];
+        double end = part->busy ? limit : fmin(step->start + part->seconds, limit);
+        if (part->begin == part->end)
+            continue;
+        first = part->busy ? first : fmin(first, end);
+        last = fmax(last, end);
+    }
+    return first < last ? last - first : 0;
+}
+
+/* Shares by the rates of those that are idle. */
+static void idle_shares(const struct corun_split_view *view, double *share)
+{
+    double sum = 0;
+    strategy_rate_shares(view, share);
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        share[d] = view->busy[d] ? 0 : share[d];
+        sum += share[d];
+    }
+    for (uint32_t d = 0; d < view->device_count && sum > 0; d++)
+        share[d] /= sum;
+}
+
+static void give_first(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    double share[CORUN_SPLIT_MAX_DEVICES];
+    if (view->learned) {
+        strategy_give(view, decision, view->left, view->learned);
+        return;
+    }
+    strategy_blind_shares(view, share);
+    strategy_give(view, decision, strategy_step(view, view->parameters->first), share);
+    decision->profiling = true;
+}
+
+/* Algorithm 4-2, lines 4 to 14. */
+static void give_next(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    const struct corun_split_step *last = &view->steps[view->step_count - 1];
+    double share[CORUN_SPLIT_MAX_DEVICES], step = (double)last->iterations;
+    idle_shares(view, share);
+    decision->variance = strategy_variance(view, last->share, share);
+    if (!last->profiling || decision->variance < view->parameters->variance ||
+        view->parameters->rest * step > (double)view->left) {
+        strategy_give(view, decision, view->left, share);
+        return;
+    }
+    strategy_give(view, decision, strategy_step(view, view->parameters->growth * step / (double)view->iterations),
+                  share);
+    decision->profiling = true;
+}
+
+/* Some have ended a profiling step, others have not: wait, then recall the CPU, then leave behind who is late. */
+static void wait_for_step(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    uint32_t index = view->step_count - 1;
+    double patience = patience_seconds(view), spent = 0, wait = waited(view, index);
+    for (uint32_t i = 0; i < index; i++)
+        spent += waited(view, i);
+    double recall = fmax(0, (1 - recall_fraction) * patience - spent);
+    double leave = recall + (view->busy[CPU] ? recall_fraction * patience : 0);
+    if (!(wait > 0) || isinf(patience))
+        return; /* only who was left behind earlier is idle */
+    /* A wake-up may come a rounding error too early: what is all but spent counts as spent. */
+    if (wait < recall * (1 - 1e-9)) {
+        decision->wake = view->now + (recall - wait);
+    } else if (wait < leave * (1 - 1e-9)) {
+        decision->recall = 1u << CPU;
+        decision->wake = view->now + (leave - wait);
+    } else {
+        give_next(view, decision);
+    }
+}
+
+/* The CPU still computes its last part: is it worth dividing what it has not begun? */
+static void shorten_tail(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    const struct corun_split_part *part = NULL;
+    double others = 0, own = corun_split_rate(view, CPU);
+    for (uint32_t i = view->step_count; i-- > 0 && !part;)
+        part = view->steps[i].part[CPU].busy ? &view->steps[i].part[CPU] : NULL;
+    for (uint32_t d = 1; d < view->device_count; d++)
+        others += view->busy[d] || !view->usable[d] ? 0 : corun_split_rate(view, d);
+    if (!part || !(own > 0) || !(others > 0))
+        return;
+    double rest = (double)(part->end - part->begin - part->done) / own;
+    if (rest * others / (others + own) > patience_seconds(view))
+        decision->recall = 1u << CPU;
+}
+
+void strategy_cap(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    bool idle = false;
+    for (uint32_t d = 0; d < view->device_count; d++)
+        idle = idle || (view->usable[d] && !view->busy[d]);
+    if (!view->step_count)
+        give_first(view, decision);
+    else if (!strategy_busy(view))
+        give_next(view, decision);
+    else if (idle && view->left && view->steps[view->step_count - 1].profiling)
+        wait_for_step(view, decision);
+    else if (idle && view->busy[CPU])
+        shorten_tail(view, decision);
+}

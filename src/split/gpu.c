@@ -1,0 +1,233 @@
+#include "split/gpu_state.h"
+
+#include "split/file.h"
+#include "split/repeat.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *corun_split_gpu_stream(const struct corun_split_gpu *gpu)
+{
+    return gpu->work;
+}
+
+uint64_t corun_split_gpu_address(const struct corun_split_gpu *gpu, uint32_t buffer)
+{
+    return buffer < gpu->task->buffer_count ? gpu->mirrors[buffer].address : 0;
+}
+
+uint32_t corun_split_gpu_index(const struct corun_split_gpu *gpu)
+{
+    return gpu->index;
+}
+
+const char *gpu_name(const struct corun_split_gpu *gpu)
+{
+    return gpu->name;
+}
+
+const char *gpu_failure(const struct corun_split_gpu *gpu)
+{
+    return gpu->failure[0] ? gpu->failure : NULL;
+}
+
+void *gpu_enter(const struct corun_split_gpu *gpu)
+{
+    void *outside = NULL;
+    (void)gpu->driver->context_get(&outside);
+    if (gpu->context)
+        (void)gpu->driver->context_set(gpu->context); /* where that fails, the next call does, and says so */
+    return outside;
+}
+
+void gpu_leave(const struct corun_split_gpu *gpu, void *outside)
+{
+    (void)gpu->driver->context_set(outside);
+}
+
+bool gpu_fail(struct corun_split_gpu *gpu, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!gpu->failure[0])
+        vsnprintf(gpu->failure, sizeof gpu->failure, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool gpu_worked(struct corun_split_gpu *gpu, int result, const char *what)
+{
+    return result == 0 || gpu_fail(gpu, "%s: %s", what, driver_error(gpu->driver, result));
+}
+
+enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char *name, const uint32_t grid[3],
+                                         const uint32_t block[3], uint32_t shared_bytes, void **arguments)
+{
+    struct kernel kernel = {0};
+    for (size_t i = 0; i < gpu->kernels.count && !kernel.function; i++)
+        if (!strcmp(gpu->kernels.data[i].name, name))
+            kernel = gpu->kernels.data[i];
+    if (!gpu->module) {
+        gpu_fail(gpu, "kernel %s: the task has no module", name);
+        return CORUN_NOT_FOUND;
+    }
+    if (!kernel.function) {
+        if (!TRY(gpu, module_function(&kernel.function, gpu->module, name), name))
+            return CORUN_NOT_FOUND;
+        kernel.name = strdup(name);
+        if (!kernel.name || !vector_push(&gpu->kernels, kernel)) {
+            free(kernel.name);
+            return CORUN_MEMORY;
+        }
+    }
+    return TRY(gpu,
+               launch(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, gpu->work,
+                      arguments, NULL),
+               name)
+               ? CORUN_OK
+               : CORUN_FAULT;
+}
+
+static bool create_events(struct corun_split_gpu *gpu)
+{
+    bool ok = TRY(gpu, event_create(&gpu->base, EVENT_BLOCKING), "an event") &&
+              TRY(gpu, event_create(&gpu->final, EVENT_BLOCKING), "an event");
+    for (uint32_t i = 0; i < MOST_CHUNKS && ok; i++)
+        ok = TRY(gpu, event_create(&gpu->begin[i], EVENT_BLOCKING), "an event") &&
+             TRY(gpu, event_create(&gpu->end[i], EVENT_BLOCKING), "an event") &&
+             TRY(gpu, event_create(&gpu->arrived[i], EVENT_BLOCKING), "an event");
+    return ok;
+}
+
+/* Memory, streams and events; the device is known. */
+static bool create_objects(struct corun_split_gpu *gpu)
+{
+    const struct corun_split_task *task = gpu->task;
+    (void)gpu->driver->context_flags(gpu->device, CONTEXT_BLOCKING); /* refused where the program has made it already */
+    if (!TRY(gpu, context_retain(&gpu->context, gpu->device), "the context"))
+        return false;
+    gpu->retained = true;
+    if (!TRY(gpu, context_set(gpu->context), "the context") ||
+        !TRY(gpu, stream_create(&gpu->in, STREAM_ON_ITS_OWN), "a stream") ||
+        !TRY(gpu, stream_create(&gpu->work, STREAM_ON_ITS_OWN), "a stream") ||
+        !TRY(gpu, stream_create(&gpu->out, STREAM_ON_ITS_OWN), "a stream") || !create_events(gpu))
+        return false;
+    for (uint32_t i = 0; i < task->buffer_count; i++)
+        if (task->buffers[i].bytes &&
+            !TRY(gpu, memory_allocate(&gpu->mirrors[i].address, task->buffers[i].bytes), task->buffers[i].name))
+            return false;
+    return true;
+}
+
+static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_diagnostics *diagnostics)
+{
+    char *text = NULL;
+    const void *image = gpu->task->module;
+    if (!image && gpu->task->module_file) {
+        enum corun_status status = file_read(gpu->task->module_file, &text, diagnostics);
+        if (status != CORUN_OK)
+            return status;
+        image = text;
+    }
+    int result = image ? gpu->driver->module_load(&gpu->module, image) : 0;
+    free(text);
+    return result == 0 ? CORUN_OK
+                       : corun_report(diagnostics, CORUN_SYNTAX, (struct corun_place){gpu->task->module_file, 0, 0},
+                                      "task %s: the module is not taken by %s: %s", gpu->task->name, gpu->name,
+                                      driver_error(gpu->driver, result));
+}
+
+enum corun_status gpu_open(const struct driver *driver, uint32_t index, const struct corun_split_task *task,
+                           double copy_bytes, struct corun_split_gpu **result, struct corun_diagnostics *diagnostics)
+{
+    struct corun_split_gpu *gpu = *result = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return CORUN_MEMORY;
+    gpu->driver = driver;
+    gpu->task = task;
+    gpu->index = index;
+    gpu->copy_bytes = copy_bytes;
+    snprintf(gpu->name, sizeof gpu->name, "GPU %u", index);
+    gpu->mirrors = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *gpu->mirrors);
+    if (!gpu->mirrors)
+        return CORUN_MEMORY;
+    if (!TRY(gpu, device_get(&gpu->device, (int)index), "the device"))
+        return CORUN_OK;
+    (void)driver->device_name(gpu->name, (int)sizeof gpu->name, gpu->device);
+    void *outside = gpu_enter(gpu);
+    enum corun_status status = create_objects(gpu) ? load_module(gpu, diagnostics) : CORUN_OK;
+    gpu_leave(gpu, outside);
+    return status;
+}
+
+void gpu_close(struct corun_split_gpu *gpu)
+{
+    if (!gpu)
+        return;
+    const struct driver *driver = gpu->driver;
+    if (gpu->retained) { /* where the GPU has failed, all of these fail, and nothing can be done about it */
+        void *outside = gpu_enter(gpu);
+        void *events[] = {gpu->base, gpu->final};
+        for (uint32_t i = 0; i < 2; i++)
+            (void)(events[i] && driver->event_destroy(events[i]));
+        for (uint32_t i = 0; i < MOST_CHUNKS; i++) {
+            (void)(gpu->begin[i] && driver->event_destroy(gpu->begin[i]));
+            (void)(gpu->end[i] && driver->event_destroy(gpu->end[i]));
+            (void)(gpu->arrived[i] && driver->event_destroy(gpu->arrived[i]));
+        }
+        void *streams[] = {gpu->in, gpu->work, gpu->out};
+        for (uint32_t i = 0; i < 3; i++)
+            (void)(streams[i] && driver->stream_destroy(streams[i]));
+        for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
+            (void)(gpu->mirrors[i].address && driver->memory_free(gpu->mirrors[i].address));
+        (void)(gpu->module && driver->module_unload(gpu->module));
+        gpu_leave(gpu, outside);
+        (void)driver->context_release(gpu->device);
+    }
+    for (uint32_t i = 0; i < gpu->task->buffer_count && gpu->mirrors; i++)
+        ranges_free(&gpu->mirrors[i].valid);
+    for (size_t i = 0; i < gpu->kernels.count; i++)
+        free(gpu->kernels.data[i].name);
+    vector_free(&gpu->kernels);
+    free(gpu->mirrors);
+    free(gpu);
+}
+
+void gpu_begin_run(struct corun_split_gpu *gpu)
+{
+    gpu->set_up = false;
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
+        if (!gpu->task->buffers[i].kept)
+            ranges_clear(&gpu->mirrors[i].valid);
+}
+
+void gpu_host_changed(struct corun_split_gpu *gpu, uint32_t buffer, size_t offset, size_t bytes)
+{
+    struct ranges *valid = &gpu->mirrors[buffer].valid;
+    if (!ranges_remove(valid, offset, offset + bytes))
+        ranges_clear(valid); /* out of memory: what is there is moved again */
+}
+
+void gpu_overwritten(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        size_t offset, bytes;
+        if (gpu->task->buffers[i].access == CORUN_SPLIT_READ)
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        gpu_host_changed(gpu, i, offset, bytes);
+    }
+}
+
+void gpu_wrote(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        size_t offset, bytes;
+        if (gpu->task->buffers[i].access == CORUN_SPLIT_READ)
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        (void)ranges_add(&gpu->mirrors[i].valid, offset, offset + bytes); /* or it is moved again */
+    }
+}

@@ -1,0 +1,19 @@
+/* A small first step, and the rest by its rates (Wang 2017, section 4.3.1.2, after Scogland et al., IPDPS workshops 2012). */
+#include "split/strategy.h"
+
+void strategy_quick(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    double share[CORUN_SPLIT_MAX_DEVICES];
+    if (strategy_busy(view))
+        return;
+    if (view->step_count) {
+        strategy_rate_shares(view, share);
+        strategy_give(view, decision, view->left, share);
+    } else if (view->learned) {
+        strategy_give(view, decision, view->left, view->learned);
+    } else {
+        strategy_blind_shares(view, share);
+        strategy_give(view, decision, strategy_step(view, view->parameters->first), share);
+        decision->profiling = true;
+    }
+}

@@ -1,0 +1,139 @@
+#include "split/strategy.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    corun_split_strategy *function;
+} strategies[] = {
+#define STRATEGY_ROW(name, function, meaning) {name, function},
+    SPLIT_STRATEGIES(STRATEGY_ROW)
+#undef STRATEGY_ROW
+};
+
+corun_split_strategy *corun_split_strategy_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
+        if (!strcmp(strategies[i].name, name))
+            return strategies[i].function;
+    return NULL;
+}
+
+const char *corun_split_strategy_name(uint32_t index)
+{
+    return index < sizeof strategies / sizeof strategies[0] ? strategies[index].name : NULL;
+}
+
+double corun_split_rate(const struct corun_split_view *view, uint32_t device)
+{
+    for (uint32_t i = view->step_count; i-- > 0;) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->done && part->seconds > 0)
+            return (double)part->done / part->seconds;
+    }
+    return 0;
+}
+
+void corun_split_apportion(const struct corun_split_view *view, uint64_t total, const double *share, uint64_t *parts)
+{
+    uint64_t granules = total / view->granularity, given = 0;
+    double sum = 0, owed[CORUN_SPLIT_MAX_DEVICES] = {0};
+    uint32_t largest = 0;
+    memset(parts, 0, view->device_count * sizeof *parts);
+    for (uint32_t d = 0; d < view->device_count; d++)
+        sum += view->usable[d] && share[d] > 0 ? share[d] : 0;
+    if (!(sum > 0))
+        return;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        if (!view->usable[d] || !(share[d] > 0))
+            continue;
+        double exact = (double)granules * (share[d] / sum);
+        uint64_t whole = (uint64_t)exact;
+        parts[d] = whole < granules - given ? whole : granules - given;
+        owed[d] = exact - (double)parts[d];
+        given += parts[d];
+        largest = share[d] > share[largest] || !view->usable[largest] ? d : largest;
+    }
+    for (; given < granules; given++) { /* the largest remainder first; the first device of equals */
+        uint32_t next = largest;
+        for (uint32_t d = 0; d < view->device_count; d++)
+            next = owed[d] > owed[next] ? d : next;
+        parts[next]++;
+        owed[next] -= 1;
+    }
+    for (uint32_t d = 0; d < view->device_count; d++)
+        parts[d] *= view->granularity;
+    parts[largest] += total - granules * view->granularity; /* the end of the range need not be a whole granule */
+}
+
+void strategy_blind_shares(const struct corun_split_view *view, double *share)
+{
+    double cpu = view->parameters->cpu_share;
+    uint32_t usable = 0, gpus = 0;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        usable += view->usable[d];
+        gpus += d && view->usable[d];
+    }
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        double even = 1.0 / usable;
+        double fixed = !gpus ? 1 : d ? (1 - cpu) / gpus : cpu;
+        share[d] = !view->usable[d] ? 0 : cpu < 0 || !view->usable[0] ? even : fixed;
+    }
+}
+
+void strategy_rate_shares(const struct corun_split_view *view, double *share)
+{
+    double sum = 0;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        share[d] = view->usable[d] ? corun_split_rate(view, d) : 0;
+        sum += share[d];
+    }
+    if (!(sum > 0)) {
+        strategy_blind_shares(view, share);
+        return;
+    }
+    for (uint32_t d = 0; d < view->device_count; d++)
+        share[d] /= sum;
+}
+
+void strategy_give(const struct corun_split_view *view, struct corun_split_decision *decision, uint64_t total,
+                   const double *share)
+{
+    total = total < view->left ? total : view->left;
+    corun_split_apportion(view, total, share, decision->parts);
+    memcpy(decision->share, share, view->device_count * sizeof *share);
+}
+
+double strategy_variance(const struct corun_split_view *view, const double *before, const double *after)
+{
+    double sum = 0;
+    uint32_t usable = 0;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        if (!view->usable[d])
+            continue;
+        double half = (after[d] - before[d]) / 2;
+        sum += half * half;
+        usable++;
+    }
+    return usable ? sum / usable : 0;
+}
+
+uint64_t strategy_step(const struct corun_split_view *view, double fraction)
+{
+    uint64_t least = 0;
+    for (uint32_t d = 0; d < view->device_count; d++)
+        least += view->usable[d] ? view->granularity : 0;
+    double wanted = floor((double)view->iterations * fraction / (double)view->granularity) * (double)view->granularity;
+    uint64_t step = wanted < (double)view->left ? (uint64_t)wanted : view->left;
+    step = step < least ? least : step;
+    return step < view->left ? step : view->left;
+}
+
+bool strategy_busy(const struct corun_split_view *view)
+{
+    for (uint32_t d = 0; d < view->device_count; d++)
+        if (view->busy[d])
+            return true;
+    return false;
+}

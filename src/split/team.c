@@ -1,0 +1,234 @@
+#include "split/team.h"
+
+#include "split/clock.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+struct team {
+    const struct corun_split_task *task;
+    double chunk_seconds;
+    pthread_mutex_t mutex;
+    pthread_cond_t work; /* there are chunks to take */
+    uint32_t thread_count, computing;
+    pthread_t *threads;
+    bool quit, active;
+    /* the part */
+    uint64_t begin, cursor, end;
+    uint64_t completed;
+    double start, limit_seconds;
+    enum corun_status status;
+    void (*ended)(void *user, const struct team_result *result);
+    void *user;
+    uint64_t chunk; /* iterations that take about chunk_seconds */
+};
+
+struct member {
+    struct team *team;
+    uint32_t index;
+    bool pinned;
+};
+
+static void pin(uint32_t index)
+{
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || !CPU_COUNT(&allowed))
+        return;
+    int wanted = (int)(index % (uint32_t)CPU_COUNT(&allowed));
+    for (int processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (!CPU_ISSET(processor, &allowed) || wanted--)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(processor, &one);
+        (void)sched_setaffinity(0, sizeof one, &one); /* unpinned times are worse, not wrong */
+        return;
+    }
+}
+
+/* The next chunk: as long as is wanted, but so short at the end that all threads end together. */
+static uint64_t chunk_end(const struct team *team)
+{
+    uint64_t granularity = team->task->granularity, left = team->end - team->cursor, chunk = team->chunk;
+    uint64_t fair = left / (2 * (uint64_t)team->thread_count);
+    chunk = team->thread_count > 1 && chunk > fair ? fair : chunk;
+    chunk -= chunk % granularity;
+    chunk = chunk < granularity ? granularity : chunk;
+    return left <= chunk ? team->end : team->cursor + chunk;
+}
+
+/* A chunk took so long: the next ones are longer or shorter, within a factor of four because times are noisy. */
+static void adapt_chunk(struct team *team, uint64_t iterations, double seconds)
+{
+    double factor = seconds > 0 ? team->chunk_seconds / seconds : 4;
+    double wanted = (double)iterations * (factor > 4 ? 4 : factor), most = (double)team->task->iterations;
+    wanted = wanted > most ? most : wanted;
+    team->chunk = wanted < (double)team->task->granularity ? team->task->granularity : (uint64_t)wanted;
+}
+
+/* The part is over when nothing is left to take and nobody computes. The caller holds the mutex, which is free during `ended`. */
+static void end_if_over(struct team *team)
+{
+    if (!team->active || team->cursor < team->end || team->computing)
+        return;
+    struct team_result result = {team->end - team->begin, clock_seconds() - team->start, team->status};
+    team->active = false;
+    pthread_mutex_unlock(&team->mutex);
+    team->ended(team->user, &result);
+    pthread_mutex_lock(&team->mutex);
+}
+
+static void compute_chunk(struct team *team, uint32_t index)
+{
+    double before = clock_seconds();
+    if (team->limit_seconds > 0 && team->cursor > team->begin && before - team->start >= team->limit_seconds) {
+        team->end = team->cursor;
+        end_if_over(team);
+        return;
+    }
+    uint64_t begin = team->cursor, end = chunk_end(team);
+    team->cursor = end;
+    team->computing++;
+    pthread_mutex_unlock(&team->mutex);
+    enum corun_status status = team->task->cpu(team->task->context, begin, end, index);
+    double seconds = clock_seconds() - before;
+    pthread_mutex_lock(&team->mutex);
+    team->computing--;
+    team->completed += end - begin;
+    adapt_chunk(team, end - begin, seconds);
+    if (status != CORUN_OK && team->status == CORUN_OK) {
+        team->status = status;
+        team->end = team->cursor;
+    }
+    end_if_over(team);
+}
+
+static void *member_main(void *argument)
+{
+    struct member *member = argument;
+    struct team *team = member->team;
+    uint32_t index = member->index;
+    if (member->pinned)
+        pin(index);
+    free(member);
+    pthread_mutex_lock(&team->mutex);
+    while (!team->quit) {
+        if (team->active && team->cursor < team->end)
+            compute_chunk(team, index);
+        else
+            pthread_cond_wait(&team->work, &team->mutex);
+    }
+    pthread_mutex_unlock(&team->mutex);
+    return NULL;
+}
+
+struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, const struct corun_split_task *task)
+{
+    struct team *team = calloc(1, sizeof *team);
+    if (!team)
+        return NULL;
+    team->task = task;
+    team->chunk_seconds = chunk_seconds;
+    team->chunk = task->granularity;
+    pthread_mutex_init(&team->mutex, NULL);
+    pthread_cond_init(&team->work, NULL);
+    team->threads = calloc(threads, sizeof *team->threads);
+    while (team->threads && team->thread_count < threads) {
+        struct member *member = malloc(sizeof *member);
+        if (!member)
+            break;
+        *member = (struct member){team, team->thread_count, pinned};
+        if (pthread_create(&team->threads[team->thread_count], NULL, member_main, member)) {
+            free(member);
+            break;
+        }
+        pthread_mutex_lock(&team->mutex); /* the others read the count */
+        team->thread_count++;
+        pthread_mutex_unlock(&team->mutex);
+    }
+    if (team->thread_count == threads)
+        return team;
+    team_destroy(team);
+    return NULL;
+}
+
+void team_destroy(struct team *team)
+{
+    if (!team)
+        return;
+    pthread_mutex_lock(&team->mutex);
+    team->quit = true;
+    pthread_cond_broadcast(&team->work);
+    pthread_mutex_unlock(&team->mutex);
+    for (uint32_t i = 0; i < team->thread_count; i++)
+        pthread_join(team->threads[i], NULL);
+    pthread_cond_destroy(&team->work);
+    pthread_mutex_destroy(&team->mutex);
+    free(team->threads);
+    free(team);
+}
+
+void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds,
+                void (*ended)(void *user, const struct team_result *result), void *user)
+{
+    pthread_mutex_lock(&team->mutex);
+    team->begin = team->cursor = begin;
+    team->end = end;
+    team->completed = 0;
+    team->limit_seconds = limit_seconds;
+    team->status = CORUN_OK;
+    team->ended = ended;
+    team->user = user;
+    team->active = true;
+    team->start = clock_seconds();
+    pthread_cond_broadcast(&team->work);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+void team_recall(struct team *team)
+{
+    pthread_mutex_lock(&team->mutex);
+    if (team->active) {
+        team->end = team->cursor;
+        end_if_over(team); /* no thread has taken anything yet */
+    }
+    pthread_mutex_unlock(&team->mutex);
+}
+
+uint64_t team_progress(struct team *team)
+{
+    pthread_mutex_lock(&team->mutex);
+    uint64_t completed = team->completed;
+    pthread_mutex_unlock(&team->mutex);
+    return completed;
+}
+
+struct run {
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    bool over;
+    struct team_result result;
+};
+
+static void end_run(void *user, const struct team_result *result)
+{
+    struct run *run = user;
+    pthread_mutex_lock(&run->mutex);
+    run->result = *result;
+    run->over = true;
+    pthread_cond_signal(&run->ended); /* under the mutex: afterwards the run may be gone */
+    pthread_mutex_unlock(&run->mutex);
+}
+
+struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds)
+{
+    struct run run = {.mutex = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+    team_start(team, begin, end, limit_seconds, end_run, &run);
+    pthread_mutex_lock(&run.mutex);
+    while (!run.over)
+        pthread_cond_wait(&run.ended, &run.mutex);
+    pthread_mutex_unlock(&run.mutex);
+    pthread_cond_destroy(&run.ended);
+    pthread_mutex_destroy(&run.mutex);
+    return run.result;
+}

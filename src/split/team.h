@@ -1,0 +1,29 @@
+/* The CPU: threads that compute a part together, chunk by chunk, and sleep when there is none. */
+#ifndef CORUN_SPLIT_TEAM_H
+#define CORUN_SPLIT_TEAM_H
+
+#include "corun/split.h"
+
+struct team;
+
+struct team_result {
+    uint64_t done;  /* from the beginning of the part */
+    double seconds; /* until the last thread was done */
+    enum corun_status status;
+};
+
+/* `pinned`: each thread stays on a processor of its own. NULL: out of memory, or no thread could be made. */
+struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, const struct corun_split_task *task);
+void team_destroy(struct team *team);
+/*
+ * Begins [begin, end). `limit_seconds` > 0: no chunk is begun after that time, but one at least is done. When the part has ended, `ended` is called
+ * by a thread of the team.
+ */
+void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds,
+                void (*ended)(void *user, const struct team_result *result), void *user);
+void team_recall(struct team *team); /* no further chunk is begun */
+uint64_t team_progress(struct team *team);
+/* The same and waits for it. */
+struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds);
+
+#endif
