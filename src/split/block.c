@@ -10,6 +10,6 @@ void strategy_split(const struct corun_split_view *view, struct corun_split_deci
         strategy_rate_shares(view, share);
     else
         strategy_blind_shares(view, share);
-    strategy_give(view, decision, strategy_step(view, view->parameters->block / (double)view->iterations), share);
+    strategy_give(view, decision, strategy_step(view, view->parameters->block), share);
     decision->profiling = true; /* every step is measured for the next one */
 }

@@ -27,7 +27,7 @@ static double patience_seconds(const struct corun_split_view *view)
     return fastest > 0 ? view->parameters->patience * (double)view->iterations / fastest : INFINITY;
 }
 
-/* How long the first device that ended in a step has waited for the others, until the next step or now. */
+/* How long the first device that ended in a step has waited for the others, until the next step or now; negative if none has. */
 static double waited(const struct corun_split_view *view, uint32_t index)
 {
     const struct corun_split_step *step = &view->steps[index];
@@ -41,7 +41,7 @@ static double waited(const struct corun_split_view *view, uint32_t index)
         first = part->busy ? first : fmin(first, end);
         last = fmax(last, end);
     }
-    return first < last ? last - first : 0;
+    return isinf(first) ? -1 : last - first;
 }
 
 /* Shares by the rates of those that are idle. */
@@ -65,7 +65,7 @@ static void give_first(const struct corun_split_view *view, struct corun_split_d
         return;
     }
     strategy_blind_shares(view, share);
-    strategy_give(view, decision, strategy_step(view, view->parameters->first), share);
+    strategy_give(view, decision, strategy_step(view, view->parameters->first * (double)view->iterations), share);
     decision->profiling = true;
 }
 
@@ -81,9 +81,23 @@ static void give_next(const struct corun_split_view *view, struct corun_split_de
         strategy_give(view, decision, view->left, share);
         return;
     }
-    strategy_give(view, decision, strategy_step(view, view->parameters->growth * step / (double)view->iterations),
-                  share);
+    strategy_give(view, decision, strategy_step(view, view->parameters->growth * step), share);
     decision->profiling = true;
+}
+
+/* By how much the devices that still work on a step may be late: one whose rate is known, by half of what it should need. */
+static double tolerated(const struct corun_split_view *view, uint32_t index, double patience)
+{
+    struct corun_split_view before = *view;
+    double most = 0;
+    before.step_count = index;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        const struct corun_split_part *part = &view->steps[index].part[d];
+        double rate = corun_split_rate(&before, d);
+        if (part->busy && rate > 0)
+            most = fmax(most, 0.5 * (double)(part->end - part->begin) / rate + 0.1 * patience);
+    }
+    return most;
 }
 
 /* Some have ended a profiling step, others have not: wait, then recall the CPU, then leave behind who is late. */
@@ -92,10 +106,10 @@ static void wait_for_step(const struct corun_split_view *view, struct corun_spli
     uint32_t index = view->step_count - 1;
     double patience = patience_seconds(view), spent = 0, wait = waited(view, index);
     for (uint32_t i = 0; i < index; i++)
-        spent += waited(view, i);
-    double recall = fmax(0, (1 - recall_fraction) * patience - spent);
+        spent += fmax(0, waited(view, i));
+    double recall = fmax(tolerated(view, index, patience), (1 - recall_fraction) * patience - spent);
     double leave = recall + (view->busy[CPU] ? recall_fraction * patience : 0);
-    if (!(wait > 0) || isinf(patience))
+    if (wait < 0 || isinf(patience))
         return; /* only who was left behind earlier is idle */
     /* A wake-up may come a rounding error too early: what is all but spent counts as spent. */
     if (wait < recall * (1 - 1e-9)) {

@@ -13,7 +13,7 @@ void strategy_quick(const struct corun_split_view *view, struct corun_split_deci
         strategy_give(view, decision, view->left, view->learned);
     } else {
         strategy_blind_shares(view, share);
-        strategy_give(view, decision, strategy_step(view, view->parameters->first), share);
+        strategy_give(view, decision, strategy_step(view, view->parameters->first * (double)view->iterations), share);
         decision->profiling = true;
     }
 }

@@ -119,12 +119,12 @@ double strategy_variance(const struct corun_split_view *view, const double *befo
     return usable ? sum / usable : 0;
 }
 
-uint64_t strategy_step(const struct corun_split_view *view, double fraction)
+uint64_t strategy_step(const struct corun_split_view *view, double iterations)
 {
     uint64_t least = 0;
     for (uint32_t d = 0; d < view->device_count; d++)
         least += view->usable[d] ? view->granularity : 0;
-    double wanted = floor((double)view->iterations * fraction / (double)view->granularity) * (double)view->granularity;
+    double wanted = floor(iterations / (double)view->granularity) * (double)view->granularity;
     uint64_t step = wanted < (double)view->left ? (uint64_t)wanted : view->left;
     step = step < least ? least : step;
     return step < view->left ? step : view->left;

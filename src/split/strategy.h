@@ -22,8 +22,8 @@ void strategy_give(const struct corun_split_view *view, struct corun_split_decis
                    const double *share);
 /* Mean over the usable devices of the variance of two shares. */
 double strategy_variance(const struct corun_split_view *view, const double *before, const double *after);
-/* `fraction` of all iterations in whole granules: at least one for each usable device, at most what is left. */
-uint64_t strategy_step(const struct corun_split_view *view, double fraction);
+/* So many iterations in whole granules: at least one for each usable device, at most what is left. */
+uint64_t strategy_step(const struct corun_split_view *view, double iterations);
 bool strategy_busy(const struct corun_split_view *view);
 
 #endif

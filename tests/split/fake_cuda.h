@@ -1,0 +1,20 @@
+#ifndef CORUN_TEST_SPLIT_FAKE_CUDA_H
+#define CORUN_TEST_SPLIT_FAKE_CUDA_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void fake_kernel(uint64_t threads, void **arguments);
+
+/* Exported by the fake driver under the name fake_control. */
+struct fake_control {
+    pthread_mutex_t mutex;
+    int launches, fails_at_launch; /* that launch breaks its device, which the next call tells; -1: never */
+    unsigned broken;               /* mask of devices */
+    size_t memory_bytes;           /* of an allocation at most; 0: any */
+    int pinned;
+    uint64_t bytes_in, bytes_out;
+};
+
+#endif

@@ -1,0 +1,380 @@
+/* Real threads and a fake CUDA driver: what is computed, moved, redone after a failure, and kept from round to round. */
+#include "split/fake_cuda.h"
+#include "split/tables.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT 40000u
+
+struct problem {
+    float weights[16];
+    float *x, *y;
+};
+
+struct world {
+    struct problem problem;
+    struct corun_split_buffer buffers[3];
+    struct corun_split_task task;
+    struct corun_split_options options;
+    struct corun_split_parameters parameters;
+    struct corun_split *split;
+    const struct corun_split_result *result;
+    struct fake_control *fake;
+};
+
+/* y[i] = y[i] + weights[i % 16] * x[i]: in place, so that doing it twice is noticed. */
+static void compute(const float *weights, const float *x, float *y, uint64_t begin, uint64_t end)
+{
+    for (uint64_t i = begin; i < end; i++)
+        y[i] += weights[i % 16] * x[i];
+}
+
+static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+{
+    struct problem *problem = context;
+    (void)thread;
+    compute(problem->weights, problem->x, problem->y, begin, end);
+    return CORUN_OK;
+}
+
+fake_kernel weigh;
+void weigh(uint64_t threads, void **arguments)
+{
+    uint64_t address[3], begin = *(uint64_t *)arguments[3], end = *(uint64_t *)arguments[4];
+    for (unsigned i = 0; i < 3; i++)
+        address[i] = *(uint64_t *)arguments[i];
+    assert_true(threads >= end - begin);
+    compute((float *)(uintptr_t)address[0], (float *)(uintptr_t)address[1], (float *)(uintptr_t)address[2], begin, end);
+}
+
+static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    uint64_t weights = corun_split_gpu_address(gpu, 0), x = corun_split_gpu_address(gpu, 1);
+    uint64_t y = corun_split_gpu_address(gpu, 2);
+    void *arguments[] = {&weights, &x, &y, &begin, &end};
+    uint32_t grid[] = {(uint32_t)((end - begin + 255) / 256), 1, 1}, block[] = {256, 1, 1};
+    (void)context;
+    assert_non_null(corun_split_gpu_stream(gpu));
+    return corun_split_gpu_launch(gpu, "weigh", grid, block, 0, arguments);
+}
+
+static const struct corun_split_parameters defaults = {
+#define P(name, value, least, most, meaning) .name = value,
+#include "corun/split_parameters.def"
+#undef P
+};
+
+static void prepare(struct world *world, const char *strategy)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    *world = (struct world){.parameters = defaults};
+    assert_non_null(library);
+    world->fake = dlsym(library, "fake_control");
+    assert_non_null(world->fake);
+    world->fake->launches = 0;
+    world->fake->fails_at_launch = -1;
+    world->fake->broken = 0;
+    world->fake->memory_bytes = world->fake->bytes_in = world->fake->bytes_out = 0;
+    struct problem *problem = &world->problem;
+    problem->x = malloc(COUNT * sizeof *problem->x);
+    problem->y = malloc(COUNT * sizeof *problem->y);
+    for (unsigned i = 0; i < 16; i++)
+        problem->weights[i] = (float)i;
+    for (unsigned i = 0; i < COUNT; i++) {
+        problem->x[i] = (float)(i % 100);
+        problem->y[i] = 1;
+    }
+    const struct corun_split_buffer buffers[] = {
+        {.name = "weights", .data = problem->weights, .bytes = sizeof problem->weights, .kept = true},
+        {.name = "x", .data = problem->x, .bytes = COUNT * 4, .iteration_bytes = 4, .kept = true},
+        {.name = "y", .data = problem->y, .bytes = COUNT * 4, .iteration_bytes = 4, .access = CORUN_SPLIT_READ_WRITE}};
+    memcpy(world->buffers, buffers, sizeof buffers);
+    world->task = (struct corun_split_task){.name = "weigh",
+                                            .iterations = COUNT,
+                                            .cpu = on_cpu,
+                                            .gpu = on_gpu,
+                                            .context = problem,
+                                            .buffers = world->buffers,
+                                            .buffer_count = 3,
+                                            .module = "fake"};
+    world->options = (struct corun_split_options){.strategy = strategy, .threads = 3, .parameters = &world->parameters};
+}
+
+static void go(struct world *world)
+{
+    if (!world->split)
+        assert_int_equal(corun_split_create(&world->task, &world->options, &world->split, NULL), CORUN_OK);
+    assert_int_equal(corun_split_run(world->split, NULL), CORUN_OK);
+    world->result = corun_split_result(world->split);
+}
+
+/* After so many rounds, every element was computed as often. */
+static void check(const struct world *world, unsigned rounds)
+{
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_true(world->problem.y[i] == 1 + (float)rounds * ((float)(i % 16) * (float)(i % 100)));
+    uint64_t sum = 0;
+    for (uint32_t d = 0; d < world->result->device_count; d++)
+        sum += world->result->devices[d].iterations;
+    assert_int_equal(sum, world->result->iterations);
+}
+
+static void end(struct world *world)
+{
+    corun_split_destroy(world->split);
+    assert_int_equal(world->fake->pinned, 0);
+    free(world->problem.x);
+    free(world->problem.y);
+}
+
+static void every_strategy_computes_the_same(void **state)
+{
+    (void)state;
+    for (const char *devices = "13"; *devices; devices++) {
+        char text[] = {*devices, '\0'};
+        setenv("FAKE_CUDA_DEVICES", text, 1);
+        const char *name;
+        for (uint32_t i = 0; (name = corun_split_strategy_name(i)); i++) {
+            struct world world;
+            prepare(&world, name);
+            go(&world);
+            check(&world, 1);
+            assert_int_equal(corun_split_gpus(world.split), (unsigned)(*devices - '0'));
+            assert_int_equal(corun_split_threads(world.split), 3);
+            end(&world);
+        }
+    }
+    setenv("FAKE_CUDA_DEVICES", "1", 1);
+}
+
+static void cpu_or_gpu_can_be_alone(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap");
+    world.options.no_gpu = true;
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.fake->launches, 0);
+    end(&world);
+    prepare(&world, "cap");
+    world.options.no_cpu = true;
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.result->devices[1].iterations, COUNT);
+    end(&world);
+    prepare(&world, "cap");
+    world.options.no_cpu = world.options.no_gpu = true;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_NOT_FOUND);
+    end(&world);
+}
+
+/* A part moves its own bytes only; what is kept is moved once. */
+static void only_what_a_part_needs_is_moved(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0.25;
+    go(&world);
+    uint64_t part = COUNT / 4 * 3 * 4;
+    assert_int_equal(world.fake->bytes_in, 2 * part + sizeof world.problem.weights);
+    assert_int_equal(world.fake->bytes_out, part);
+    assert_int_equal(world.result->devices[1].bytes_in, world.fake->bytes_in);
+    assert_int_equal(world.result->devices[1].bytes_out, world.fake->bytes_out);
+    go(&world);
+    check(&world, 2);
+    assert_int_equal(world.fake->bytes_in, 3 * part + sizeof world.problem.weights); /* y, which may have changed */
+    corun_split_changed(world.split, 1, COUNT * 4 - 400, 400);
+    go(&world);
+    assert_int_equal(world.fake->bytes_in, 4 * part + sizeof world.problem.weights + 400);
+    end(&world);
+}
+
+/* What a GPU has written itself it need not be told; what the CPU has written it must. */
+static void results_stay_where_they_were_made(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.buffers[2].kept = true;
+    world.parameters.cpu_share = 0.5;
+    go(&world);
+    uint64_t first = world.fake->bytes_in;
+    go(&world);
+    check(&world, 2);
+    assert_int_equal(world.fake->bytes_in, first);
+    end(&world);
+}
+
+static void much_is_moved_in_chunks(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.options.no_cpu = true;
+    world.parameters.copy_bytes = 65536;
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.fake->launches, 2 * COUNT * 4 / 65536);
+    end(&world);
+}
+
+/* A GPU breaks in the middle of its second part: the CPU does what it had not finished, exactly once. */
+static void the_cpu_finishes_what_a_gpu_does_not(void **state)
+{
+    const char *name;
+    (void)state;
+    for (uint32_t i = 0; (name = corun_split_strategy_name(i)); i++) {
+        struct world world;
+        prepare(&world, name);
+        world.fake->fails_at_launch = i ? 1 : 0;
+        go(&world);
+        check(&world, 1);
+        assert_string_equal(world.result->devices[1].failure, "an event: CUDA_ERROR_ILLEGAL_ADDRESS");
+        go(&world); /* left out from now on */
+        check(&world, 2);
+        assert_int_equal(world.result->devices[1].iterations, 0);
+        assert_non_null(world.result->devices[1].failure);
+        end(&world);
+    }
+}
+
+static void other_gpus_go_on(void **state)
+{
+    struct world world;
+    (void)state;
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    prepare(&world, "cap");
+    world.options.no_cpu = true;
+    world.fake->fails_at_launch = 4;
+    go(&world);
+    check(&world, 1);
+    unsigned failed = 0;
+    for (uint32_t d = 1; d < 4; d++)
+        failed += world.result->devices[d].failure != NULL;
+    assert_int_equal(failed, 1);
+    end(&world);
+    setenv("FAKE_CUDA_DEVICES", "1", 1);
+    prepare(&world, "cap");
+    world.options.no_cpu = true;
+    world.fake->fails_at_launch = 1;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    assert_int_equal(corun_split_run(world.split, NULL), CORUN_FAULT); /* nobody is left */
+    end(&world);
+}
+
+static void a_gpu_without_room_is_left_out(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap");
+    world.fake->memory_bytes = 1000;
+    go(&world);
+    check(&world, 1);
+    assert_non_null(world.result->devices[1].failure);
+    end(&world);
+}
+
+static enum corun_status fails(void *context, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    (void)context;
+    (void)thread;
+    return begin <= 5000 && end_ > 5000 ? CORUN_FILE : CORUN_OK;
+}
+
+static void a_failing_cpu_function_ends_the_run(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap");
+    world.task.cpu = fails;
+    world.options.no_gpu = true;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    assert_int_equal(corun_split_run(world.split, NULL), CORUN_FILE);
+    end(&world);
+}
+
+static void descriptions_that_cannot_be_are_refused(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap");
+    world.buffers[2].iteration_bytes = 0;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_ARGUMENT);
+    world.buffers[2].iteration_bytes = 8;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_ARGUMENT);
+    world.buffers[2].iteration_bytes = 4;
+    world.task.module = "not a module";
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_SYNTAX);
+    world.options.strategy = "none";
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_NOT_FOUND);
+    assert_null(world.split);
+    end(&world);
+}
+
+/* Threads and a failing GPU under the simulated clock, where CPU parts are repeated: in place, and right all the same. */
+static void repeated_parts_are_restored(void **state)
+{
+    struct world world;
+    (void)state;
+    for (int launch = -1; launch < 3; launch++) {
+        prepare(&world, "cap");
+        world.options.clock = CORUN_SPLIT_CLOCK_SIMULATED;
+        world.fake->fails_at_launch = launch;
+        go(&world);
+        assert_true(world.result->simulated);
+        check(&world, 1);
+        end(&world);
+    }
+}
+
+static void settings_have_the_last_word(void **state)
+{
+    struct world world;
+    (void)state;
+    setenv("CORUN_SPLIT", "strategy=quick,threads=1,gpus=0,first=1/4", 1);
+    prepare(&world, "cap");
+    go(&world);
+    assert_string_equal(world.result->strategy, "quick");
+    assert_int_equal(corun_split_threads(world.split), 1);
+    assert_int_equal(corun_split_gpus(world.split), 0);
+    assert_int_equal(world.result->steps[0].iterations, COUNT / 4);
+    end(&world);
+    static const char *const wrong[] = {"strategy",  "strategy=none", "threads=-1", "threads=1.5", "first=2",
+                                        "first=1/0", "first=x",       "clock=sun",  "nothing=1",   "variance=nan"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        setenv("CORUN_SPLIT", wrong[i], 1);
+        prepare(&world, "cap");
+        assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_SYNTAX);
+        end(&world);
+    }
+    unsetenv("CORUN_SPLIT");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_strategy_computes_the_same),
+        cmocka_unit_test(cpu_or_gpu_can_be_alone),
+        cmocka_unit_test(only_what_a_part_needs_is_moved),
+        cmocka_unit_test(results_stay_where_they_were_made),
+        cmocka_unit_test(much_is_moved_in_chunks),
+        cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
+        cmocka_unit_test(other_gpus_go_on),
+        cmocka_unit_test(a_gpu_without_room_is_left_out),
+        cmocka_unit_test(a_failing_cpu_function_ends_the_run),
+        cmocka_unit_test(descriptions_that_cannot_be_are_refused),
+        cmocka_unit_test(repeated_parts_are_restored),
+        cmocka_unit_test(settings_have_the_last_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* What strategies decide, and what comes of it with devices whose rates are known: worked out by hand. */
+#include "split/tables.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NEAR(a, b) assert_float_equal(a, b, 1e-9)
+
+struct world {
+    struct speed speeds[4];
+    struct corun_split_rate_table tables[4];
+    struct corun_split_parameters parameters;
+    struct corun_split_task task;
+    struct corun_split_options options;
+    struct corun_split *split;
+    const struct corun_split_result *result;
+};
+
+static const struct corun_split_parameters defaults = {
+#define P(name, value, least, most, meaning) .name = value,
+#include "corun/split_parameters.def"
+#undef P
+};
+
+static void prepare(struct world *world, const char *strategy, uint64_t iterations, uint32_t devices,
+                    const struct speed *speeds)
+{
+    *world = (struct world){.parameters = defaults};
+    for (uint32_t d = 0; d < devices; d++) {
+        world->speeds[d] = speeds[d];
+        world->tables[d] = table(&world->speeds[d]);
+    }
+    world->task = (struct corun_split_task){.name = "task", .iterations = iterations};
+    world->options = (struct corun_split_options){
+        .strategy = strategy, .parameters = &world->parameters, .rates = world->tables, .rate_count = devices};
+}
+
+static void go(struct world *world)
+{
+    if (!world->split)
+        assert_int_equal(corun_split_create(&world->task, &world->options, &world->split, NULL), CORUN_OK);
+    assert_int_equal(corun_split_run(world->split, NULL), CORUN_OK);
+    world->result = corun_split_result(world->split);
+    uint64_t done = 0;
+    for (uint32_t d = 0; d < world->result->device_count; d++)
+        done += world->result->devices[d].iterations;
+    assert_int_equal(done, world->result->iterations);
+}
+
+static void end(struct world *world)
+{
+    corun_split_destroy(world->split);
+}
+
+static uint64_t given(const struct world *world, uint32_t step, uint32_t device)
+{
+    const struct corun_split_part *part = &world->result->steps[step].part[device];
+    return part->end - part->begin;
+}
+
+/* The example behind algorithm 4-2: 65536 iterations, 1/128 is 512, 256 for each. Then 1024 if the split has not settled. */
+static void cap_follows_the_example(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 65536, 2, (struct speed[]){{0, 3e-6}, {0, 1e-6}});
+    world.parameters.patience = 1e9; /* the thesis waits */
+    go(&world);
+    assert_int_equal(world.result->step_count, 3);
+    assert_int_equal(given(&world, 0, 0), 256);
+    assert_int_equal(given(&world, 0, 1), 256);
+    assert_int_equal(given(&world, 1, 0), 256); /* 1024 by 1 : 3 */
+    assert_int_equal(given(&world, 1, 1), 768);
+    NEAR(world.result->steps[1].variance, 0.25 * 0.25 / 4);
+    NEAR(world.result->steps[2].variance, 0); /* settled: the rest, 65536 - 512 - 1024 */
+    assert_in_range(given(&world, 2, 0), 15999, 16001);
+    assert_int_equal(given(&world, 2, 0) + given(&world, 2, 1), 64000);
+    assert_true(world.result->steps[1].profiling);
+    assert_false(world.result->steps[2].profiling);
+    NEAR(world.result->profiled, 1536 / 65536.0);
+    end(&world);
+}
+
+/* Devices of the same speed: the even split is right at once, and the second step is the last (65024 iterations). */
+static void cap_stops_after_a_first_step_that_was_right(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 65536, 2, (struct speed[]){{0, 1e-6}, {0, 1e-6}});
+    go(&world);
+    assert_int_equal(world.result->step_count, 2);
+    assert_int_equal(given(&world, 1, 0) + given(&world, 1, 1), 65024);
+    NEAR(world.result->imbalance, 0);
+    NEAR(world.result->seconds, 65536 / 2 * 1e-6);
+    end(&world);
+}
+
+/* A GPU whose rate keeps growing: 512, 1024, … 16384, and then four times the step exceed what is left. */
+static void cap_doubles_until_too_little_is_left(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 65536, 2, (struct speed[]){{0, 1e-6}, {2e-3, 1e-7}});
+    world.parameters.patience = 1e9;
+    world.parameters.variance = 0;
+    go(&world);
+    assert_int_equal(world.result->step_count, 7);
+    uint64_t step = 512;
+    for (uint32_t i = 0; i < 6; i++, step *= 2) {
+        assert_int_equal(given(&world, i, 0) + given(&world, i, 1), step);
+        assert_true(world.result->steps[i].profiling);
+    }
+    assert_false(world.result->steps[6].profiling);
+    NEAR(world.result->profiled, 63.0 / 128);
+    end(&world);
+}
+
+static void quick_measures_once(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "quick", 12800, 2, (struct speed[]){{0, 4e-6}, {0, 1e-6}});
+    go(&world);
+    assert_int_equal(world.result->step_count, 2);
+    assert_int_equal(given(&world, 0, 0), 50);
+    assert_in_range(given(&world, 1, 0), 12700 / 5 - 1, 12700 / 5 + 1);
+    assert_float_equal(world.result->seconds, 50 * 4e-6 + 12700 / 5 * 4e-6, 4e-6);
+    end(&world);
+}
+
+static void split_measures_every_block(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "split", 5000, 2, (struct speed[]){{0, 1e-6}, {0, 1e-6 / 3}});
+    go(&world);
+    assert_int_equal(world.result->step_count, 5);
+    assert_int_equal(given(&world, 0, 0), 512);
+    for (uint32_t i = 1; i < 4; i++)
+        assert_int_equal(given(&world, i, 0), 256);
+    assert_int_equal(given(&world, 4, 0) + given(&world, 4, 1), 5000 - 4096);
+    end(&world);
+}
+
+static void static_takes_the_share_that_it_is_given(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static", 1000, 3, (struct speed[]){{0, 1e-6}, {0, 1e-6}, {0, 1e-6}});
+    world.parameters.cpu_share = 0.2;
+    go(&world);
+    assert_int_equal(world.result->step_count, 1);
+    assert_int_equal(given(&world, 0, 0), 200);
+    assert_int_equal(given(&world, 0, 1), 400);
+    assert_int_equal(given(&world, 0, 2), 400);
+    NEAR(world.result->imbalance, 0.5);
+    end(&world);
+}
+
+/* Three devices: the ratio is a vector. */
+static void shares_are_a_vector(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 120000, 3, (struct speed[]){{0, 6e-6}, {0, 3e-6}, {0, 2e-6}});
+    world.parameters.patience = 1e9;
+    go(&world);
+    const struct corun_split_step *last = &world.result->steps[world.result->step_count - 1];
+    NEAR(last->share[0], 1.0 / 6);
+    NEAR(last->share[1], 2.0 / 6);
+    NEAR(last->share[2], 3.0 / 6);
+    assert_true(world.result->step_count == 3);
+    assert_true(world.result->imbalance < 0.02);
+    end(&world);
+}
+
+static void parts_end_at_granules(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 100003, 3, (struct speed[]){{0, 3e-6}, {0, 2e-6}, {0, 1e-6}});
+    world.task.granularity = 64;
+    go(&world);
+    for (uint32_t i = 0; i < world.result->step_count; i++) {
+        for (uint32_t d = 0; d < 3; d++) {
+            const struct corun_split_part *part = &world.result->steps[i].part[d];
+            assert_int_equal(part->begin % 64, part->begin == part->end ? part->begin % 64 : 0);
+            assert_true(part->end % 64 == 0 || part->end == 100003 || part->begin == part->end);
+        }
+    }
+    end(&world);
+}
+
+static void apportioning_gives_everything_away(void **state)
+{
+    struct corun_split_view view = {.granularity = 1, .device_count = 3, .usable = {true, true, true}};
+    uint64_t parts[3];
+    (void)state;
+    corun_split_apportion(&view, 10, (double[]){1, 1, 1}, parts);
+    assert_int_equal(parts[0] + parts[1] + parts[2], 10);
+    assert_int_equal(parts[0], 4); /* equal remainders: the first device */
+    corun_split_apportion(&view, 7, (double[]){0, 0, 5}, parts);
+    assert_int_equal(parts[2], 7);
+    view.granularity = 4;
+    corun_split_apportion(&view, 10, (double[]){0.5, 0.5, 0}, parts);
+    assert_int_equal(parts[0] + parts[1], 10);
+    assert_int_equal(parts[2], 0);
+    view.usable[0] = false;
+    corun_split_apportion(&view, 10, (double[]){0.5, 0.5, 0}, parts);
+    assert_int_equal(parts[0], 0);
+    assert_int_equal(parts[1], 10);
+    view.granularity = 1;
+    corun_split_apportion(&view, UINT64_MAX / 2, (double[]){1, 1e-30, 1}, parts);
+    assert_true(parts[1] + parts[2] == UINT64_MAX / 2);
+}
+
+/* The slow side may cost at most 2 %, whatever the ratio; with rates that do not depend on sizes cap comes close to the ideal. */
+static void slow_sides_cost_little(void **state)
+{
+    static const double ratios[] = {1e-4, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20, 50, 100, 1e4};
+    (void)state;
+    for (unsigned i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+        struct world world;
+        double gpu = 1e-6, cpu = gpu / ratios[i]; /* seconds of an iteration */
+        prepare(&world, "cap", 1 << 20, 2, (struct speed[]){{0, cpu}, {0, gpu}});
+        go(&world);
+        double alone = (1 << 20) * fmin(cpu, gpu), ideal = (1 << 20) / (1 / cpu + 1 / gpu);
+        assert_true(world.result->seconds <= 1.02 * alone || ratios[i] > 100);
+        assert_true(ideal / world.result->seconds >= 0.93 || ratios[i] > 100);
+        end(&world);
+    }
+}
+
+static void a_slow_cpu_is_recalled(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 100000, 2, (struct speed[]){{0, 1e-3}, {0, 1e-6}});
+    go(&world);
+    const struct corun_split_part *first = &world.result->steps[0].part[0];
+    assert_true(first->done > 0 && first->done < first->end - first->begin);
+    end(&world);
+}
+
+static void a_gpu_that_is_late_is_left_behind(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 100000, 2, (struct speed[]){{0, 1e-6}, {0, 1e-4}});
+    go(&world);
+    const struct corun_split_part *first = &world.result->steps[0].part[1];
+    assert_int_equal(first->done, first->end - first->begin);
+    assert_true(first->seconds > world.result->steps[1].start);
+    end(&world);
+}
+
+/* What nobody can decide is said, not done. */
+static void greedy(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    decision->parts[0] = view->left + 1;
+}
+
+static void idle(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    (void)view;
+    (void)decision;
+}
+
+static void halves(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    const double *share = view->context;
+    if (!view->busy[0] && !view->busy[1])
+        corun_split_apportion(view, view->left > 10 ? view->left / 2 : view->left, share, decision->parts);
+}
+
+static void users_bring_their_own(void **state)
+{
+    struct world world;
+    double share[] = {1, 3};
+    (void)state;
+    prepare(&world, NULL, 1000, 2, (struct speed[]){{0, 1}, {0, 1}});
+    world.options.function = halves;
+    world.options.strategy_context = share;
+    go(&world);
+    assert_int_equal(given(&world, 0, 0), 125);
+    assert_int_equal(given(&world, 0, 1), 375);
+    assert_string_equal(world.result->strategy, "own");
+    end(&world);
+    corun_split_strategy *wrong[] = {greedy, idle};
+    for (unsigned i = 0; i < 2; i++) {
+        prepare(&world, NULL, 1000, 2, (struct speed[]){{0, 1}, {0, 1}});
+        world.options.function = wrong[i];
+        assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+        assert_int_equal(corun_split_run(world.split, NULL), CORUN_ARGUMENT);
+        end(&world);
+    }
+}
+
+static void strategies_have_names(void **state)
+{
+    static const char *const names[] = {"static", "quick", "split", "cap"};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_string_equal(corun_split_strategy_name(i), names[i]);
+        assert_non_null(corun_split_strategy_find(names[i]));
+    }
+    assert_null(corun_split_strategy_name(4));
+    assert_null(corun_split_strategy_find("none"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cap_follows_the_example),
+        cmocka_unit_test(cap_stops_after_a_first_step_that_was_right),
+        cmocka_unit_test(cap_doubles_until_too_little_is_left),
+        cmocka_unit_test(quick_measures_once),
+        cmocka_unit_test(split_measures_every_block),
+        cmocka_unit_test(static_takes_the_share_that_it_is_given),
+        cmocka_unit_test(shares_are_a_vector),
+        cmocka_unit_test(parts_end_at_granules),
+        cmocka_unit_test(apportioning_gives_everything_away),
+        cmocka_unit_test(slow_sides_cost_little),
+        cmocka_unit_test(a_slow_cpu_is_recalled),
+        cmocka_unit_test(a_gpu_that_is_late_is_left_behind),
+        cmocka_unit_test(users_bring_their_own),
+        cmocka_unit_test(strategies_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
