@@ -105,6 +105,13 @@ static void wait_for_step(const struct corun_split_view *view, struct corun_spli
 {
     uint32_t index = view->step_count - 1;
     double patience = patience_seconds(view), spent = 0, wait = waited(view, index);
+    bool late = false;
+    for (uint32_t d = 0; d < view->device_count; d++)
+        late = late || view->steps[index].part[d].busy;
+    if (!late) { /* who works was left behind before this step */
+        give_next(view, decision);
+        return;
+    }
     for (uint32_t i = 0; i < index; i++)
         spent += fmax(0, waited(view, i));
     double recall = fmax(tolerated(view, index, patience), (1 - recall_fraction) * patience - spent);
