@@ -129,6 +129,17 @@ static void wait_for_step(const struct corun_split_view *view, struct corun_spli
     }
 }
 
+/* The shortest part that the idle GPUs ever had: another one takes at least as long. */
+static double shortest_part(const struct corun_split_view *view)
+{
+    double shortest = INFINITY;
+    for (uint32_t i = 0; i < view->step_count; i++)
+        for (uint32_t d = 1; d < view->device_count; d++)
+            if (view->steps[i].part[d].done && !view->busy[d])
+                shortest = fmin(shortest, view->steps[i].part[d].seconds);
+    return shortest;
+}
+
 /* The CPU still computes its last part: is it worth dividing what it has not begun? */
 static void shorten_tail(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
@@ -141,7 +152,8 @@ static void shorten_tail(const struct corun_split_view *view, struct corun_split
     if (!part || !(own > 0) || !(others > 0))
         return;
     double rest = (double)(part->end - part->begin - part->done) / own;
-    if (rest * others / (others + own) > patience_seconds(view))
+    double saved = fmin(rest * others / (others + own), rest - shortest_part(view));
+    if (saved > patience_seconds(view))
         decision->recall = 1u << CPU;
 }
 

@@ -175,7 +175,9 @@ void gpu_run_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, str
     snapshot_free(saved);
     for (uint32_t i = 0; i < chunks && ok; i++)
         working += elapsed(gpu, gpu->begin[i], gpu->end[i]);
-    double seconds = ok && gpu->driver->simulated ? elapsed(gpu, gpu->base, gpu->final) : clock_seconds() - before;
+    double seconds = clock_seconds() - before;
+    if (gpu->driver->simulated)
+        seconds = ok ? elapsed(gpu, gpu->base, gpu->final) : 0; /* a GPU that has failed tells no time */
     event->part.begin = begin;
     event->part.end = end;
     event->part.done = ok ? end - begin : 0;

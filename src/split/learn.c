@@ -15,18 +15,18 @@ static double seconds_next_time(const struct corun_split *split, uint32_t device
 {
     const struct device_account *account = &split->accounts[device];
     uint64_t iterations = split->result.devices[device].iterations;
-    if (!account->final_done || !(account->final_seconds > 0))
-        return 0;
-    return account->final_seconds * (double)iterations / (double)account->final_done + account->setup_seconds;
+    const struct corun_split_device_result *result = &split->result.devices[device];
+    if (account->final_done && account->final_seconds > 0)
+        return account->final_seconds * (double)iterations / (double)account->final_done + account->setup_seconds;
+    return result->seconds; /* only in profiling steps: better than nothing */
 }
 
 void learn(struct corun_split *split)
 {
     double share[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY, most = 0;
-    uint32_t known = 0, usable = 0;
+    uint32_t known = 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
         double seconds = split->usable[d] ? seconds_next_time(split, d) : 0;
-        usable += split->usable[d];
         if (!(seconds > 0))
             continue;
         known++;
@@ -35,8 +35,8 @@ void learn(struct corun_split *split)
         share[d] = (double)split->result.devices[d].iterations / seconds;
         sum += share[d];
     }
-    if (!known || !(sum > 0)) {
-        split->knows = false; /* nothing but profiling: split measures all the time */
+    if (!known) {
+        split->knows = false;
         return;
     }
     for (uint32_t d = 0; d < split->device_count; d++)
@@ -52,7 +52,7 @@ void learn(struct corun_split *split)
     if (learned_now || late)
         memcpy(split->learned, share, sizeof share);
     split->last_imbalance = learned_now ? 0 : imbalance;
-    split->knows = usable > 0;
+    split->knows = true;
 }
 
 void corun_split_forget(struct corun_split *split)

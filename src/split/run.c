@@ -243,7 +243,7 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     split->steps.count = 0;
     memset(split->accounts, 0, sizeof split->accounts);
     result->run++;
-    result->reused = split->knows;
+    result->reused = false;
     result->drifted = false;
     result->seconds = result->profiled = result->imbalance = result->deciding_seconds = 0;
     for (uint32_t d = 0; d < split->device_count; d++)
@@ -260,5 +260,7 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     result->imbalance = imbalance(result);
     result->steps = split->steps.data;
     result->step_count = (uint32_t)split->steps.count;
+    result->reused = split->knows && result->step_count && !result->steps[0].profiling &&
+                     !memcmp(result->steps[0].share, split->learned, split->device_count * sizeof split->learned[0]);
     return status;
 }

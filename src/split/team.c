@@ -22,6 +22,9 @@ struct team {
     void (*ended)(void *user, const struct team_result *result);
     void *user;
     uint64_t chunk; /* iterations that take about chunk_seconds */
+    bool measured;  /* in processor time: */
+    double processor_seconds, longest_seconds;
+    uint64_t chunk_count;
 };
 
 struct member {
@@ -66,12 +69,25 @@ static void adapt_chunk(struct team *team, uint64_t iterations, double seconds)
     team->chunk = wanted < (double)team->task->granularity ? team->task->granularity : (uint64_t)wanted;
 }
 
+/*
+ * How long the part has taken so far. Measured: as long as the threads would need if each had a processor of its own, whatever else the
+ * machine does.
+ */
+static double elapsed(const struct team *team)
+{
+    if (!team->measured)
+        return clock_seconds() - team->start;
+    uint64_t threads = team->chunk_count < team->thread_count ? team->chunk_count : team->thread_count;
+    double shared = threads ? team->processor_seconds / (double)threads : 0;
+    return shared > team->longest_seconds ? shared : team->longest_seconds;
+}
+
 /* The part is over when nothing is left to take and nobody computes. The caller holds the mutex, which is free during `ended`. */
 static void end_if_over(struct team *team)
 {
     if (!team->active || team->cursor < team->end || team->computing)
         return;
-    struct team_result result = {team->end - team->begin, clock_seconds() - team->start, team->status};
+    struct team_result result = {team->end - team->begin, elapsed(team), team->status};
     team->active = false;
     pthread_mutex_unlock(&team->mutex);
     team->ended(team->user, &result);
@@ -80,8 +96,7 @@ static void end_if_over(struct team *team)
 
 static void compute_chunk(struct team *team, uint32_t index)
 {
-    double before = clock_seconds();
-    if (team->limit_seconds > 0 && team->cursor > team->begin && before - team->start >= team->limit_seconds) {
+    if (team->limit_seconds > 0 && team->cursor > team->begin && elapsed(team) >= team->limit_seconds) {
         team->end = team->cursor;
         end_if_over(team);
         return;
@@ -89,10 +104,15 @@ static void compute_chunk(struct team *team, uint32_t index)
     uint64_t begin = team->cursor, end = chunk_end(team);
     team->cursor = end;
     team->computing++;
+    bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
+    double before = measured ? clock_thread_seconds() : clock_seconds();
     enum corun_status status = team->task->cpu(team->task->context, begin, end, index);
-    double seconds = clock_seconds() - before;
+    double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
     pthread_mutex_lock(&team->mutex);
+    team->processor_seconds += seconds;
+    team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
+    team->chunk_count++;
     team->computing--;
     team->completed += end - begin;
     adapt_chunk(team, end - begin, seconds);
@@ -122,7 +142,7 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, const struct corun_split_task *task)
+struct team *team_create(uint32_t threads, bool measured, double chunk_seconds, const struct corun_split_task *task)
 {
     struct team *team = calloc(1, sizeof *team);
     if (!team)
@@ -130,6 +150,7 @@ struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, co
     team->task = task;
     team->chunk_seconds = chunk_seconds;
     team->chunk = task->granularity;
+    team->measured = measured;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->work, NULL);
     team->threads = calloc(threads, sizeof *team->threads);
@@ -137,7 +158,7 @@ struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, co
         struct member *member = malloc(sizeof *member);
         if (!member)
             break;
-        *member = (struct member){team, team->thread_count, pinned};
+        *member = (struct member){team, team->thread_count, measured};
         if (pthread_create(&team->threads[team->thread_count], NULL, member_main, member)) {
             free(member);
             break;
@@ -174,7 +195,8 @@ void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_se
     pthread_mutex_lock(&team->mutex);
     team->begin = team->cursor = begin;
     team->end = end;
-    team->completed = 0;
+    team->completed = team->chunk_count = 0;
+    team->processor_seconds = team->longest_seconds = 0;
     team->limit_seconds = limit_seconds;
     team->status = CORUN_OK;
     team->ended = ended;

@@ -8,12 +8,15 @@ struct team;
 
 struct team_result {
     uint64_t done;  /* from the beginning of the part */
-    double seconds; /* until the last thread was done */
+    double seconds; /* until the last thread was done; measured: as if each had its own processor */
     enum corun_status status;
 };
 
-/* `pinned`: each thread stays on a processor of its own. NULL: out of memory, or no thread could be made. */
-struct team *team_create(uint32_t threads, bool pinned, double chunk_seconds, const struct corun_split_task *task);
+/*
+ * `measured`: each thread stays on a processor of its own, and what counts is its processor time, so that others on the machine do
+ * not matter. NULL: out of memory, or no thread could be made.
+ */
+struct team *team_create(uint32_t threads, bool measured, double chunk_seconds, const struct corun_split_task *task);
 void team_destroy(struct team *team);
 /*
  * Begins [begin, end). `limit_seconds` > 0: no chunk is begun after that time, but one at least is done. When the part has ended, `ended` is called

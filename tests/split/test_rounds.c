@@ -1,0 +1,161 @@
+/* Iterative tasks: the split of a round serves the next, is corrected when it is off, and given up when that does not help. */
+#include "split/tables.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct world {
+    struct speed speeds[2];
+    struct corun_split *split;
+    const struct corun_split_result *result;
+};
+
+static void prepare(struct world *world, const char *strategy, double cpu, double gpu)
+{
+    *world = (struct world){.speeds = {{0, cpu}, {0, gpu}}};
+    struct corun_split_rate_table tables[] = {table(&world->speeds[0]), table(&world->speeds[1])};
+    struct corun_split_task task = {.name = "rounds", .iterations = 100000};
+    struct corun_split_options options = {.strategy = strategy, .rates = tables, .rate_count = 2};
+    assert_int_equal(corun_split_create(&task, &options, &world->split, NULL), CORUN_OK);
+    world->result = corun_split_result(world->split);
+}
+
+static void round_of(struct world *world)
+{
+    assert_int_equal(corun_split_run(world->split, NULL), CORUN_OK);
+}
+
+static void a_round_uses_what_the_one_before_has_learned(void **state)
+{
+    static const char *const names[] = {"cap", "quick"};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct world world;
+        prepare(&world, names[i], 2e-6, 1e-6);
+        round_of(&world);
+        assert_false(world.result->reused);
+        double first = world.result->seconds;
+        for (unsigned r = 0; r < 10; r++) {
+            round_of(&world);
+            assert_true(world.result->reused);
+            assert_int_equal(world.result->step_count, 1);
+            assert_true(world.result->profiled == 0);
+            assert_true(world.result->seconds < first);
+            assert_float_equal(world.result->seconds, 100000 / (1 / 2e-6 + 1 / 1e-6), 1e-5);
+        }
+        assert_int_equal(world.result->run, 11);
+        corun_split_forget(world.split);
+        round_of(&world);
+        assert_false(world.result->reused);
+        corun_split_destroy(world.split);
+    }
+}
+
+static void a_split_that_is_off_once_is_corrected(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "quick", 1e-6, 1e-6);
+    round_of(&world);
+    round_of(&world);
+    world.speeds[1].each = 0.5e-6; /* another program has left the GPU */
+    round_of(&world);
+    assert_float_equal(world.result->imbalance, 0.5, 0.01);
+    assert_false(world.result->drifted);
+    round_of(&world);
+    assert_true(world.result->reused);
+    assert_true(world.result->imbalance < 0.01);
+    corun_split_destroy(world.split);
+}
+
+static void a_split_that_stays_off_is_measured_anew(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "quick", 1e-6, 1e-6);
+    round_of(&world);
+    world.speeds[1].each = 0.5e-6;
+    round_of(&world);
+    assert_true(world.result->reused);
+    world.speeds[1].each = 2e-6; /* the correction was for nothing */
+    round_of(&world);
+    assert_true(world.result->drifted);
+    round_of(&world);
+    assert_false(world.result->reused);
+    assert_int_equal(world.result->step_count, 2);
+    round_of(&world);
+    assert_true(world.result->reused);
+    assert_true(world.result->imbalance < 0.01);
+    corun_split_destroy(world.split);
+}
+
+/* The rest of the last step of the CPU is divided anew in the same round. */
+static void cap_divides_the_rest_of_a_late_cpu(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 1e-6, 1e-6);
+    round_of(&world);
+    world.speeds[0].each = 4e-6;
+    round_of(&world);
+    assert_true(world.result->reused);
+    assert_true(world.result->step_count > 1);
+    assert_true(world.result->seconds < 1.03 * 100000 / (1 / 4e-6 + 1 / 1e-6));
+    corun_split_destroy(world.split);
+}
+
+static void rounds_may_be_shorter(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 2e-6, 1e-6);
+    round_of(&world);
+    assert_int_equal(corun_split_set_iterations(world.split, 999), CORUN_OK);
+    round_of(&world);
+    assert_int_equal(world.result->devices[0].iterations + world.result->devices[1].iterations, 999);
+    assert_int_equal(corun_split_set_iterations(world.split, 0), CORUN_OK);
+    round_of(&world);
+    assert_int_equal(world.result->step_count, 0);
+    assert_int_equal(corun_split_set_iterations(world.split, 100001), CORUN_ARGUMENT);
+    corun_split_destroy(world.split);
+}
+
+/* A device fails by table in a learned round; the next rounds do without it. */
+static void a_learned_split_survives_a_failure(void **state)
+{
+    struct speed speeds[] = {{0, 1e-6}, {0, 1e-6}, {0, 1e-6}};
+    struct corun_split_rate_table tables[] = {table(&speeds[0]), table(&speeds[1]), table(&speeds[2])};
+    struct corun_split_task task = {.name = "rounds", .iterations = 90000};
+    struct corun_split_options options = {.rates = tables, .rate_count = 3};
+    struct corun_split *split;
+    (void)state;
+    tables[2].fails_at = 40000;
+    assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+    for (unsigned r = 0; r < 4; r++) {
+        assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+        const struct corun_split_result *result = corun_split_result(split);
+        uint64_t done = 0;
+        for (uint32_t d = 0; d < 3; d++)
+            done += result->devices[d].iterations;
+        assert_int_equal(done, 90000);
+        assert_true((r > 0) == (result->devices[2].failure != NULL));
+        assert_true(r < 2 || result->imbalance < 0.05);
+    }
+    corun_split_destroy(split);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_uses_what_the_one_before_has_learned),
+        cmocka_unit_test(a_split_that_is_off_once_is_corrected),
+        cmocka_unit_test(a_split_that_stays_off_is_measured_anew),
+        cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
+        cmocka_unit_test(rounds_may_be_shorter),
+        cmocka_unit_test(a_learned_split_survives_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
