@@ -13,6 +13,7 @@
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
     C(exec, "a CUDA program that nobody changed") \
+    C(split, "a program that divides a task between CPU and GPU, under several strategies") \
     C(capture, "a CUDA program as a workload, in a file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \

@@ -144,6 +144,13 @@ static int become(const struct program *program)
         if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
             return errno;
     }
+    if (program->output_to_errors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return errno;
+    if (program->native) {
+        signal(SIGPIPE, SIG_DFL);
+        execv(program->path, program->words);
+        return errno;
+    }
     if (!put_first("LD_LIBRARY_PATH", program->libraries, "") ||
         (program->fixed_path && program->runtime[0] && !put_first("LD_PRELOAD", program->libraries, program->runtime)))
         return ENOMEM;
@@ -204,6 +211,8 @@ static int start_and_wait(const struct program *program, int *status)
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list)
 {
     enum corun_status status = find_path(program, list);
+    if (status == CORUN_OK && program->native)
+        return CORUN_OK;
     if (status == CORUN_OK)
         status = find_libraries(program, list);
     if (status == CORUN_OK)

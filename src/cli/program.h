@@ -10,6 +10,8 @@ struct program {
     uint64_t threads; /* that advance SMs; 0: as the libraries have it */
     bool functional;
     const char *checks;           /* names of checks with commas; NULL: none */
+    bool native;                  /* without corun's libraries, as it is */
+    bool output_to_errors;        /* its standard output goes where its errors go */
     const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
     int exit_status;              /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
