@@ -5,9 +5,11 @@
  * Beyond the thesis, because one step split evenly would cost a machine with devices of very different speeds more than it
  * gains: all waiting for slow devices together may last `patience` times what the fastest device would need for the whole task.
  * After that, what the CPU has not begun is recalled; a GPU cannot be, and is left behind: the others go on without it, and it
- * joins them when it has ended. In the last step, the CPU's rest is divided anew where that saves as much. With a large `patience`
- * this is the algorithm of the thesis.
+ * joins them when it has ended. In the last step, the CPU's rest is divided anew where that saves as much. And what is left is divided
+ * by extrapolated times, as soon as a further step would cost more than it could mend (extrapolate.h). With a large `patience` and without
+ * `extrapolate` this is the algorithm of the thesis.
  */
+#include "split/extrapolate.h"
 #include "split/strategy.h"
 
 #include <math.h>
@@ -74,11 +76,14 @@ static void give_next(const struct corun_split_view *view, struct corun_split_de
 {
     const struct corun_split_step *last = &view->steps[view->step_count - 1];
     double share[CORUN_SPLIT_MAX_DEVICES], step = (double)last->iterations;
+    struct extrapolation known;
+    bool extrapolated = view->parameters->extrapolate > 0 && extrapolate(view, &known);
     idle_shares(view, share);
     decision->variance = strategy_variance(view, last->share, share);
-    if (!last->profiling || decision->variance < view->parameters->variance ||
-        view->parameters->rest * step > (double)view->left) {
-        strategy_give(view, decision, view->left, share);
+    bool settled = !last->profiling || decision->variance < view->parameters->variance ||
+                   view->parameters->rest * step > (double)view->left;
+    if (settled || (extrapolated && known.error_cost < known.step_cost)) {
+        strategy_give(view, decision, view->left, extrapolated ? known.share : share);
         return;
     }
     strategy_give(view, decision, strategy_step(view, view->parameters->growth * step), share);

@@ -40,6 +40,13 @@ static void prepare(struct world *world, const char *strategy, uint64_t iteratio
         .strategy = strategy, .parameters = &world->parameters, .rates = world->tables, .rate_count = devices};
 }
 
+/* Which waits, and divides by the last rates. */
+static void as_in_the_thesis(struct world *world)
+{
+    world->parameters.patience = 1e9;
+    world->parameters.extrapolate = 0;
+}
+
 static void go(struct world *world)
 {
     if (!world->split)
@@ -69,7 +76,7 @@ static void cap_follows_the_example(void **state)
     struct world world;
     (void)state;
     prepare(&world, "cap", 65536, 2, (struct speed[]){{0, 3e-6}, {0, 1e-6}});
-    world.parameters.patience = 1e9; /* the thesis waits */
+    as_in_the_thesis(&world);
     go(&world);
     assert_int_equal(world.result->step_count, 3);
     assert_int_equal(given(&world, 0, 0), 256);
@@ -106,7 +113,7 @@ static void cap_doubles_until_too_little_is_left(void **state)
     struct world world;
     (void)state;
     prepare(&world, "cap", 65536, 2, (struct speed[]){{0, 1e-6}, {2e-3, 1e-7}});
-    world.parameters.patience = 1e9;
+    as_in_the_thesis(&world);
     world.parameters.variance = 0;
     go(&world);
     assert_int_equal(world.result->step_count, 7);

@@ -1,0 +1,19 @@
+/*
+ * What a GPU will need for a part of another size: a fixed time (launches, latencies of copies) and a time for each iteration, from
+ * the two latest parts. The thesis goes on measuring until rates no longer change; a line through two measurements says where that ends.
+ */
+#ifndef CORUN_SPLIT_EXTRAPOLATE_H
+#define CORUN_SPLIT_EXTRAPOLATE_H
+
+#include "corun/split.h"
+
+struct extrapolation {
+    double share[CORUN_SPLIT_MAX_DEVICES]; /* of what is left, so that all end together */
+    double step_cost;                      /* seconds that one more profiling step costs: the longest fixed time */
+    double error_cost;                     /* seconds that a wrong split may cost, with times that are off by 5 % */
+};
+
+/* For the devices that are not busy. false if too little is known. */
+bool extrapolate(const struct corun_split_view *view, struct extrapolation *result);
+
+#endif
