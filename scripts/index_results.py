@@ -11,8 +11,8 @@ import sys
 
 HEAD = """# Figures and tables of papers, run again
 
-Made by `scripts/index_results.py`: do not edit. Each page is the output of `corun reproduce`; what the columns say is in
-[experiments](../experiments.md). *Same sign*: how many of the paper's numbers that have a direction ours share it with.
+Made by `scripts/index_results.py`: do not edit. Each page is the output of `corun reproduce` (what the columns say is in
+[experiments](../experiments.md)), or says what made it. *Same sign*: how many of the paper's numbers that have a direction ours share it with.
 
 | experiment | | window | same sign |
 |---|---|---|--:|
@@ -30,9 +30,10 @@ def row(folder, name):
     title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
     window = re.search(r"^\* window: (\S+) cycles", text, re.M)
     sign = re.search(r"^Same sign: (\d+ of \d+)\.$", text, re.M)
-    if not title or not window or title[1] + ".md" != name:
-        sys.exit(f"{os.path.join(folder, name)}: not a page of corun reproduce")
-    return f"| [{title[1]}]({name}) | {title[2]} | {window[1]} | {sign[1] if sign else '-'} |\n"
+    other = re.search(r"^\* made by: `\S", text, re.M)
+    if not title or not (window or other) or title[1] + ".md" != name:
+        sys.exit(f"{os.path.join(folder, name)}: not a page of corun reproduce, and it does not say what made it")
+    return f"| [{title[1]}]({name}) | {title[2]} | {window[1] if window else '-'} | {sign[1] if sign else '-'} |\n"
 
 
 def main():

@@ -8,6 +8,7 @@
  *                 (starts CUDA programs), python.c (starts what makes reports), policy_watch.c (a process that watches policies of
  *                 users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
+ *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
  *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
  *   src/campaign  a case from its description to its result (case.c), or from the words of a command line (request.c), and how it

@@ -175,7 +175,7 @@ static enum corun_status run_split(void *user)
         status = outputs_open(&split->output, 1, split->command.list);
     if (status == CORUN_OK)
         status = outputs_close(&split->output, 1, run_cases(split), split->command.list);
-    return status;
+    return split->command.exit_status ? CORUN_OK : status; /* the program's own, after a message */
 }
 
 int command_split(int argc, char **argv)

@@ -35,6 +35,15 @@ double corun_split_rate(const struct corun_split_view *view, uint32_t device)
     return 0;
 }
 
+/* The device that takes the end of the range, which need not be a whole granule: the first GPU with a part, or the CPU. */
+static uint32_t device_at_end(const struct corun_split_view *view, const uint64_t *parts)
+{
+    for (uint32_t d = 1; d < view->device_count; d++)
+        if (parts[d])
+            return d;
+    return parts[0] ? 0 : view->device_count;
+}
+
 void corun_split_apportion(const struct corun_split_view *view, uint64_t total, const double *share, uint64_t *parts)
 {
     uint64_t granules = total / view->granularity, given = 0;
@@ -64,7 +73,8 @@ void corun_split_apportion(const struct corun_split_view *view, uint64_t total, 
     }
     for (uint32_t d = 0; d < view->device_count; d++)
         parts[d] *= view->granularity;
-    parts[largest] += total - granules * view->granularity; /* the end of the range need not be a whole granule */
+    uint32_t last = device_at_end(view, parts);
+    parts[last < view->device_count ? last : largest] += total - granules * view->granularity;
 }
 
 void strategy_blind_shares(const struct corun_split_view *view, double *share)
