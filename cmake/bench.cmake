@@ -12,3 +12,10 @@ add_custom_target(bench_programs DEPENDS ${bench_programs})
 # scripted instructions are a header of the tests and use their assertions
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 target_link_libraries(bench_timing_model PRIVATE PkgConfig::CMOCKA)
+
+# A peer of corun/split.h, where Debian's package is there (libstarpu-dev); nothing else needs it.
+pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.3)
+if(STARPU_FOUND)
+  add_executable(bench_starpu EXCLUDE_FROM_ALL bench/peers/starpu.c)
+  target_link_libraries(bench_starpu PRIVATE corun_split PkgConfig::STARPU)
+endif()

@@ -14,6 +14,7 @@ mv "$folder/first/usr/local" "$folder/moved"
 root=$folder/moved
 
 for file in bin/corun lib/libcorun.a lib/libcorun.so lib/pkgconfig/corun.pc include/corun/gpu.h \
+    lib/libcorun-split.so lib/pkgconfig/corun-split.pc include/corun/split.h include/corun/split_parameters.def \
     include/corun/statistics.def share/man/man1/corun.1 share/corun/gpu/gtx980.yaml share/corun/kernels/sgemm/sgemm.ptx \
     share/corun/python/__main__.py share/corun/python/corun/report.py share/corun/python/corun/py.typed \
     share/corun/python/examples/sharing.ipynb share/doc/corun/docs/campaigns.md \
@@ -56,6 +57,15 @@ if [ "$status" -eq 0 ]; then
 else
     [ "$status" -eq 5 ] && grep -q numpy "$folder/report.txt"
 fi
+
+# A program that divides a task links the library for that alone, and runs without a GPU.
+PKG_CONFIG_PATH=$root/lib/pkgconfig pkg-config --define-prefix --cflags --libs corun-split >"$folder/flags.txt"
+$cc -std=c17 -Wall -o "$folder/smooth" "$source/tests/split/programs/smooth.c" $(cat "$folder/flags.txt")
+if ldd "$folder/smooth" | grep -q "libcorun\.so"; then
+    echo "a divided task needs the simulator"
+    exit 1
+fi
+LD_LIBRARY_PATH=$root/lib "$folder/smooth" none.ptx 10000 2 | grep -q "round 1: cap"
 
 # A CUDA program gets the libraries that lie beside the command, also where the command is started by a link from elsewhere.
 if [ -e "$root/lib/corun/libcuda.so.1" ]; then
