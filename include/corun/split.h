@@ -246,10 +246,9 @@ struct corun_split_result {
     bool reused;                   /* a learned split was used, nothing was profiled */
     bool drifted;                  /* the learned split is given up: the next run profiles */
     uint64_t iterations;
-    double seconds;  /* from the beginning to the end of the run */
-    double profiled; /* share of the iterations that were computed in profiling steps */
-    double
-        imbalance; /* |t1 - t2| / max over the devices that worked: (last end - first end) of the last step / its length */
+    double seconds;   /* from the beginning to the end of the run */
+    double profiled;  /* share of the iterations that were computed in profiling steps */
+    double imbalance; /* |t1 - t2| / max: longest minus shortest time of the devices that worked, over the longest */
     double deciding_seconds; /* processor time spent in strategy and engine between steps */
     uint32_t device_count;
     struct corun_split_device_result devices[CORUN_SPLIT_MAX_DEVICES];

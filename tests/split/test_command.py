@@ -35,6 +35,16 @@ class Exec(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(re.findall(r"(\d+) iterations", done.stdout), ["33408", "33312", "33280"], done.stdout)
 
+    def test_copies_overlap(self):
+        """A part that moves much is cut: what moves in, what computes and what moves back run at once. Simulated time is exact."""
+        times = []
+        for bytes_ in ("1e15", "1e6"):
+            done = run("exec", "-q", "--gpu", "gtx980", "--", PROGRAM, MODULE, "1000000", "1",
+                       CORUN_SPLIT=f"strategy=static,cpu_share=0,copy_bytes={bytes_}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            times.append(float(re.search(r"([\d.]+) us, simulated", done.stdout)[1]))
+        self.assertLess(times[1], 0.7 * times[0])
+
     def test_a_gpu_that_fails(self):
         """The kernel traps: the CPU finishes, the results are right, and the program can say why."""
         done = run("exec", "-q", "--gpu", GPU, "--", PROGRAM, MODULE, "100000", "2", "99000", CORUN_SPLIT="strategy=quick")

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -337,6 +338,36 @@ static void repeated_parts_are_restored(void **state)
     }
 }
 
+static enum corun_status sleeps(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
+{
+    const struct timespec time = {0, 200 * 1000 * 1000};
+    nanosleep(&time, NULL);
+    return on_gpu(context, gpu, begin, end_);
+}
+
+static double processor_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* While a GPU works for 0.2 s, the CPU's three threads and the program's have nothing to do: all of them sleep. */
+static void who_waits_does_not_spin(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0;
+    world.task.gpu = sleeps;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    double before = processor_seconds();
+    go(&world);
+    assert_true(processor_seconds() - before < 0.1);
+    check(&world, 1);
+    end(&world);
+}
+
 static void settings_have_the_last_word(void **state)
 {
     struct world world;
@@ -374,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_failing_cpu_function_ends_the_run),
         cmocka_unit_test(descriptions_that_cannot_be_are_refused),
         cmocka_unit_test(repeated_parts_are_restored),
+        cmocka_unit_test(who_waits_does_not_spin),
         cmocka_unit_test(settings_have_the_last_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
