@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a page with the figures of CAP (Wang, thesis, SJTU 2017, chapter 4), the paper's numbers beside ours.
 
-    compare_split.py CORUN NAME GPU THREADS PROGRAM=COMMAND... > docs/results/NAME.md
+    compare_split.py CORUN NAME GPU THREADS PROGRAM=COMMAND... > NAME.md
 
 GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/split.h; PROGRAM is its name in the thesis (cg, jacobi, mc,
 mm, nbody, nns) or any other, for which the paper has no number. Every program runs under `corun split`: with the defaults, as the
