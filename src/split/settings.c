@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ static enum corun_status read_word(struct settings *settings, char *word, struct
     if (!strcmp(word, "strategy")) {
         ok = strlen(value) < sizeof settings->strategy && corun_split_strategy_find(value);
         if (ok)
-            strcpy(settings->strategy, value);
+            snprintf(settings->strategy, sizeof settings->strategy, "%s", value);
     } else if (!strcmp(word, "threads")) {
         ok = read_count(value, &settings->threads);
     } else if (!strcmp(word, "gpus")) {

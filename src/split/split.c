@@ -94,7 +94,7 @@ static enum corun_status read_settings(const struct corun_split_options *options
         name = "";
     else if (strlen(name) >= sizeof settings->strategy || !corun_split_strategy_find(name))
         return corun_report(diagnostics, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no strategy `%s`", name);
-    strcpy(settings->strategy, name);
+    snprintf(settings->strategy, sizeof settings->strategy, "%s", name);
     enum corun_status status = text && !options->rates ? settings_read(settings, text, diagnostics) : CORUN_OK;
     return status == CORUN_OK ? settings_check(&settings->parameters, diagnostics) : status;
 }
@@ -152,8 +152,9 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
     if (!split->has_cpu && !split->gpu_count)
         return corun_report(diagnostics, CORUN_NOT_FOUND, CORUN_NOWHERE,
                             "task %s: there is no GPU, and the CPU takes no part", split->task.name);
-    split->simulated = split->gpu_count && (settings->clock == CORUN_SPLIT_CLOCK_SIMULATED ||
-                                            (settings->clock == CORUN_SPLIT_CLOCK_AUTO && split->driver->simulated));
+    split->simulated = split->driver && split->gpu_count &&
+                       (settings->clock == CORUN_SPLIT_CLOCK_SIMULATED ||
+                        (settings->clock == CORUN_SPLIT_CLOCK_AUTO && split->driver->simulated));
     split->names[CPU] = processor_name();
     for (uint32_t i = 0; i < split->gpu_count; i++)
         split->names[1 + i] = strdup(gpu_name(split->gpus[i]));
