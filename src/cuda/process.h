@@ -177,6 +177,7 @@ struct image_variable {
 struct image_reference {
     struct image *image;
     const char *name;
+    const char *ptx_name; /* where `name` is not that of PTX; NULL: none was given */
     const void *host;
     bool surface, normalized_values;
 };

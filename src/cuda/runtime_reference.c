@@ -14,12 +14,24 @@ struct abi_texture_reference {
     int no_trilinear;
 };
 
-static void add(void **handle, const void *host, const char *name, bool surface, bool normalized_values)
+/*
+ * nvcc up to 11 registers a reference by its name in C++, which begins with `::`, and gives its name in PTX where an
+ * address is declared (__name__text_var and __device__text_var of its crt/host_runtime.h). Other compilers, nvcc 12 for
+ * what is no reference, and programs by hand give the name in PTX alone.
+ */
+static void add(void **handle, const void *host, const void **address, const char *name, bool surface,
+                bool normalized_values)
 {
+    bool of_cpp = name && !strncmp(name, "::", 2);
     struct process *process = process_get();
     pthread_mutex_lock(&process->lock);
     struct image *image = image_of_handle(process, handle);
-    struct image_reference reference = {image, name, host, surface, normalized_values};
+    struct image_reference reference = {.image = image,
+                                        .name = of_cpp ? name + 2 : name,
+                                        .ptx_name = of_cpp ? (const char *)address : NULL,
+                                        .host = host,
+                                        .surface = surface,
+                                        .normalized_values = normalized_values};
     if (image && host && name)
         (void)vector_push(&process->references, reference);
     pthread_mutex_unlock(&process->lock);
@@ -28,15 +40,15 @@ static void add(void **handle, const void *host, const char *name, bool surface,
 ENTRY(void, __cudaRegisterTexture, void **handle, const void *host, const void **address, const char *name,
       int dimensions, int normalized_values, int external)
 {
-    add(handle, host, name, false, normalized_values != 0);
-    (void)address, (void)dimensions, (void)external;
+    add(handle, host, address, name, false, normalized_values != 0);
+    (void)dimensions, (void)external;
 }
 
 ENTRY(void, __cudaRegisterSurface, void **handle, const void *host, const void **address, const char *name,
       int dimensions, int external)
 {
-    add(handle, host, name, true, false);
-    (void)address, (void)dimensions, (void)external;
+    add(handle, host, address, name, true, false);
+    (void)dimensions, (void)external;
 }
 
 static const struct image_reference *registered(const struct process *process, const void *host, bool surface)
@@ -61,6 +73,8 @@ static int bind(struct call *call, const struct abi_texture_reference *host, con
     int error = module_of_image(call->process, call->context, entry->image, &module);
     if (error == CUDA_SUCCESS)
         error = texture_reference_get(call, module, entry->name, surface, &reference);
+    if (error == CUDA_ERROR_NOT_FOUND && entry->ptx_name)
+        error = texture_reference_get(call, module, entry->ptx_name, surface, &reference);
     if (error == CUDA_ERROR_NOT_FOUND)
         error = surface ? CUDA_ERROR_INVALID_SURFACE : CUDA_ERROR_INVALID_TEXTURE;
     if (error != CUDA_SUCCESS)

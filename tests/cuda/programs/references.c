@@ -1,6 +1,6 @@
 /*
  * Texture and surface references, which compilers no longer make: PTX with .texref and .surfref, registered by hand as
- * compilers did it, and through the driver API.
+ * compilers did it, and through the driver API. `references cpp` registers by names in C++, as nvcc 11 does.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ enum { WIDTH = 32, HEIGHT = 4 };
 static float values[WIDTH * HEIGHT];
 static const struct channel one_float = {{32, 0, 0, 0}, FLOATS}, one_int = {{32, 0, 0, 0}, 0};
 
-static void **begin(void)
+static void **begin(int cpp)
 {
     _Static_assert(sizeof binary.entry == 64, "an entry's header");
     binary.container.magic = 0xba55ed50;
@@ -152,9 +152,11 @@ static void **begin(void)
     __cudaRegisterFunction(handle, &from_picture, 0, "from_picture", -1, 0, 0, 0, 0, 0);
     __cudaRegisterFunction(handle, &from_line, 0, "from_line", -1, 0, 0, 0, 0, 0);
     __cudaRegisterFunction(handle, &from_sheet, 0, "from_sheet", -1, 0, 0, 0, 0, 0);
-    __cudaRegisterTexture(handle, &picture, 0, "picture", 2, 0, 0);
-    __cudaRegisterTexture(handle, &line, 0, "line", 1, 0, 0);
-    __cudaRegisterSurface(handle, &sheet, 0, "sheet", 2, 0);
+    /* The name in PTX lies where an address is declared; without it, a name that is in no namespace is enough. */
+    const char *line_name = cpp ? "::deep::line" : "line", *sheet_name = cpp ? "::sheet" : "sheet";
+    __cudaRegisterTexture(handle, &picture, cpp ? (const void **)"picture" : 0, cpp ? "::picture" : "picture", 2, 0, 0);
+    __cudaRegisterTexture(handle, &line, cpp ? (const void **)"line" : 0, line_name, 1, 0, 0);
+    __cudaRegisterSurface(handle, &sheet, 0, sheet_name, 2, 0);
     __cudaRegisterFatBinaryEnd(handle);
     return handle;
 }
@@ -246,9 +248,9 @@ static void through_the_driver(void *out, void *memory, void *array)
     EXPECT(cuTexRefSetFlags(reference, 1) == 400);
 }
 
-int main(void)
+int main(int count, char **words)
 {
-    void **handle = begin();
+    void **handle = begin(count > 1 && !strcmp(words[1], "cpp"));
     void *memory, *out, *array;
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         values[i] = (float)i;
