@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV, KEY_CHECK };
+enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV, KEY_CHECK, KEY_KEEP_STATUS };
 
 static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
@@ -17,6 +17,8 @@ static const struct argp_option options[] = {
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
+    {"keep-status", KEY_KEEP_STATUS, NULL, 0,
+     "the exit status is the program's, also if it ends with 0 after launches that corun has refused", 1},
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
     {"quiet", KEY_QUIET, NULL, 0, "no table at the end", 2},
@@ -35,7 +37,7 @@ struct exec_options {
     struct command command;
     struct program program;
     struct output outputs[EXEC_OUTPUTS];
-    bool quiet;
+    bool quiet, keep_status;
     const char *folder; /* for what the processes of the program leave */
 };
 
@@ -67,6 +69,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_QUIET:
         exec->quiet = true;
+        break;
+    case KEY_KEEP_STATUS:
+        exec->keep_status = true;
         break;
     default:
         return program_option(key, state, program);
@@ -139,6 +144,21 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     return status == CORUN_OK ? reported : status;
 }
 
+/* A program that ends well without the results of a kernel has not seen that they are not there. */
+static enum corun_status judge(const struct exec_options *exec, const struct program_record *record)
+{
+    size_t count = record->refusals.count;
+    if (!count || exec->keep_status || exec->command.exit_status)
+        return CORUN_OK;
+    char more[64] = "";
+    if (count > 1)
+        snprintf(more, sizeof more, ", and of %zu more", count - 1);
+    return corun_report(exec->command.list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                        "%s has ended with status 0 without launches of kernel %s (%s)%s; --keep-status makes that "
+                        "the status of corun exec",
+                        exec->program.words[0], record->refusals.data[0].kernel, record->refusals.data[0].reason, more);
+}
+
 static enum corun_status run_exec(void *user)
 {
     struct exec_options *exec = user;
@@ -150,6 +170,8 @@ static enum corun_status run_exec(void *user)
         status = outputs_open(exec->outputs, EXEC_OUTPUTS, exec->command.list);
     if (status == CORUN_OK)
         status = outputs_close(exec->outputs, EXEC_OUTPUTS, run_in_folder(exec, record), exec->command.list);
+    if (status == CORUN_OK)
+        status = judge(exec, record);
     program_record_destroy(record);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "isa/memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +59,10 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     if (!function->kernel) {
         bool launches = strstr(function->refused, "cudaCDP2") || strstr(function->refused, "cudaLaunchDevice") ||
                         strstr(function->refused, "cudaGetParameterBuffer");
-        say("kernel %s cannot be launched: %s%s", function->name, function->refused,
-            launches ? " (launches from the device, dynamic parallelism)" : "");
+        char reason[640];
+        snprintf(reason, sizeof reason, "%s%s", function->refused,
+                 launches ? " (launches from the device, dynamic parallelism)" : "");
+        launch_refuse(process_get(), function, function->name, reason);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     struct corun_kernel_info info;

@@ -400,6 +400,7 @@ void module_free(struct process *process, struct module *module)
             free(module->functions.entries[i].value);
         }
     for (size_t i = 0; i < module->refused.count; i++) {
+        pointer_map_remove(&process->complained, module->refused.data[i]);
         free((char *)(uintptr_t)module->refused.data[i]->name);
         free((char *)(uintptr_t)module->refused.data[i]->refused);
         old_launch_free(module->refused.data[i]);

@@ -11,6 +11,7 @@
  *   engine.c     carries tasks out: in program order without timing, or on the simulated machine
  *   failure.c    what a failed kernel does to its context, and what is said of it
  *   idle.c       goes on for programs that wait without calling
+ *   refusal.c    launches that corun cannot run
  *   record.c     what was launched and copied, for the table of `corun exec`
  *   capture.c    the same as a workload, for `corun capture`
  *   runtime_….c, driver_….c   the entry points (entry_points.def), thin over all this
@@ -545,11 +546,17 @@ int launch_check(struct process *process, const struct launch_request *request);
 /* Watches for programs that wait without calling. Once is enough. */
 void idle_start(struct process *process);
 
+/* refusal.c */
+/* Says, once for each `key`, that a kernel is not run and why; the call then gives an error. */
+void launch_refuse(struct process *process, const void *key, const char *kernel, const char *reason);
+
 /* record.c */
 struct record *record_open(const struct process *process);
 void record_launch(struct process *process, const struct device *device, const struct task *task,
                    const struct corun_grid *grid, const struct corun_counters *counters);
 void record_copy(struct process *process, const struct device *device, const struct task *task);
+/* A kernel that was to be launched and cannot be. */
+void record_refusal(struct process *process, const char *kernel, const char *reason);
 void record_close(struct record *record);
 
 #define CORUN_CUDA_EXPORT __attribute__((visibility("default")))

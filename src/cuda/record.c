@@ -114,6 +114,26 @@ void record_copy(struct process *process, const struct device *device, const str
     check(process->record);
 }
 
+/* Tabs and ends of lines would be those of the record. */
+static void put_words(FILE *file, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+}
+
+void record_refusal(struct process *process, const char *kernel, const char *reason)
+{
+    if (!process->record)
+        return;
+    FILE *file = process->record->file;
+    fputs("refusal\t", file);
+    put_words(file, kernel);
+    fputc('\t', file);
+    put_words(file, reason);
+    fputc('\n', file);
+    check(process->record);
+}
+
 void record_close(struct record *record)
 {
     if (!record)

@@ -151,6 +151,15 @@ ENTRY(int, __cudaGetKernel, void **kernel, const void *host)
     return CUDA_SUCCESS;
 }
 
+/* The module of a kernel could not be loaded, for a reason that was said. */
+static void refuse_module(struct process *process, const void *host, int error)
+{
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
+    if (index && error != CUDA_SUCCESS && error != CUDA_ERROR_OUT_OF_MEMORY &&
+        error != CUDA_ERROR_INVALID_DEVICE_FUNCTION)
+        launch_refuse(process, host, process->functions.data[index - 1].name, "its module cannot be loaded");
+}
+
 static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments, size_t shared,
                   void *stream, bool cooperative)
 {
@@ -164,6 +173,7 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
                                      .arguments = arguments,
                                      .cooperative = cooperative};
         call.error = function_of_host(call.process, call.context, host, &request.function);
+        refuse_module(call.process, host, call.error);
         if (call.error == CUDA_SUCCESS)
             call.error = api_launch(&call, &request);
     }
@@ -191,7 +201,11 @@ ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const vo
             cooperative = attribute->value.number != 0;
         if (attribute->id == LAUNCH_CLUSTER &&
             (attribute->value.cluster[0] > 1 || attribute->value.cluster[1] > 1 || attribute->value.cluster[2] > 1)) {
-            say("not supported: launches with thread block clusters");
+            struct process *process = enter();
+            size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
+            launch_refuse(process, host, index ? process->functions.data[index - 1].name : "?",
+                          "not supported: launches with thread block clusters");
+            leave(process);
             thread_get()->last_error = CUDA_ERROR_NOT_SUPPORTED;
             return CUDA_ERROR_NOT_SUPPORTED;
         }

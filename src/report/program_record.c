@@ -23,6 +23,7 @@ void program_record_destroy(struct program_record *record)
         return;
     vector_free(&record->devices);
     vector_free(&record->events);
+    vector_free(&record->refusals);
     arena_destroy(record->arena);
     free(record);
 }
@@ -99,6 +100,11 @@ static bool read_line(struct program_record *record, char *line)
                                         fields[4][0] == '1',
                                         arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
         return device.name && device.clock_khz && vector_push(&record->devices, device);
+    }
+    if (!strcmp(fields[0], "refusal") && count == 3) {
+        struct program_refusal refusal = {arena_copy_text(record->arena, fields[1], strlen(fields[1])),
+                                          arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
+        return refusal.kernel && refusal.reason && vector_push(&record->refusals, refusal);
     }
     if (!strcmp(fields[0], "launch") ? !read_launch(record, fields, count, &event)
                                      : strcmp(fields[0], "copy") || !read_copy(fields, count, &event))

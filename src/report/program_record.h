@@ -37,11 +37,17 @@ struct program_event {
     bool pageable;
 };
 
+/* A kernel that a process was to launch and that corun cannot run. */
+struct program_refusal {
+    const char *kernel, *reason;
+};
+
 struct program_record {
     struct arena *arena;
     uint32_t processes;
     VECTOR(struct program_device) devices;
     VECTOR(struct program_event) events;
+    VECTOR(struct program_refusal) refusals;
 };
 
 struct program_record *program_record_create(void); /* NULL when out of memory */

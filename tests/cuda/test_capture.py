@@ -221,6 +221,9 @@ class Capture(unittest.TestCase):
         done = self.corun("capture", "-o", "none.corun", "--", program("fault"), "functional")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("failed", done.stderr)
+        done = self.corun("capture", "-o", "none.corun", "--", program("refused"), "careless")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("refused cannot be captured: kernel everywhere cannot be launched: module.ptx:9", done.stderr)
         script = f"{program('vector_add')} functional; {program('vector_add')} functional"
         done = self.corun("capture", "-o", "none.corun", "--", "sh", "-c", script)
         self.assertEqual(done.returncode, 4)

@@ -118,6 +118,22 @@ class Exec(unittest.TestCase):
         # A pipe that nobody reads ends it, as without corun.
         self.assertEqual(run("-q", "--", "sh", "-c", "kill -PIPE $$; exit 3").returncode, 128 + 13)
 
+    def test_refused_launches(self):
+        """A program that does not look at errors does not end well without the results of a kernel."""
+        said = r"corun: kernel everywhere cannot be launched: module\.ptx:9: not supported: multimem\.red"
+        done = run("-q", "--json", "-", "--", program("refused"), "careless")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["launches"]), 2)
+        first, last = done.stderr.splitlines()
+        self.assertRegex(first, said)
+        self.assertIn("has ended with status 0 without launches of kernel everywhere (module.ptx:9: not supported", last)
+        self.assertIn("--keep-status", last)
+        done = run("-q", "--keep-status", "--", program("refused"), "careless")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+        done = run("-q", "--", program("refused"), "careful")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+        self.assertRegex(done.stderr, said)
+
     def test_arguments_are_the_programs(self):
         done = run("sh", "-c", "echo $0 $1", "--csv", "-q")
         self.assertEqual((done.returncode, done.stdout), (0, "--csv -q\n"))

@@ -1,0 +1,17 @@
+/*
+ * Launches that corun refuses although a GPU would run them: said, recorded for `corun exec`, which ends with a status of
+ * its own for them, and the end of a capture. A program may go on without looking at the error.
+ */
+#include "cuda/process.h"
+
+#include "cuda/capture.h"
+
+void launch_refuse(struct process *process, const void *key, const char *kernel, const char *reason)
+{
+    if (pointer_map_get(&process->complained, key))
+        return;
+    (void)pointer_map_set(&process->complained, key, process);
+    say("kernel %s cannot be launched: %s", kernel, reason);
+    record_refusal(process, kernel, reason);
+    capture_refuse(process, "kernel %s cannot be launched: %s", kernel, reason);
+}
