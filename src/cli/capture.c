@@ -153,15 +153,17 @@ static enum corun_status look_at(const struct capture_options *capture)
     return status;
 }
 
-/* That it cannot be written there should be known before the program runs. */
+/* That it cannot be written there should be known before the program runs. The guard holds signals from here on. */
 static enum corun_status make_folder(struct capture_options *capture)
 {
+    guard_begin(&capture->program.guard);
     struct stat about;
     int problem = EISDIR;
     if (stat(capture->output, &about) || !S_ISDIR(about.st_mode))
         problem = program_folder_make(capture->command.arena, capture->output, &capture->folder);
     if (!problem)
         return CORUN_OK;
+    guard_end(&capture->program.guard);
     return corun_report(capture->command.list, CORUN_FILE, (struct corun_place){capture->output, 0, 0},
                         "cannot be written: %s", strerror(problem));
 }
@@ -188,6 +190,7 @@ static enum corun_status run_capture(void *user)
     if (status == CORUN_OK)
         status = take_file(capture);
     program_folder_remove(capture->folder);
+    guard_end(&capture->program.guard);
     return status == CORUN_OK ? look_at(capture) : status;
 }
 

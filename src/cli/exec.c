@@ -129,7 +129,10 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
         arena_format(exec->command.arena, "%s/corun-exec", temporary && *temporary ? temporary : P_tmpdir);
     if (!beginning)
         return CORUN_MEMORY;
+    guard_begin(&exec->program.guard);
     int problem = program_folder_make(exec->command.arena, beginning, &exec->folder);
+    if (problem)
+        guard_end(&exec->program.guard);
     if (problem)
         return corun_report(exec->command.list, CORUN_FILE, (struct corun_place){beginning, 0, 0},
                             "no folder can be made there: %s", strerror(problem));
@@ -140,6 +143,7 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     if (has_run)
         status = collect(exec, record);
     program_folder_remove(exec->folder);
+    guard_end(&exec->program.guard);
     enum corun_status reported = has_run ? report(exec, record) : CORUN_OK; /* what is known, also if that is not all */
     return status == CORUN_OK ? reported : status;
 }

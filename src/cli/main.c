@@ -5,8 +5,8 @@
  *
  *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share: command.c
  *                 (options, the end), output.c (messages, files), progress.c (the line on the terminal, SIGINT), program.c
- *                 (starts CUDA programs), python.c (starts what makes reports), policy_watch.c (a process that watches policies of
- *                 users), candidates.c (what could come next, for completion)
+ *                 (starts CUDA programs), guard.c (ends them with us), python.c (starts what makes reports), policy_watch.c (a
+ *                 process that watches policies of users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),

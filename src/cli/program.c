@@ -126,9 +126,10 @@ static bool is_plain_text(const char *path)
     return bytes > 0 && !memchr(head, 0, (size_t)bytes) && memcmp(head, "\177ELF", sizeof head) != 0;
 }
 
-/* In the child: becomes the program; comes back with errno. */
-static int become(const struct program *program)
+/* For the guard: in the program's process. */
+static int become(const void *user)
 {
+    const struct program *program = user;
     char threads[24];
     snprintf(threads, sizeof threads, "%" PRIu64, program->threads);
     const struct {
@@ -163,51 +164,6 @@ static int become(const struct program *program)
     return errno;
 }
 
-/* What the terminal sends is for the program: it decides whether it ends. */
-struct terminal_signals {
-    struct sigaction interrupt, quit;
-};
-
-static void ignore_signals(struct terminal_signals *before)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGINT, &ignore, &before->interrupt);
-    sigaction(SIGQUIT, &ignore, &before->quit);
-}
-
-static void restore_signals(const struct terminal_signals *before)
-{
-    sigaction(SIGINT, &before->interrupt, NULL);
-    sigaction(SIGQUIT, &before->quit, NULL);
-}
-
-/* 0, or the error because of which it could not be started. */
-static int start_and_wait(const struct program *program, int *status)
-{
-    int failure[2], problem = 0;
-    struct terminal_signals before;
-    if (pipe2(failure, O_CLOEXEC))
-        return errno;
-    ignore_signals(&before);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        restore_signals(&before);
-        problem = become(program);
-        (void)!write(failure[1], &problem, sizeof problem);
-        _exit(127);
-    }
-    problem = child < 0 ? errno : 0;
-    close(failure[1]);
-    if (child > 0)
-        (void)!read(failure[0], &problem, sizeof problem); /* the pipe ends without a word when it has started */
-    close(failure[0]);
-    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
-        ;
-    restore_signals(&before);
-    return problem;
-}
-
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list)
 {
     enum corun_status status = find_path(program, list);
@@ -224,7 +180,11 @@ enum corun_status program_find(struct program *program, struct corun_diagnostics
 
 enum corun_status program_run(struct program *program, struct corun_diagnostics *list)
 {
-    int status = 0, problem = start_and_wait(program, &status);
+    struct guard *guard = &program->guard;
+    guard->become = become;
+    guard->user = program;
+    guard->folder = program->record ? program->record : program->capture;
+    int problem = guard_run(guard), status = guard->status;
     if (problem)
         return corun_report(list, CORUN_FILE, (struct corun_place){program->path, 0, 0}, "cannot be started: %s",
                             strerror(problem));

@@ -3,6 +3,7 @@
 #define CORUN_CLI_PROGRAM_H
 
 #include "cli/command.h"
+#include "cli/guard.h"
 
 struct program {
     char **words;     /* of its command line, NULL behind the last */
@@ -16,13 +17,14 @@ struct program {
     int exit_status;              /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
     bool fixed_path;
+    struct guard guard;
 };
 
 /* For a parser: the first argument and all behind it are the program. ARGP_ERR_UNKNOWN for other keys. */
 error_t program_option(int key, struct argp_state *state, struct program *program);
 /* Whether there is such a program, such GPUs, and whether it can be served at all. NOT_FOUND, UNSUPPORTED, ARGUMENT. */
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list);
-/* Starts it and waits for its end. FILE if it cannot be started. */
+/* Starts it and waits for its end, between guard_begin and guard_end of its guard. FILE if it cannot be started. */
 enum corun_status program_run(struct program *program, struct corun_diagnostics *list);
 
 /* Makes a folder that nobody else has; its name, from the root, begins like that. 0, or the error. */
