@@ -91,10 +91,19 @@ static enum corun_status find_file(struct capture_options *capture)
     return CORUN_OK;
 }
 
+static enum corun_status cannot_be_written(const struct capture_options *capture, int problem)
+{
+    return corun_report(capture->command.list, CORUN_FILE, (struct corun_place){capture->output, 0, 0},
+                        "cannot be written: %s", strerror(problem));
+}
+
 /* Moves it to its place; a process whose work cannot be captured leaves the reason in place of its work. */
 static enum corun_status take_file(const struct capture_options *capture)
 {
     struct corun_diagnostics *list = capture->command.list;
+    const char *problem = strrchr(capture->file, '.'), *name = strrchr(capture->file, '/');
+    if (problem && problem > name) /* what it could not write it tells in its name */
+        return cannot_be_written(capture, (int)strtol(problem + 1, NULL, 10));
     char head[REASON_BYTES];
     FILE *file = fopen(capture->file, "re");
     size_t bytes = file ? fread(head, 1, sizeof head - 1, file) : 0;
@@ -104,16 +113,13 @@ static enum corun_status take_file(const struct capture_options *capture)
         bool unfinished = !bytes || !head[0];
         head[bytes] = 0;
         head[strcspn(head, "\n")] = 0;
-        if (!strncmp(head, CAPTURE_UNWRITTEN, strlen(CAPTURE_UNWRITTEN)))
-            return corun_report(list, CORUN_FILE, (struct corun_place){capture->output, 0, 0}, "%s", head);
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s cannot be captured: %s",
                             capture->program.words[0],
                             unfinished ? "it did not end by itself (a signal, or _exit)" : head);
     }
     if (!rename(capture->file, capture->output))
         return CORUN_OK;
-    return corun_report(list, CORUN_FILE, (struct corun_place){capture->output, 0, 0}, "cannot be written: %s",
-                        strerror(errno));
+    return cannot_be_written(capture, errno);
 }
 
 static void summarise(const struct captured *captured, const char *output)
@@ -164,8 +170,7 @@ static enum corun_status make_folder(struct capture_options *capture)
     if (!problem)
         return CORUN_OK;
     guard_end(&capture->program.guard);
-    return corun_report(capture->command.list, CORUN_FILE, (struct corun_place){capture->output, 0, 0},
-                        "cannot be written: %s", strerror(problem));
+    return cannot_be_written(capture, problem);
 }
 
 static enum corun_status run_capture(void *user)

@@ -39,6 +39,7 @@ struct capture {
     uint32_t module_count, event_count;
     VECTOR(struct seen_by_host) seen;
     char refused[512]; /* empty: not */
+    int problem;       /* errno of a write; 0: none */
 };
 
 struct capture *capture_open(const struct process *process)
@@ -78,6 +79,13 @@ void capture_refuse(struct process *process, const char *format, ...)
     va_end(arguments);
 }
 
+/* The disk is full, or the like. */
+static void cannot_write(struct process *process, int problem)
+{
+    process->capture->problem = problem ? problem : EIO;
+    capture_refuse(process, "the file cannot be written: %s", strerror(process->capture->problem));
+}
+
 static void put(struct process *process, const void *data, size_t bytes, ZSTD_EndDirective end)
 {
     struct capture *capture = process->capture;
@@ -87,9 +95,12 @@ static void put(struct process *process, const void *data, size_t bytes, ZSTD_En
     for (;;) {
         ZSTD_outBuffer out = {packed, sizeof packed, 0};
         size_t left = ZSTD_compressStream2(capture->compressor, &out, &in, end);
-        if (ZSTD_isError(left) || fwrite(packed, 1, out.pos, capture->file) != out.pos) {
-            capture_refuse(process, CAPTURE_UNWRITTEN "%s",
-                           ZSTD_isError(left) ? ZSTD_getErrorName(left) : strerror(errno));
+        if (ZSTD_isError(left)) {
+            capture_refuse(process, "the file cannot be written: %s", ZSTD_getErrorName(left));
+            return;
+        }
+        if (fwrite(packed, 1, out.pos, capture->file) != out.pos) {
+            cannot_write(process, errno);
             return;
         }
         SHA256Update(&capture->packed_hash, packed, out.pos);
@@ -551,6 +562,15 @@ static bool write_header(struct capture *capture)
     return fseek(capture->file, 0, SEEK_SET) == 0 && fwrite(header, 1, sizeof header, capture->file) == sizeof header;
 }
 
+/* Where nothing can be written, a name can still be changed: the number of the error is its ending. */
+static void tell_problem(const struct capture *capture)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s.%d", capture->path, capture->problem) >= 0)
+        (void)rename(capture->path, name);
+    free(name);
+}
+
 void capture_close(struct process *process)
 {
     struct capture *capture = process->capture;
@@ -560,11 +580,13 @@ void capture_close(struct process *process)
         PUT(process, CAPTURE_END, capture->launches);
         put(process, NULL, 0, ZSTD_e_end);
         if (!write_header(capture))
-            capture_refuse(process, CAPTURE_UNWRITTEN "%s", strerror(errno));
+            cannot_write(process, errno);
     }
     if (fclose(capture->file))
-        capture_refuse(process, CAPTURE_UNWRITTEN "%s", strerror(errno));
-    if (capture->refused[0] || !capture->launches) {
+        cannot_write(process, errno);
+    if (capture->problem) {
+        tell_problem(capture);
+    } else if (capture->refused[0] || !capture->launches) {
         FILE *file = capture->refused[0] ? fopen(capture->path, "we") : NULL;
         if (file) {
             fprintf(file, "%s\n", capture->refused);

@@ -12,8 +12,6 @@
 
 #define CAPTURE_VERSION 2u
 #define CAPTURE_ENDING ".corun" /* how the names of such files end */
-/* In place of a capture lies the reason why there is none; that of a file that could not be written begins like this. */
-#define CAPTURE_UNWRITTEN "the file cannot be written: "
 /* Damaged by every way of copying that takes the file for text. */
 #define CAPTURE_MAGIC "\211CORUN\r\n"
 #define CAPTURE_MAGIC_BYTES 8u
