@@ -105,8 +105,13 @@ struct corun_limits {
     uint64_t thread_instructions; /* of the slowest application; 0: none */
     uint32_t runs;                /* every application has completed this many runs and leaves; 0: none */
     uint64_t watchdog_cycles;     /* an application is stopped after so many cycles without progress; 0: 5 million */
-    uint32_t threads;             /* host threads that advance SMs, at most one for each; 0 and 1: the calling thread */
-    double policy_seconds;        /* that a call of the policy may take, else POLICY; 0: CORUN_POLICY_SECONDS */
+    /*
+     * An application is stopped (TIMEOUT) at the first end of an epoch at which one of its launches has run for more cycles, from the
+     * start of its first thread block; 0: none.
+     */
+    uint64_t launch_cycles;
+    uint32_t threads;      /* host threads that advance SMs, at most one for each; 0 and 1: the calling thread */
+    double policy_seconds; /* that a call of the policy may take, else POLICY; 0: CORUN_POLICY_SECONDS */
     /* Called now and then (about every 100 000 cycles) with the current cycle; returning false ends the run early. May be NULL. */
     bool (*progress)(void *user, uint64_t cycle);
     void *user;

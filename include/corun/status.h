@@ -30,7 +30,8 @@ extern "C" {
     S(MISMATCH, 11, "a result differs from its reference") \
     S(POLICY, 12, "a policy crashed, or wrote allowances that the machine cannot obey") \
     S(FILE, 13, "a file cannot be read or written") \
-    S(MEMORY, 14, "the host is out of memory")
+    S(MEMORY, 14, "the host is out of memory") \
+    S(TIMEOUT, 15, "a kernel or a program ran longer than it may")
 
 /* clang-format off */
 enum corun_status {

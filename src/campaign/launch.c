@@ -151,6 +151,8 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
     status = corun_gpu_add(launch->gpu, &description, &application);
     struct corun_limits limits = {.runs = 1,
                                   .watchdog_cycles = request->watchdog,
+                                  .launch_cycles =
+                                      simulated_duration_cycles(&request->timeout, request->gpu->core_clock_khz),
                                   .threads = request->threads,
                                   .progress = watch_progress,
                                   .user = launch};

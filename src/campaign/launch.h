@@ -2,6 +2,7 @@
 #ifndef CORUN_CAMPAIGN_LAUNCH_H
 #define CORUN_CAMPAIGN_LAUNCH_H
 
+#include "base/duration.h"
 #include "campaign/argument.h"
 #include "corun/gpu.h"
 #include "corun/program.h"
@@ -26,6 +27,7 @@ struct launch_request {
     bool functional; /* without timing */
     const struct corun_gpu_config *gpu;
     uint64_t watchdog; /* cycles without progress; functional: warp instructions of a thread block. 0: a default */
+    struct simulated_duration timeout; /* of the kernel, only with timing; zeroed: none */
     uint32_t threads;
     uint32_t checks; /* enum corun_check: mistakes that are faults and not notes */
     void (*print)(void *user, const char *text, size_t bytes);

@@ -1,13 +1,25 @@
 /* corun exec: a CUDA program that nobody changed, on the simulated GPU. */
 #include "cli/program.h"
 
+#include "base/duration.h"
 #include "report/program_record.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_GPU = 'g', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FUNCTIONAL = 0x100, KEY_THREADS, KEY_CSV, KEY_CHECK, KEY_KEEP_STATUS };
+enum {
+    KEY_GPU = 'g',
+    KEY_JSON = 'j',
+    KEY_QUIET = 'q',
+    KEY_FUNCTIONAL = 0x100,
+    KEY_THREADS,
+    KEY_CSV,
+    KEY_CHECK,
+    KEY_KEEP_STATUS,
+    KEY_KERNEL_TIMEOUT,
+    KEY_WALL_TIMEOUT
+};
 
 static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
@@ -17,6 +29,11 @@ static const struct argp_option options[] = {
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
+    {"kernel-timeout", KEY_KERNEL_TIMEOUT, "TIME", 0,
+     "stop a kernel that has run for so long on the simulated GPU, 10ms, 500us, 2s, or 5M cycles: the program gets "
+     "cudaErrorLaunchTimeout",
+     1},
+    {"wall-timeout", KEY_WALL_TIMEOUT, "TIME", 0, "end the program after that time of the host: 90s, 30m or 1h", 1},
     {"keep-status", KEY_KEEP_STATUS, NULL, 0,
      "the exit status is the program's, also if it ends with 0 after launches that corun has refused", 1},
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
@@ -70,6 +87,20 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_QUIET:
         exec->quiet = true;
         break;
+    case KEY_KERNEL_TIMEOUT:
+        if (!simulated_duration_parse(value, &(struct simulated_duration){0}))
+            argp_error(state, "--kernel-timeout is a time like 10ms, 500us or 2s, or a number of cycles, not `%s`",
+                       value);
+        program->kernel_timeout = value;
+        break;
+    case KEY_WALL_TIMEOUT:
+        if (!duration_parse(value, &program->guard.wall_seconds))
+            argp_error(state, "--wall-timeout is a time like 90s, 30m or 1h, not `%s`", value);
+        break;
+    case ARGP_KEY_SUCCESS:
+        if (program->functional && program->kernel_timeout)
+            argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
+        return 0;
     case KEY_KEEP_STATUS:
         exec->keep_status = true;
         break;
@@ -148,10 +179,19 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     return status == CORUN_OK ? reported : status;
 }
 
+static enum corun_status report_out_of_time(const struct exec_options *exec)
+{
+    return corun_report(exec->command.list, CORUN_TIMEOUT, CORUN_NOWHERE,
+                        "%s has not ended within %.0f s (--wall-timeout), and has been ended",
+                        exec->program.words[0], exec->program.guard.wall_seconds);
+}
+
 /* A program that ends well without the results of a kernel has not seen that they are not there. */
 static enum corun_status judge(const struct exec_options *exec, const struct program_record *record)
 {
     size_t count = record->refusals.count;
+    if (exec->program.guard.out_of_time)
+        return report_out_of_time(exec);
     if (!count || exec->keep_status || exec->command.exit_status)
         return CORUN_OK;
     char more[64] = "";

@@ -23,6 +23,7 @@ enum {
     KEY_BLOCK,
     KEY_SHARED,
     KEY_WATCHDOG,
+    KEY_KERNEL_TIMEOUT,
     KEY_THREADS,
     KEY_CHECK
 };
@@ -43,6 +44,8 @@ static const struct argp_option options[] = {
      "stop the kernel after N cycles without progress [5M]; with --functional: a thread block after N warp "
      "instructions [400M]",
      2},
+    {"kernel-timeout", KEY_KERNEL_TIMEOUT, "TIME", 0,
+     "stop a kernel that has run for so long on the simulated GPU: 10ms, 500us, 2s, or 5M cycles", 2},
     {"threads", KEY_THREADS, "N", 0, "host threads for the simulated GPU; the results do not depend on it [1]", 2},
     {"json", KEY_JSON, "FILE", 0,
      "write the results as JSON; - is standard output, in place of the summary (then the kernel's own text goes to "
@@ -134,6 +137,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_WATCHDOG:
         command_number(&launch->command, "--watchdog", value, 1000, 1, INT64_MAX, &request->watchdog);
         break;
+    case KEY_KERNEL_TIMEOUT:
+        if (!simulated_duration_parse(value, &request->timeout))
+            argp_error(state, "--kernel-timeout is a time like 10ms, 500us or 2s, or a number of cycles, not `%s`",
+                       value);
+        break;
     case KEY_THREADS:
         command_count(&launch->command, "--threads", value, 1000, &request->threads);
         break;
@@ -147,6 +155,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         if (state->arg_num)
             argp_error(state, "one PTX file is expected, not also `%s`", value);
         request->path = value;
+        break;
+    case ARGP_KEY_SUCCESS:
+        if (request->functional && simulated_duration_cycles(&request->timeout, 1))
+            argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a PTX file is missing");

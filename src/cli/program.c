@@ -139,6 +139,7 @@ static int become(const void *user)
                     {setting_CAPTURE, program->capture},
                     {setting_GPU, program->gpus},
                     {setting_CHECK, program->checks},
+                    {setting_KERNEL_TIMEOUT, program->kernel_timeout},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_THREADS, program->threads ? threads : NULL}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

@@ -6,9 +6,10 @@
 #include "cli/guard.h"
 
 struct program {
-    char **words;     /* of its command line, NULL behind the last */
-    const char *gpus; /* as --gpu takes them, `;` between them; NULL: as the libraries have it */
-    uint64_t threads; /* that advance SMs; 0: as the libraries have it */
+    char **words;               /* of its command line, NULL behind the last */
+    const char *gpus;           /* as --gpu takes them, `;` between them; NULL: as the libraries have it */
+    uint64_t threads;           /* that advance SMs; 0: as the libraries have it */
+    const char *kernel_timeout; /* simulated, as --kernel-timeout takes it; NULL: none */
     bool functional;
     const char *checks;           /* names of checks with commas; NULL: none */
     bool native;                  /* without corun's libraries, as it is */

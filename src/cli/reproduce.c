@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/python.h"
 
+#include "base/duration.h"
 #include "campaign/reproduction.h"
 #include "campaign/run.h"
 #include "campaign/specification.h"
@@ -87,17 +88,6 @@ struct reproduce_options {
     char data[PATH_BYTES];
 };
 
-/* "90s", "30m", "1.5h" */
-static bool parse_duration(const char *text, double *seconds)
-{
-    char *end;
-    double number = strtod(text, &end), factor = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : 0;
-    if (*text < '0' || *text > '9' || !factor || end[1])
-        return false;
-    *seconds = number * factor;
-    return *seconds >= 1 && *seconds <= 1e9;
-}
-
 static error_t check_options(struct reproduce_options *reproduce, struct argp_state *state)
 {
     bool one = reproduce->name != NULL;
@@ -130,7 +120,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         reproduce->full = true;
         break;
     case KEY_BUDGET:
-        if (!parse_duration(value, &reproduce->budget))
+        if (!duration_parse(value, &reproduce->budget))
             argp_error(state, "--budget is a time like 90s, 30m or 1h, not `%s`", value);
         break;
     case KEY_JOBS:

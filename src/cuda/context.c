@@ -26,6 +26,7 @@ int error_of_status(enum corun_status status)
     case CORUN_DEADLOCK:
         return CUDA_ERROR_LAUNCH_FAILED;
     case CORUN_WATCHDOG:
+    case CORUN_TIMEOUT:
         return CUDA_ERROR_LAUNCH_TIMEOUT;
     default:
         return CUDA_ERROR_INVALID_VALUE;

@@ -222,7 +222,9 @@ static bool open_machine(struct process *process, struct device *device)
         if (corun_gpu_add(scheduler->gpu, &description, &device->lanes[i].application) != CORUN_OK)
             return false;
     }
-    struct corun_limits limits = {.threads = process->threads};
+    struct corun_limits limits = {
+        .threads = process->threads,
+        .launch_cycles = simulated_duration_cycles(&process->kernel_timeout, device->config.core_clock_khz)};
     scheduler->base_cycle = device->cycle;
     return corun_gpu_open(scheduler->gpu, &limits, process->list) == CORUN_OK;
 }

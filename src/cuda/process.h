@@ -22,6 +22,7 @@
 #ifndef CORUN_CUDA_PROCESS_H
 #define CORUN_CUDA_PROCESS_H
 
+#include "base/duration.h"
 #include "base/vector.h"
 #include "corun/gpu.h"
 #include "cuda/abi.h"
@@ -345,6 +346,7 @@ struct process {
     bool watched, ended; /* idle.c */
     uint64_t calls;
     uint32_t threads;
+    struct simulated_duration kernel_timeout; /* zeroed: none */
     struct corun_diagnostics *list;
     struct device devices[MAX_DEVICES];
     uint32_t device_count;

@@ -97,6 +97,12 @@ bool settings_read(struct process *process)
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: `%s` is no list of checks", setting_CHECK, checks);
         return false;
     }
+    const char *timeout = getenv(setting_KERNEL_TIMEOUT);
+    if (timeout && *timeout && !simulated_duration_parse(timeout, &process->kernel_timeout)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE,
+                     "%s is a time like 10ms or a number of cycles, not `%s`", setting_KERNEL_TIMEOUT, timeout);
+        return false;
+    }
     process->functional = functional && strcmp(functional, "1") == 0;
     process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
     if (process->threads < 1 || process->threads > 1000)

@@ -8,6 +8,8 @@
     S(FUNCTIONAL, "CORUN_CUDA_FUNCTIONAL", "1: results without timing") \
     S(THREADS, "CORUN_CUDA_THREADS", "host threads that advance SMs") \
     S(CHECK, "CORUN_CUDA_CHECK", "what is checked, as --check takes it") \
+    S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
+      "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \
     S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched") \
     S(CAPTURE, "CORUN_CUDA_CAPTURE", \
       "folder in which every process leaves its launches as a workload; only without timing")

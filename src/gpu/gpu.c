@@ -359,6 +359,7 @@ static enum corun_status watch(struct corun_gpu *gpu)
             moves |= watch_application(gpu, a);
             running |= gpu->applications[a].running != NULL;
         }
+    launches_watch(gpu);
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         resident |= gpu->use[s].tbs != 0;
     /* Looked at once an epoch: a single look may fall between two kernels, or behind the stop of an application. */

@@ -164,6 +164,10 @@ void application_destroy(struct application *application);
 enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
                                      uint64_t cycle, int32_t priority);
 
+/* launch_limit.c */
+/* Stops applications with a launch that has run for longer than limits.launch_cycles. */
+void launches_watch(struct corun_gpu *gpu);
+
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
 void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news);

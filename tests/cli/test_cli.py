@@ -18,6 +18,7 @@ import programs
 
 CORUN = None
 OK, USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, LIMIT, FAULT, DEADLOCK, WATCHDOG = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10
+TIMEOUT = 15
 POLICY, FILE, INTERRUPTED = 12, 13, 130
 SMALL_GPU = "gtx980:sms=2"
 UMASK = os.umask(0o022)
@@ -412,6 +413,12 @@ class Launch(Command):
     def test_an_endless_loop(self):
         self.fails(WATCHDOG, ["endless", "larger --watchdog"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))
         self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K", "--functional"))
+
+    def test_a_time_limit(self):
+        self.fails(TIMEOUT, ["kernel endless has run for", "longer than it may", "of 1 warps on the SMs: 1 at line"],
+                   *self.launch("endless", "--block", "32", "--kernel-timeout", "20us"))
+        self.fails(USAGE, ["--functional has not"], *self.launch("endless", "--kernel-timeout", "20us", "--functional"))
+        self.fails(USAGE, ["`soon`"], *self.launch("endless", "--kernel-timeout", "soon"))
 
 
 class Run(Command):

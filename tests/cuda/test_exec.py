@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,38 @@ class Exec(unittest.TestCase):
         done = run("-q", "--", program("refused"), "careful")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertRegex(done.stderr, said)
+
+    def test_kernel_timeout(self):
+        """The kernel that ran before is told as ever; one that stores for ever ends, with where it was and for how long."""
+        for timeout, least in (("100us", 121600), ("150K", 150000)):
+            outputs = set()
+            for threads in ("1", "2"):
+                done = run("-q", "--kernel-timeout", timeout, "--threads", threads, "--json", "-", "--", program("endless"))
+                outputs.add(done.stdout + done.stderr)
+            self.assertEqual(len(outputs), 1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith("launched\n702 702\n"), done.stdout)
+            self.assertEqual([launch["kernel"] for launch in json.loads(done.stdout.split("\n", maxsplit=2)[2])["launches"]],
+                             ["add_one"])
+            found = re.fullmatch(r"corun: module\.ptx:(1[01]): .*kernel store_for_ever has run for (\d+) cycles "
+                                 r"\((0\.1\d+) ms\), longer than it may; of 4 warps on the SMs: .* at line \1.*\n", done.stderr)
+            self.assertTrue(found, done.stderr)
+            self.assertTrue(least <= int(found[2]) <= least + 2 * 10000, found[2])
+        done = run("-q", "--kernel-timeout", "10ms", "--", program("vector_add"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for words in (["--kernel-timeout", "soon"], ["--kernel-timeout", "0"], ["--kernel-timeout", "1m30s"],
+                      ["--functional", "--kernel-timeout", "1ms"], ["--wall-timeout", "10"], ["--wall-timeout", "-1s"]):
+            self.assertEqual(run(*words, "--", "true").returncode, 2, words)
+
+    def test_wall_timeout(self):
+        done = run("--wall-timeout", "1s", "--", program("endless"))
+        self.assertEqual((done.returncode, done.stdout), (15, "launched\n"), done.stderr)
+        self.assertIn("1 launch\n", done.stderr)
+        self.assertIn("endless has not ended within 1 s (--wall-timeout), and has been ended", done.stderr)
+        # One that does not want to is ended all the same, with what it has started.
+        done = run("-q", "--wall-timeout", "1s", "--", "sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000; sleep 1000")
+        self.assertEqual(done.returncode, 15, done.stderr)
+        self.assertEqual(run("-q", "--wall-timeout", "1h", "--", "sh", "-c", "exit 3").returncode, 3)
 
     def test_arguments_are_the_programs(self):
         done = run("sh", "-c", "echo $0 $1", "--csv", "-q")
