@@ -43,6 +43,14 @@ function(corun_add_cuda_library target name definition map)
   install(TARGETS ${target} LIBRARY DESTINATION lib/corun)
 endfunction()
 
+# What `corun cc` compiles with where no toolkit is.
+foreach(header cuda/cuda_runtime.h kernels/include/device.h)
+  get_filename_component(name ${header} NAME)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/data/cuda)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${header} ${CMAKE_BINARY_DIR}/data/cuda/${name} SYMBOLIC)
+  install(FILES ${header} DESTINATION share/corun/cuda)
+endforeach()
+
 foreach(version 11.0 12 13)
   string(REGEX REPLACE "\\..*" "" major ${version})
   set(CORUN_CUDART_NAME libcudart.so.${version})

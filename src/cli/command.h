@@ -14,6 +14,7 @@
     C(launch, "one kernel of any PTX file") \
     C(exec, "a CUDA program that nobody changed") \
     C(split, "a program that divides a task between CPU and GPU, under several strategies") \
+    C(cc, "compile CUDA C with clang alone, for `corun exec` and `corun launch`") \
     C(capture, "a CUDA program as a workload, in a file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
     C(campaign, "many cases from one description, resumable") \

@@ -40,15 +40,20 @@ void guard_begin(struct guard *guard)
     sigaction(SIGCHLD, &standard, &guard->child_before);
 }
 
+static void let_go(struct guard *guard)
+{
+    if (!guard->process)
+        return;
+    kill(guard->process, NO_MORE);
+    while (waitpid(guard->process, NULL, 0) < 0 && errno == EINTR)
+        ;
+    guard->process = 0;
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 void guard_end(struct guard *guard)
 {
-    if (guard->process) {
-        kill(guard->process, NO_MORE);
-        while (waitpid(guard->process, NULL, 0) < 0 && errno == EINTR)
-            ;
-        guard->process = 0;
-        prctl(PR_SET_CHILD_SUBREAPER, 0);
-    }
+    let_go(guard);
     sigaction(SIGCHLD, &guard->child_before, NULL);
     sigprocmask(SIG_SETMASK, &guard->before, NULL);
 }
@@ -304,6 +309,7 @@ int guard_run(struct guard *guard)
 {
     int failure[2], report[2], signals, problem;
     sigset_t pending;
+    let_go(guard); /* of the program before */
     sigpending(&pending);
     for (size_t i = 0; i < sizeof held_signals / sizeof *held_signals; i++)
         if (sigismember(&guard->held, held_signals[i]) && sigismember(&pending, held_signals[i]))

@@ -35,7 +35,7 @@ struct guard {
 void guard_begin(struct guard *guard);
 void guard_end(struct guard *guard);
 /*
- * Starts the program and waits for its end. 0, or the error because of which it could not be started. SIGTERM and SIGHUP
+ * Starts the program and waits for its end; one may follow the other. 0, or the error because of which it could not be started. SIGTERM and SIGHUP
  * are handed on to it and to all that it has started; what is left of that some time after the program has ended because
  * of a SIGTERM is ended, too. SIGINT and SIGQUIT come from a terminal, which sends them to the program as well: it decides.
  */

@@ -58,7 +58,7 @@ static enum corun_status find_path(struct program *program, struct corun_diagnos
 }
 
 /* The folder with the CUDA libraries: in the build tree, or where they are installed. */
-static enum corun_status find_libraries(struct program *program, struct corun_diagnostics *list)
+enum corun_status program_libraries(char path[PATH_BYTES], struct corun_diagnostics *list)
 {
     static const char *const places[] = {"cuda", "../lib/corun"};
     char self[PATH_BYTES];
@@ -71,8 +71,8 @@ static enum corun_status find_libraries(struct program *program, struct corun_di
         char probe[PATH_BYTES + 64];
         snprintf(probe, sizeof probe, "%s/%s/libcorun-cuda.so", self, places[i]);
         if (access(probe, R_OK) == 0) {
-            int written = snprintf(program->libraries, sizeof program->libraries, "%s/%s", self, places[i]);
-            if (written > 0 && (size_t)written < sizeof program->libraries)
+            int written = snprintf(path, PATH_BYTES, "%s/%s", self, places[i]);
+            if (written > 0 && (size_t)written < PATH_BYTES)
                 return CORUN_OK;
         }
     }
@@ -171,7 +171,7 @@ enum corun_status program_find(struct program *program, struct corun_diagnostics
     if (status == CORUN_OK && program->native)
         return CORUN_OK;
     if (status == CORUN_OK)
-        status = find_libraries(program, list);
+        status = program_libraries(program->libraries, list);
     if (status == CORUN_OK)
         status = check_gpus(program, list);
     if (status == CORUN_OK)

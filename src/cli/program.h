@@ -25,6 +25,8 @@ struct program {
 error_t program_option(int key, struct argp_state *state, struct program *program);
 /* Whether there is such a program, such GPUs, and whether it can be served at all. NOT_FOUND, UNSUPPORTED, ARGUMENT. */
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list);
+/* The folder with the CUDA libraries that programs get. NOT_FOUND. */
+enum corun_status program_libraries(char path[PATH_BYTES], struct corun_diagnostics *list);
 /* Starts it and waits for its end, between guard_begin and guard_end of its guard. FILE if it cannot be started. */
 enum corun_status program_run(struct program *program, struct corun_diagnostics *list);
 

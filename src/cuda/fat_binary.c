@@ -166,3 +166,29 @@ void fat_binary_free(struct fat_binary *binary)
         free(binary->texts.data[i].text);
     vector_free(&binary->texts);
 }
+
+static void put_number(uint8_t *to, uint64_t value, size_t bytes)
+{
+    memcpy(to, &value, bytes);
+}
+
+void *fat_binary_make(const char *text, size_t bytes, uint32_t architecture, size_t *made_bytes)
+{
+    enum { VERSION = 1, VERSION_OF_PTX = 0x0101, ENTRY_VERSION = 2 };
+    size_t payload = (bytes + 1 + 7) / 8 * 8; /* with the NUL */
+    uint8_t *data = calloc(1, CONTAINER_LEAST + ENTRY_LEAST + payload), *entry = data + CONTAINER_LEAST;
+    if (!data)
+        return NULL;
+    put_number(data, FAT_BINARY_MAGIC, 4);
+    put_number(data + CONTAINER_VERSION, VERSION, 2);
+    put_number(data + CONTAINER_HEADER, CONTAINER_LEAST, 2);
+    put_number(data + CONTAINER_SIZE, ENTRY_LEAST + payload, 8);
+    put_number(entry + ENTRY_KIND, KIND_PTX, 2);
+    put_number(entry + ENTRY_VERSION, VERSION_OF_PTX, 2);
+    put_number(entry + ENTRY_HEADER, ENTRY_LEAST, 4);
+    put_number(entry + ENTRY_PAYLOAD, payload, 8);
+    put_number(entry + ENTRY_ARCHITECTURE, architecture, 4);
+    memcpy(entry + ENTRY_LEAST, text, bytes);
+    *made_bytes = CONTAINER_LEAST + ENTRY_LEAST + payload;
+    return data;
+}

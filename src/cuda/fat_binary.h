@@ -43,6 +43,9 @@ enum corun_status fat_binary_read(struct fat_binary *binary, const void *data, s
 const struct fat_binary_text *fat_binary_best(const struct fat_binary *binary, uint32_t architecture);
 void fat_binary_free(struct fat_binary *binary);
 
+/* A container with one text, as it is: *data is to be freed. `bytes` are without the NUL behind. NULL: out of memory. */
+void *fat_binary_make(const char *text, size_t bytes, uint32_t architecture, size_t *made_bytes);
+
 /* Unpacks `bytes` bytes of LZ4 or zstd; *text is to be freed. SYNTAX if it cannot be, MEMORY. For fat_binary_read. */
 enum corun_status fat_binary_unpack(bool zstd, const uint8_t *data, size_t bytes, uint64_t expected, char **text,
                                     size_t *text_bytes);

@@ -40,7 +40,7 @@ class Exec(unittest.TestCase):
         """docs/cuda.md shows what a program of ours prints."""
         done = run("--gpu", "quadro-v100", "--", program("heat"))
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cuda.md"), encoding="utf-8") as file:
-            shown = file.read().split("heat.cu` ")[1].split("\n\n", maxsplit=1)[1].split("\nThe program must")[0]
+            shown = file.read().split("heat.cu` ")[1].split("\n\n", maxsplit=1)[1].split("\nWithout a toolkit")[0]
         self.assertEqual(textwrap.dedent(shown).strip(), done.stderr.replace("─", "-").strip())
 
     def test_rows(self):

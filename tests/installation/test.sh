@@ -108,6 +108,16 @@ if [ -e "$root/lib/corun/libcuda.so.1" ]; then
     (cd "$folder/try" && corun exec -q -- ./program 2 | grep -q "2 times: the sum is right")
 fi
 
+# CUDA C is compiled with clang and what is installed, where clang is; and runs. The page has the program and what it prints.
+if [ -e "$root/lib/corun/libcuda.so.1" ] && command -v clang-14 >/dev/null && [ -e /usr/lib/clc/nvptx64--nvidiacl.bc ]; then
+    mkdir "$folder/compiled"
+    page=$root/share/doc/corun/docs/cuda-cc.md
+    sed -n '/^```cuda/,/^```/p' "$page" | grep -v '^```' >"$folder/compiled/saxpy.cu"
+    (cd "$folder/compiled" && corun cc saxpy.cu -o saxpy && corun exec -q -- ./saxpy >saxpy.txt &&
+        corun cc saxpy.cu -o saxpy.ptx && corun check saxpy.ptx | grep -q saxpy)
+    sed -n 's/^    \(no error: .*\)/\1/p' "$page" | diff - "$folder/compiled/saxpy.txt"
+fi
+
 # The Python package finds the library and the data from where they lie now; the library as well, without a program of ours.
 if /usr/bin/python3 -c "import numpy" 2>/dev/null; then
     env -u CORUN_DATA -u CORUN_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$root/share/corun/python" /usr/bin/python3 -c "

@@ -1,10 +1,11 @@
 /*
- * What the tests' CUDA programs need of CUDA's headers, so that clang alone can compile them: kernels/include/device.h
- * for device code, and here the declarations of the functions and structures that the programs use. With nvcc they get
- * the toolkit's.
+ * What CUDA programs need of CUDA's headers where no toolkit is, so that clang alone can compile them (`corun cc`):
+ * device.h for device code, and here declarations of functions and structures of the runtime API, which are those of
+ * CUDA 12. It is a part of that API; what is missing can be declared by the program. The tests' programs are compiled
+ * with it, too. nvcc brings its own.
  */
-#ifndef CORUN_TEST_CUDA_RUNTIME_H
-#define CORUN_TEST_CUDA_RUNTIME_H
+#ifndef CORUN_CUDA_RUNTIME_H
+#define CORUN_CUDA_RUNTIME_H
 
 #include <stddef.h>
 
@@ -130,7 +131,7 @@ struct cudaHostNodeParams {
     cudaHostFn_t fn;
     void *userData;
 };
-/* As it is in CUDA 12; what the tests do not read is not named. */
+/* As it is in CUDA 12; the rest is not named. */
 struct cudaDeviceProp {
     char name[256], uuid[16], luid[8];
     unsigned int luidDeviceNodeMask;

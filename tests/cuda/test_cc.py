@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""`corun cc`: programs and PTX with clang alone. Usage: test_cc.py CORUN FOLDER [TEST...], where FOLDER is that of this file."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CORUN, HERE = sys.argv[1:3]
+PROGRAMS, ROOT = os.path.join(HERE, "programs"), os.path.join(HERE, "../..")
+
+
+class Compile(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.folder = self.temporary.name
+        os.mkdir(os.path.join(self.folder, "tmp"))
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(os.path.join(self.folder, "tmp")), [])
+        self.temporary.cleanup()
+
+    def corun(self, *words, status=0, **settings):
+        done = subprocess.run([CORUN, *words], capture_output=True, text=True, timeout=120, check=False, cwd=self.folder,
+                              env=dict(os.environ, TMPDIR=os.path.join(self.folder, "tmp"), **settings))
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_page(self):
+        with open(os.path.join(ROOT, "docs/cuda-cc.md"), encoding="utf-8") as file:
+            page = file.read()
+        self.write("saxpy.cu", re.search(r"```cuda\n(.*?)```", page, re.S)[1])
+        for command in re.findall(r"^    corun (.*)$", page, re.M):
+            done = self.corun(*command.split())
+        self.assertIn(f"prints, before the table of its kernels:\n\n    {done.stdout}", page)
+        self.assertIn("1 launch\n", done.stderr)
+
+    def test_programs_of_ours(self):
+        """Those of other tests: symbols, streams, cooperative launches, and math in the kernels."""
+        for name in ("symbols", "streams", "cooperative", "heat"):
+            self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-o", name, "-I",
+                                        os.path.join(HERE, "include")).stderr, "", name)
+            self.corun("exec", "-q", "--", f"./{name}")
+
+    def test_several_files(self):
+        self.write("kernel.cu", "#include <cuda_runtime.h>\n__global__ void set(float *to) { to[threadIdx.x] = sinf(0.5f) * FACTOR; }\n"
+                                "void launch(float *to) { set<<<1, 32>>>(to); }\n")
+        self.write("main.cpp", "#include <cmath>\n#include <cstdio>\nvoid launch(float *to);\n"
+                               'extern "C" int cudaMallocManaged(void **pointer, unsigned long bytes, unsigned flags);\n'
+                               'extern "C" int cudaDeviceSynchronize();\n'
+                               "int main() { void *to; if (cudaMallocManaged(&to, 128, 1)) return 1; launch((float *)to);\n"
+                               "if (cudaDeviceSynchronize()) return 2;\n"
+                               'printf("%d\\n", std::fabs(((float *)to)[31] - 3 * std::sin(0.5)) < 1e-6); }\n')
+        self.corun("cc", "kernel.cu", "main.cpp", "-DFACTOR=3", "-O1", "-lm", "--", "-Wall")
+        self.assertEqual(self.corun("exec", "-q", "--", "./a.out").stdout, "1\n")
+        self.corun("cc", "-c", "kernel.cu", "-DFACTOR=3", "-o", "kernel.o")
+        self.corun("cc", "kernel.o", "main.cpp", "-o", "other")
+        self.assertEqual(self.corun("exec", "-q", "--", "./other").stdout, "1\n")
+
+    def test_ptx(self):
+        self.write("add.cu", 'extern "C" __global__ void add(int *to) { to[threadIdx.x] = atomicAdd(to, 0) + threadIdx.x; }\n')
+        self.corun("cc", "add.cu", "-o", "add.ptx", "--arch", "sm_70")
+        with open(os.path.join(self.folder, "add.ptx"), encoding="utf-8") as file:
+            self.assertIn(".target sm_70", file.read())
+        self.corun("launch", "-q", "add.ptx", "--block", "32", "--arg", "buf=128", "--save", "0=out")
+        with open(os.path.join(self.folder, "out"), "rb") as file:
+            self.assertEqual(list(file.read()[::4]), list(range(32)))
+
+    def test_what_is_wrong(self):
+        self.write("wrong.cu", "__global__ void wrong() { nothing(); }\n")
+        self.write("alone.cu", "__global__ void alone() {}\n")
+        done = self.corun("cc", "wrong.cu", status=3)
+        self.assertIn("wrong.cu:1:27: error: use of undeclared identifier", done.stderr)
+        self.assertIn("corun: wrong.cu: ", done.stderr)
+        self.assertIn("main", self.corun("cc", "alone.cu", "-o", "alone", status=3).stderr)
+        self.assertIn("no.cu", self.corun("cc", "no.cu", status=5).stderr)
+        self.assertIn("libclc", self.corun("cc", "alone.cu", status=5, CORUN_LIBCLC="/no/such.bc").stderr)
+        self.assertIn("clang-14", self.corun("cc", "alone.cu", status=5, CORUN_CLANG="no-such-clang").stderr)
+        for words in ((), ("-c", "alone.cu"), ("alone.cu", "wrong.cu", "-o", "x.ptx"), ("--arch", "52", "alone.cu"),
+                      ("-c", "-o", "x.o", "alone.cu", "wrong.cu"), ("-o", "", "alone.cu")):
+            self.corun("cc", *words, status=2)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["alone.cu", "tmp", "wrong.cu"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
