@@ -182,8 +182,8 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
 static enum corun_status report_out_of_time(const struct exec_options *exec)
 {
     return corun_report(exec->command.list, CORUN_TIMEOUT, CORUN_NOWHERE,
-                        "%s has not ended within %.0f s (--wall-timeout), and has been ended",
-                        exec->program.words[0], exec->program.guard.wall_seconds);
+                        "%s has not ended within %.0f s (--wall-timeout), and has been ended", exec->program.words[0],
+                        exec->program.guard.wall_seconds);
 }
 
 /* A program that ends well without the results of a kernel has not seen that they are not there. */
