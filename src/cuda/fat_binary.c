@@ -176,9 +176,10 @@ void *fat_binary_make(const char *text, size_t bytes, uint32_t architecture, siz
 {
     enum { VERSION = 1, VERSION_OF_PTX = 0x0101, ENTRY_VERSION = 2 };
     size_t payload = (bytes + 1 + 7) / 8 * 8; /* with the NUL */
-    uint8_t *data = calloc(1, CONTAINER_LEAST + ENTRY_LEAST + payload), *entry = data + CONTAINER_LEAST;
+    uint8_t *data = calloc(1, CONTAINER_LEAST + ENTRY_LEAST + payload);
     if (!data)
         return NULL;
+    uint8_t *entry = data + CONTAINER_LEAST;
     put_number(data, FAT_BINARY_MAGIC, 4);
     put_number(data + CONTAINER_VERSION, VERSION, 2);
     put_number(data + CONTAINER_HEADER, CONTAINER_LEAST, 2);
