@@ -55,12 +55,12 @@ static int measure(struct corun_module *module, struct corun_program *program, c
     double best = 0;
     for (int turn = 0; turn < 5; turn++) {
         struct corun_grid *grid;
-        if (corun_launch_create(program, &description, NULL, &grid) != CORUN_OK)
+        if (corun_grid_create(program, &description, NULL, &grid) != CORUN_OK)
             return 1;
         double start = now();
         enum corun_status status = corun_run_functional(grid, 0, NULL, NULL, NULL, &result);
         double rate = (double)result.warp_instructions / (now() - start);
-        corun_launch_destroy(grid);
+        corun_grid_destroy(grid);
         if (status != CORUN_OK)
             return 1;
         best = rate > best ? rate : best;

@@ -56,7 +56,7 @@ static struct corun_grid *launch(struct run *run, const struct corun_kernel *ker
     }
     const struct corun_launch_description description = {
         kernel, {2, 1, 1}, {48, 1, 1}, 256, block, info.parameter_bytes, 0};
-    enum corun_status status = corun_launch_create(run->program, &description, run->list, &grid);
+    enum corun_status status = corun_grid_create(run->program, &description, run->list, &grid);
     free(block);
     return status == CORUN_OK ? grid : NULL;
 }
@@ -88,13 +88,13 @@ static void run_kernel(struct run *run, const struct corun_kernel *kernel)
         return;
     fill_buffer(run);
     (void)corun_run_functional(grid, MOST_INSTRUCTIONS, run->list, NULL, NULL, NULL);
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
     fill_buffer(run);
     corun_program_reset(run->program);
     grid = launch(run, kernel);
     check(grid);
     run_timed(run, grid);
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -55,9 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(corun_memory_write(memory, addresses[1], end + 1, rest) == CORUN_OK);
     const struct corun_launch_description description = {
         corun_module_kernel_at(module, 0), {1, 1, 1}, {1, 1, 1}, 0, addresses, sizeof addresses, 0};
-    check(corun_launch_create(program, &description, list, &grid) == CORUN_OK);
+    check(corun_grid_create(program, &description, list, &grid) == CORUN_OK);
     (void)corun_run_functional(grid, 1000, list, look_at, &sum, NULL);
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
     corun_program_destroy(program);
     corun_module_destroy(module);
     corun_memory_destroy(memory);

@@ -29,7 +29,7 @@ static bool change_goal(void *user, uint64_t cycle)
     run->instructions = first.thread_instructions;
     run->part_began = cycle;
     run->goal /= 2;
-    run->refused = corun_set_goal(run->gpu, 0, CORUN_GOAL_IPC, run->goal, 0, run->list) != CORUN_OK;
+    run->refused = corun_gpu_set_goal(run->gpu, 0, CORUN_GOAL_IPC, run->goal, 0, run->list) != CORUN_OK;
     return !run->refused;
 }
 
@@ -63,7 +63,7 @@ static enum corun_status simulate(struct run *run, const char *const names[2])
     if (status == CORUN_OK)
         status = corun_gpu_set_policy(run->gpu, corun_policy_find("smqos"), NULL, run->list);
     if (status == CORUN_OK) /* before the run */
-        status = corun_set_goal(run->gpu, 0, CORUN_GOAL_IPC, run->goal, 0, run->list);
+        status = corun_gpu_set_goal(run->gpu, 0, CORUN_GOAL_IPC, run->goal, 0, run->list);
     if (status == CORUN_OK)
         status = corun_gpu_run(run->gpu, &limits, run->list);
     corun_gpu_destroy(run->gpu);

@@ -90,8 +90,8 @@ enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_applic
  * ARGUMENT: there is no such application; the goal is of unknown kind, not above 0, or above 100 % of the isolated IPC;
  * it is a time without goal_ipc where run_thread_instructions are not known, or a fraction of an isolated IPC that is not.
  */
-enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
-                                 double goal_ipc, struct corun_diagnostics *list);
+enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
+                                     double value, double goal_ipc, struct corun_diagnostics *list);
 /*
  * Before the run, once. `parameters` has parameter_count values (NULL: the initial ones). Without a policy, every SM takes what fits.
  * POLICY: it was built for another version of the contract, or asks for what does not exist. ARGUMENT: a parameter is out of its range, or it

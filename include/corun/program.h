@@ -62,7 +62,7 @@ struct corun_dim3 {
     uint32_t x, y, z;
 };
 
-/* One launch of one kernel. The caller owns what is pointed to; corun_launch_create copies the parameters. */
+/* One launch of one kernel. The caller owns what is pointed to; corun_grid_create copies the parameters. */
 struct corun_launch_description {
     const struct corun_kernel *kernel;
     struct corun_dim3 grid, block;
@@ -116,9 +116,9 @@ bool corun_checks_parse(const char *text, uint32_t *checks);
 void corun_program_check(struct corun_program *program, uint32_t checks);
 
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
-enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,
-                                      struct corun_diagnostics *list, struct corun_grid **grid);
-void corun_launch_destroy(struct corun_grid *grid);
+enum corun_status corun_grid_create(struct corun_program *program, const struct corun_launch_description *description,
+                                    struct corun_diagnostics *list, struct corun_grid **grid);
+void corun_grid_destroy(struct corun_grid *grid);
 
 /* What a functional run counted. */
 struct corun_functional_result {

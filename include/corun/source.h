@@ -101,7 +101,7 @@ struct corun_instruction {
     uint32_t line; /* PTX line, for profiles and messages */
 };
 
-/* A launch as a machine sees it. Made by a source (corun_launch_create), immutable while it runs. */
+/* A launch as a machine sees it. Made by a source (corun_grid_create), immutable while it runs. */
 struct corun_grid {
     const struct corun_source_operations *operations;
     const char *name; /* of the kernel */

@@ -110,7 +110,7 @@ static enum corun_status make_grid(struct launch *launch, const struct corun_ker
                                                    .dynamic_shared_bytes = (uint32_t)request->dynamic_shared_bytes,
                                                    .parameters = block,
                                                    .parameter_bytes = info->parameter_bytes};
-    status = corun_launch_create(launch->program, &description, launch->list, &launch->grid);
+    status = corun_grid_create(launch->program, &description, launch->list, &launch->grid);
     if (status != CORUN_OK)
         launch->grid = NULL;
     return status;
@@ -263,7 +263,7 @@ enum corun_status launch_run(const struct launch_request *request, struct corun_
     if (launch.gpu)
         corun_gpu_destroy(launch.gpu);
     if (launch.grid)
-        corun_launch_destroy(launch.grid);
+        corun_grid_destroy(launch.grid);
     if (launch.program)
         corun_program_destroy(launch.program);
     if (launch.memory)

@@ -133,7 +133,7 @@ static enum corun_status make_grid(struct process *process, struct context *cont
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
     process->launches++;
-    return corun_launch_create(request->function->module->program, &description, process->list, grid);
+    return corun_grid_create(request->function->module->program, &description, process->list, grid);
 }
 
 /* Without timing: everything that is ready, at once. */
@@ -156,7 +156,7 @@ static void run_functional(struct process *process, struct task *task)
             struct corun_counters counters = {.warp_instructions = result.warp_instructions,
                                               .thread_instructions = result.thread_instructions};
             record_launch(process, context->device, task, grid, &counters);
-            corun_launch_destroy(grid);
+            corun_grid_destroy(grid);
             capture_launched(process);
         }
         if (status == CORUN_OK)
@@ -622,12 +622,12 @@ int engine_occupancy(struct function *function, uint32_t threads, size_t dynamic
     const char *limit;
     enum corun_status status = dynamic_shared > UINT32_MAX
                                    ? CORUN_LIMIT
-                                   : corun_launch_create(function->module->program, &description, NULL, &grid);
+                                   : corun_grid_create(function->module->program, &description, NULL, &grid);
     free(zeros);
     if (status != CORUN_OK)
         return status == CORUN_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS; /* none fits */
     *tbs = corun_gpu_occupancy(&function->module->context->device->config, grid, &limit);
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
     function->occupancy = (struct occupancy){threads, *tbs, dynamic_shared};
     return CUDA_SUCCESS;
 }

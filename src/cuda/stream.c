@@ -118,7 +118,7 @@ void task_free(struct process *process, struct task *task)
     switch (task->kind) {
     case TASK_LAUNCH:
         free(task->launch.request.parameters);
-        corun_launch_destroy(task->launch.grid);
+        corun_grid_destroy(task->launch.grid);
         break;
     case TASK_COPY:
         free(task->copy.staged);

@@ -43,7 +43,7 @@ void governor_destroy(struct governor *governor);                      /* stops 
 /* Applications are numbered in order: 0, 1, … LIMIT above CORUN_MAX_APPLICATIONS; ARGUMENT once it is open. */
 enum corun_status governor_add(struct governor *governor, const struct governor_application *application);
 /*
- * As corun_set_goal says, at any time. In addition a time is a goal without `ipc` where run_progress is known, and a value in instructions
+ * As corun_gpu_set_goal says, at any time. In addition a time is a goal without `ipc` where run_progress is known, and a value in instructions
  * per cycle only on a machine that counts both.
  */
 enum corun_status governor_set_goal(struct governor *governor, uint32_t application, enum corun_goal_kind kind,

@@ -211,8 +211,8 @@ enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun
     return governor_set_policy(gpu->governor, policy, parameters, list);
 }
 
-enum corun_status corun_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind, double value,
-                                 double goal_ipc, struct corun_diagnostics *list)
+enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
+                                     double value, double goal_ipc, struct corun_diagnostics *list)
 {
     return governor_set_goal(gpu->governor, application, kind, value, goal_ipc, list);
 }

@@ -158,8 +158,8 @@ static void fill_grid(struct launch *launch)
     };
 }
 
-enum corun_status corun_launch_create(struct corun_program *program, const struct corun_launch_description *description,
-                                      struct corun_diagnostics *list, struct corun_grid **grid)
+enum corun_status corun_grid_create(struct corun_program *program, const struct corun_launch_description *description,
+                                    struct corun_diagnostics *list, struct corun_grid **grid)
 {
     *grid = NULL;
     const struct corun_kernel *kernel = description->kernel;
@@ -186,7 +186,7 @@ enum corun_status corun_launch_create(struct corun_program *program, const struc
     launch->parameters = calloc(1, (size_t)launch->parameter_bytes + PARAMETER_PADDING);
     launch->thread = calloc(launch->grid.tb_warps, sizeof *launch->thread);
     if (!launch->parameters || !launch->thread) {
-        corun_launch_destroy(&launch->grid);
+        corun_grid_destroy(&launch->grid);
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
     if (launch->parameter_bytes)
@@ -197,7 +197,7 @@ enum corun_status corun_launch_create(struct corun_program *program, const struc
     return CORUN_OK;
 }
 
-void corun_launch_destroy(struct corun_grid *grid)
+void corun_grid_destroy(struct corun_grid *grid)
 {
     if (!grid)
         return;

@@ -151,7 +151,7 @@ enum corun_status replay_make_grid(struct replay *replay, size_t index, struct c
         .meeting_address = numbers[9],
     };
     *grid = NULL;
-    enum corun_status status = corun_launch_create(replay->programs[numbers[1]], &launch, list, grid);
+    enum corun_status status = corun_grid_create(replay->programs[numbers[1]], &launch, list, grid);
     if (status == CORUN_OK && replay->application) {
         (*grid)->operations = &replay->operations;
         (*grid)->code_address += (uint64_t)replay->application << CORUN_APPLICATION_SHIFT;
@@ -231,7 +231,7 @@ void replay_destroy(struct replay *replay)
         return;
     timed_destroy(replay->timed);
     for (size_t i = 0; i < replay->grid_count; i++)
-        corun_launch_destroy(replay->grids[i]);
+        corun_grid_destroy(replay->grids[i]);
     for (size_t i = 0; i < replay->program_count; i++)
         corun_program_destroy(replay->programs[i]);
     corun_memory_destroy(replay->memory);

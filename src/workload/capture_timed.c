@@ -51,7 +51,7 @@ static struct stream_event *event_of(struct timed *timed, uint64_t number)
 
 static void task_destroy(struct timed_task *task)
 {
-    corun_launch_destroy(task->grid);
+    corun_grid_destroy(task->grid);
     free(task);
 }
 

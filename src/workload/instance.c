@@ -89,7 +89,7 @@ static enum corun_status make_grid(struct grid_maker *maker, const struct planne
         .parameters = made.parameters,
         .parameter_bytes = made.parameter_bytes,
     };
-    enum corun_status status = corun_launch_create(instance->program, &launch, maker->list, &instance->grids[*index]);
+    enum corun_status status = corun_grid_create(instance->program, &launch, maker->list, &instance->grids[*index]);
     if (status)
         return corun_report(maker->list, status, operation->launch->place, "kernel '%s' cannot be launched like this",
                             info.name);
@@ -228,7 +228,7 @@ void corun_instance_destroy(struct corun_instance *instance)
         return;
     replay_destroy(instance->replay);
     for (size_t i = 0; i < instance->distinct; i++)
-        corun_launch_destroy(instance->grids[i]);
+        corun_grid_destroy(instance->grids[i]);
     free(instance->grids);
     free(instance->grid_of);
     free(instance->operation_of);

@@ -102,7 +102,7 @@ static void wrong_goals_are_refused(void **unused)
     struct corun_gpu *gpu = create(scripts);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct corun_diagnostics *list = corun_diagnostics_create();
-        assert_int_equal(corun_set_goal(gpu, rows[i].application, rows[i].kind, rows[i].value, rows[i].ipc, list),
+        assert_int_equal(corun_gpu_set_goal(gpu, rows[i].application, rows[i].kind, rows[i].value, rows[i].ipc, list),
                          CORUN_ARGUMENT);
         assert_int_equal(corun_diagnostics_count(list), 1);
         if (!strstr(corun_diagnostics_get(list, 0)->message, rows[i].message))
@@ -119,11 +119,11 @@ static bool change(void *user, uint64_t cycle)
 {
     struct record *record = user;
     if (cycle >= 100000 && cycle < 200000)
-        assert_int_equal(corun_set_goal(record->gpu, 0, CORUN_GOAL_MILLISECONDS, 2, 300, NULL), CORUN_OK);
+        assert_int_equal(corun_gpu_set_goal(record->gpu, 0, CORUN_GOAL_MILLISECONDS, 2, 300, NULL), CORUN_OK);
     else if (cycle >= 200000 && cycle < 300000)
-        assert_int_equal(corun_set_goal(record->gpu, 0, CORUN_GOAL_NONE, 7, 7, NULL), CORUN_OK);
+        assert_int_equal(corun_gpu_set_goal(record->gpu, 0, CORUN_GOAL_NONE, 7, 7, NULL), CORUN_OK);
     else if (cycle >= 300000)
-        assert_int_equal(corun_set_goal(record->gpu, 0, CORUN_GOAL_IPC, 120, 0, NULL), CORUN_OK);
+        assert_int_equal(corun_gpu_set_goal(record->gpu, 0, CORUN_GOAL_IPC, 120, 0, NULL), CORUN_OK);
     return true;
 }
 
@@ -134,7 +134,7 @@ static void goals_change_before_and_during_a_run(void **unused)
     struct record record = {.gpu = create(scripts)};
     struct corun_limits limits = {.cycles = 400000, .progress = change, .user = &record};
     struct corun_application_result result;
-    assert_int_equal(corun_set_goal(record.gpu, 0, CORUN_GOAL_FRACTION, 0.5, 0, NULL), CORUN_OK);
+    assert_int_equal(corun_gpu_set_goal(record.gpu, 0, CORUN_GOAL_FRACTION, 0.5, 0, NULL), CORUN_OK);
     corun_gpu_application(record.gpu, 0, &result); /* before the run */
     assert_true(!result.out_of_reach && result.best_epoch_ipc == 0);
     assert_int_equal(corun_gpu_set_policy(record.gpu, &policy, NULL, NULL), CORUN_OK);
@@ -180,7 +180,7 @@ static void a_time_is_a_goal_of_a_run_that_is_known(void **unused)
         .name = "first", .grid = script_next, .user = script, .run_thread_instructions = 3 * config.core_clock_khz};
     assert_int_equal(corun_gpu_add(record.gpu, &description, &index), CORUN_OK);
     assert_int_equal(corun_gpu_set_policy(record.gpu, &policy, NULL, NULL), CORUN_OK);
-    assert_int_equal(corun_set_goal(record.gpu, 0, CORUN_GOAL_MILLISECONDS, 2, 0, NULL), CORUN_OK);
+    assert_int_equal(corun_gpu_set_goal(record.gpu, 0, CORUN_GOAL_MILLISECONDS, 2, 0, NULL), CORUN_OK);
     on_record = &record;
     assert_int_equal(corun_gpu_run(record.gpu, &limits, NULL), CORUN_OK);
     assert_true(record.count > 0 && record.ipcs[0] == 1.5);

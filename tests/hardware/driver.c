@@ -117,7 +117,7 @@ static enum result run_entry(struct entry *entry)
     }
     struct corun_functional_result result = {0};
     enum corun_status status = corun_run_functional(entry->grid, 1000000000, NULL, NULL, NULL, &result);
-    corun_launch_destroy(entry->grid);
+    corun_grid_destroy(entry->grid);
     driver.microseconds += (double)result.warp_instructions * 1e-3;
     note("{\"done\": \"%s\", \"warp_instructions\": %llu}", entry->kernel,
          (unsigned long long)result.warp_instructions);
@@ -500,7 +500,7 @@ API(cuLaunchKernel, void *handle, unsigned grid_x, unsigned grid_y, unsigned gri
     };
     struct entry entry = {.kind = LAUNCH};
     snprintf(entry.kernel, sizeof entry.kernel, "%s", info.name);
-    enum corun_status status = corun_launch_create(function->module->program, &description, NULL, &entry.grid);
+    enum corun_status status = corun_grid_create(function->module->program, &description, NULL, &entry.grid);
     free(block);
     return status ? CUDA_ERROR_INVALID_VALUE : enqueue(entry);
 }

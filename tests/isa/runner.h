@@ -100,7 +100,7 @@ static inline struct corun_grid *runner_launch(struct runner *runner, const char
                                                    .parameter_bytes = bytes};
     struct corun_grid *launch = NULL;
     assert_non_null(description.kernel);
-    enum corun_status status = corun_launch_create(runner->program, &description, runner->list, &launch);
+    enum corun_status status = corun_grid_create(runner->program, &description, runner->list, &launch);
     if (status != CORUN_OK)
         print_error("%s\n", runner_message(runner));
     assert_int_equal(status, CORUN_OK);
@@ -114,7 +114,7 @@ static inline enum corun_status runner_run_grid(struct runner *runner, const cha
     struct corun_grid *launch = runner_launch(runner, name, grid, block, dynamic_shared, parameters, bytes);
     enum corun_status status =
         corun_run_functional(launch, watchdog, runner->list, runner_print, runner, &runner->count);
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     return status;
 }
 

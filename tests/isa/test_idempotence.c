@@ -15,7 +15,7 @@ static bool launched(struct runner *runner, const char *kernel, const uint64_t *
     struct corun_dim3 one = {1, 1, 1}, block = {32, 1, 1};
     struct corun_grid *grid = runner_launch(runner, kernel, one, block, 0, arguments, count * sizeof *arguments);
     bool idempotent = grid->idempotent;
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
     return idempotent;
 }
 

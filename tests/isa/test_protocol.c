@@ -168,7 +168,7 @@ static void test_same_as_functional(void **state)
     run(machine, launch); /* again, with recycled thread blocks; atomics add up */
     assert_int_equal(runner_words(&two)[15000], 2 * runner_words(&one)[15000]);
     free(machine);
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&one);
     runner_free(&two);
 }
@@ -206,7 +206,7 @@ static void test_visibility(void **state)
     assert_int_equal(words[257], 11);
     operations->tb_end(tb[0]);
     operations->tb_end(tb[1]);
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&runner);
 }
 
@@ -271,7 +271,7 @@ static void test_behind_atomics(void **state)
         assert_int_equal(out[5], 3);
         operations->tb_end(tb[sm]);
     }
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&runner);
 }
 
@@ -298,7 +298,7 @@ static void test_fault_of_a_warp(void **state)
         "bounds: 64 bytes from a null pointer");
     assert_string_equal(place.file, "test.ptx");
     assert_int_equal(place.line, 20);
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&runner);
 }
 
@@ -330,7 +330,7 @@ static void test_clocks(void **state)
     assert_int_equal(seen[0], cycle);
     assert_int_equal(seen[1], nanoseconds);
     assert_int_equal(seen[2], nanoseconds);
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&runner);
 }
 
@@ -408,7 +408,7 @@ static void test_description_of_instructions(void **state)
         assert_int_equal(instruction->source_count, rows[i].sources);
         assert_int_equal(instruction->destination_count, rows[i].destinations);
     }
-    corun_launch_destroy(launch);
+    corun_grid_destroy(launch);
     runner_free(&runner);
 }
 

@@ -209,13 +209,13 @@ void run_kernel(const struct bench *bench, struct run *run)
         .parameters = &buffer,
         .parameter_bytes = sizeof buffer,
     };
-    if (corun_launch_create(program, &description, list, &grid) != CORUN_OK)
+    if (corun_grid_create(program, &description, list, &grid) != CORUN_OK)
         give_up(list, "the launch cannot be made");
     simulate(bench, run, grid, list);
     uint64_t stamps = corun_program_variable(program, "stamps", &bytes);
     if (corun_memory_read(memory, stamps, run->stamps, sizeof run->stamps) != CORUN_OK)
         abort();
-    corun_launch_destroy(grid);
+    corun_grid_destroy(grid);
     corun_program_destroy(program);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
