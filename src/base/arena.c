@@ -1,3 +1,7 @@
+/*
+ * An arena is a list of chunks; an allocation is cut from the first chunk, and a large allocation gets a chunk of its
+ * own.
+ */
 #include "base/arena.h"
 
 #include <stdint.h>

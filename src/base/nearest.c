@@ -1,3 +1,4 @@
+/* Which known name a mistyped name probably meant: the one with the smallest edit distance, if that is small enough. */
 #include "base/nearest.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* A file read whole, with a limit on its bytes. */
 #include "base/text_file.h"
 
 #include <errno.h>

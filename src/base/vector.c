@@ -1,3 +1,4 @@
+/* The growing of VECTOR arrays: what the macros of vector.h cannot do without a function. */
 #include "base/vector.h"
 
 #include <stdint.h>

@@ -1,3 +1,6 @@
+/*
+ * Addresses taken apart by the divisors of the configuration: slice, bank and row (address_map.h says by which rule).
+ */
 #include "gpu/address_map.h"
 
 #include "base/bits.h"

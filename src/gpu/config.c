@@ -1,3 +1,7 @@
+/*
+ * The table of GPU parameters, made from gpu_parameters.def, and the values of a configuration by name; config_file.c
+ * reads files.
+ */
 #include "gpu/config.h"
 #include "base/nearest.h"
 #include "base/number.h"

@@ -1,3 +1,6 @@
+/*
+ * The scheduler of a DRAM channel: which command is next, the earliest cycle at which it is legal, and what it changes.
+ */
 #include "gpu/dram.h"
 
 #include "base/bits.h"

@@ -1,3 +1,4 @@
+/* Networks as crossbar and mesh: injection of packets, their route link by link, ejection. */
 #include "gpu/interconnect.h"
 
 #include "base/bits.h"

@@ -1,3 +1,7 @@
+/*
+ * The pool of requests grows and reuses its records; an arrival queue is a ring for what comes in order and a heap for
+ * the rest.
+ */
 #include "gpu/request.h"
 
 #include <stdlib.h>

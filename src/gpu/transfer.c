@@ -1,3 +1,4 @@
+/* How many cycles a copy or a fill takes, from the rates of the configuration, and its turn at a copy engine. */
 #include "gpu/transfer.h"
 
 static uint64_t divide_up_128(unsigned __int128 value, uint64_t by)

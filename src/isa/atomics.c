@@ -1,3 +1,7 @@
+/*
+ * What an atomic operation makes of a value in memory, for every type; and the pool of tickets for atomics that are
+ * under way.
+ */
 #include "isa/atomics.h"
 
 #include "isa/half.h"

@@ -1,3 +1,4 @@
+/* Addresses of all lanes of a warp in one pass, and their shape: all equal, or one behind the other. */
 #include "isa/executor.h"
 
 #include "base/bits.h"

@@ -1,3 +1,4 @@
+/* The stack of diverged lanes: what a branch, a call, a return and an exit push, remove and pop. */
 #include "isa/simt_stack.h"
 
 static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t reconverge)

@@ -1,3 +1,4 @@
+/* The names of one parse: each spelled once, found by hash; the words of the vocabulary are entered first. */
 #include "ptx/lexer.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Reads an assembler's log for the registers of an entry; without it, estimates them over the functions that the entry
+ * may call.
+ */
 #include "ptx/register_count.h"
 
 #include "base/bits.h"

@@ -1,3 +1,7 @@
+/*
+ * A scanner that finds where the top-level statements of a PTX text begin and end, with the lexer and without the
+ * parser.
+ */
 #include "ptx/statements.h"
 
 #include <string.h>

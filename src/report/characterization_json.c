@@ -1,3 +1,4 @@
+/* Characterisations as JSON (docs/json.md). */
 #include "report/characterization.h"
 
 #include "report/figures.h"

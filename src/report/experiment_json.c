@@ -1,3 +1,4 @@
+/* An experiment as one JSON object: campaigns, tables and the paper's numbers, as the Python package reads them. */
 #include "report/experiment_json.h"
 
 #include "report/json_writer.h"

@@ -1,3 +1,4 @@
+/* The JSON of a case and of a launch (docs/json.md). */
 #include "report/json.h"
 
 #include "report/figures.h"

@@ -1,3 +1,4 @@
+/* A program's launches and copies as a table, CSV and JSON. */
 #include "report/program_record.h"
 
 #include "report/figures.h"

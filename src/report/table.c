@@ -1,3 +1,4 @@
+/* The tables of `corun run` and `corun launch`: applications, the split over time, stalls, memory, energy, profiles. */
 #include "report/table.h"
 
 #include "report/figures.h"

@@ -1,3 +1,4 @@
+/* A trace event as a line of text. */
 #include "report/trace.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Places of SMs go to applications: to the one on the fewest SMs first, and from the one on the most. */
 #include "share/kernel_sets.h"
 
 #include <string.h>

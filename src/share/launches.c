@@ -1,3 +1,7 @@
+/*
+ * Launches are noted as they are foreseen or seen, alike ones under one shape; rounds and the most useful SMs come from
+ * the shapes.
+ */
 #include "share/launches.h"
 
 /* What the view tells of an application that has arrived. */

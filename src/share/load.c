@@ -1,3 +1,6 @@
+/*
+ * A shared object is opened and its policy checked: version, name, parameters, variables; a wrong one is closed again.
+ */
 #include "share/load.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* Parameter values of policies to words and back. */
 #include "share/parameter_words.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The account of SMs and their owners: who gets and gives SMs, which SM moves, and the allowances that follow. */
 #include "share/sm_owners.h"
 
 bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, const char **refusal)

@@ -1,3 +1,4 @@
+/* Even splits, the best split by dynamic programming, and the SMs that a new split moves. */
 #include "share/split.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/*
+ * The arithmetic of plans: what fits, dominant shares, victims, filling an SM one thread block at a time, limits from a
+ * plan.
+ */
 #include "share/tb_plan.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The table of element types, made from CORUN_ELEMENTS; storing a value as one of them, and whether it fits. */
 #include "workload/element.h"
 
 const struct element_row *element_row(enum corun_element element)

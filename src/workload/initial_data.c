@@ -1,3 +1,4 @@
+/* Buffers are filled: constants, counts, random values by seed and name, or what a generator of the reference makes. */
 #include "workload/initial_data.h"
 
 #include "base/number.h"

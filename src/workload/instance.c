@@ -1,3 +1,4 @@
+/* An instance is created, filled, run functionally, launched grid by grid on a machine, and set back between runs. */
 #include "workload/instance.h"
 
 #include "base/host_memory.h"

@@ -1,3 +1,7 @@
+/*
+ * The text SIZE,parameter=value,... taken apart, checked against the size, and written back in the order of the
+ * description.
+ */
 #include "workload/overrides.h"
 
 #include "base/nearest.h"

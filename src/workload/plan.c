@@ -1,3 +1,7 @@
+/*
+ * A plan made from a description: expressions evaluated, repetitions and swaps written out, everything checked against
+ * limits.
+ */
 #include "workload/plan.h"
 
 #include "base/number.h"

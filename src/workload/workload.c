@@ -1,3 +1,4 @@
+/* A workload loaded by name or path: description, size, plan and PTX, checked against each other. */
 #include "workload/workload.h"
 
 #include "base/nearest.h"
