@@ -5,7 +5,7 @@
  *
  * Every point does the same work: on the GPU as configured the workload runs for a window of cycles, and at every other point until
  * it has completed as many thread instructions as it did there. Each point is kept in the cache of results, so that a
- * characterisation which was interrupted goes on where it was.
+ * characterisation which was interrupted continues where it stopped.
  */
 #ifndef CORUN_CHARACTERIZE_H
 #define CORUN_CHARACTERIZE_H
@@ -111,7 +111,7 @@ struct corun_characterize_result {
     const struct corun_characterization *items;
 };
 
-/* A workload that cannot run on the GPU is reported in its item and the others go on. MEMORY, ARGUMENT. */
+/* A workload that cannot run on the GPU is reported in its item and the others continue. MEMORY, ARGUMENT. */
 enum corun_status corun_characterize(const struct corun_characterize_request *request, struct corun_diagnostics *list,
                                      struct corun_characterize_result **result);
 void corun_characterize_result_destroy(struct corun_characterize_result *result);

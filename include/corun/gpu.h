@@ -63,10 +63,11 @@ struct corun_application_description {
      */
     const struct corun_grid *(*grid)(void *user, uint32_t index);
     /*
-     * In place of `grid`, for those whose grids overlap: called when a run begins, after a step in which a launch of it has
-     * ended, and once the cycle has come that it gave to corun_gpu_wake. Asks what has ended (corun_gpu_launched), launches
-     * (corun_gpu_launch), copies (corun_gpu_copy), and says when the run has ended: then nothing of it is in flight, and it
-     * has launched something. Anything but OK stops the application with that status.
+     * In place of `grid`, for applications whose grids overlap. The machine calls `proceed` when a run begins, after a step in
+     * which a launch of the application has ended, and when the cycle has come that the application gave to corun_gpu_wake.
+     * `proceed` asks what has ended (corun_gpu_launched), launches (corun_gpu_launch), copies (corun_gpu_copy), and says when
+     * the run has ended. At the end of a run no grid of the run is in flight, and the run has launched at least one grid. A
+     * status other than OK stops the application with that status.
      */
     enum corun_status (*proceed)(void *user, struct corun_gpu *gpu, uint32_t application,
                                  struct corun_proceeding *proceeding);
@@ -122,7 +123,7 @@ struct corun_limits {
 
 /*
  * Runs until a limit is reached or every application has left or stopped. An application that faults, deadlocks or is caught by the
- * watchdog is stopped and the others go on: its status is in its results and a diagnostic has the message. Returns OK unless
+ * watchdog is stopped and the others continue: its status is in its results and a diagnostic has the message. Returns OK unless
  * the run as a whole could not go on (POLICY, also for what the policy does at its end; MEMORY), LIMIT if a launch can never fit an SM.
  */
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
@@ -139,16 +140,23 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
 enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
                                  struct corun_diagnostics *list);
 /*
- * Any number of grids of an application may be in flight, one grid object once at a time. Where there is room, thread blocks of lower
- * priority numbers go first, then of earlier launches. Thread blocks start one dispatch latency after `cycle`, but not before now: what
- * ended at `cycle` is told no later than that, so that launches that follow upon it lose nothing. *launch is its number within the
- * application: 0, 1, … ARGUMENT unless the application takes launches; LIMIT, and it has been stopped: the grid can never fit.
+ * Any number of grids of an application may be in flight; the same grid object may be in flight only once. Where there is room, thread
+ * blocks of lower priority numbers start first, then thread blocks of earlier launches. The first thread block starts no earlier than one
+ * dispatch latency after `cycle`, and not before now. The machine tells that a launch ended at `cycle` early enough: a launch that follows
+ * upon that end loses no cycle. *launch is the number of the launch within the application: 0, 1, … ARGUMENT: the application does not
+ * take launches. LIMIT: the grid can never fit an SM, and the application has been stopped.
  */
 enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
                                    uint64_t cycle, int32_t priority, uint32_t *launch);
-/* Goes on until a launch has ended, an application was stopped, the cycle that one has given has come, or for now `until` has. */
+/*
+ * Advances the machine, step by step, until one of these has happened: a launch of an application that is launched from outside has ended; an
+ * application was stopped; the cycle has come that an application gave to corun_gpu_wake; the cycle `until` has come.
+ */
 enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until);
-/* When the application wants to be asked, beside the ends of its launches; UINT64_MAX: not. Once it has come, it is forgotten. */
+/*
+ * The cycle at which the application wants to be asked, in addition to the ends of its launches. UINT64_MAX: no such cycle. The machine
+ * forgets the cycle when it has come.
+ */
 void corun_gpu_wake(struct corun_gpu *gpu, uint32_t application, uint64_t cycle);
 struct corun_launched {
     bool ended; /* or the application was stopped: then `status` says why, and it takes no more launches */
@@ -293,7 +301,7 @@ enum corun_observed {
     CORUN_OBSERVED_TB_PREEMPTED, /* it stops: its instructions in flight complete, then its context is saved (or it is dropped) */
     CORUN_OBSERVED_TB_SAVED, /* its context is in memory and its place free; dropped: it will start anew */
     CORUN_OBSERVED_TB_RESTORING, /* its context is being loaded on `sm`; told when it is dispatched: `cycle` may lie ahead */
-    CORUN_OBSERVED_TB_RESUMED, /* it goes on there */
+    CORUN_OBSERVED_TB_RESUMED, /* it runs again there */
     CORUN_OBSERVED_POWER,      /* `sm` was switched off or on: `powered` */
     CORUN_OBSERVED_MOMENT,     /* `event` at `cycle`; `allowances` as they are after it, NULL without a policy */
     CORUN_OBSERVED_SAMPLE      /* time to look at counters; `cycle` is now */

@@ -70,16 +70,17 @@ struct corun_machine_operations {
     /* The counts of all shares at the end of an epoch, [s][a], all zero beforehand. NULL: it counts none of them. */
     void (*read_epoch)(void *machine, struct corun_share_counts *counts);
     /*
-     * What the policy has written, checked, from now on; `moment` is what it was called for (NULL: its start). Tables keep their addresses
-     * while the machine is open. Acts no sooner than the machine's own delay later. Limits follow by themselves (follow_limit).
+     * Takes the allowances that the policy has written and the governor has checked. The machine follows them from now on, and acts no
+     * sooner than its own delay later. `moment` is what the policy was called for (NULL: its start). The tables keep their addresses
+     * while the machine is open. The machine does not act on limits here: the governor calls follow_limit for them.
      */
     enum corun_status (*obey)(void *machine, const struct corun_policy_moment *moment,
                               const struct corun_allowances *allowances);
     /* HAND_OVER; NULL without it: then nobody hears of limits that were reached. */
     struct corun_held_tbs (*held)(void *machine, uint32_t sm, uint32_t application);
     /*
-     * (sm, application) stands above its limit, or has thread blocks with the order to leave: gives orders as reclaim says, takes back those
-     * that are not needed any more. NULL: thread blocks only ever complete.
+     * The application stands above its limit on the SM, or has thread blocks there with the order to leave. The machine gives orders to
+     * thread blocks as `reclaim` says, and takes back the orders that are no longer needed. NULL: thread blocks leave only by completing.
      */
     enum corun_status (*follow_limit)(void *machine, uint32_t sm, uint32_t application);
 };

@@ -147,7 +147,7 @@ struct corun_grid_view {
     uint32_t tb_registers; /* 32-bit registers, as allocated */
     uint32_t tb_shared_bytes;
     uint32_t tbs_per_sm;    /* that fit an empty SM */
-    uint32_t tbs_preempted; /* swapped out and waiting to go on, of all grids in flight; they go before new ones */
+    uint32_t tbs_preempted; /* swapped out and waiting to resume, of all grids in flight; they start before new ones */
     bool idempotent; /* thread blocks may be dropped and started again: never reads what it writes (conservative) */
 };
 
@@ -237,10 +237,10 @@ struct corun_partition {
 };
 
 /*
- * Quotas. Every SM keeps a counter for each application, with WARP_AT_ISSUE one in each of its schedulers. What an application issues
- * (WARP_AT_ISSUE: 1 for each warp instruction) or completes (THREAD_AT_COMPLETION: the active lanes of each) is taken off; warps whose
- * counter is not above 0 do not issue. When no application with live warps there has anything left, the SM (with WARP_AT_ISSUE: the
- * scheduler) adds quota_refill by itself, at once, and QUOTAS_SPENT follows at the next moment at which the policy can be called.
+ * Quotas. An SM keeps a counter for each application; with WARP_AT_ISSUE, each scheduler of the SM keeps one. WARP_AT_ISSUE takes off 1 for
+ * each warp instruction that issues. THREAD_AT_COMPLETION takes off the active lanes of each instruction that completes. Warps whose counter
+ * is not above 0 do not issue. When no application with live warps there has anything left, the SM (with WARP_AT_ISSUE: the scheduler)
+ * adds quota_refill by itself, at once. QUOTAS_SPENT follows at the next moment at which the policy can be called.
  *
  * The allowance table. It persists between calls: a policy changes what it wants changed. It starts with no limits
  * (every tb_limit UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).

@@ -137,8 +137,8 @@ struct corun_issue {
 };
 
 enum corun_outcome {
-    CORUN_OUTCOME_NEXT,    /* go on at pc */
-    CORUN_OUTCOME_BARRIER, /* wait until the barrier is met, then go on at pc */
+    CORUN_OUTCOME_NEXT,    /* continue at pc */
+    CORUN_OUTCOME_BARRIER, /* wait until the barrier is met, then continue at pc */
     CORUN_OUTCOME_EXIT,    /* every lane of the warp has ended */
     CORUN_OUTCOME_FAULT    /* the application must stop; `fault` has the message */
 };
@@ -173,7 +173,7 @@ struct corun_source_operations {
     void (*complete)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket);
     /* Makes the global stores of one SM since the last commit visible to all. */
     void (*commit)(const struct corun_grid *grid, uint32_t sm);
-    /* Barrier `barrier` of a thread block is met: called before its warps go on. NULL: nobody needs to know. */
+    /* Barrier `barrier` of a thread block is met: called before its warps resume. NULL: nobody needs to know. */
     void (*barrier_met)(struct corun_tb *tb, uint32_t barrier);
     /* true if `sm` has stores that were not committed (so that idle SMs cost nothing). */
     bool (*dirty)(const struct corun_grid *grid, uint32_t sm);
