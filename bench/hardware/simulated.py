@@ -59,7 +59,7 @@ def value(gpu, name):
 def run_once(corun, gpu, workload):
     """Of the one application of the report: cycles of one whole run."""
     report = command_output([corun, "run", "--quiet", "--json=-", "--no-baselines", "--runs=1", f"--gpu={gpu}", workload])
-    return report["apps"][0]
+    return report["applications"][0]
 
 
 def by_waves(corun, gpu, workload):

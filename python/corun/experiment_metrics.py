@@ -66,7 +66,7 @@ class Case:
 
     @property
     def apps(self):
-        return self.result["apps"]
+        return self.result["applications"]
 
     def counter(self, name):
         """Of all applications."""
@@ -274,7 +274,7 @@ def _variable(case, name):
 
 def _mixed_sms(case):
     """SMs on which more than one application issued instructions."""
-    return float(sum(sum(app["warp_instructions"] > 0 for app in sm["apps"]) > 1 for sm in case.result["sms"]))
+    return float(sum(sum(app["warp_instructions"] > 0 for app in sm["applications"]) > 1 for sm in case.result["sms"]))
 
 
 def _whole(function):

@@ -36,7 +36,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], label: Optional[
 def stall_table(result: Result) -> Table:
     """Each application's scheduler cycles, by what came of them; causes that did not occur are left out."""
     rows: list[tuple[str, Dict[str, int]]] = []
-    for application in result["apps"]:
+    for application in result["applications"]:
         issued = sum(kernel["counters"]["issue_cycles"] for kernel in application["kernels"])
         rows.append((application["name"], {"issued": issued, **application["stalls"]}))
     causes = [cause for cause in rows[0][1] if cause == "issued" or any(cycles[cause] for _, cycles in rows)] if rows else []
@@ -47,7 +47,7 @@ def stall_table(result: Result) -> Table:
 
 def application_table(result: Result) -> Table:
     rows = []
-    for one in result["apps"]:
+    for one in result["applications"]:
         rows.append([f"{one['name']}@{one['size']}" if one["size"] else one["name"], one["goal"] or "-", tables.goal_met(one),
                      tables.percent(one["goal_distance"]), str(one["runs"]), tables.number(one["ipc"], 2),
                      tables.number(one["ipc_isolated"], 2), tables.number(one["normalised_ipc"])])
@@ -56,7 +56,7 @@ def application_table(result: Result) -> Table:
 
 def memory_table(result: Result) -> Table:
     rows = [[one["name"], tables.percent(one["l1_hit_rate"]), tables.percent(one["l2_hit_rate"]),
-             tables.quantity(one["dram_bytes"], "B"), tables.quantity(one["energy_joules"], "J")] for one in result["apps"]]
+             tables.quantity(one["dram_bytes"], "B"), tables.quantity(one["energy_joules"], "J")] for one in result["applications"]]
     return ["memory", "L1 hits", "L2 hits", "DRAM", "energy"], rows
 
 
@@ -72,7 +72,7 @@ def history_html(result: Result, alone: bool = False) -> str:
     if "history" not in result:
         return ""
     history = History(result["history"], len(result["sms"]))
-    names = [f"{one['name']}@{one['size']}" if one["size"] else one["name"] for one in result["apps"]]
+    names = [f"{one['name']}@{one['size']}" if one["size"] else one["name"] for one in result["applications"]]
     if not len(history.end_cycles):
         return ""
     known = [(name, values[-1]) for name, values in history.variables.items() if values[-1] == values[-1]]
@@ -85,7 +85,7 @@ def notebook(result: Result) -> str:
     """What a notebook shows of a result: a line, the applications, and the split over time."""
     head = (f"<p><b>{text(result['policy']['name'])}</b> on {text(result['gpu'])}, {grouped(result['cycles'])} cycles: STP "
             f"{tables.number(result['stp'])}, ANTT {tables.number(result['antt'])}, fairness {tables.number(result['fairness'])}</p>")
-    stopped = "".join(f"<p>{text(one['name'])} was stopped: {text(one['status'])}</p>" for one in result["apps"] if one["status"] != "OK")
+    stopped = "".join(f"<p>{text(one['name'])} was stopped: {text(one['status'])}</p>" for one in result["applications"] if one["status"] != "OK")
     if result["interrupted"]:
         stopped += "<p>Ended early: this is what was measured until then.</p>"
     return f'<div style="{VARIABLES}">{head}{stopped}{table(*application_table(result))}{history_html(result, True)}</div>'

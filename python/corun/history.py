@@ -23,7 +23,7 @@ class History:
     def __init__(self, data: Mapping[str, Any], sm_count: int) -> None:
         self.sm_count = sm_count
         self.end_cycles: NDArray[Any] = numpy.array(data["end_cycles"], "i8")
-        self.sms, self.tbs, self.ipc = (numpy.array([app[name] for app in data["apps"]], "f8") for name in ("sms", "tbs", "ipc"))
+        self.sms, self.tbs, self.ipc = (numpy.array([app[name] for app in data["applications"]], "f8") for name in ("sms", "tbs", "ipc"))
         self.powered_sms: NDArray[Any] = numpy.array(data.get("powered_sms", [sm_count] * len(self.end_cycles)), "f8")
         self.variables = {name: numpy.array([numpy.nan if value is None else value for value in values], "f8")
                           for name, values in data["variables"].items()}

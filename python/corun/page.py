@@ -87,7 +87,7 @@ def case_html(results, case):
         inner = f'<p class="bad">{text(case["message"] or "no message")}</p>'
     else:
         brief = f"STP {tables.number(case['stp'])}"
-        goals = [one["goal_met"] for one in result["apps"] if one["goal"]]
+        goals = [one["goal_met"] for one in result["applications"] if one["goal"]]
         if goals:
             brief += ' <span class="good">&#10003; goals met</span>' if all(goals) else ' <span class="bad">&#10007; goals missed</span>'
         inner = table(*application_table(result)) + history_html(result) + table(*stall_table(result)) + \

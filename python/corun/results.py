@@ -19,6 +19,9 @@ APPLICATION_ID = 0x636F7275
 VERSION = 1
 NOT_KNOWN = -1  # of integer columns; floating point columns have NaN
 
+# Members of a result that had a shorter name once: results files may still have it.
+_FORMER_NAMES = {"apps": "applications", "params": "parameters"}
+
 _CASES = [("key", "O"), ("gpu", "O"), ("policy", "O"), ("applications", "O"), ("cycles", "i8"), ("seed", "i8"),
           ("isolated", "?"), ("status", "O"), ("message", "O"), ("ended", "O"), ("wall_seconds", "f8"), ("stp", "f8"),
           ("antt", "f8"), ("fairness", "f8"), ("energy_joules", "f8"), ("dram_utilisation", "f8"), ("icnt_utilisation", "f8")]
@@ -141,8 +144,9 @@ class Results:
         `goal_met` is 1, 0 or NOT_KNOWN; `goal` is "" without one."""
         tables, conditions, order, arguments = self._filter(campaign, gpu, policy, isolated, status)
         columns = ", ".join(f"a.{name}" for name, _ in _APPLICATIONS[:-2])
-        reached = ", ".join(f"CASE a.goal WHEN '' THEN NULL ELSE json_extract(cases.result, '$.apps[' || a.position || '].{name}') "
-                            "END" for name, _ in _APPLICATIONS[-2:])
+        reached = ", ".join("CASE a.goal WHEN '' THEN NULL ELSE coalesce(" + ", ".join(
+            f"json_extract(cases.result, '$.{member}[' || a.position || '].{name}')" for member in ("applications", "apps")) +
+                            ") END" for name, _ in _APPLICATIONS[-2:])
         return _array(self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
                                   f"ORDER BY {order}, a.position", arguments), _APPLICATIONS)
 
@@ -154,14 +158,29 @@ class Results:
         """Everything about a finished case, as `corun run --json` writes it; None if there is no such case or it did not
         finish."""
         rows = self._query("SELECT result FROM cases WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows and rows[0][0] else None
+        return _with_present_names(json.loads(rows[0][0])) if rows and rows[0][0] else None
 
     def history(self, key: str) -> Optional[History]:
         """The History of a finished case; None if there is no such case, it did not finish, or the file is from before there were
         histories."""
         rows = self._query("SELECT json_extract(result, '$.history'), json_array_length(result, '$.sms') FROM cases WHERE key = ?",
                            (key,))
-        return History(json.loads(rows[0][0]), rows[0][1]) if rows and rows[0][0] else None
+        return History(_renamed(json.loads(rows[0][0])), rows[0][1]) if rows and rows[0][0] else None
+
+
+def _renamed(members: Dict[str, Any]) -> Dict[str, Any]:
+    return {_FORMER_NAMES.get(name, name): value for name, value in members.items()}
+
+
+def _with_present_names(result: Dict[str, Any]) -> Dict[str, Any]:
+    """The result as docs/json.md has it, also where the file is from before."""
+    result = _renamed(result)
+    for name in ("policy", "history"):
+        if name in result:
+            result[name] = _renamed(result[name])
+    if "sms" in result:
+        result["sms"] = [_renamed(sm) for sm in result["sms"]]
+    return result
 
 
 def _array(rows: Sequence[Any], columns: List[Tuple[str, str]]) -> NDArray[Any]:

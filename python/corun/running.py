@@ -186,21 +186,21 @@ class Result:
         self.energy: Dict[str, Any] = data["energy"]
         self.stp, self.antt, self.fairness, self.wall_seconds = (
             float(_number(data[name])) for name in ("stp", "antt", "fairness", "wall_seconds"))
-        if self.antt != self.antt and any(app["normalised_ipc"] == 0 for app in data["apps"]):
+        if self.antt != self.antt and any(app["normalised_ipc"] == 0 for app in data["applications"]):
             self.antt = math.inf  # JSON has no number for it
         self.gpu: str = data["gpu"]
         self.policy: str = data["policy"]["name"]
-        self.policy_parameters: Dict[str, Any] = data["policy"]["params"]
-        self.applications: Array = numpy.empty(len(data["apps"]), _APPLICATION_COLUMNS)
-        for place, app in enumerate(data["apps"]):
+        self.policy_parameters: Dict[str, Any] = data["policy"]["parameters"]
+        self.applications: Array = numpy.empty(len(data["applications"]), _APPLICATION_COLUMNS)
+        for place, app in enumerate(data["applications"]):
             met = NOT_KNOWN if app["goal_met"] is None else int(app["goal_met"])
             row = {**app, "size": app["size"] or "", "goal": app["goal"] or "", "goal_met": met}
             self.applications[place] = tuple(_number(row[name]) for name, _ in _APPLICATION_COLUMNS)
-        self.kernels: list[list[Dict[str, Any]]] = [app["kernels"] for app in data["apps"]]
+        self.kernels: list[list[Dict[str, Any]]] = [app["kernels"] for app in data["applications"]]
         self.history = History(data["history"], len(data["sms"])) if "history" in data else None
         kind = counters_dtype()
         self.sms: Array = numpy.frombuffer(outcome.sms, kind)
-        self.shares: Array = numpy.frombuffer(outcome.shares, kind).reshape(len(data["sms"]), len(data["apps"]))
+        self.shares: Array = numpy.frombuffer(outcome.shares, kind).reshape(len(data["sms"]), len(data["applications"]))
         self.totals: Array = numpy.frombuffer(outcome.totals, kind)
 
     def __repr__(self) -> str:

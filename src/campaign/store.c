@@ -533,7 +533,7 @@ enum corun_status store_result(struct store *store, const char *key, const struc
     json_error_t error;
     json_t *result = json_loadb(json, bytes, 0, &error);
     problem[0] = 0;
-    if (!json_is_array(json_object_get(result, "apps"))) {
+    if (!json_is_array(json_object_get(result, "applications"))) {
         snprintf(problem, STORE_PROBLEM_BYTES, "the result is no such JSON as it should be: %s",
                  result ? "there is no list of applications" : error.text);
         json_decref(result);
@@ -559,7 +559,7 @@ enum corun_status store_result(struct store *store, const char *key, const struc
         code = bind_and_step(store->put);
         sqlite3_bind_text(store->drop_applications, 1, key, -1, SQLITE_STATIC);
         code = code ? code : bind_and_step(store->drop_applications);
-        code = code ? code : put_applications(store, key, json_object_get(result, "apps"));
+        code = code ? code : put_applications(store, key, json_object_get(result, "applications"));
         code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);

@@ -168,7 +168,7 @@ static json_t *sm(struct json_writer *writer, const struct corun_case_result *re
         json_put(writer, share, "warp_instructions", json_count(counters->warp_instructions));
         json_push(writer, shares, share);
     }
-    json_put(writer, object, "apps", shares);
+    json_put(writer, object, "applications", shares);
     return object;
 }
 
@@ -189,7 +189,7 @@ static json_t *policy(struct json_writer *writer, const struct corun_case_result
         p += group.count;
     }
     json_put(writer, object, "name", json_text(result->policy));
-    json_put(writer, object, "params", parameters);
+    json_put(writer, object, "parameters", parameters);
     return object;
 }
 
@@ -269,7 +269,7 @@ static json_t *history(struct json_writer *writer, const struct corun_case_resul
         json_put(writer, variables, row->variables[v].name, values);
     }
     json_put(writer, object, "end_cycles", cycles);
-    json_put(writer, object, "apps", applications);
+    json_put(writer, object, "applications", applications);
     if (any_off)
         json_put(writer, object, "powered_sms", powered);
     else
@@ -291,7 +291,7 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
     json_put(&writer, object, "threads", json_count(result->threads));
     for (uint32_t a = 0; a < result->application_count; a++)
         json_push(&writer, applications, application(&writer, &result->applications[a]));
-    json_put(&writer, object, "apps", applications);
+    json_put(&writer, object, "applications", applications);
     for (uint32_t s = 0; s < result->gpu.sms; s++)
         json_push(&writer, sms, sm(&writer, result, s));
     json_put(&writer, object, "sms", sms);

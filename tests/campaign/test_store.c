@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#define GOOD "{\"wall_seconds\": 1.5, \"apps\": [{\"name\": \"a\", \"size\": \"small\", \"ipc\": 2}]}"
+#define GOOD "{\"wall_seconds\": 1.5, \"applications\": [{\"name\": \"a\", \"size\": \"small\", \"ipc\": 2}]}"
 
 struct place {
     char directory[64], first[96], second[96];
@@ -103,7 +103,7 @@ static void what_is_no_result_is_told(void **state)
     struct place *place = *state;
     struct store *store = open_store(place, place->first);
     static const char *const texts[] = {
-        "", "nonsense", "[]", "{}", "{\"apps\": 1}", "{\"apps\": [1e999]}", "{\"apps\": [\"\xff\"]}"};
+        "", "nonsense", "[]", "{}", "{\"applications\": 1}", "{\"applications\": [1e999]}", "{\"applications\": [\"\xff\"]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char problem[STORE_PROBLEM_BYTES];
         assert_int_equal(store_result(store, "k", &item, texts[i], strlen(texts[i]), problem, place->list), CORUN_OK);

@@ -88,7 +88,7 @@ static enum corun_status write_strangely(const struct corun_case_result *result,
     static const char chunk[1 << 16];
     switch (result->applications[0].name[1]) {
     case '0':
-        fputs("{\"apps\": []}", stream);
+        fputs("{\"applications\": []}", stream);
         return CORUN_OK;
     case '1':
         fputs("no JSON at all", stream);
@@ -145,7 +145,7 @@ static void strange_results(void **state)
 static enum corun_status write_well(const struct corun_case_result *result, FILE *stream)
 {
     (void)result;
-    fputs("{\"apps\": []}", stream);
+    fputs("{\"applications\": []}", stream);
     return CORUN_OK;
 }
 

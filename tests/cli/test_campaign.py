@@ -96,7 +96,7 @@ class Campaign(unittest.TestCase):
             result = json.loads(text)
             for name in ("wall_seconds", "warp_instructions_per_second"):
                 result.pop(name)
-            for app in result["apps"]:
+            for app in result["applications"]:
                 app.pop("isolated_from_cache", None)
             found[key] = result
         return found

@@ -153,7 +153,7 @@ launches:
       - buffer: data
 {arguments}"""
 
-RUN_KEYS = {"gpu", "policy", "cycles", "seed", "threads", "apps", "sms", "dram", "interconnect", "energy", "stp",
+RUN_KEYS = {"gpu", "policy", "cycles", "seed", "threads", "applications", "sms", "dram", "interconnect", "energy", "stp",
             "antt", "fairness", "wall_seconds", "warp_instructions_per_second"}
 APP_KEYS = {"name", "size", "goal", "goal_met", "runs", "thread_instructions", "warp_instructions", "cycles", "ipc",
             "ipc_isolated", "normalised_ipc", "l1_hit_rate", "l2_hit_rate", "dram_bytes", "energy_joules",
@@ -430,7 +430,7 @@ class Run(Command):
     def test_a_window_of_instructions_ends_for_each_application_on_its_own(self):
         done = self.run_command("run", "--gpu", SMALL_GPU, "--policy", "even", "--instructions", "200K", "--json", "-",
                                 "./work.yaml", "./more.yaml")
-        for app in json.loads(done.stdout)["apps"]:
+        for app in json.loads(done.stdout)["applications"]:
             self.assertGreaterEqual(app["thread_instructions"], 200000)
             self.assertLess(app["thread_instructions"], 230000)  # it goes on until a step ends, and is not counted then
             self.assertAlmostEqual(app["ipc"], app["thread_instructions"] / app["cycles"])
@@ -442,20 +442,20 @@ class Run(Command):
         self.assertEqual(result["policy"]["name"], "even")
         self.assertEqual(result["cycles"], 20000)
         self.assertEqual(len(result["sms"]), 2)
-        for app in result["apps"]:
+        for app in result["applications"]:
             self.assertLessEqual(APP_KEYS, set(app))
             self.assertGreater(app["normalised_ipc"], 0)
             self.assertAlmostEqual(app["ipc"], app["thread_instructions"] / app["cycles"])
             self.assertAlmostEqual(app["normalised_ipc"], app["ipc"] / app["ipc_isolated"])
-        self.assertTrue(result["apps"][0]["goal_met"])
-        self.assertFalse(result["apps"][1]["goal_met"])
-        shares = [app["normalised_ipc"] for app in result["apps"]]
+        self.assertTrue(result["applications"][0]["goal_met"])
+        self.assertFalse(result["applications"][1]["goal_met"])
+        shares = [app["normalised_ipc"] for app in result["applications"]]
         self.assertAlmostEqual(result["stp"], sum(shares))
         self.assertAlmostEqual(result["antt"], sum(1 / share for share in shares) / 2)
         self.assertAlmostEqual(result["fairness"], min(shares) / max(shares))
         for index, sm in enumerate(result["sms"]):  # each SM has one application, contiguous sets, in order
-            self.assertGreater(sm["apps"][index]["thread_instructions"], 0)
-            self.assertEqual(sm["apps"][1 - index]["thread_instructions"], 0)
+            self.assertGreater(sm["applications"][index]["thread_instructions"], 0)
+            self.assertEqual(sm["applications"][1 - index]["thread_instructions"], 0)
 
     def test_the_same_bytes_every_time(self):
         arguments = ("./work.yaml:start=3K", "./more.yaml")
@@ -480,8 +480,8 @@ class Run(Command):
 
     def test_alone_it_is_its_own_baseline(self):
         result = json.loads(self.json_of("./work.yaml:goal=100%"))
-        self.assertEqual(result["apps"][0]["normalised_ipc"], 1)
-        self.assertTrue(result["apps"][0]["goal_met"])
+        self.assertEqual(result["applications"][0]["normalised_ipc"], 1)
+        self.assertTrue(result["applications"][0]["goal_met"])
         self.assertEqual(result["stp"], 1)
 
     def test_the_table(self):
@@ -494,10 +494,10 @@ class Run(Command):
     def test_windows(self):
         runs = json.loads(self.run_command("run", "--gpu", SMALL_GPU, "--runs", "2", "--json", "-", "./work.yaml",
                                            "./more.yaml").stdout)
-        self.assertEqual([app["runs"] for app in runs["apps"]], [2, 2])
+        self.assertEqual([app["runs"] for app in runs["applications"]], [2, 2])
         few = json.loads(self.run_command("run", "--gpu", SMALL_GPU, "--instructions", "100K", "--json", "-", "./work.yaml",
                                           "./more.yaml").stdout)
-        self.assertGreaterEqual(min(app["thread_instructions"] for app in few["apps"]), 100000)
+        self.assertGreaterEqual(min(app["thread_instructions"] for app in few["applications"]), 100000)
 
     def test_profile_and_trace(self):
         text = self.run_command(*self.SHORT, "--profile", "./work.yaml").stdout
@@ -516,16 +516,16 @@ class Run(Command):
         turns = [application for number, (_, application) in enumerate(issued)
                  if number == 0 or issued[number - 1][1] != application]
         self.assertGreater(len(turns), 2)
-        runs = json.loads(self.json_of("--policy", "cooperative", "./work.yaml", "./more.yaml"))["apps"]
+        runs = json.loads(self.json_of("--policy", "cooperative", "./work.yaml", "./more.yaml"))["applications"]
         # each turn is one whole run: no application comes back before the other has had its turn
         self.assertLessEqual(abs(len(turns) - sum(app["runs"] for app in runs)), 1)
 
     def test_one_is_stopped_and_the_others_go_on(self):
         done = self.run_command(*self.SHORT, "--json", "-", "./work.yaml", "./bad.yaml", status=FAULT)
         result = json.loads(done.stdout)
-        self.assertEqual([app["status"] for app in result["apps"]], ["OK", "FAULT"])
+        self.assertEqual([app["status"] for app in result["applications"]], ["OK", "FAULT"])
         self.assertEqual(result["cycles"], 20000)
-        self.assertIsNone(result["apps"][1]["ipc_isolated"])
+        self.assertIsNone(result["applications"][1]["ipc_isolated"])
         self.assertIn("outside", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
@@ -536,7 +536,7 @@ class Run(Command):
         for policy in ("even", "cooperative"):
             done = self.run_command(*self.SHORT, "--json", "-", "--policy", policy, "--watchdog", "5K", "--no-baselines",
                                     "./stuck.yaml", "./work.yaml", status=DEADLOCK)
-            apps = json.loads(done.stdout)["apps"]
+            apps = json.loads(done.stdout)["applications"]
             self.assertEqual([app["status"] for app in apps], ["DEADLOCK", "OK"])
             self.assertGreater(apps[1]["runs"], 1)
 
@@ -553,7 +553,7 @@ class Run(Command):
 
     def test_other_values_for_parameters(self):
         def sizes_and_baselines(*applications):
-            apps = json.loads(self.json_of("--runs", "1", *applications))["apps"]
+            apps = json.loads(self.json_of("--runs", "1", *applications))["applications"]
             return [app["size"] for app in apps], [app["ipc_isolated"] for app in apps]
         sizes, alone = sizes_and_baselines("./work.yaml@small,n=128:goal=50%:start=1", "./work.yaml",
                                            "./work.yaml@small,n=0x1000", "./work.yaml@small,n=4K")

@@ -21,12 +21,12 @@ class Goals(InFolder):
 
     @staticmethod
     def sms_of(result, application):
-        return sum(sm["apps"][application]["warp_instructions"] != 0 for sm in result["sms"])
+        return sum(sm["applications"][application]["warp_instructions"] != 0 for sm in result["sms"])
 
     def test_times_are_translated(self):
         goals = {}
         for goal in ("ms=2", "fps=500", "ms=3,transfer=1", "fps=250,transfer=2", "ms=1"):
-            app = self.result("even", f"./one.yaml:goal={goal}", "./two.yaml", cycles="5K")["apps"][0]
+            app = self.result("even", f"./one.yaml:goal={goal}", "./two.yaml", cycles="5K")["applications"][0]
             self.assertEqual(app["goal"], goal)
             goals[goal] = app["goal_ipc"]
         for goal in ("fps=500", "ms=3,transfer=1", "fps=250,transfer=2"):
@@ -46,13 +46,13 @@ class Goals(InFolder):
         done = self.corun("run", "-g", GPU, "-c", "20K", "-p", "smqos", "./one.yaml:goal=ipc=100K", "./two.yaml")
         self.assertIn("one.yaml: the goal is 100000.00 thread instructions per cycle, alone it reaches", done.stderr)
         self.assertIn("out of reach", done.stdout)
-        app = self.result("even", "./one.yaml:goal=ipc=100K", "./two.yaml", cycles="20K")["apps"][0]
+        app = self.result("even", "./one.yaml:goal=ipc=100K", "./two.yaml", cycles="20K")["applications"][0]
         self.assertEqual((app["goal_met"], app["goal_out_of_reach"]), (False, True))
         self.assertGreaterEqual(app["best_epoch_ipc"], app["ipc"])
 
     def test_smqos_holds_a_goal_and_switches_off_what_is_left(self):
         result = self.result("smqos", "./one.yaml:goal=40%")
-        app = result["apps"][0]
+        app = result["applications"][0]
         self.assertEqual((app["goal_met"], app["goal_out_of_reach"]), (True, False))
         self.assertLess(app["goal_distance"], 0.5)
         self.assertGreater(sum(sm["gated_cycles"] for sm in result["sms"]), 0)
@@ -69,7 +69,7 @@ class Goals(InFolder):
         history = json.loads(self.corun(*case, "--json", "-").stdout)["history"]
         self.assertEqual(len(history["end_cycles"]), 100)
         for index, name in enumerate(("one@small", "two@small")):
-            sms = history["apps"][index]["sms"]
+            sms = history["applications"][index]["sms"]
             for column, shown in enumerate(rows[name]):
                 self.assertAlmostEqual(shown, sum(sms[10 * column:10 * column + 10]) / 10, delta=0.06)
         self.assertEqual(rows["two@small"][:5], [0] * 5)
@@ -78,15 +78,15 @@ class Goals(InFolder):
 
     def test_goals_move_sms(self):
         for policy in ("smqos", "smqos:reclaim=switch", "spart-qos", "spart-qos:reclaim=drain", "spart-qos:ideal=on"):
-            high, low = (self.result(policy, f"./one.yaml:goal={goal}%", "./two.yaml")["apps"] for goal in (80, 20))
+            high, low = (self.result(policy, f"./one.yaml:goal={goal}%", "./two.yaml")["applications"] for goal in (80, 20))
             self.assertGreater(high[0]["ipc"], 1.5 * low[0]["ipc"], policy)
             self.assertGreater(low[1]["ipc"], 1.5 * high[1]["ipc"], policy)
 
     def test_a_policy_says_what_it_cannot_reach(self):
         for policy in ("smqos:batch-least=4", "spart-qos:best-effort-least=4"):
-            app = self.result(policy, "./one.yaml:goal=90%", "./two.yaml")["apps"][0]
+            app = self.result(policy, "./one.yaml:goal=90%", "./two.yaml")["applications"][0]
             self.assertEqual((app["goal_met"], app["goal_out_of_reach"]), (False, True), policy)
-            free = self.result(policy.split(":")[0], "./one.yaml:goal=90%", "./two.yaml")["apps"][0]
+            free = self.result(policy.split(":")[0], "./one.yaml:goal=90%", "./two.yaml")["applications"][0]
             self.assertFalse(free["goal_out_of_reach"], policy)
             self.assertGreater(free["ipc"], app["ipc"])
 
@@ -103,7 +103,7 @@ class Goals(InFolder):
             for threads in ("1", "3"):
                 result = self.result(policy, "./one.yaml:goal=60%", "./two.yaml:start=5K", cycles="30K",
                                      more=("--threads", threads))
-                seen.append(([app["thread_instructions"] for app in result["apps"]], result["energy"]["total"]))
+                seen.append(([app["thread_instructions"] for app in result["applications"]], result["energy"]["total"]))
             self.assertEqual(seen[0], seen[1], policy)
 
 

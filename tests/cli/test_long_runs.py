@@ -77,7 +77,7 @@ class LongRuns(InFolder):
         self.assertEqual(list(self.folder.glob("cache/corun/*")), [])
         result = json.loads(self.interrupted("--jobs", "1", "--json", "-", "./a.yaml", "./b.yaml"))
         self.assertEqual((result["interrupted"], result["cycles"]), (True, 0))
-        self.assertEqual([one["ipc_isolated"] for one in result["apps"]], [None, None])
+        self.assertEqual([one["ipc_isolated"] for one in result["applications"]], [None, None])
         text = self.interrupted("--jobs", "1", "./a.yaml", "./b.yaml")
         self.assertIn("interrupted during the isolated runs: the applications have not run together yet", text)
         self.assertRegex(text, "a@small +not finished\nb@small +not finished\n")
@@ -106,7 +106,7 @@ class LongRuns(InFolder):
         self.assertEqual(self.corun(*run, "--console", "all.txt").stdout.count("hello"), 0)
         self.assertEqual((self.folder / "all.txt").read_text(), 5 * "hello\n")
         two = self.corun(*run, "./speak.yaml", "--json", "-")
-        self.assertEqual((two.stderr, json.loads(two.stdout)["apps"][0]["runs"]), (2 * "hello\n", 5))
+        self.assertEqual((two.stderr, json.loads(two.stdout)["applications"][0]["runs"]), (2 * "hello\n", 5))
         self.assertIn("cannot both", self.corun(*run, "--json", "-", "--console", "-", status=USAGE).stderr)
 
 

@@ -32,7 +32,7 @@ class Command(InFolder):
         """One letter per SM: who executed anything there; '*' more than one."""
         text = ""
         for sm in result["sms"]:
-            own = [chr(ord("A") + a) for a, app in enumerate(sm["apps"]) if app["warp_instructions"]]
+            own = [chr(ord("A") + a) for a, app in enumerate(sm["applications"]) if app["warp_instructions"]]
             text += own[0] if len(own) == 1 else "*" if own else "."
         return text
 
@@ -76,10 +76,10 @@ class Policies(Command):
         late = ("./wide.yaml:start=5K", "./other.yaml")
         drained, switched, free = (self.result(policy, *late, cycles="40K")
                                    for policy in ("spart:reclaim=drain", "spart", "spart:ideal=on"))
-        for key in ("cycles", "apps", "sms"):
+        for key in ("cycles", "applications", "sms"):
             self.assertEqual(drained[key], self.result("even", *late, cycles="40K")[key])
         def counted(name):
-            return [sum(kernel["counters"][name] for app in result["apps"] for kernel in app["kernels"])
+            return [sum(kernel["counters"][name] for app in result["applications"] for kernel in app["kernels"])
                     for result in (drained, switched, free)]
         saved = counted("context_bytes_out")
         self.assertEqual(saved[0], 0)
@@ -89,10 +89,10 @@ class Policies(Command):
         self.assertEqual(moved[0], 0)
         self.assertGreater(moved[1], 0)
         self.assertGreater(moved[2], 0)
-        self.assertGreaterEqual(free["apps"][1]["ipc"], switched["apps"][1]["ipc"])
+        self.assertGreaterEqual(free["applications"][1]["ipc"], switched["applications"][1]["ipc"])
         # mixing while an SM changes hands lets A begin at once; without a hand-over it is the same
         mixed = self.result("even:exclusive=off", *late, cycles="40K")
-        self.assertNotEqual(mixed["apps"][0]["ipc"], drained["apps"][0]["ipc"])
+        self.assertNotEqual(mixed["applications"][0]["ipc"], drained["applications"][0]["ipc"])
         both = ("./wide.yaml", "./other.yaml")
         self.assertEqual(self.result("even:exclusive=off", *both)["sms"], self.result("even", *both)["sms"])
 
@@ -100,7 +100,7 @@ class Policies(Command):
         result, ideal = (self.result(policy, "./wide.yaml", "./other.yaml", cycles="80K")
                          for policy in ("time-slice:slice=20K", "time-slice:slice=20K,ideal=on"))
         self.assertEqual(self.owners(result), "********")
-        for app, free in zip(result["apps"], ideal["apps"]):  # half of the time each, less the switches
+        for app, free in zip(result["applications"], ideal["applications"]):  # half of the time each, less the switches
             self.assertAlmostEqual(free["normalised_ipc"], 0.5, delta=0.05)
             self.assertLess(app["normalised_ipc"], free["normalised_ipc"])
             self.assertGreater(app["normalised_ipc"], 0.2)
@@ -108,8 +108,8 @@ class Policies(Command):
 
     def test_parameters_in_words(self):
         policy = self.result("fixed:split=3/4,rest=idle", "./wide.yaml", "./other.yaml")["policy"]
-        self.assertEqual(policy, {"name": "fixed", "params": {"split": "3/4", "rest": "idle"}})
-        self.assertEqual(self.result("time-slice:slice=20K", "./wide.yaml", "./other.yaml")["policy"]["params"],
+        self.assertEqual(policy, {"name": "fixed", "parameters": {"split": "3/4", "rest": "idle"}})
+        self.assertEqual(self.result("time-slice:slice=20K", "./wide.yaml", "./other.yaml")["policy"]["parameters"],
                          {"slice": 20000, "microseconds": 0.0, "reclaim": "switch", "ideal": "off"})
         text = self.corun("run", "-g", "gtx980:sms=8", "-c", "5K", "-p", "fixed:split=3/5", "./wide.yaml", "./other.yaml").stdout
         self.assertIn("policy fixed:split=3/5,rest=error,", text)

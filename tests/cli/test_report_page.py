@@ -105,7 +105,7 @@ class Numbers(Report):
         if goal:
             rows = [row for row in rows if f":goal={goal}" in row[2]]
         results = [json.loads(row[1]) for row in rows if row[0] == "finished"]
-        speeds = [[app["ipc"] / app["ipc_isolated"] for app in result["apps"]] for result in results]
+        speeds = [[app["ipc"] / app["ipc_isolated"] for app in result["applications"]] for result in results]
         sums = [sum(one) for one in speeds]
         own = {"cases": len(rows), "finished": len(results), "failed": sum(row[0] == "failed" for row in rows),
                "lost": sum(row[0] == "lost" for row in rows), "standstill": sum(min(one) == 0 for one in speeds)}
@@ -114,15 +114,15 @@ class Numbers(Report):
         own |= {"stp_geomean": math.prod(sums) ** (1 / len(sums)), "stp_min": min(sums), "stp_max": max(sums),
                "antt": sum(sum(1 / v if v else math.inf for v in one) / size for one in speeds) / len(speeds),
                "fairness": sum(min(one) / max(one) for one in speeds) / len(speeds)}
-        with_goal = [result for result in results if any(app["goal"] for app in result["apps"])]
+        with_goal = [result for result in results if any(app["goal"] for app in result["applications"])]
         own["cases_with_goal"] = len(with_goal)
         if with_goal:
-            met = [result for result in with_goal if all(app["ipc"] >= app["goal_ipc"] for app in result["apps"] if app["goal"])]
+            met = [result for result in with_goal if all(app["ipc"] >= app["goal_ipc"] for app in result["applications"] if app["goal"])]
             own["cases_met"] = len(met)
             own["qos_reach"] = len(met) / len(with_goal)
             if met:
-                beyond = [app["ipc"] / app["goal_ipc"] - 1 for result in met for app in result["apps"] if app["goal"]]
-                free = [app["ipc"] / app["ipc_isolated"] for result in met for app in result["apps"] if not app["goal"]]
+                beyond = [app["ipc"] / app["goal_ipc"] - 1 for result in met for app in result["applications"] if app["goal"]]
+                free = [app["ipc"] / app["ipc_isolated"] for result in met for app in result["applications"] if not app["goal"]]
                 own["overshoot"], own["best_effort"] = sum(beyond) / len(beyond), sum(free) / len(free)
         return own
 

@@ -173,7 +173,7 @@ class Timeline(unittest.TestCase):
         self.assertAlmostEqual(self.mean(self.of(trace, "C", "interconnect utilisation"), results["cycles"]),
                                100 * results["interconnect"]["utilisation"], delta=0.1)
         blocks = self.of(trace, "X", "thread block")
-        for index, app in enumerate(results["apps"]):
+        for index, app in enumerate(results["applications"]):
             name = f"{app['name']}@{app['size']}"
             process = processes[name]
             launches = self.of(trace, "X", "launch", process)
@@ -185,7 +185,7 @@ class Timeline(unittest.TestCase):
             for sm in range(SMS):
                 here = [event for event in blocks if event["tid"] // 100 == sm + 1 and event["args"]["application"] == name]
                 self.assertEqual(sum(event["args"]["ended"] == "complete" for event in here),
-                                 results["sms"][sm]["apps"][index]["tbs"])
+                                 results["sms"][sm]["applications"][index]["tbs"])
             cycles = sum(event["args"]["end_cycle"] - event["args"]["start_cycle"] for event in blocks
                          if event["args"]["application"] == name)
             self.assertEqual(cycles, sum(kernel["counters"]["tb_cycles"] for kernel in app["kernels"]))
@@ -285,7 +285,7 @@ class Timeline(unittest.TestCase):
         at_once = resumed - {key(event, "start_cycle") for event in blocks}  # they had nothing left to do but to end
         self.assertLess(len(at_once), 10)
         self.assertEqual(sum(event["args"]["ended"] == "complete" for event in blocks) + len(at_once),
-                         sum(app["tbs"] for sm in results["sms"] for app in sm["apps"]))
+                         sum(app["tbs"] for sm in results["sms"] for app in sm["applications"]))
 
     def test_it_changes_no_result_and_threads_change_no_byte(self):
         def without_times(text):
@@ -320,14 +320,14 @@ class Timeline(unittest.TestCase):
         self.assertGreater(shown, 100)
         self.assertLessEqual(len([event for event in trace["traceEvents"] if event["ph"] != "M"]), 1000)
         self.assertEqual(other["thread_blocks_left_out"], other["thread_blocks"] - shown)
-        completed = sum(app["tbs"] for sm in results["sms"] for app in sm["apps"])
+        completed = sum(app["tbs"] for sm in results["sms"] for app in sm["applications"])
         self.assertIn(other["thread_blocks"] - completed, range(0, SMS * 32))
         self.assertTrue(any(f"shows {shown} of {other['thread_blocks']} thread blocks" in name
                             for name in self.named(trace, "process_name")))
 
     def test_one_that_is_stopped(self):
         trace, results = self.timeline("./one.yaml", "./bad.yaml", status=FAULT)
-        self.assertEqual([app["status"] for app in results["apps"]], ["OK", "FAULT"])
+        self.assertEqual([app["status"] for app in results["applications"]], ["OK", "FAULT"])
         process = self.named(trace, "process_name")["bad@small"]
         self.assertEqual([(event["name"], event["args"]["ended"]) for event in self.of(trace, "X", "launch", process)],
                          [("work", "complete"), ("outside", "stopped")])

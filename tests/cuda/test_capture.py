@@ -41,7 +41,7 @@ class Capture(unittest.TestCase):
     def run_alone(self, file, *more):
         done = self.corun("run", "--no-cache", "-q", "--runs", "1", "-j", "-", *more, file)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["apps"][0]
+        return json.loads(done.stdout)["applications"][0]
 
     def test_page(self):
         """docs/captures.md shows what a capture says."""
@@ -136,7 +136,7 @@ class Capture(unittest.TestCase):
         done = self.corun("run", "--no-cache", "-q", "--policy", "even", "--cycles", "300K", "-j", "-",
                           "vector_add.corun:goal=50%", "sgemm@small")
         self.assertEqual(done.returncode, 0, done.stderr)
-        apps = json.loads(done.stdout)["apps"]
+        apps = json.loads(done.stdout)["applications"]
         self.assertEqual([app["name"] for app in apps], ["vector_add", "sgemm"])
         self.assertGreater(apps[0]["runs"], 3)
         self.assertGreater(apps[1]["warp_instructions"], 0)
@@ -146,7 +146,7 @@ class Capture(unittest.TestCase):
         done = self.corun("run", "--no-cache", "-q", "--policy", "smk-pw", "--cycles", "300K", "-j", "-",
                           "reduction.corun:goal=40%", "streams.corun:goal=40%")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for app in json.loads(done.stdout)["apps"]:
+        for app in json.loads(done.stdout)["applications"]:
             self.assertGreater(app["runs"], 1)
             self.assertGreater(app["goal_ipc"], 0)
 

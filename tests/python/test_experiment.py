@@ -68,11 +68,11 @@ def app(normalised, goal=None, distance=None, **changes):
 
 
 def result(apps, **changes):
-    return {"apps": apps, "gpu_parameters": GPU, "cycles": 1000, "dram": {"utilisation": 0.25, "row_hit_rate": 0.5},
+    return {"applications": apps, "gpu_parameters": GPU, "cycles": 1000, "dram": {"utilisation": 0.25, "row_hit_rate": 0.5},
             "interconnect": {"utilisation": 0.1, "latency_cycles": 20.0},
             "energy": {"total": 0.5, "average_watts": 100.0, "instructions_per_joule": 1e9},
-            "sms": [{"apps": [{"warp_instructions": 5}, {"warp_instructions": 0}]},
-                    {"apps": [{"warp_instructions": 5}, {"warp_instructions": 1}]}], **changes}
+            "sms": [{"applications": [{"warp_instructions": 5}, {"warp_instructions": 0}]},
+                    {"applications": [{"warp_instructions": 5}, {"warp_instructions": 1}]}], **changes}
 
 
 def case(apps, applications="a b", **changes):

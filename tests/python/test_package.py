@@ -81,7 +81,7 @@ class Metrics(unittest.TestCase):
 
 def history(sms, tbs=None, ends=(100, 200, 300), count=4, **more):
     """Of two applications."""
-    return corun.History({"end_cycles": list(ends), "apps": [{"sms": one, "tbs": two, "ipc": one} for one, two in zip(sms, tbs or sms)],
+    return corun.History({"end_cycles": list(ends), "applications": [{"sms": one, "tbs": two, "ipc": one} for one, two in zip(sms, tbs or sms)],
                           "variables": {}, **more}, count)
 
 
@@ -127,7 +127,7 @@ class File(unittest.TestCase):
         self.ordinal = 0
 
         def over_time(key):
-            return {"sms": [{}] * 3, "history": {"end_cycles": [50, 90], "apps": [{"sms": [1, 2], "tbs": [1, 2], "ipc": [0, 9]}],
+            return {"sms": [{}] * 3, "history": {"end_cycles": [50, 90], "applications": [{"sms": [1, 2], "tbs": [1, 2], "ipc": [0, 9]}],
                                                  "variables": {}}} if key == "k8" else {}
 
         def add(key, policy, goal, normalised, status="finished", isolated=0):
@@ -147,7 +147,7 @@ class File(unittest.TestCase):
             database.execute("INSERT INTO cases VALUES(?, 'gtx980', ?, ?, 1000, 1, ?, ?, ?, '2026-01-01T00:00:00Z', 0.5, ?, ?, ?, "
                              "0.001, 0.25, NULL, ?)", (key, policy, " ".join(names), isolated, status,
                                                       "" if finished else "it broke, <b>badly</b>", stp, antt, fairness,
-                                                      json.dumps({"apps": rows, **over_time(key)}) if finished else None))
+                                                      json.dumps({"applications": rows, **over_time(key)}) if finished else None))
             self.member(database, key)
 
         add("k9", "left-over", "", [1.0], isolated=1)
@@ -186,12 +186,33 @@ class File(unittest.TestCase):
             self.assertAlmostEqual(found["goal_distance"][0], 0.2)
             self.assertEqual(found["goal_ipc"][0], 50)
             self.assertTrue(math.isnan(found["goal_distance"][1]))
-            self.assertEqual(len(results.result("k8")["apps"]), 2)
+            self.assertEqual(len(results.result("k8")["applications"]), 2)
             self.assertIsNone(results.result("k5"))
             self.assertEqual(results.history("k8").sms.tolist(), [[1, 2]])
             self.assertIsNone(results.history("k7"))
             self.assertIsNone(results.history("k5"))
             self.assertIsNone(results.result("nothing"))
+
+    def test_files_with_the_former_names_of_members(self):
+        with corun.Results(self.path) as results:
+            found, history, result = results.applications(policy="even"), results.history("k8"), results.result("k8")
+        database = sqlite3.connect(self.path)
+        former = {**result, "policy": {"name": "even", "params": {"exclusive": "on"}}}
+        former["apps"] = former.pop("applications")
+        former["history"]["apps"] = former["history"].pop("applications")
+        for sm in former["sms"]:
+            sm["apps"] = [{"tbs": 2}]
+        database.execute("UPDATE cases SET result = ? WHERE key = 'k8'", (json.dumps(former),))
+        database.commit()
+        database.close()
+        with corun.Results(self.path) as results:
+            for name in found.dtype.names:
+                numpy.testing.assert_array_equal(results.applications(policy="even")[name], found[name])
+            self.assertEqual(results.history("k8").sms.tolist(), history.sms.tolist())
+            result = results.result("k8")
+            self.assertEqual([len(result["applications"]), result["policy"]["parameters"]], [2, {"exclusive": "on"}])
+            self.assertEqual([sm["applications"] for sm in result["sms"]], [[{"tbs": 2}]] * 3)
+            self.assertFalse({"apps", "params"} & {*result, *result["policy"], *result["sms"][0], *result["history"]})
 
     def test_only_reads(self):
         before = hashlib.sha256(self.path.read_bytes()).hexdigest()

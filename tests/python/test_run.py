@@ -73,13 +73,13 @@ class Running(unittest.TestCase):
         self.assertEqual(list(apps["name"]), ["a", "b"])
         self.assertEqual(list(apps["start_cycle"]), [0, 3000])
         self.assertEqual(list(apps["status"]), ["OK", "OK"])
-        self.assertEqual(list(apps["goal_met"]), [int(expected["apps"][0]["goal_met"]), corun.NOT_KNOWN])
+        self.assertEqual(list(apps["goal_met"]), [int(expected["applications"][0]["goal_met"]), corun.NOT_KNOWN])
         self.assertEqual([apps["goal"][0], apps["goal"][1]], ["30%", ""])
         self.assertTrue(math.isnan(apps["goal_ipc"][1]))
         self.assertEqual(result.stp, expected["stp"])
         self.assertAlmostEqual(result.stp, corun.stp(apps["normalised_ipc"]), places=9)
         self.assertEqual((result.cycles, result.seed, result.policy, result.policy_parameters["exclusive"]),
-                         (20000, 7, "even", expected["policy"]["params"]["exclusive"]))
+                         (20000, 7, "even", expected["policy"]["parameters"]["exclusive"]))
         self.assertEqual(result.messages, [])
 
     def test_arrays_add_up(self):
@@ -128,7 +128,7 @@ class Running(unittest.TestCase):
                               gpu=corun.gpu("gtx980", sms=3), cycles=numpy.int64(20000))
         for one in (second, third):
             self.assertTrue((one.sms == first.sms).all())
-            self.assertEqual(one.data["apps"][0]["goal_ipc"], first.data["apps"][0]["goal_ipc"])
+            self.assertEqual(one.data["applications"][0]["goal_ipc"], first.data["applications"][0]["goal_ipc"])
 
     def test_seeds_of_64_bits(self):
         self.assertEqual(self.run_case([self.a], cycles=1000, seed=2**64 - 1).seed, 2**64 - 1)

@@ -339,7 +339,7 @@ static void a_goal_out_of_reach(void **state)
     assert_non_null(strstr(text, "out of reach: 44.4 % short, 75.0 % of it in the best epoch"));
     free(text);
     json_t *object = written(&sample, &text);
-    json_t *app = json_array_get(json_object_get(object, "apps"), 0);
+    json_t *app = json_array_get(json_object_get(object, "applications"), 0);
     assert_string_equal(json_string_value(json_object_get(app, "goal")), "fps=60,transfer=1.5");
     assert_true(json_is_false(json_object_get(app, "goal_met")));
     assert_true(json_is_true(json_object_get(app, "goal_out_of_reach")));
@@ -365,7 +365,7 @@ static double number(const json_t *object, const char *key)
 
 /* What the JSON of a run promises, object by object. */
 static const char *const keys_of_run[] = {"gpu",  "policy", "cycles",   "seed",         "threads",
-                                          "apps", "sms",    "dram",     "interconnect", "energy",
+                                          "applications", "sms",    "dram",     "interconnect", "energy",
                                           "stp",  "antt",   "fairness", "wall_seconds", "warp_instructions_per_second",
                                           NULL};
 static const char *const keys_of_app[] = {"name",
@@ -404,7 +404,7 @@ static const char *const keys_of_energy[] = {"issue",
                                              "instructions_per_joule",
                                              NULL};
 static const char *const keys_of_kernel[] = {"name", "launches", "cycles", NULL};
-static const char *const keys_of_sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "apps", NULL};
+static const char *const keys_of_sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "applications", NULL};
 
 static void the_json_has_what_it_promises(void **state)
 {
@@ -414,8 +414,8 @@ static void the_json_has_what_it_promises(void **state)
     fill(&sample);
     json_t *object = written(&sample, &text);
     expect_keys(object, keys_of_run);
-    json_t *first = json_array_get(json_object_get(object, "apps"), 0),
-           *second = json_array_get(json_object_get(object, "apps"), 1);
+    json_t *first = json_array_get(json_object_get(object, "applications"), 0),
+           *second = json_array_get(json_object_get(object, "applications"), 1);
     expect_keys(first, keys_of_app);
     expect_keys(second, keys_of_app);
     assert_string_equal(json_string_value(json_object_get(first, "goal")), "90%");
@@ -433,7 +433,7 @@ static void the_json_has_what_it_promises(void **state)
     json_t *sms = json_object_get(object, "sms");
     assert_int_equal(json_array_size(sms), 2);
     expect_keys(json_array_get(sms, 1), keys_of_sm);
-    json_t *share = json_array_get(json_object_get(json_array_get(sms, 1), "apps"), 1);
+    json_t *share = json_array_get(json_object_get(json_array_get(sms, 1), "applications"), 1);
     assert_true(number(share, "tbs") == 1 && number(share, "thread_instructions") == 3000);
     assert_true(number(json_object_get(object, "dram"), "utilisation") == 0.25);
     assert_true(number(json_object_get(object, "dram"), "row_hit_rate") == 0.8);
@@ -448,7 +448,7 @@ static void the_json_has_what_it_promises(void **state)
     assert_true(json_is_null(json_object_get(second, "instructions_per_joule")));
     json_t *policy = json_object_get(object, "policy");
     assert_string_equal(json_string_value(json_object_get(policy, "name")), "even");
-    assert_true(number(json_object_get(policy, "params"), "exclusive") == 1);
+    assert_true(number(json_object_get(policy, "parameters"), "exclusive") == 1);
     json_decref(object);
     free(text);
 }
@@ -476,7 +476,7 @@ static void odd_bytes_do_not_break_the_json(void **state)
     sample.applications[0].name = "\xff\xfe\"quoted\"\n";
     sample.lines[1].text = "// caf\xe9";
     json_t *object = written(&sample, &text);
-    json_t *first = json_array_get(json_object_get(object, "apps"), 0);
+    json_t *first = json_array_get(json_object_get(object, "applications"), 0);
     assert_string_equal(json_string_value(json_object_get(first, "name")), "??\"quoted\"\n");
     json_decref(object);
     free(text);
