@@ -102,8 +102,13 @@ static void what_is_no_result_is_told(void **state)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->first);
-    static const char *const texts[] = {
-        "", "nonsense", "[]", "{}", "{\"applications\": 1}", "{\"applications\": [1e999]}", "{\"applications\": [\"\xff\"]}"};
+    static const char *const texts[] = {"",
+                                        "nonsense",
+                                        "[]",
+                                        "{}",
+                                        "{\"applications\": 1}",
+                                        "{\"applications\": [1e999]}",
+                                        "{\"applications\": [\"\xff\"]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char problem[STORE_PROBLEM_BYTES];
         assert_int_equal(store_result(store, "k", &item, texts[i], strlen(texts[i]), problem, place->list), CORUN_OK);
