@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define GOOD "{\"apps\": [{\"name\": \"a\", \"size\": \"small\", \"ipc\": 2}]}"
+#define GOOD "{\"applications\": [{\"name\": \"a\", \"size\": \"small\", \"ipc\": 2}]}"
 
 struct place {
     char directory[64], path[96];

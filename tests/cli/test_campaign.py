@@ -647,7 +647,7 @@ class Query(Campaign):
         self.run_campaign()
         for text, answer in (("PRAGMA user_version", "user_version\n1\n"),
                              ("SELECT name FROM pragma_table_info('members') LIMIT 1", "name\ncampaign\n"),
-                             ("SELECT count(*) AS n FROM cases, json_each(result, '$.apps')", "n\n27\n"),
+                             ("SELECT count(*) AS n FROM cases, json_each(result, '$.applications')", "n\n27\n"),
                              ("WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x LIMIT 9) SELECT sum(n) AS n FROM x",
                               "n\n45\n"),
                              ("VALUES(1)", "column1\n1\n")):
