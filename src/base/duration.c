@@ -1,3 +1,4 @@
+/* Durations are a number and a unit; the units of the host and those of a simulated GPU are two tables. */
 #include "base/duration.h"
 
 #include "base/number.h"

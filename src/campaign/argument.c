@@ -1,3 +1,4 @@
+/* An argument's text is parsed into type, size and contents; buffers are filled by rule or from a file. */
 #include "campaign/argument.h"
 
 #include "base/host_memory.h"

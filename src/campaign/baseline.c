@@ -1,3 +1,4 @@
+/* An isolated run is simulated on a GPU of its own; its figures are written to the cache as JSON and read back. */
 #include "campaign/baseline.h"
 
 #include "campaign/fingerprint.h"

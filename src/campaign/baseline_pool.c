@@ -1,3 +1,6 @@
+/*
+ * Tasks of isolated runs for several threads: each task loads from the cache, waits for another process, or simulates.
+ */
 #include "campaign/baseline_pool.h"
 
 #include "campaign/cache_lock.h"

@@ -1,3 +1,7 @@
+/*
+ * Keys are digests of contents; an entry is written beside its name and renamed, and checked by its checksum when it is
+ * read.
+ */
 #include "campaign/cache.h"
 
 #include "corun/case.h"

@@ -1,3 +1,4 @@
+/* Locks of the cache by flock on KEY.lock, with a time stamp that their holder renews. */
 #include "campaign/cache_lock.h"
 
 #include <fcntl.h>

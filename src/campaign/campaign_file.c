@@ -1,3 +1,4 @@
+/* A campaign's YAML is read and checked; mixes, goals, GPUs and policies are multiplied out to cases. */
 #include "campaign/campaign_file.h"
 
 #include "base/text_file.h"

@@ -1,3 +1,4 @@
+/* A case from its description to its result: workloads, goals, isolated runs, the shared run (corun/case.h). */
 #include "corun/case.h"
 
 #include "campaign/metrics.h"

@@ -1,3 +1,4 @@
+/* What goes into the hash of a case, part by part, in a fixed order. */
 #include "campaign/case_key.h"
 
 #include "base/arena.h"

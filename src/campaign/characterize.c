@@ -1,3 +1,4 @@
+/* Characterisation of workloads (corun/characterize.h): isolated runs over SMs and clocks, exponents, the class. */
 #include "corun/characterize.h"
 
 #include "base/vector.h"

@@ -1,3 +1,4 @@
+/* The YAML of an experiment is read and checked; a part of it becomes a campaign with a window and a sample. */
 #include "campaign/experiment.h"
 
 #include "base/text_file.h"

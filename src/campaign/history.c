@@ -1,3 +1,4 @@
+/* Sums over the intervals of a run; when there are too many intervals, two become one. */
 #include "campaign/history.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* A launch of `corun launch`: module, arguments, grid, then a GPU or a functional run, and what is saved afterwards. */
 #include "campaign/launch.h"
 
 #include "base/nearest.h"

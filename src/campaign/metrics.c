@@ -1,3 +1,4 @@
+/* STP, ANTT and fairness from normalised IPCs; a metric is NAN when one of them is not known. */
 #include "campaign/metrics.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* A function runs on several threads, the calling one among them, until all have ended. */
 #include "campaign/parallel.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* A child process loads the policy and answers through a pipe; how the child ended is told in words. */
 #include "campaign/policy_probe.h"
 
 #include "campaign/run.h"

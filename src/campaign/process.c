@@ -1,3 +1,4 @@
+/* A program is started with files for its outputs, waited for, and its outputs are read. */
 #include "campaign/process.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The text of PTX lines from their file, and counts of instructions summed up by line. */
 #include "campaign/profile.h"
 
 #include <ctype.h>

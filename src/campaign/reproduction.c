@@ -1,3 +1,7 @@
+/*
+ * The campaigns of an experiment run one after the other; within a budget of time, samples grow as measured times
+ * allow.
+ */
 #include "campaign/reproduction.h"
 
 #include "campaign/parallel.h"

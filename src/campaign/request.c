@@ -1,3 +1,4 @@
+/* Options of `corun run` as texts, kept until they make a case (corun/request.h). */
 #include "corun/request.h"
 
 #include "campaign/specification.h"

@@ -1,3 +1,4 @@
+/* Keys of all cases are computed and looked up in the results file; shards and lists choose among them. */
 #include "campaign/selection.h"
 
 #include "base/text_file.h"

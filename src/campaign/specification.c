@@ -1,3 +1,4 @@
+/* The texts NAME@SIZE:goal=…, POLICY:parameter=… and numbers, parsed for the command line and for campaign files. */
 #include "campaign/specification.h"
 
 #include "base/nearest.h"

@@ -1,3 +1,4 @@
+/* A child process simulates one case and writes its JSON into a pipe; the parent reads, watches and ends it. */
 #include "campaign/worker.h"
 
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+/* corun characterize: what limits workloads, by their speed over SMs and clocks. */
 #include "cli/command.h"
 
 #include "campaign/specification.h"

@@ -1,3 +1,6 @@
+/*
+ * corun check: kernels of a PTX file, or launches of a captured program, with what they need and what is not supported.
+ */
 #include "cli/command.h"
 
 #include "campaign/specification.h"

@@ -1,3 +1,4 @@
+/* corun export: a workload as files for a real GPU. */
 #include "cli/command.h"
 
 #include "campaign/specification.h"

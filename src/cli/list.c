@@ -1,3 +1,4 @@
+/* corun list: GPUs, parameters, workloads, policies and counters as tables. */
 #include "cli/command.h"
 
 #include "corun/case.h"

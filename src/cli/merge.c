@@ -1,3 +1,4 @@
+/* corun merge: several results files become one. */
 #include "cli/command.h"
 
 #include "base/vector.h"

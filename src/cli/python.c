@@ -1,3 +1,4 @@
+/* A Python with the package of the data directory is started, or takes the place of this process. */
 #include "cli/python.h"
 
 #include "cli/command.h"

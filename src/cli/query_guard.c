@@ -1,3 +1,4 @@
+/* SQLite's authoriser refuses what is not reading; what a query reads is noted for the warnings. */
 #include "cli/query_guard.h"
 
 #include "campaign/run.h"

@@ -1,3 +1,4 @@
+/* corun version: of the command, and of what its results depend on. */
 #include "cli/command.h"
 
 #include "corun/case.h"

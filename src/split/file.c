@@ -1,3 +1,4 @@
+/* A whole file is read into memory that grows. */
 #include "split/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* A whole file as text. */
 #ifndef CORUN_SPLIT_FILE_H
 #define CORUN_SPLIT_FILE_H
 

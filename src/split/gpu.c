@@ -1,3 +1,4 @@
+/* A GPU is opened and closed, launches kernels, and notes which bytes of its buffers are valid. */
 #include "split/gpu_state.h"
 
 #include "split/file.h"

@@ -1,3 +1,4 @@
+/* Ranges are added and removed; neighbours become one range. */
 #include "split/ranges.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The words of CORUN_SPLIT are read one by one; a number out of its range is refused. */
 #include "split/settings.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The table of strategies, and the arithmetic that they share: rates, shares, steps, variance. */
 #include "split/strategy.h"
 
 #include <math.h>

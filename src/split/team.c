@@ -1,3 +1,4 @@
+/* Threads wait for a part, take chunks of it until none is left, and wait again. */
 #include "split/team.h"
 
 #include "split/clock.h"
