@@ -41,12 +41,11 @@ static bool baseline_progress(void *user, uint64_t cycle)
     return report_progress(watch->pool, watch->task, cycle);
 }
 
-/* With the lock: another process may just have been done. */
+/* With the lock: another process may just have been done. What is damaged has been told when it was looked for first. */
 static bool load_again(struct baseline_pool *pool, struct baseline_task *task)
 {
     pthread_mutex_lock(&pool->lock);
-    task->loaded =
-        baseline_load(pool->run->job->cache_directory, &task->key, task->arena, pool->run->list, &task->baseline);
+    task->loaded = baseline_load(pool->run->job->cache_directory, &task->key, task->arena, NULL, &task->baseline);
     task->finished = task->loaded;
     pthread_mutex_unlock(&pool->lock);
     return task->loaded;
