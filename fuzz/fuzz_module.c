@@ -2,26 +2,13 @@
  * libFuzzer: any bytes as a program loads them: as PTX text and as a fat binary by cuModuleLoadDataEx with a buffer for
  * messages, and as something to be linked. What can be loaded has functions with attributes, and goes again.
  */
-#include "cuda/process.h"
+#include "cuda/driver_api.h"
+#include "cuda/fat_binary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int corun_cuInit(unsigned flags);
-int corun_cuCtxCreate_v2(void **context, unsigned flags, int device);
-int corun_cuCtxDestroy_v2(void *context);
-int corun_cuModuleLoadDataEx(void **module, const void *data, unsigned count, int *options, void **values);
-int corun_cuModuleUnload(void *module);
-int corun_cuModuleGetFunctionCount(unsigned *count, void *module);
-int corun_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
-int corun_cuFuncGetAttribute(int *value, int attribute, void *function);
-int corun_cuLinkCreate_v2(unsigned count, int *options, void **values, void **state);
-int corun_cuLinkAddData_v2(void *state, int type, void *data, size_t bytes, const char *name, unsigned count,
-                           const int *options, void **values);
-int corun_cuLinkComplete(void *state, void **image, size_t *bytes);
-int corun_cuLinkDestroy(void *state);
 
 enum { MOST_FUNCTIONS = 8, LINK_PTX = 1, LINK_FAT_BINARY = 2 };
 

@@ -1,6 +1,21 @@
 #include "cuda/api.h"
 
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/graph_memory.h"
+#include "cuda/module.h"
+#include "cuda/occupancy.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/refusal.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 #include "isa/memory.h"
 
 #include <inttypes.h>
@@ -71,7 +86,7 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     if (error != CUDA_SUCCESS)
         return error;
     uint32_t threads = launch->block.x * launch->block.y * launch->block.z, fits;
-    error = engine_occupancy(function, threads, launch->dynamic_shared_bytes, &fits);
+    error = occupancy_of_function(function, threads, launch->dynamic_shared_bytes, &fits);
     if (error == CUDA_SUCCESS && fits == 0)
         error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (error != CUDA_SUCCESS)

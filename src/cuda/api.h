@@ -5,7 +5,15 @@
 #ifndef CORUN_CUDA_API_H
 #define CORUN_CUDA_API_H
 
-#include "cuda/process.h"
+#include "cuda/abi.h"
+#include "cuda/copy.h"
+
+struct call;
+struct context;
+struct event;
+struct function;
+struct launch_request;
+struct stream;
 
 /*
  * A launch in a stream. `arguments` points at each value, or `extra` at all of them together (LAUNCH_PARAMETER_…);

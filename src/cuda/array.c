@@ -1,5 +1,14 @@
 #include "cuda/array.h"
 
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/engine.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+
 #include <stdlib.h>
 
 #define PITCH_BYTES 256u

@@ -6,7 +6,13 @@
 #define CORUN_CUDA_ARRAY_H
 
 #include "corun/texture.h"
-#include "cuda/process.h"
+#include "cuda/abi.h"
+#include "cuda/object.h"
+
+struct call;
+struct context;
+struct copy_side;
+struct process;
 
 /* Bits of each channel, and what they are. */
 struct abi_channel {

@@ -2,7 +2,17 @@
 
 #include "base/arena.h"
 #include "base/text_table.h"
+#include "cuda/abi.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/module.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
 #include "cuda/settings.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 #include "isa/executor.h"
 #include "workload/capture_format.h"
 

@@ -6,7 +6,14 @@
 #define CORUN_CUDA_CAPTURE_H
 
 #include "corun/texture.h"
-#include "cuda/process.h"
+
+struct context;
+struct corun_grid;
+struct event;
+struct module;
+struct process;
+struct stream;
+struct task;
 
 struct capture;
 

@@ -1,7 +1,7 @@
 /*
  * What the front door says to the user of a program: the only place of this layer that writes to the program's streams.
  */
-#include "cuda/process.h"
+#include "cuda/console.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,37 +1,21 @@
 /* Contexts: an address space on a device with what lives in it. */
+#include "cuda/context.h"
+
+#include "cuda/abi.h"
 #include "cuda/array.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
 #include "cuda/graph_memory.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/stream.h"
+#include "cuda/texture_reference.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int error_of_status(enum corun_status status)
-{
-    switch (status) {
-    case CORUN_OK:
-        return CUDA_SUCCESS;
-    case CORUN_MEMORY:
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    case CORUN_SYNTAX:
-        return CUDA_ERROR_INVALID_PTX;
-    case CORUN_UNSUPPORTED:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    case CORUN_NOT_FOUND:
-    case CORUN_FILE:
-        return CUDA_ERROR_FILE_NOT_FOUND;
-    case CORUN_LIMIT:
-        return CUDA_ERROR_INVALID_CONFIGURATION;
-    case CORUN_FAULT:
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    case CORUN_DEADLOCK:
-        return CUDA_ERROR_LAUNCH_FAILED;
-    case CORUN_WATCHDOG:
-    case CORUN_TIMEOUT:
-        return CUDA_ERROR_LAUNCH_TIMEOUT;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
 
 void cuda_context_fail(struct context *context, int error)
 {

@@ -1,5 +1,10 @@
 /* Copies and fills: which memory a pointer means, whether it lies within, and moving the bytes. */
+#include "cuda/copy.h"
+
+#include "cuda/abi.h"
+#include "cuda/context.h"
 #include "cuda/process.h"
+#include "cuda/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>

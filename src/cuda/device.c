@@ -1,5 +1,7 @@
 /* Devices: what a configured GPU tells a program of itself, and its time. */
-#include "cuda/process.h"
+#include "cuda/device.h"
+
+#include "cuda/abi.h"
 
 #include <string.h>
 

@@ -1,6 +1,12 @@
 /* Arrays of the driver API, and copies of lines from and to them. */
 #include "cuda/driver_array.h"
+
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/copy.h"
+#include "cuda/driver_api.h"
 
 /* CUDA_ARRAY3D_DESCRIPTOR */
 struct abi_array_3d_descriptor {

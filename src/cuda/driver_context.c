@@ -1,5 +1,14 @@
 /* Devices and contexts of the driver API. */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
+#include "cuda/engine.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -481,8 +490,6 @@ ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device)
         *bytes = fitting(all);
     return error;
 }
-
-int corun_cudaMemGetInfo(size_t *available, size_t *total);
 
 ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total)
 {

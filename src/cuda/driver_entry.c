@@ -1,5 +1,9 @@
 /* Entry points found by name: cuGetProcAddress and its relatives. */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/driver_api.h"
+#include "cuda/entry.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,15 @@
 /* Functions and kernels of the driver API: lists of them, their attributes, and the oldest way to launch. */
 #include "cuda/driver_function.h"
+
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/runtime_api.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +137,6 @@ ENTRY(int, cuKernelGetAttribute, int *value, int attribute, void *kernel, int de
     (void)call_end(&call);
     return good ? corun_cuFuncGetAttribute(value, attribute, kernel) : call.error;
 }
-
-int corun_cudaFuncSetAttribute(const void *host, int attribute, int value);
 
 ENTRY(int, cuKernelSetAttribute, int attribute, int value, void *kernel, int device)
 {

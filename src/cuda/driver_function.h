@@ -2,7 +2,8 @@
 #ifndef CORUN_CUDA_DRIVER_FUNCTION_H
 #define CORUN_CUDA_DRIVER_FUNCTION_H
 
-#include "cuda/process.h"
+struct abi_function_attributes;
+struct function;
 
 /* Of a function with a kernel. runtime_function.c */
 void function_describe(struct function *function, struct abi_function_attributes *attributes);

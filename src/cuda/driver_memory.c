@@ -1,7 +1,15 @@
 /* Memory and copies of the driver API. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
 #include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
 #include "cuda/graph_node.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
 
 #include <string.h>
 

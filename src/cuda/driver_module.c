@@ -1,5 +1,18 @@
 /* Modules, libraries, linking, functions and launches of the driver API. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
+#include "cuda/engine.h"
+#include "cuda/failure.h"
+#include "cuda/fat_binary.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/occupancy.h"
+#include "cuda/process.h"
 #include "cuda/ptx_link.h"
 
 #include <stdio.h>
@@ -167,7 +180,7 @@ ENTRY(int, cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, void *module_
     struct call call;
     if (driver_begin(&call)) {
         struct module *module = object_find(call.process, module_handle, OBJECT_MODULE);
-        uint64_t size = 0, found = module && name ? corun_program_variable(module->program, name, &size) : 0;
+        uint64_t size = 0, found = module && name ? corun_program_variable(module->loaded, name, &size) : 0;
         if (!module)
             call.error = CUDA_ERROR_INVALID_HANDLE;
         else if (!name || (!address && !bytes))
@@ -470,7 +483,7 @@ ENTRY(int, cuOccupancyMaxPotentialBlockSizeWithFlags, int *grid, int *block, voi
         most = (uint32_t)limit;
     for (uint32_t threads = most / 32 * 32; threads && call.error == CUDA_SUCCESS; threads -= 32) {
         uint32_t tbs;
-        call.error = engine_occupancy(function, threads, shared_of ? shared_of((int)threads) : shared, &tbs);
+        call.error = occupancy_of_function(function, threads, shared_of ? shared_of((int)threads) : shared, &tbs);
         if (tbs * threads > best * best_tbs) {
             best = threads;
             best_tbs = tbs;

@@ -1,5 +1,12 @@
 /* Texture and surface references of the driver API. */
+#include "cuda/abi.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/driver_api.h"
 #include "cuda/driver_array.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/texture_object.h"
 #include "cuda/texture_reference.h"
 
 enum { READ_AS_INTEGER = 1, NORMALIZED_COORDINATES = 2 };

@@ -1,4 +1,9 @@
 /* Texture and surface objects of the driver API. */
+#include "cuda/abi.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/driver_api.h"
 #include "cuda/driver_array.h"
 #include "cuda/texture_object.h"
 

@@ -1,4 +1,11 @@
 /* Virtual memory management of the driver API. */
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
 #include "cuda/virtual_memory.h"
 
 #include <fcntl.h>

@@ -6,8 +6,23 @@
  * fast it did; the machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in
  * which they were asked for. Which task is next says stream/scheduler.h.
  */
+#include "cuda/engine.h"
+
+#include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/failure.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/record.h"
+#include "cuda/stream.h"
 #include "cuda/stream_value.h"
+#include "cuda/task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +34,9 @@
 #define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
 #define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
 
-static struct corun_program *program_of(const struct task *task)
+static struct corun_program *loaded_of(const struct task *task)
 {
-    return task->launch.request.function->module->program;
+    return task->launch.request.function->module->loaded;
 }
 
 /* What else a task waits for: a value in memory, which is seen when the machine is looked at. */
@@ -133,7 +148,7 @@ static enum corun_status make_grid(struct process *process, struct context *cont
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
     process->launches++;
-    return corun_grid_create(request->function->module->program, &description, process->list, grid);
+    return corun_grid_create(request->function->module->loaded, &description, process->list, grid);
 }
 
 /* Without timing: everything that is ready, at once. */
@@ -143,11 +158,11 @@ static void run_functional(struct process *process, struct task *task)
     struct corun_grid *grid;
     enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
-    struct corun_program *program = NULL;
+    struct corun_program *loaded = NULL;
     bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
-        program = program_of(task);
+        loaded = loaded_of(task);
         status = make_grid(process, context, &task->launch.request, &grid);
         if (status == CORUN_OK) {
             struct corun_functional_result result;
@@ -160,11 +175,11 @@ static void run_functional(struct process *process, struct task *task)
             capture_launched(process);
         }
         if (status == CORUN_OK)
-            failure_tell_notes(process, program);
+            failure_tell_notes(process, loaded);
         if (status != CORUN_OK) {
             capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
             failure_of_launch(process, context, status);
-            failure_tell_notes(process, program);
+            failure_tell_notes(process, loaded);
             return;
         }
         break;
@@ -216,10 +231,10 @@ static bool open_machine(struct process *process, struct device *device)
         return true;
     if (corun_gpu_create(&device->config, process->list, &scheduler->gpu) != CORUN_OK)
         return false;
-    for (uint32_t i = 0; i < LANES; i++) {
+    for (uint32_t i = 0; i < MACHINE_APPLICATIONS; i++) {
         struct corun_application_description description = {.name = "program", .print = print_device_text};
-        device->lanes[i] = (struct lane){.application = 0};
-        if (corun_gpu_add(scheduler->gpu, &description, &device->lanes[i].application) != CORUN_OK)
+        device->applications[i] = (struct machine_application){.number = 0};
+        if (corun_gpu_add(scheduler->gpu, &description, &device->applications[i].number) != CORUN_OK)
             return false;
     }
     struct corun_limits limits = {
@@ -244,19 +259,19 @@ static void start_copy(struct process *process, struct device *device, struct ta
 }
 
 /* The machine's application of a context: its own, or one that it shares when there are many contexts. */
-static struct lane *lane_of(struct device *device, const struct context *context)
+static struct machine_application *application_of(struct device *device, const struct context *context)
 {
-    struct lane *unused = NULL;
-    for (uint32_t i = 0; i < LANES; i++) {
-        struct lane *lane = &device->lanes[i];
-        if (lane->context == context && !lane->broken)
-            return lane;
-        if (!unused && !lane->context)
-            unused = lane;
+    struct machine_application *unused = NULL;
+    for (uint32_t i = 0; i < MACHINE_APPLICATIONS; i++) {
+        struct machine_application *application = &device->applications[i];
+        if (application->context == context && !application->broken)
+            return application;
+        if (!unused && !application->context)
+            unused = application;
     }
-    for (uint32_t i = 0; i < LANES && !unused; i++)
-        if (!device->lanes[i].broken)
-            unused = &device->lanes[i];
+    for (uint32_t i = 0; i < MACHINE_APPLICATIONS && !unused; i++)
+        if (!device->applications[i].broken)
+            unused = &device->applications[i];
     if (unused && !unused->context)
         unused->context = context;
     return unused;
@@ -269,20 +284,20 @@ static void start_launch(struct process *process, struct device *device, struct 
     enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
-    struct lane *lane = status == CORUN_OK ? lane_of(device, context) : NULL;
-    if (status == CORUN_OK && !lane) /* every one has failed before */
+    struct machine_application *application = status == CORUN_OK ? application_of(device, context) : NULL;
+    if (status == CORUN_OK && !application) /* every one has failed before */
         status = CORUN_LIMIT;
     task->launch.grid = grid;
-    task->launch.lane = lane;
+    task->launch.application = application;
     if (status == CORUN_OK)
-        status = stream_start_launch(&device->scheduler, &task->queued, lane->application, grid, since);
+        status = stream_start_launch(&device->scheduler, &task->queued, application->number, grid, since);
     if (status != CORUN_OK) {
-        if (lane)
-            lane->broken = true;
+        if (application)
+            application->broken = true;
         failure_of_launch(process, context, status);
         return;
     }
-    corun_gpu_launch_counters(device->scheduler.gpu, lane->application, task->queued.number, &task->launch.before);
+    corun_gpu_launch_counters(device->scheduler.gpu, application->number, task->queued.number, &task->launch.before);
 }
 
 static void subtract(struct corun_counters *after, const struct corun_counters *before)
@@ -298,16 +313,16 @@ static void launch_ended(struct process *process, struct device *device, struct 
 {
     struct corun_counters counters;
     if (launched->status != CORUN_OK) {
-        task->launch.lane->broken = true;
+        task->launch.application->broken = true;
         /* The machine may still name the grid: it is kept as long as the machine. */
-        struct corun_program *program = program_of(task);
+        struct corun_program *loaded = loaded_of(task);
         failure_of_launch(process, task->stream->context, launched->status);
-        failure_tell_notes(process, program);
+        failure_tell_notes(process, loaded);
         return;
     }
     corun_gpu_launch_counters(device->scheduler.gpu, task->queued.application, task->queued.number, &counters);
     subtract(&counters, &task->launch.before);
-    failure_tell_notes(process, program_of(task));
+    failure_tell_notes(process, loaded_of(task));
     record_launch(process, device, task, task->launch.grid, &counters);
     finish(process, task, task->queued.end_cycle);
 }
@@ -355,7 +370,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
     struct stream_scheduler *scheduler = &device->scheduler;
     if (!scheduler->launches.count && !scheduler->transfers.count)
         return false;
-    corun_gpu_wake(scheduler->gpu, device->lanes[0].application, stream_next_transfer(scheduler));
+    corun_gpu_wake(scheduler->gpu, device->applications[0].number, stream_next_transfer(scheduler));
     enum corun_status status = corun_gpu_advance(scheduler->gpu, corun_gpu_cycles(scheduler->gpu) + slice);
     device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
@@ -551,7 +566,7 @@ static void abandon(struct process *process, struct device *device, struct task 
         task->stream = NULL;
         task->queued.next = device->orphans ? &device->orphans->queued : NULL;
         device->orphans = task;
-        task->launch.lane->broken |= in_flight;
+        task->launch.application->broken |= in_flight;
     } else {
         task_free(process, task);
     }
@@ -586,7 +601,7 @@ void engine_close(struct process *process, struct device *device)
 {
     corun_gpu_destroy(device->scheduler.gpu);
     device->scheduler.gpu = NULL;
-    memset(device->lanes, 0, sizeof device->lanes);
+    memset(device->applications, 0, sizeof device->applications);
     vector_free(&device->scheduler.launches);
     vector_free(&device->scheduler.transfers);
     while (device->orphans) {
@@ -594,51 +609,4 @@ void engine_close(struct process *process, struct device *device)
         device->orphans = task_of(task->queued.next);
         task_free(process, task);
     }
-}
-
-int engine_occupancy(struct function *function, uint32_t threads, size_t dynamic_shared, uint32_t *tbs)
-{
-    *tbs = 0;
-    if (threads == 0 || threads > function->module->context->device->config.threads_per_tb)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!function->kernel)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (function->occupancy.threads == threads && function->occupancy.dynamic_shared_bytes == dynamic_shared) {
-        *tbs = function->occupancy.tbs;
-        return CUDA_SUCCESS;
-    }
-    struct corun_kernel_info info;
-    corun_kernel_describe(function->kernel, &info);
-    uint8_t *zeros = calloc(1, info.parameter_bytes + 1);
-    if (!zeros)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    struct corun_launch_description description = {.kernel = function->kernel,
-                                                   .grid = {1, 1, 1},
-                                                   .block = {threads, 1, 1},
-                                                   .dynamic_shared_bytes = (uint32_t)dynamic_shared,
-                                                   .parameters = zeros,
-                                                   .parameter_bytes = info.parameter_bytes};
-    struct corun_grid *grid;
-    const char *limit;
-    enum corun_status status = dynamic_shared > UINT32_MAX
-                                   ? CORUN_LIMIT
-                                   : corun_grid_create(function->module->program, &description, NULL, &grid);
-    free(zeros);
-    if (status != CORUN_OK)
-        return status == CORUN_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS; /* none fits */
-    *tbs = corun_gpu_occupancy(&function->module->context->device->config, grid, &limit);
-    corun_grid_destroy(grid);
-    function->occupancy = (struct occupancy){threads, *tbs, dynamic_shared};
-    return CUDA_SUCCESS;
-}
-
-uint32_t engine_most_threads(struct function *function)
-{
-    const struct corun_gpu_config *config = &function->module->context->device->config;
-    struct corun_kernel_info info;
-    corun_kernel_describe(function->kernel, &info);
-    uint32_t most = info.max_threads_per_tb ? info.max_threads_per_tb : config->threads_per_tb, threads = most, tbs = 0;
-    while (engine_occupancy(function, threads, 0, &tbs) == CUDA_SUCCESS && !tbs && threads > 32)
-        threads = (threads - 1) / 32 * 32;
-    return tbs ? threads : most; /* it is not the number of threads that keeps it from fitting */
 }

@@ -1,7 +1,41 @@
 /* What becomes of kernels that fail, and what is said of those that a GPU would let pass. */
+#include "cuda/failure.h"
+
+#include "cuda/abi.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/engine.h"
 #include "cuda/process.h"
 
 #include <string.h>
+
+int error_of_status(enum corun_status status)
+{
+    switch (status) {
+    case CORUN_OK:
+        return CUDA_SUCCESS;
+    case CORUN_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case CORUN_SYNTAX:
+        return CUDA_ERROR_INVALID_PTX;
+    case CORUN_UNSUPPORTED:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case CORUN_NOT_FOUND:
+    case CORUN_FILE:
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    case CORUN_LIMIT:
+        return CUDA_ERROR_INVALID_CONFIGURATION;
+    case CORUN_FAULT:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case CORUN_DEADLOCK:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case CORUN_WATCHDOG:
+    case CORUN_TIMEOUT:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
 
 static int fault_error(const char *message)
 {
@@ -33,8 +67,8 @@ void failure_of_launch(struct process *process, struct context *context, enum co
     engine_abandon(process, context);
 }
 
-void failure_tell_notes(struct process *process, struct corun_program *program)
+void failure_tell_notes(struct process *process, struct corun_program *loaded)
 {
-    if (corun_program_outside(program, process->list))
+    if (corun_program_outside(loaded, process->list))
         say_diagnostics(process->list);
 }

@@ -1,5 +1,6 @@
 #include "cuda/fat_binary.h"
 
+#include <inttypes.h>
 #include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,18 @@ const struct fat_binary_text *fat_binary_best(const struct fat_binary *binary, u
             best = text;
     }
     return best;
+}
+
+void fat_binary_tell_no_text(const struct fat_binary *binary, const char *name, struct corun_diagnostics *list)
+{
+    if (binary->machine_codes)
+        corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                     "%s holds machine code for sm_%" PRIu32 " and no PTX: compile with -gencode arch=compute_%" PRIu32
+                     ",code=compute_%" PRIu32 " (or -arch=sm_%" PRIu32 ", which includes it)",
+                     name, binary->machine_code_architecture, binary->machine_code_architecture,
+                     binary->machine_code_architecture, binary->machine_code_architecture);
+    else
+        corun_report(list, CORUN_SYNTAX, CORUN_NOWHERE, "%s holds no device code", name);
 }
 
 void fat_binary_free(struct fat_binary *binary)

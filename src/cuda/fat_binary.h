@@ -41,6 +41,8 @@ enum corun_status fat_binary_read(struct fat_binary *binary, const void *data, s
  * The text for a GPU of that architecture: the newest that it knows, else the oldest there is. NULL if there is none.
  */
 const struct fat_binary_text *fat_binary_best(const struct fat_binary *binary, uint32_t architecture);
+/* Why it has no text: a message for the list. `name` is what the message calls it. */
+void fat_binary_tell_no_text(const struct fat_binary *binary, const char *name, struct corun_diagnostics *list);
 void fat_binary_free(struct fat_binary *binary);
 
 /* A container with one text, as it is: *data is to be freed. `bytes` are without the NUL behind. NULL: out of memory. */

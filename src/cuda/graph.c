@@ -1,5 +1,12 @@
 #include "cuda/graph.h"
+
+#include "cuda/abi.h"
+#include "cuda/context.h"
 #include "cuda/graph_memory.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,38 +111,6 @@ struct graph_node *graph_add(struct process *process, struct graph *graph, struc
         return NULL;
     }
     return node;
-}
-
-struct task *task_copy(const struct task *task)
-{
-    struct task *copy = malloc(sizeof *copy);
-    if (!copy)
-        return NULL;
-    *copy = *task;
-    copy->queued.next = NULL;
-    copy->stream = NULL;
-    copy->queued.started = false;
-    if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
-        copy->launch.request.parameters = malloc(task->launch.request.parameter_bytes + 1);
-        if (!copy->launch.request.parameters) {
-            free(copy);
-            return NULL;
-        }
-        memcpy(copy->launch.request.parameters, task->launch.request.parameters, task->launch.request.parameter_bytes);
-    }
-    if (task->kind == TASK_COPY && task->copy.staged) {
-        size_t bytes = copy_bytes(&task->copy);
-        copy->copy.staged = malloc(bytes);
-        if (!copy->copy.staged) {
-            free(copy);
-            return NULL;
-        }
-        memcpy(copy->copy.staged, task->copy.staged, bytes);
-        copy->copy.from.host = copy->copy.staged;
-    }
-    if (task->kind == TASK_RECORD || task->kind == TASK_WAIT)
-        copy->event.event->references++;
-    return copy;
 }
 
 bool graph_sort(struct graph *graph)

@@ -8,7 +8,14 @@
 #ifndef CORUN_CUDA_GRAPH_H
 #define CORUN_CUDA_GRAPH_H
 
-#include "cuda/process.h"
+#include "base/vector.h"
+#include "cuda/object.h"
+#include "cuda/task.h"
+
+struct context;
+struct graph_memory;
+struct process;
+struct stream;
 
 struct graph_node {
     struct object object;
@@ -66,7 +73,5 @@ int graph_capture_memory(struct process *process, struct stream *stream, struct 
 struct graph *graph_being_captured(const struct context *context, uint64_t id);
 int graph_begin_capture(struct process *process, struct stream *stream, int mode);
 int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph);
-/* A copy of a task, not in any stream. NULL when out of memory. */
-struct task *task_copy(const struct task *task);
 
 #endif

@@ -1,8 +1,17 @@
 /* Memory nodes of graphs, and what programs ask about them. */
 #include "cuda/graph_memory.h"
 
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/graph_node.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/runtime_api.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,13 @@
 #ifndef CORUN_CUDA_GRAPH_MEMORY_H
 #define CORUN_CUDA_GRAPH_MEMORY_H
 
-#include "cuda/graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct graph;
+struct process;
 
 struct graph_memory {
     struct context *context; /* NULL: gone, and the memory with it */

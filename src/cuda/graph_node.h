@@ -5,8 +5,12 @@
 #ifndef CORUN_CUDA_GRAPH_NODE_H
 #define CORUN_CUDA_GRAPH_NODE_H
 
-#include "cuda/api.h"
-#include "cuda/graph.h"
+#include "cuda/abi.h"
+#include "cuda/task.h"
+
+struct call;
+struct graph;
+struct graph_node;
 
 /* cudaGraphNodeType */
 enum {

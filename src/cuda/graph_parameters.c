@@ -1,5 +1,18 @@
 /* Nodes of graphs, read and changed: what one does, told as it was described; and nodes of any kind in one call. */
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/copy.h"
+#include "cuda/driver_api.h"
+#include "cuda/entry.h"
+#include "cuda/graph.h"
 #include "cuda/graph_node.h"
+#include "cuda/image.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,11 +69,6 @@ static struct abi_kernel_node plain(const struct abi_driver_kernel_node *values)
         node.function = values->kernel;
     return node;
 }
-
-int corun_cudaGraphAddKernelNode(void **result, void *graph, void *const *nodes, size_t count,
-                                 const struct abi_kernel_node *node);
-int corun_cudaGraphKernelNodeSetParams(void *node, const struct abi_kernel_node *values);
-int corun_cudaGraphExecKernelNodeSetParams(void *executable, void *node, const struct abi_kernel_node *values);
 
 ENTRY(int, cuGraphAddKernelNode_v2, void **result, void *graph, void *const *nodes, size_t count,
       const struct abi_driver_kernel_node *values)
@@ -406,20 +414,6 @@ struct abi_node {
     } of;
 };
 
-int corun_cudaGraphAddMemcpyNode(void **result, void *graph, void *const *nodes, size_t count,
-                                 const struct abi_copy_3d *p);
-int corun_cudaGraphAddMemsetNode(void **result, void *graph, void *const *nodes, size_t count,
-                                 const struct abi_fill_node *node);
-int corun_cudaGraphAddHostNode(void **result, void *graph, void *const *nodes, size_t count,
-                               const struct abi_host_node *node);
-int corun_cudaGraphAddMemAllocNode(void **result, void *graph, void *const *nodes, size_t count,
-                                   struct abi_allocation_node *node);
-int corun_cudaGraphAddMemFreeNode(void **result, void *graph, void *const *nodes, size_t count, void *pointer);
-int corun_cudaGraphAddChildGraphNode(void **result, void *graph, void *const *nodes, size_t count, void *child);
-int corun_cudaGraphAddEmptyNode(void **result, void *graph, void *const *nodes, size_t count);
-int corun_cudaGraphAddEventRecordNode(void **result, void *graph, void *const *nodes, size_t count, void *event);
-int corun_cudaGraphAddEventWaitNode(void **result, void *graph, void *const *nodes, size_t count, void *event);
-
 static int add_any(void **result, void *graph, void *const *nodes, size_t count, const struct abi_node *node)
 {
     bool driver = corun_driver_call;
@@ -466,13 +460,6 @@ ENTRY(int, cudaGraphAddNode_v2, void **result, void *graph, void *const *nodes, 
     (void)edges;
     return add_any(result, graph, nodes, count, node);
 }
-
-int corun_cudaGraphMemcpyNodeSetParams(void *node, const struct abi_copy_3d *values);
-int corun_cudaGraphExecMemcpyNodeSetParams(void *executable, void *node, const struct abi_copy_3d *values);
-int corun_cudaGraphMemsetNodeSetParams(void *node, const struct abi_fill_node *values);
-int corun_cudaGraphExecMemsetNodeSetParams(void *executable, void *node, const struct abi_fill_node *values);
-int corun_cudaGraphHostNodeSetParams(void *node, const struct abi_host_node *values);
-int corun_cudaGraphExecHostNodeSetParams(void *executable, void *node, const struct abi_host_node *values);
 
 ENTRY(int, cudaGraphNodeSetParams, void *handle, const struct abi_node *node)
 {

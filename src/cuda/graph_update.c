@@ -1,5 +1,12 @@
 /* An executable graph, or a child of it, takes over what the nodes of another graph of the same shape do. */
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/graph.h"
 #include "cuda/graph_node.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
+#include "cuda/task.h"
 
 /* cudaGraphExecUpdateResult */
 enum { UPDATED = 0, FAILED = 1, SHAPE_CHANGED = 2, TYPE_CHANGED = 3, PARAMETERS_CHANGED = 5 };

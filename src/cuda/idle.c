@@ -3,7 +3,13 @@
  * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
  * there is work, a thread of ours goes on in its place. Whoever calls in time never meets it.
  */
+#include "cuda/idle.h"
+
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
 #include "cuda/process.h"
+#include "cuda/stream.h"
 
 #include <signal.h>
 #include <unistd.h>

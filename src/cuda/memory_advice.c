@@ -2,7 +2,13 @@
  * Advice on managed memory, and prefetching it: memory is where it is asked for, so nothing has to be moved; what was
  * said is kept, because programs can ask for it.
  */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/device.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
 
 #include <string.h>
 

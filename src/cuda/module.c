@@ -1,11 +1,19 @@
 /* Modules: PTX from fat binaries, texts and files, loaded into a context; their functions and variables. */
-#include "cuda/process.h"
+#include "cuda/module.h"
 
+#include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
 #include "cuda/device_heap.h"
 #include "cuda/driver_function.h"
-#include "cuda/ptx_link.h"
+#include "cuda/failure.h"
+#include "cuda/fat_binary.h"
+#include "cuda/object.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
 #include "cuda/ptx_text.h"
+#include "cuda/ranges.h"
 #include "isa/executor.h"
 
 #include <assert.h>
@@ -15,11 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left
- * out; kernels that call it are refused by name.
- */
-#define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
 #define PLAIN_SHARED_BYTES 49152u /* of a thread block that has not asked for more */
 #define LIMIT_HEAP 2              /* cudaLimitMallocHeapSize */
 #define MOST_TRIES 40u            /* of loading a module without what cannot be loaded */
@@ -119,7 +122,7 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
 {
     const struct ptx_module *ptx = module->code->ptx;
     for (uint32_t i = 0; i < ptx->variable_count; i++) {
-        uint64_t address = module->program->variable_address[i];
+        uint64_t address = module->loaded->variable_address[i];
         if (address &&
             !ranges_add(process,
                         (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context, {0}}))
@@ -154,9 +157,9 @@ int module_load_text(struct process *process, struct context *context, const cha
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
     if (status == CORUN_OK)
-        status = corun_program_create(module->code, context->memory, list, &module->program);
+        status = corun_program_create(module->code, context->memory, list, &module->loaded);
     if (status == CORUN_OK)
-        corun_program_check(module->program, process->checks);
+        corun_program_check(module->loaded, process->checks);
     if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
     free(copy);
@@ -172,25 +175,14 @@ int module_load_text(struct process *process, struct context *context, const cha
     return CUDA_SUCCESS;
 }
 
-static int no_ptx(const struct fat_binary *binary, const char *name, struct corun_diagnostics *list)
-{
-    if (binary->machine_codes)
-        corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                     "%s holds machine code for sm_%" PRIu32 " and no PTX: compile with -gencode arch=compute_%" PRIu32
-                     ",code=compute_%" PRIu32 " (or -arch=sm_%" PRIu32 ", which includes it)",
-                     name, binary->machine_code_architecture, binary->machine_code_architecture,
-                     binary->machine_code_architecture, binary->machine_code_architecture);
-    else
-        corun_report(list, CORUN_SYNTAX, CORUN_NOWHERE, "%s holds no device code", name);
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
-}
-
-static int load_best(struct process *process, struct context *context, const char *name,
-                     const struct fat_binary *binary, struct corun_diagnostics *list, struct module **module)
+int module_load_binary(struct process *process, struct context *context, const char *name,
+                       const struct fat_binary *binary, struct corun_diagnostics *list, struct module **module)
 {
     const struct fat_binary_text *text = fat_binary_best(binary, context->device->config.compute_capability);
-    if (!text)
-        return no_ptx(binary, name, list);
+    if (!text) {
+        fat_binary_tell_no_text(binary, name, list);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
     return module_load_text(process, context, name, text->text, text->bytes, true, list, module);
 }
 
@@ -216,96 +208,10 @@ int module_load_data(struct process *process, struct context *context, const voi
         return module_load_text(process, context, "module.ptx", data, strlen(data), false, list, module);
     struct fat_binary binary = {0};
     enum corun_status status = fat_binary_read(&binary, data, 0, list);
-    int error = status == CORUN_OK ? load_best(process, context, "the fat binary", &binary, list, module)
+    int error = status == CORUN_OK ? module_load_binary(process, context, "the fat binary", &binary, list, module)
                                    : CUDA_ERROR_INVALID_IMAGE;
     fat_binary_free(&binary);
     return error;
-}
-
-/* The translation units of a program that was compiled to be linked (-rdc=true). */
-static int load_linked(struct process *process, struct context *context, const char *name, const struct image *image,
-                       struct corun_diagnostics *list, struct module **module)
-{
-    const void *const *containers = image->wrapper->linked;
-    struct ptx_link link = {0};
-    struct fat_binary binary = {0};
-    int error = CUDA_SUCCESS;
-    for (; *containers && error == CUDA_SUCCESS; containers++) {
-        enum corun_status status = fat_binary_read(&binary, *containers, 0, list);
-        const struct fat_binary_text *text = fat_binary_best(&binary, context->device->config.compute_capability);
-        if (status != CORUN_OK)
-            error = CUDA_ERROR_INVALID_IMAGE;
-        else if (!text)
-            error = no_ptx(&binary, name, list);
-        else if (!strstr(text->text, DEVICE_RUNTIME) && !ptx_link_add(&link, text->text, text->bytes, false))
-            error = CUDA_ERROR_OUT_OF_MEMORY;
-        fat_binary_free(&binary);
-        binary = (struct fat_binary){0};
-    }
-    char *text = NULL;
-    size_t bytes = 0;
-    if (error == CUDA_SUCCESS)
-        error = error_of_status(ptx_link_finish(&link, list, &text, &bytes));
-    if (error == CUDA_SUCCESS)
-        error = module_load_text(process, context, name, text, bytes, true, list, module);
-    free(text);
-    ptx_link_free(&link);
-    return error;
-}
-
-static void set_managed(struct process *process, struct context *context, const struct image *image,
-                        const struct module *module)
-{
-    for (size_t i = 0; i < process->variables.count; i++) {
-        const struct image_variable *variable = &process->variables.data[i];
-        uint64_t bytes, address;
-        if (variable->image != image || !variable->managed)
-            continue;
-        address = corun_program_variable(module->program, variable->name, &bytes);
-        void *host = address ? corun_memory_pointer(context->memory, address, bytes) : NULL;
-        if (!host)
-            continue;
-        /* A pointer that the host takes of it is good on the device, too. */
-        uint64_t same = (uint64_t)(uintptr_t)host;
-        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
-            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}});
-            capture_adopt(process, context, same, bytes, address);
-        }
-        *(void **)(uintptr_t)variable->host = host;
-    }
-}
-
-int module_of_image(struct process *process, struct context *context, const struct image *image, struct module **module)
-{
-    size_t index = 0;
-    while (index < process->images.count && process->images.data[index] != image)
-        index++;
-    while (context->image_modules.count <= index)
-        if (!vector_push(&context->image_modules, (struct module *)NULL))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-    *module = context->image_modules.data[index];
-    if (*module)
-        return CUDA_SUCCESS;
-    char name[80];
-    snprintf(name, sizeof name, "%.40s(%zu).ptx", program_invocation_short_name, index + 1);
-    const struct fat_binary_wrapper *wrapper = image->wrapper;
-    int error;
-    if (wrapper->version == 2 && wrapper->linked && wrapper->linked[0]) {
-        error = load_linked(process, context, name, image, process->list, module);
-    } else {
-        struct fat_binary binary = {0};
-        enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, process->list);
-        error = status == CORUN_OK ? load_best(process, context, name, &binary, process->list, module)
-                                   : CUDA_ERROR_INVALID_IMAGE;
-        fat_binary_free(&binary);
-    }
-    say_diagnostics(process->list);
-    if (error != CUDA_SUCCESS)
-        return error;
-    assert(*module);
-    context->image_modules.data[index] = *module;
-    set_managed(process, context, image, *module);
-    return CUDA_SUCCESS;
 }
 
 int module_function(struct process *process, struct module *module, const char *name, struct function **result)
@@ -334,45 +240,6 @@ uint32_t function_architecture(const struct function *function)
     return function->module->code->ptx->target_sm;
 }
 
-int function_of_host(struct process *process, struct context *context, const void *host, struct function **result)
-{
-    *result = pointer_map_get(&context->functions, host);
-    if (*result)
-        return CUDA_SUCCESS;
-    /* A handle of cudaGetKernel or cudaGetFuncBySymbol is a function already. */
-    *result = object_find(process, host, OBJECT_FUNCTION);
-    if (*result)
-        return CUDA_SUCCESS;
-    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
-    if (!index)
-        return CUDA_ERROR_INVALID_DEVICE_FUNCTION;
-    const struct image_function *function = &process->functions.data[index - 1];
-    struct module *module;
-    int error = module_of_image(process, context, function->image, &module);
-    if (error == CUDA_SUCCESS)
-        error = module_function(process, module, function->name, result);
-    if (error == CUDA_ERROR_NOT_FOUND)
-        error = CUDA_ERROR_INVALID_DEVICE_FUNCTION;
-    if (error == CUDA_SUCCESS && !pointer_map_set(&context->functions, host, *result))
-        error = CUDA_ERROR_OUT_OF_MEMORY;
-    return error;
-}
-
-int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
-                     uint64_t *bytes)
-{
-    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->variable_of_host, host);
-    if (!index)
-        return CUDA_ERROR_INVALID_SYMBOL;
-    const struct image_variable *variable = &process->variables.data[index - 1];
-    struct module *module;
-    int error = module_of_image(process, context, variable->image, &module);
-    if (error != CUDA_SUCCESS)
-        return error;
-    *address = corun_program_variable(module->program, variable->name, bytes);
-    return *address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SYMBOL;
-}
-
 /* The handles are dead; code and addresses stay, because the machine may know them. */
 void module_unload(struct process *process, struct module *module)
 {
@@ -385,10 +252,10 @@ void module_unload(struct process *process, struct module *module)
             object_remove(process, module->functions.entries[i].value);
     for (size_t i = 0; i < module->refused.count; i++)
         object_remove(process, &module->refused.data[i]->object);
-    if (module->program)
+    if (module->loaded)
         for (uint32_t i = 0; i < module->code->ptx->variable_count; i++)
-            if (module->program->variable_address[i])
-                ranges_remove(process, module->program->variable_address[i]);
+            if (module->loaded->variable_address[i])
+                ranges_remove(process, module->loaded->variable_address[i]);
 }
 
 void module_free(struct process *process, struct module *module)
@@ -408,7 +275,7 @@ void module_free(struct process *process, struct module *module)
     }
     pointer_map_free(&module->functions);
     vector_free(&module->refused);
-    corun_program_destroy(module->program);
+    corun_program_destroy(module->loaded);
     corun_module_destroy(module->code);
     free(module->name);
     free(module);

@@ -1,7 +1,12 @@
-/* The one instance of the front door in this process, its lock, and the frame of every call. */
+/* The one instance of the front door in this process: its lock, its start and its end. */
 #include "cuda/process.h"
 
+#include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/engine.h"
+#include "cuda/entry.h"
+#include "cuda/record.h"
 #include "cuda/settings.h"
 
 #include <stdlib.h>
@@ -92,114 +97,10 @@ static int start(struct process *process)
     return CUDA_SUCCESS;
 }
 
-static void begin(struct call *call)
+int process_enter(void)
 {
     pthread_once(&prepared, prepare);
-    *call = (struct call){.process = &instance, .thread = &thread, .driver = corun_driver_call};
     pthread_mutex_lock(&instance.lock);
     instance.calls++;
-    call->error = start(&instance);
-}
-
-bool runtime_begin_device(struct call *call)
-{
-    begin(call);
-    if (call->error == CUDA_SUCCESS && call->process->device_count == 0)
-        call->error = CUDA_ERROR_NO_DEVICE;
-    return call->error == CUDA_SUCCESS;
-}
-
-bool runtime_begin(struct call *call)
-{
-    return corun_driver_call ? driver_begin(call) : primary_begin(call);
-}
-
-bool primary_begin(struct call *call)
-{
-    if (!runtime_begin_device(call))
-        return false;
-    struct thread_state *state = call->thread;
-    /* A context that the driver API has made current is the runtime's, too. */
-    if (state->contexts.count)
-        call->context = state->contexts.data[state->contexts.count - 1];
-    else
-        call->context = cuda_context_primary(call->process, state->device);
-    if (!call->context)
-        call->error = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (call->context->destroyed)
-        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    else
-        call->error = call->context->error;
-    return call->error == CUDA_SUCCESS;
-}
-
-bool driver_begin_started(struct call *call)
-{
-    begin(call);
-    if (call->error == CUDA_SUCCESS && !call->process->driver_started)
-        call->error = CUDA_ERROR_NOT_INITIALIZED;
-    return call->error == CUDA_SUCCESS;
-}
-
-bool driver_begin(struct call *call)
-{
-    begin(call);
-    struct thread_state *state = call->thread;
-    if (call->error != CUDA_SUCCESS)
-        return false;
-    if (state->contexts.count)
-        call->context = state->contexts.data[state->contexts.count - 1];
-    else if (call->process->device_count) /* the runtime's, if it has been used */
-        call->context = call->process->devices[state->device].primary;
-    if (!call->process->driver_started && !call->context)
-        call->error = CUDA_ERROR_NOT_INITIALIZED;
-    else if (!call->context)
-        call->error = CUDA_ERROR_INVALID_CONTEXT;
-    else if (call->context->destroyed)
-        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    else
-        call->error = call->context->error;
-    return call->error == CUDA_SUCCESS;
-}
-
-int call_end(struct call *call)
-{
-    corun_per_thread = false;
-    pthread_mutex_unlock(&call->process->lock);
-    return call->error;
-}
-
-int runtime_end(struct call *call)
-{
-    /* cudaErrorNotReady is an answer, not a failure. */
-    if (call->error != CUDA_SUCCESS && call->error != CUDA_ERROR_NOT_READY && !call->driver)
-        call->thread->last_error = call->error;
-    return call_end(call);
-}
-
-int runtime_end_quietly(struct call *call)
-{
-    return call_end(call);
-}
-
-void process_pause(struct process *process)
-{
-    pthread_mutex_unlock(&process->lock);
-    pthread_mutex_lock(&process->lock);
-}
-
-bool object_add(struct process *process, struct object *object)
-{
-    return pointer_map_set(&process->objects, object, object);
-}
-
-void object_remove(struct process *process, struct object *object)
-{
-    pointer_map_remove(&process->objects, object);
-}
-
-void *object_find(struct process *process, const void *handle, enum object_kind kind)
-{
-    struct object *object = pointer_map_get(&process->objects, handle);
-    return object && object->kind == kind ? object : NULL;
+    return start(&instance);
 }

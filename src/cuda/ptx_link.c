@@ -1,4 +1,5 @@
 #include "cuda/ptx_link.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

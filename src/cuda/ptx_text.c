@@ -1,5 +1,7 @@
 #include "cuda/ptx_text.h"
 
+#include "cuda/module.h"
+
 #include <stdlib.h>
 #include <string.h>
 

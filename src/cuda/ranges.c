@@ -1,6 +1,12 @@
 /* Memory that programs allocate or register, and whose it is. */
-#include "cuda/capture.h"
+#include "cuda/ranges.h"
 
+#include "cuda/abi.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/process.h"
 #include "isa/memory.h"
 
 #include <inttypes.h>

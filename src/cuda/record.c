@@ -3,9 +3,16 @@
  * it has ended, so nothing is lost if the program ends otherwise than it meant to. The first line says whether all of
  * them could be written: it is changed in place, which needs no room on a full disk.
  */
-#include "cuda/process.h"
+#include "cuda/record.h"
 
+#include "cuda/console.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/module.h"
+#include "cuda/process.h"
 #include "cuda/settings.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,13 @@
  * Launches that corun refuses although a GPU would run them: said, recorded for `corun exec`, which ends with a status of
  * its own for them, and the end of a capture. A program may go on without looking at the error.
  */
-#include "cuda/process.h"
+#include "cuda/refusal.h"
 
 #include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
+#include "cuda/record.h"
 
 void launch_refuse(struct process *process, const void *key, const char *kernel, const char *reason)
 {

@@ -1,6 +1,11 @@
 /* CUDA arrays of the runtime API: allocation, and copies from and to them. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
 #include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/copy.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
 
 #include <string.h>
 

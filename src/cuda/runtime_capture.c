@@ -1,6 +1,12 @@
 /* Graphs of the runtime API as a whole: captured from streams, copied, instantiated, launched. Their nodes: runtime_graph.c. */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/engine.h"
 #include "cuda/graph.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
 
 enum { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
 

@@ -1,6 +1,12 @@
 /* Copies and fills of the runtime API. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
 #include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/copy.h"
+#include "cuda/image.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
 
 static int copy_plain(void *to, const void *from, size_t bytes, int kind, void *stream, bool wait)
 {

@@ -1,5 +1,15 @@
 /* Devices, errors and the like of the runtime API. */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_api.h"
+#include "cuda/engine.h"
+#include "cuda/entry.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,14 @@
 /* Kernels of the runtime API: their attributes, and how many thread blocks of them fit. */
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
 #include "cuda/driver_function.h"
+#include "cuda/image.h"
+#include "cuda/module.h"
+#include "cuda/occupancy.h"
+#include "cuda/runtime_api.h"
 
 #include <string.h>
 
@@ -28,7 +36,7 @@ void function_describe(struct function *function, struct abi_function_attributes
         .shared_bytes = info.shared_bytes,
         .constant_bytes = info.constant_bytes,
         .local_bytes = info.local_bytes,
-        .max_threads = (int)engine_most_threads(function),
+        .max_threads = (int)occupancy_most_threads(function),
         .registers = (int)info.registers_per_thread,
         .ptx_version = (int)architecture,
         .binary_version = (int)(architecture > capability ? architecture : capability),
@@ -139,7 +147,7 @@ ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const voi
     if (function) {
         uint32_t tbs = 0;
         call.error =
-            threads > 0 ? engine_occupancy(function, (uint32_t)threads, shared, &tbs) : CUDA_ERROR_INVALID_VALUE;
+            threads > 0 ? occupancy_of_function(function, (uint32_t)threads, shared, &tbs) : CUDA_ERROR_INVALID_VALUE;
         *blocks = (int)tbs;
     }
     return runtime_end(&call);
@@ -164,7 +172,7 @@ ENTRY(int, cudaOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, const void 
         while (low < high) {
             size_t middle = low + (high - low + 1) / 2;
             uint32_t tbs;
-            call.error = engine_occupancy(function, (uint32_t)threads, middle, &tbs);
+            call.error = occupancy_of_function(function, (uint32_t)threads, middle, &tbs);
             if (call.error != CUDA_SUCCESS)
                 break;
             if (tbs >= (uint32_t)blocks)

@@ -1,5 +1,16 @@
 /* Nodes of graphs in the runtime API: added, looked at, changed. */
+#include "cuda/abi.h"
+#include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/copy.h"
+#include "cuda/graph.h"
 #include "cuda/graph_node.h"
+#include "cuda/image.h"
+#include "cuda/object.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,19 @@
 /* Memory of the runtime API: allocation, addresses, what is known of a pointer. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/graph_memory.h"
+#include "cuda/image.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,13 @@
 /* Texture and surface references of the runtime API, up to CUDA 12. */
+#include "cuda/abi.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/image.h"
+#include "cuda/module.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/runtime_api.h"
+#include "cuda/texture_object.h"
 #include "cuda/texture_reference.h"
 
 #include <string.h>

@@ -1,5 +1,15 @@
 /* What compilers put into a program: registration of its device code at start, and launches. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/fat_binary.h"
+#include "cuda/image.h"
+#include "cuda/module.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
+#include "cuda/refusal.h"
+#include "cuda/runtime_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +48,6 @@ ENTRY(void **, __cudaRegisterFatBinary, void *data)
 ENTRY(void, __cudaRegisterFatBinaryEnd, void **handle)
 {
     (void)handle;
-}
-
-struct image *image_of_handle(const struct process *process, void **handle)
-{
-    for (size_t i = 0; i < process->images.count; i++)
-        if (handle == &process->images.data[i]->handle)
-            return process->images.data[i];
-    return NULL;
 }
 
 ENTRY(void, __cudaUnregisterFatBinary, void **handle)

@@ -1,6 +1,14 @@
 /* Streams and events of the runtime API. */
+#include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
 #include "cuda/graph.h"
+#include "cuda/object.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
 
 #include <string.h>
 

@@ -1,4 +1,10 @@
 /* Texture and surface objects of the runtime API. */
+#include "cuda/abi.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
+#include "cuda/console.h"
+#include "cuda/process.h"
+#include "cuda/runtime_api.h"
 #include "cuda/texture_object.h"
 
 #include <stddef.h>

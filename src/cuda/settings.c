@@ -1,6 +1,7 @@
 /* Settings from the environment: GPUs, and how they run. */
 #include "cuda/settings.h"
 
+#include "cuda/device.h"
 #include "cuda/process.h"
 
 #include <dlfcn.h>

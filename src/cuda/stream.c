@@ -1,8 +1,17 @@
-/* Streams, events, and the tasks that wait in streams. */
-#include "cuda/process.h"
+/* Streams and events: made, found by their handles, given tasks, freed. */
+#include "cuda/stream.h"
 
+#include "cuda/abi.h"
+#include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/entry.h"
 #include "cuda/graph.h"
+#include "cuda/idle.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/task.h"
 
 #include <stdlib.h>
 
@@ -103,34 +112,6 @@ void event_release(struct process *process, struct event *event)
     capture_event_end(process, event);
     vector_free(&event->capture_front);
     free(event);
-}
-
-struct task *task_create(enum task_kind kind)
-{
-    struct task *task = calloc(1, sizeof *task);
-    if (task)
-        task->kind = kind;
-    return task;
-}
-
-void task_free(struct process *process, struct task *task)
-{
-    switch (task->kind) {
-    case TASK_LAUNCH:
-        free(task->launch.request.parameters);
-        corun_grid_destroy(task->launch.grid);
-        break;
-    case TASK_COPY:
-        free(task->copy.staged);
-        break;
-    case TASK_RECORD:
-    case TASK_WAIT:
-        event_release(process, task->event.event);
-        break;
-    default:
-        break;
-    }
-    free(task);
 }
 
 static enum stream_task_kind queued_kind(enum task_kind kind)

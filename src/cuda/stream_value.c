@@ -1,7 +1,16 @@
 #include "cuda/stream_value.h"
 
-#include "cuda/api.h"
+#include "cuda/abi.h"
+#include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/driver_api.h"
+#include "cuda/engine.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
 
 /* What a wait compares: the value there with the one that is given, as a number that may run over, bit by bit, … */
 enum { WAIT_AT_LEAST = 0, WAIT_EQUAL = 1, WAIT_AND = 2, WAIT_NOR = 3, WAIT_KINDS = 3, WAIT_FLUSH = 1 << 30 };

@@ -2,7 +2,10 @@
 #ifndef CORUN_CUDA_STREAM_VALUE_H
 #define CORUN_CUDA_STREAM_VALUE_H
 
-#include "cuda/process.h"
+#include <stdbool.h>
+
+struct process;
+struct task;
 
 /* Is the value that a TASK_WAIT_VALUE waits for there? */
 bool stream_value_reached(const struct task *task);

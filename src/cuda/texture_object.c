@@ -1,5 +1,13 @@
 #include "cuda/texture_object.h"
+
+#include "cuda/abi.h"
+#include "cuda/array.h"
+#include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/engine.h"
+#include "cuda/process.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,14 @@
 #include "cuda/texture_reference.h"
+
+#include "cuda/abi.h"
+#include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/engine.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/texture_object.h"
 
 #include <stdlib.h>
 
@@ -7,7 +16,7 @@ int texture_reference_get(struct call *call, struct module *module, const char *
                           struct texture_reference **result)
 {
     struct context *context = call->context;
-    uint64_t bytes = 0, variable = corun_program_variable(module->program, name, &bytes);
+    uint64_t bytes = 0, variable = corun_program_variable(module->loaded, name, &bytes);
     if (!variable || bytes != sizeof(uint64_t))
         return CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < context->references.count; i++)

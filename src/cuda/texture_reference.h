@@ -5,7 +5,10 @@
 #ifndef CORUN_CUDA_TEXTURE_REFERENCE_H
 #define CORUN_CUDA_TEXTURE_REFERENCE_H
 
+#include "cuda/object.h"
 #include "cuda/texture_object.h"
+
+struct module;
 
 struct texture_reference {
     struct object object;
@@ -24,6 +27,8 @@ struct texture_reference {
 /* The reference of that name; NOT_FOUND if the module has no such variable. */
 int texture_reference_get(struct call *call, struct module *module, const char *name, bool surface,
                           struct texture_reference **reference);
+/* All of a context, which goes. */
+void texture_references_free(struct process *process, struct context *context);
 /* The variable gets a new object, made of `resource` and `reading`; none if nothing is bound. Waits for kernels. */
 int texture_reference_bind(struct call *call, struct texture_reference *reference);
 

@@ -1,6 +1,13 @@
 #include "cuda/virtual_memory.h"
 
+#include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/engine.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,14 @@
 #ifndef CORUN_CUDA_VIRTUAL_MEMORY_H
 #define CORUN_CUDA_VIRTUAL_MEMORY_H
 
-#include "cuda/process.h"
+#include "base/vector.h"
+#include "cuda/object.h"
+
+#include <stdint.h>
+
+struct context;
+struct device;
+struct process;
 
 #define GRANULARITY (UINT64_C(2) << 20) /* as on the hardware */
 

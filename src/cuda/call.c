@@ -1,0 +1,89 @@
+/* The frame of every call: begun with the lock and the current context, ended with the error. */
+#include "cuda/call.h"
+
+#include "cuda/abi.h"
+#include "cuda/context.h"
+#include "cuda/entry.h"
+#include "cuda/process.h"
+
+static void begin(struct call *call)
+{
+    *call = (struct call){.process = process_get(), .thread = thread_get(), .driver = corun_driver_call};
+    call->error = process_enter();
+}
+
+bool runtime_begin_device(struct call *call)
+{
+    begin(call);
+    if (call->error == CUDA_SUCCESS && call->process->device_count == 0)
+        call->error = CUDA_ERROR_NO_DEVICE;
+    return call->error == CUDA_SUCCESS;
+}
+
+bool runtime_begin(struct call *call)
+{
+    return corun_driver_call ? driver_begin(call) : primary_begin(call);
+}
+
+bool primary_begin(struct call *call)
+{
+    if (!runtime_begin_device(call))
+        return false;
+    struct thread_state *state = call->thread;
+    /* A context that the driver API has made current is the runtime's, too. */
+    if (state->contexts.count)
+        call->context = state->contexts.data[state->contexts.count - 1];
+    else
+        call->context = cuda_context_primary(call->process, state->device);
+    if (!call->context)
+        call->error = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (call->context->destroyed)
+        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    else
+        call->error = call->context->error;
+    return call->error == CUDA_SUCCESS;
+}
+
+bool driver_begin_started(struct call *call)
+{
+    begin(call);
+    if (call->error == CUDA_SUCCESS && !call->process->driver_started)
+        call->error = CUDA_ERROR_NOT_INITIALIZED;
+    return call->error == CUDA_SUCCESS;
+}
+
+bool driver_begin(struct call *call)
+{
+    begin(call);
+    struct thread_state *state = call->thread;
+    if (call->error != CUDA_SUCCESS)
+        return false;
+    if (state->contexts.count)
+        call->context = state->contexts.data[state->contexts.count - 1];
+    else if (call->process->device_count) /* the runtime's, if it has been used */
+        call->context = call->process->devices[state->device].primary;
+    if (!call->process->driver_started && !call->context)
+        call->error = CUDA_ERROR_NOT_INITIALIZED;
+    else if (!call->context)
+        call->error = CUDA_ERROR_INVALID_CONTEXT;
+    else if (call->context->destroyed)
+        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    else
+        call->error = call->context->error;
+    return call->error == CUDA_SUCCESS;
+}
+
+int call_end(struct call *call)
+{
+    corun_per_thread = false;
+    pthread_mutex_unlock(&call->process->lock);
+    return call->error;
+}
+
+int runtime_end(struct call *call)
+{
+    /* cudaErrorNotReady is an answer, not a failure. */
+    if (call->error != CUDA_SUCCESS && call->error != CUDA_ERROR_NOT_READY && !call->driver)
+        call->thread->last_error = call->error;
+    return call_end(call);
+}

@@ -1,0 +1,54 @@
+/* Copies and fills: whose memory both sides are, and moving the bytes. When they happen: task.h, engine.h. */
+#ifndef CORUN_CUDA_COPY_H
+#define CORUN_CUDA_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct process;
+
+enum copy_engine { ENGINE_TO_DEVICE, ENGINE_TO_HOST, ENGINE_WITHIN };
+
+/* One side of a copy: rows of `width_bytes` every `pitch` bytes, `height` rows every `slice_bytes` bytes. */
+struct copy_side {
+    uint64_t address;
+    uint8_t *host;           /* NULL: `address` is of the device */
+    struct context *context; /* whose memory it is; NULL: the host's */
+    size_t pitch, slice_bytes;
+    bool pinned;
+};
+
+struct copy {
+    struct copy_side from, to;
+    size_t width_bytes, height, depth;
+    enum copy_engine engine;
+    bool pageable;
+    uint8_t *staged; /* pageable memory as it was when the copy was asked for */
+};
+
+struct fill {
+    uint64_t address;
+    uint8_t *host;
+    size_t pitch, slice_bytes, width_bytes, height, depth;
+    uint32_t value, element_bytes;
+};
+
+/* Who a pointer belongs to; what nobody has allocated is the host's, unless the device's is expected. */
+int copy_resolve(struct process *process, uint64_t address, bool device_expected, struct copy_side *side);
+/* Checks a copy and completes it: engine, pageable. */
+int copy_prepare(struct copy *copy);
+/* Keeps what pageable memory holds now. */
+int copy_stage(struct copy *copy);
+/* Is there memory of the host? */
+bool host_has_mapped(const void *host, uint64_t bytes);
+/* Moves the bytes. */
+int copy_perform(const struct copy *copy);
+size_t copy_bytes(const struct copy *copy);
+
+/* Checks that it lies within one piece of memory. */
+int fill_prepare(struct process *process, struct fill *fill);
+int fill_perform(struct context *context, const struct fill *fill);
+
+#endif

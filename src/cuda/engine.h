@@ -1,0 +1,35 @@
+/* The engine carries tasks out: in the order of the program's calls without timing, or on the simulated machine. */
+#ifndef CORUN_CUDA_ENGINE_H
+#define CORUN_CUDA_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct context;
+struct device;
+struct event;
+struct process;
+struct stream;
+
+/*
+ * Works until the stream is empty, all streams of the context are, the event has been reached. Gives the context's
+ * error.
+ */
+int engine_wait_stream(struct process *process, struct stream *stream);
+int engine_wait_context(struct process *process, struct context *context);
+int engine_wait_event(struct process *process, struct event *event, uint64_t count);
+/* Have they ended? Else NOT_READY, after the machine has gone on a little: whoever asks again and again comes to an end. */
+int engine_ask_stream(struct process *process, struct stream *stream);
+int engine_ask_event(struct process *process, struct event *event, uint64_t count);
+/* Goes on a little, for a program that does not call. */
+bool engine_nudge(struct process *process);
+/* Waits until there are not too many launches ahead. */
+int engine_make_room(struct process *process, struct context *context);
+/* Once, when the devices are known and whether a capture is wanted. */
+void engine_prepare(struct process *process);
+/* Ends the machine of a device. */
+void engine_close(struct process *process, struct device *device);
+/* Drops what a context has under way. */
+void engine_abandon(struct process *process, struct context *context);
+
+#endif

@@ -1,0 +1,10 @@
+/* Goes on for programs that wait without calling CUDA. */
+#ifndef CORUN_CUDA_IDLE_H
+#define CORUN_CUDA_IDLE_H
+
+struct process;
+
+/* Watches for programs that wait without calling. Once is enough. */
+void idle_start(struct process *process);
+
+#endif

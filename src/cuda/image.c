@@ -1,0 +1,163 @@
+/* Images: from the device code that a program registered to modules of a context, and to functions and variables by their host names. */
+#include "cuda/image.h"
+
+#include "cuda/abi.h"
+#include "cuda/capture.h"
+#include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/failure.h"
+#include "cuda/fat_binary.h"
+#include "cuda/module.h"
+#include "cuda/object.h"
+#include "cuda/pointer_map.h"
+#include "cuda/process.h"
+#include "cuda/ptx_link.h"
+#include "cuda/ranges.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left
+ * out; kernels that call it are refused by name.
+ */
+#define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
+
+struct image *image_of_handle(const struct process *process, void **handle)
+{
+    for (size_t i = 0; i < process->images.count; i++)
+        if (handle == &process->images.data[i]->handle)
+            return process->images.data[i];
+    return NULL;
+}
+
+/* The translation units of a program that was compiled to be linked (-rdc=true). */
+static int load_linked(struct process *process, struct context *context, const char *name, const struct image *image,
+                       struct corun_diagnostics *list, struct module **module)
+{
+    const void *const *containers = image->wrapper->linked;
+    struct ptx_link link = {0};
+    struct fat_binary binary = {0};
+    int error = CUDA_SUCCESS;
+    for (; *containers && error == CUDA_SUCCESS; containers++) {
+        enum corun_status status = fat_binary_read(&binary, *containers, 0, list);
+        const struct fat_binary_text *text = fat_binary_best(&binary, context->device->config.compute_capability);
+        if (status != CORUN_OK) {
+            error = CUDA_ERROR_INVALID_IMAGE;
+        } else if (!text) {
+            fat_binary_tell_no_text(&binary, name, list);
+            error = CUDA_ERROR_NO_BINARY_FOR_GPU;
+        } else if (!strstr(text->text, DEVICE_RUNTIME) && !ptx_link_add(&link, text->text, text->bytes, false)) {
+            error = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        fat_binary_free(&binary);
+        binary = (struct fat_binary){0};
+    }
+    char *text = NULL;
+    size_t bytes = 0;
+    if (error == CUDA_SUCCESS)
+        error = error_of_status(ptx_link_finish(&link, list, &text, &bytes));
+    if (error == CUDA_SUCCESS)
+        error = module_load_text(process, context, name, text, bytes, true, list, module);
+    free(text);
+    ptx_link_free(&link);
+    return error;
+}
+
+static void set_managed(struct process *process, struct context *context, const struct image *image,
+                        const struct module *module)
+{
+    for (size_t i = 0; i < process->variables.count; i++) {
+        const struct image_variable *variable = &process->variables.data[i];
+        uint64_t bytes, address;
+        if (variable->image != image || !variable->managed)
+            continue;
+        address = corun_program_variable(module->loaded, variable->name, &bytes);
+        void *host = address ? corun_memory_pointer(context->memory, address, bytes) : NULL;
+        if (!host)
+            continue;
+        /* A pointer that the host takes of it is good on the device, too. */
+        uint64_t same = (uint64_t)(uintptr_t)host;
+        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
+            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}});
+            capture_adopt(process, context, same, bytes, address);
+        }
+        *(void **)(uintptr_t)variable->host = host;
+    }
+}
+
+int module_of_image(struct process *process, struct context *context, const struct image *image, struct module **module)
+{
+    size_t index = 0;
+    while (index < process->images.count && process->images.data[index] != image)
+        index++;
+    while (context->image_modules.count <= index)
+        if (!vector_push(&context->image_modules, (struct module *)NULL))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    *module = context->image_modules.data[index];
+    if (*module)
+        return CUDA_SUCCESS;
+    char name[80];
+    snprintf(name, sizeof name, "%.40s(%zu).ptx", program_invocation_short_name, index + 1);
+    const struct fat_binary_wrapper *wrapper = image->wrapper;
+    int error;
+    if (wrapper->version == 2 && wrapper->linked && wrapper->linked[0]) {
+        error = load_linked(process, context, name, image, process->list, module);
+    } else {
+        struct fat_binary binary = {0};
+        enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, process->list);
+        error = status == CORUN_OK ? module_load_binary(process, context, name, &binary, process->list, module)
+                                   : CUDA_ERROR_INVALID_IMAGE;
+        fat_binary_free(&binary);
+    }
+    say_diagnostics(process->list);
+    if (error != CUDA_SUCCESS)
+        return error;
+    assert(*module);
+    context->image_modules.data[index] = *module;
+    set_managed(process, context, image, *module);
+    return CUDA_SUCCESS;
+}
+
+int function_of_host(struct process *process, struct context *context, const void *host, struct function **result)
+{
+    *result = pointer_map_get(&context->functions, host);
+    if (*result)
+        return CUDA_SUCCESS;
+    /* A handle of cudaGetKernel or cudaGetFuncBySymbol is a function already. */
+    *result = object_find(process, host, OBJECT_FUNCTION);
+    if (*result)
+        return CUDA_SUCCESS;
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
+    if (!index)
+        return CUDA_ERROR_INVALID_DEVICE_FUNCTION;
+    const struct image_function *function = &process->functions.data[index - 1];
+    struct module *module;
+    int error = module_of_image(process, context, function->image, &module);
+    if (error == CUDA_SUCCESS)
+        error = module_function(process, module, function->name, result);
+    if (error == CUDA_ERROR_NOT_FOUND)
+        error = CUDA_ERROR_INVALID_DEVICE_FUNCTION;
+    if (error == CUDA_SUCCESS && !pointer_map_set(&context->functions, host, *result))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    return error;
+}
+
+int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
+                     uint64_t *bytes)
+{
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->variable_of_host, host);
+    if (!index)
+        return CUDA_ERROR_INVALID_SYMBOL;
+    const struct image_variable *variable = &process->variables.data[index - 1];
+    struct module *module;
+    int error = module_of_image(process, context, variable->image, &module);
+    if (error != CUDA_SUCCESS)
+        return error;
+    *address = corun_program_variable(module->loaded, variable->name, bytes);
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SYMBOL;
+}

@@ -1,0 +1,21 @@
+/* The record of what a process launched and copied, for the table of `corun exec`. NULL: nobody wants to know. */
+#ifndef CORUN_CUDA_RECORD_H
+#define CORUN_CUDA_RECORD_H
+
+#include "corun/gpu.h"
+
+struct device;
+struct process;
+struct record;
+struct task;
+
+/* NULL if nobody wants it. */
+struct record *record_open(const struct process *process);
+void record_launch(struct process *process, const struct device *device, const struct task *task,
+                   const struct corun_grid *grid, const struct corun_counters *counters);
+void record_copy(struct process *process, const struct device *device, const struct task *task);
+/* A kernel that was to be launched and cannot be. */
+void record_refusal(struct process *process, const char *kernel, const char *reason);
+void record_close(struct record *record);
+
+#endif

@@ -1,0 +1,69 @@
+/* Tasks: made, copied, freed with what they own. */
+#include "cuda/task.h"
+
+#include "cuda/copy.h"
+#include "cuda/process.h"
+#include "cuda/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct task *task_create(enum task_kind kind)
+{
+    struct task *task = calloc(1, sizeof *task);
+    if (task)
+        task->kind = kind;
+    return task;
+}
+
+struct task *task_copy(const struct task *task)
+{
+    struct task *copy = malloc(sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *task;
+    copy->queued.next = NULL;
+    copy->stream = NULL;
+    copy->queued.started = false;
+    if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
+        copy->launch.request.parameters = malloc(task->launch.request.parameter_bytes + 1);
+        if (!copy->launch.request.parameters) {
+            free(copy);
+            return NULL;
+        }
+        memcpy(copy->launch.request.parameters, task->launch.request.parameters, task->launch.request.parameter_bytes);
+    }
+    if (task->kind == TASK_COPY && task->copy.staged) {
+        size_t bytes = copy_bytes(&task->copy);
+        copy->copy.staged = malloc(bytes);
+        if (!copy->copy.staged) {
+            free(copy);
+            return NULL;
+        }
+        memcpy(copy->copy.staged, task->copy.staged, bytes);
+        copy->copy.from.host = copy->copy.staged;
+    }
+    if (task->kind == TASK_RECORD || task->kind == TASK_WAIT)
+        copy->event.event->references++;
+    return copy;
+}
+
+void task_free(struct process *process, struct task *task)
+{
+    switch (task->kind) {
+    case TASK_LAUNCH:
+        free(task->launch.request.parameters);
+        corun_grid_destroy(task->launch.grid);
+        break;
+    case TASK_COPY:
+        free(task->copy.staged);
+        break;
+    case TASK_RECORD:
+    case TASK_WAIT:
+        event_release(process, task->event.event);
+        break;
+    default:
+        break;
+    }
+    free(task);
+}

@@ -1,0 +1,82 @@
+/* Tasks: launches, copies and whatever else waits in streams and stands in the nodes of graphs. */
+#ifndef CORUN_CUDA_TASK_H
+#define CORUN_CUDA_TASK_H
+
+#include "corun/gpu.h"
+#include "cuda/abi.h"
+#include "cuda/copy.h"
+#include "stream/scheduler.h"
+
+struct event;
+struct function;
+struct machine_application;
+struct process;
+struct stream;
+
+enum task_kind {
+    TASK_LAUNCH,
+    TASK_COPY,
+    TASK_FILL,
+    TASK_RECORD,
+    TASK_WAIT,
+    TASK_CALL,
+    TASK_FREE,
+    TASK_WAIT_VALUE,
+    TASK_WRITE_VALUE,
+    TASK_NOTHING
+};
+
+struct launch_request {
+    struct function *function;
+    const void *host; /* api.h */
+    struct corun_dim3 grid, block;
+    uint32_t dynamic_shared_bytes;
+    bool cooperative;
+    uint8_t *parameters; /* owned; NULL if there are none */
+    size_t parameter_bytes;
+};
+
+struct task {
+    struct stream_task queued; /* first: see task_of */
+    enum task_kind kind;
+    struct stream *stream;
+    union {
+        struct {
+            struct launch_request request;
+            struct corun_grid *grid;
+            struct machine_application *application;
+            struct corun_counters before;
+        } launch;
+        struct copy copy;
+        struct fill fill;
+        struct {
+            struct event *event;
+            uint64_t count; /* of event.recorded */
+        } event;
+        struct {
+            abi_host_function function;
+            abi_stream_callback callback;
+            void *user;
+        } call;
+        struct {
+            uint64_t address, value;
+            uint32_t bytes;
+            unsigned flags;
+        } value;          /* stream_value.h */
+        uint64_t address; /* FREE */
+    };
+};
+
+/* The task that is queued; NULL of NULL. */
+static inline struct task *task_of(const struct stream_task *queued)
+{
+    return (struct task *)(uintptr_t)queued;
+}
+
+/* NULL when out of memory. */
+struct task *task_create(enum task_kind kind);
+/* A copy, not in any stream. NULL when out of memory. */
+struct task *task_copy(const struct task *task);
+void task_free(struct process *process, struct task *task);
+
+#endif
