@@ -24,6 +24,8 @@ enum { HOST_PORTABLE = 1, HOST_MAPPED = 2, HOST_WRITE_COMBINED = 4 };
 enum copy_kind { COPY_HOST_TO_HOST, COPY_HOST_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_DEVICE_TO_DEVICE, COPY_DEFAULT };
 enum pointer_kind { POINTER_UNREGISTERED, POINTER_HOST, POINTER_DEVICE, POINTER_MANAGED };
 
+enum memory_kind { MEMORY_HOST = 1, MEMORY_DEVICE, MEMORY_ARRAY, MEMORY_UNIFIED }; /* CUmemorytype */
+
 struct abi_pitched {
     void *pointer;
     size_t pitch, width_bytes, height;
@@ -61,7 +63,7 @@ struct abi_copy_3d_peer {
     struct abi_extent extent;
 };
 
-/* cuMemcpy2D: memory types are host 1, device 2, array 3, unified 4 */
+/* cuMemcpy2D; types are MEMORY_… */
 struct abi_driver_copy_2d {
     size_t from_x, from_y;
     int from_type;
@@ -140,6 +142,12 @@ struct abi_driver_launch_config {
 #define LAUNCH_PARAMETER_END ((void *)0)
 #define LAUNCH_PARAMETER_POINTER ((void *)1)
 #define LAUNCH_PARAMETER_BYTES ((void *)2)
+
+/* A size as CUDA before 3.2 gives it. */
+static inline unsigned abi_size_of_32_bits(size_t bytes)
+{
+    return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
+}
 
 typedef void (*abi_host_function)(void *user);
 typedef void (*abi_stream_callback)(void *stream, int error, void *user);

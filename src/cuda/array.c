@@ -1,3 +1,4 @@
+/* CUDA arrays: made, described to textures, copied from and to. */
 #include "cuda/array.h"
 
 #include "cuda/abi.h"

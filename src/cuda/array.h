@@ -1,6 +1,7 @@
 /*
- * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; how a GPU arranges its texels is not modelled.
- * Objects are descriptions in the memory of their context (corun/texture.h), and their handles are those.
+ * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; how a GPU arranges its
+ * texels is not modelled. Objects are descriptions in the memory of their context (corun/texture.h), and their handles
+ * are those.
  */
 #ifndef CORUN_CUDA_ARRAY_H
 #define CORUN_CUDA_ARRAY_H

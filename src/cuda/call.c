@@ -4,6 +4,7 @@
 #include "cuda/abi.h"
 #include "cuda/context.h"
 #include "cuda/entry.h"
+#include "cuda/object.h"
 #include "cuda/process.h"
 
 static void begin(struct call *call)
@@ -71,6 +72,16 @@ bool driver_begin(struct call *call)
     else
         call->error = call->context->error;
     return call->error == CUDA_SUCCESS;
+}
+
+void *driver_begin_object(struct call *call, const void *handle, enum object_kind kind, const void *result)
+{
+    if (!driver_begin(call))
+        return NULL;
+    void *object = object_find(call->process, handle, kind);
+    if (!object || !result)
+        call->error = object ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+    return result ? object : NULL;
 }
 
 int call_end(struct call *call)

@@ -5,6 +5,8 @@
 #ifndef CORUN_CUDA_CALL_H
 #define CORUN_CUDA_CALL_H
 
+#include "cuda/object.h"
+
 #include <stdbool.h>
 
 struct context;
@@ -30,6 +32,8 @@ bool runtime_begin_device(struct call *call); /* a device is enough */
 int runtime_end(struct call *call);           /* keeps the error for cudaGetLastError */
 bool driver_begin(struct call *call);         /* with a current context without error */
 bool driver_begin_started(struct call *call); /* cuInit was called */
-int call_end(struct call *call);              /* keeps no error */
+/* The same, with a live handle of that kind and a place for the result; else NULL with the error. */
+void *driver_begin_object(struct call *call, const void *handle, enum object_kind kind, const void *result);
+int call_end(struct call *call); /* keeps no error */
 
 #endif

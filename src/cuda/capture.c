@@ -1,3 +1,4 @@
+/* The capture of a program: modules, memory, launches and copies, written to a compressed file as they happen. */
 #include "cuda/capture.h"
 
 #include "base/arena.h"
@@ -17,7 +18,6 @@
 #include "workload/capture_format.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <sha2.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -15,7 +15,6 @@
 #include "cuda/texture_reference.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void cuda_context_fail(struct context *context, int error)
 {

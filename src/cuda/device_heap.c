@@ -1,3 +1,4 @@
+/* The device heap: its allocator as PTX text, and linking that to a module. */
 #include "cuda/device_heap.h"
 
 #include "cuda/ptx_link.h"

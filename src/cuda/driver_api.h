@@ -35,14 +35,6 @@ ENTRY(int, cuMemcpyAtoD_v2, uint64_t to, void *array, size_t at, size_t bytes);
 ENTRY(int, cuMemcpyAtoA_v2, void *to, size_t to_at, void *from, size_t from_at, size_t bytes);
 
 /* driver_context.c */
-ENTRY(int, cuInit, unsigned flags);
-ENTRY(int, cuDeviceGet, int *handle, int device);
-ENTRY(int, cuDeviceGetCount, int *count);
-ENTRY(int, cuDeviceGetName, char *name, int bytes, int device);
-ENTRY(int, cuDeviceGetUuid, char uuid[16], int device);
-ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device);
-ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device);
-ENTRY(int, cuDeviceComputeCapability, int *major, int *minor, int device);
 ENTRY(int, cuDevicePrimaryCtxRetain, void **context, int device);
 ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device);
 ENTRY(int, cuDevicePrimaryCtxReset_v2, int device);
@@ -61,49 +53,15 @@ ENTRY(int, cuCtxGetFlags, unsigned *flags);
 ENTRY(int, cuCtxGetId, void *handle, unsigned long long *id);
 ENTRY(int, cuCtxGetApiVersion, void *handle, unsigned *version);
 ENTRY(int, cuCtxSynchronize, void);
-ENTRY(int, cuStreamGetCtx, void *handle, void **context);
-ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green);
 ENTRY(int, cuCtxGetDevice_v2, int *device, void *handle);
 ENTRY(int, cuCtxSynchronize_v2, void *handle);
 ENTRY(int, cuCtxSetFlags, unsigned flags);
 ENTRY(int, cuCtxAttach, void **handle, unsigned flags);
 ENTRY(int, cuCtxDetach, void *handle);
-ENTRY(int, cuDeviceGetLuid, char luid[8], unsigned *mask, int device);
-ENTRY(int, cuDeviceGetProperties, struct abi_old_properties *properties, int device);
-ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device);
-ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total);
 ENTRY(int, cuCtxEnablePeerAccess, void *peer, unsigned flags);
 ENTRY(int, cuCtxDisablePeerAccess, void *peer);
 
-/* driver_entry.c */
-ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status);
-ENTRY(int, cuGetProcAddress, const char *name, void **function, int version, uint64_t flags);
-ENTRY(int, cuGetExportTable, const void **table, const void *id);
-
-/* driver_function.c */
-ENTRY(int, cuModuleEnumerateFunctions, void **functions, unsigned count, void *handle);
-ENTRY(int, cuFuncIsLoaded, int *state, void *handle);
-ENTRY(int, cuFuncLoad, void *handle);
-ENTRY(int, cuKernelGetLibrary, void **library, void *handle);
-ENTRY(int, cuFuncGetAttribute, int *value, int attribute, void *handle);
-ENTRY(int, cuKernelGetAttribute, int *value, int attribute, void *kernel, int device);
-ENTRY(int, cuKernelSetAttribute, int attribute, int value, void *kernel, int device);
-ENTRY(int, cuKernelSetCacheConfig, void *kernel, int config, int device);
-ENTRY(int, cuFuncSetBlockShape, void *function, int x, int y, int z);
-ENTRY(int, cuFuncSetSharedSize, void *function, unsigned bytes);
-ENTRY(int, cuParamSetSize, void *function, unsigned bytes);
-ENTRY(int, cuParamSetv, void *function, int offset, const void *values, unsigned bytes);
-ENTRY(int, cuParamSeti, void *function, int offset, unsigned value);
-ENTRY(int, cuParamSetf, void *function, int offset, float value);
-ENTRY(int, cuLaunch, void *function);
-ENTRY(int, cuLaunchGrid, void *function, int width, int height);
-ENTRY(int, cuLaunchGridAsync, void *function, int width, int height, void *stream);
-
-/* driver_memory.c */
-ENTRY(int, cuMemAlloc_v2, uint64_t *address, size_t bytes);
-ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element_bytes);
-ENTRY(int, cuMemFree_v2, uint64_t address);
-ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t address);
+/* driver_copy.c */
 ENTRY(int, cuMemcpy, uint64_t to, uint64_t from, size_t bytes);
 ENTRY(int, cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes, void *stream);
 ENTRY(int, cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes);
@@ -120,9 +78,6 @@ ENTRY(int, cuMemcpy2DUnaligned_v2, const struct abi_driver_copy_2d *p);
 ENTRY(int, cuMemcpy2DAsync_v2, const struct abi_driver_copy_2d *p, void *stream);
 ENTRY(int, cuMemcpy3D_v2, const struct abi_driver_copy_3d *p);
 ENTRY(int, cuMemcpy3DAsync_v2, const struct abi_driver_copy_3d *p, void *stream);
-ENTRY(int, cuPointerGetAttribute, void *value, int attribute, uint64_t address);
-ENTRY(int, cuPointerGetAttributes, unsigned count, int *attributes, void **values, uint64_t address);
-ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t address);
 ENTRY(int, cuMemsetD8_v2, uint64_t to, unsigned char value, size_t count);
 ENTRY(int, cuMemsetD8Async, uint64_t to, unsigned char value, size_t count, void *stream);
 ENTRY(int, cuMemsetD2D8_v2, uint64_t to, size_t pitch, unsigned char value, size_t width, size_t height);
@@ -137,6 +92,93 @@ ENTRY(int, cuMemsetD32_v2, uint64_t to, unsigned value, size_t count);
 ENTRY(int, cuMemsetD32Async, uint64_t to, unsigned value, size_t count, void *stream);
 ENTRY(int, cuMemsetD2D32_v2, uint64_t to, size_t pitch, unsigned value, size_t width, size_t height);
 ENTRY(int, cuMemsetD2D32Async, uint64_t to, size_t pitch, unsigned value, size_t width, size_t height, void *stream);
+
+/* driver_device.c */
+ENTRY(int, cuInit, unsigned flags);
+ENTRY(int, cuDeviceGet, int *handle, int device);
+ENTRY(int, cuDeviceGetCount, int *count);
+ENTRY(int, cuDeviceGetName, char *name, int bytes, int device);
+ENTRY(int, cuDeviceGetUuid, char uuid[16], int device);
+ENTRY(int, cuDeviceGetLuid, char luid[8], unsigned *mask, int device);
+ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device);
+ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device);
+ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device);
+ENTRY(int, cuDeviceComputeCapability, int *major, int *minor, int device);
+ENTRY(int, cuDeviceGetProperties, struct abi_old_properties *properties, int device);
+
+/* driver_entry.c */
+ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status);
+ENTRY(int, cuGetProcAddress, const char *name, void **function, int version, uint64_t flags);
+ENTRY(int, cuGetExportTable, const void **table, const void *id);
+
+/* driver_error.c */
+ENTRY(int, cuGetErrorName, int error, const char **name);
+ENTRY(int, cuGetErrorString, int error, const char **text);
+
+/* driver_function.c */
+ENTRY(int, cuFuncIsLoaded, int *state, void *handle);
+ENTRY(int, cuFuncLoad, void *handle);
+ENTRY(int, cuKernelGetLibrary, void **library, void *handle);
+ENTRY(int, cuFuncGetAttribute, int *value, int attribute, void *handle);
+ENTRY(int, cuKernelGetAttribute, int *value, int attribute, void *kernel, int device);
+ENTRY(int, cuKernelSetAttribute, int attribute, int value, void *kernel, int device);
+ENTRY(int, cuKernelSetCacheConfig, void *kernel, int config, int device);
+ENTRY(int, cuKernelGetFunction, void **function, void *kernel);
+ENTRY(int, cuFuncGetModule, void **module, void *handle);
+ENTRY(int, cuOccupancyMaxPotentialBlockSizeWithFlags, int *grid, int *block, void *handle, size_t (*shared_of)(int),
+      size_t shared, int limit, unsigned flags);
+ENTRY(int, cuOccupancyMaxPotentialBlockSize, int *grid, int *block, void *function, size_t (*shared_of)(int),
+      size_t shared, int limit);
+
+/* driver_graph.c */
+ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel_node *values);
+ENTRY(int, cuGraphAddKernelNode_v2, void **result, void *graph, void *const *nodes, size_t count,
+      const struct abi_driver_kernel_node *values);
+ENTRY(int, cuGraphKernelNodeSetParams_v2, void *handle, const struct abi_driver_kernel_node *values);
+ENTRY(int, cuGraphExecKernelNodeSetParams_v2, void *executable, void *handle,
+      const struct abi_driver_kernel_node *values);
+ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *values);
+ENTRY(int, cuGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,
+      const struct abi_driver_copy_3d *values, void *context);
+ENTRY(int, cuGraphMemcpyNodeSetParams, void *node, const struct abi_driver_copy_3d *values);
+ENTRY(int, cuGraphExecMemcpyNodeSetParams, void *executable, void *node, const struct abi_driver_copy_3d *values,
+      void *context);
+
+/* driver_launch.c */
+ENTRY(int, cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned shared, void *stream, void **arguments, void **extra);
+ENTRY(int, cuLaunchCooperativeKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+      unsigned bz, unsigned shared, void *stream, void **arguments);
+ENTRY(int, cuLaunchKernelEx, const struct abi_driver_launch_config *config, void *function, void **arguments,
+      void **extra);
+ENTRY(int, cuFuncSetBlockShape, void *function, int x, int y, int z);
+ENTRY(int, cuFuncSetSharedSize, void *function, unsigned bytes);
+ENTRY(int, cuParamSetSize, void *function, unsigned bytes);
+ENTRY(int, cuParamSetv, void *function, int offset, const void *values, unsigned bytes);
+ENTRY(int, cuParamSeti, void *function, int offset, unsigned value);
+ENTRY(int, cuParamSetf, void *function, int offset, float value);
+ENTRY(int, cuLaunch, void *function);
+ENTRY(int, cuLaunchGrid, void *function, int width, int height);
+ENTRY(int, cuLaunchGridAsync, void *function, int width, int height, void *stream);
+
+/* driver_link.c */
+ENTRY(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **state);
+ENTRY(int, cuLinkAddData_v2, void *state, int type, void *data, size_t bytes, const char *name, unsigned count,
+      const int *options, void **values);
+ENTRY(int, cuLinkAddFile_v2, void *state, int type, const char *path, unsigned count, const int *options,
+      void **values);
+ENTRY(int, cuLinkComplete, void *state, void **cubin, size_t *bytes);
+ENTRY(int, cuLinkDestroy, void *state);
+
+/* driver_memory.c */
+ENTRY(int, cuMemAlloc_v2, uint64_t *address, size_t bytes);
+ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element_bytes);
+ENTRY(int, cuMemFree_v2, uint64_t address);
+ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t address);
+ENTRY(int, cuPointerGetAttribute, void *value, int attribute, uint64_t address);
+ENTRY(int, cuPointerGetAttributes, unsigned count, int *attributes, void **values, uint64_t address);
+ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t address);
+ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total);
 
 /* driver_module.c */
 ENTRY(int, cuModuleLoadDataEx, void **handle, const void *data, unsigned count, int *options, void **values);
@@ -154,25 +196,7 @@ ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options,
 ENTRY(int, cuLibraryLoadFromFile, void **handle, const char *path, const int *jit_options, void **jit_values,
       unsigned jit_count, const int *options, void **values, unsigned count);
 ENTRY(int, cuLibraryGetModule, void **module, void *library);
-ENTRY(int, cuKernelGetFunction, void **function, void *kernel);
-ENTRY(int, cuFuncGetModule, void **module, void *handle);
-ENTRY(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **state);
-ENTRY(int, cuLinkAddData_v2, void *state, int type, void *data, size_t bytes, const char *name, unsigned count,
-      const int *options, void **values);
-ENTRY(int, cuLinkAddFile_v2, void *state, int type, const char *path, unsigned count, const int *options,
-      void **values);
-ENTRY(int, cuLinkComplete, void *state, void **cubin, size_t *bytes);
-ENTRY(int, cuLinkDestroy, void *state);
-ENTRY(int, cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-      unsigned shared, void *stream, void **arguments, void **extra);
-ENTRY(int, cuLaunchCooperativeKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-      unsigned bz, unsigned shared, void *stream, void **arguments);
-ENTRY(int, cuLaunchKernelEx, const struct abi_driver_launch_config *config, void *function, void **arguments,
-      void **extra);
-ENTRY(int, cuOccupancyMaxPotentialBlockSizeWithFlags, int *grid, int *block, void *handle, size_t (*shared_of)(int),
-      size_t shared, int limit, unsigned flags);
-ENTRY(int, cuOccupancyMaxPotentialBlockSize, int *grid, int *block, void *function, size_t (*shared_of)(int),
-      size_t shared, int limit);
+ENTRY(int, cuModuleEnumerateFunctions, void **functions, unsigned count, void *handle);
 
 /* driver_reference.c */
 ENTRY(int, cuModuleGetTexRef, void **handle, void *module, const char *name);
@@ -186,6 +210,16 @@ ENTRY(int, cuTexRefSetFormat, void *handle, int format, int channels);
 ENTRY(int, cuTexRefSetAddressMode, void *handle, int dimension, int mode);
 ENTRY(int, cuTexRefSetFilterMode, void *handle, int filter);
 ENTRY(int, cuTexRefSetFlags, void *handle, unsigned flags);
+
+/* driver_stream.c */
+ENTRY(int, cuStreamGetCtx, void *handle, void **context);
+ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green);
+ENTRY(int, cuStreamWaitValue32, void *stream, uint64_t address, uint32_t value, unsigned flags);
+ENTRY(int, cuStreamWaitValue64, void *stream, uint64_t address, uint64_t value, unsigned flags);
+ENTRY(int, cuStreamWriteValue32, void *stream, uint64_t address, uint32_t value, unsigned flags);
+ENTRY(int, cuStreamWriteValue64, void *stream, uint64_t address, uint64_t value, unsigned flags);
+ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_stream_operation *operations,
+      unsigned flags);
 
 /* driver_texture.c */
 ENTRY(int, cuTexObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource,
@@ -213,31 +247,5 @@ ENTRY(int, cuMemGetAccess, uint64_t *flags, const struct abi_location *location,
 ENTRY(int, cuMemRetainAllocationHandle, void **handle, const void *address);
 ENTRY(int, cuMemExportToShareableHandle, void *shared, void *handle, int type, uint64_t flags);
 ENTRY(int, cuMemImportFromShareableHandle, void **handle, void *shared, int type);
-
-/* graph_parameters.c */
-ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel_node *values);
-ENTRY(int, cuGraphAddKernelNode_v2, void **result, void *graph, void *const *nodes, size_t count,
-      const struct abi_driver_kernel_node *values);
-ENTRY(int, cuGraphKernelNodeSetParams_v2, void *handle, const struct abi_driver_kernel_node *values);
-ENTRY(int, cuGraphExecKernelNodeSetParams_v2, void *executable, void *handle,
-      const struct abi_driver_kernel_node *values);
-ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *values);
-ENTRY(int, cuGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,
-      const struct abi_driver_copy_3d *values, void *context);
-ENTRY(int, cuGraphMemcpyNodeSetParams, void *node, const struct abi_driver_copy_3d *values);
-ENTRY(int, cuGraphExecMemcpyNodeSetParams, void *executable, void *node, const struct abi_driver_copy_3d *values,
-      void *context);
-
-/* runtime_device.c */
-ENTRY(int, cuGetErrorName, int error, const char **name);
-ENTRY(int, cuGetErrorString, int error, const char **text);
-
-/* stream_value.c */
-ENTRY(int, cuStreamWaitValue32, void *stream, uint64_t address, uint32_t value, unsigned flags);
-ENTRY(int, cuStreamWaitValue64, void *stream, uint64_t address, uint64_t value, unsigned flags);
-ENTRY(int, cuStreamWriteValue32, void *stream, uint64_t address, uint32_t value, unsigned flags);
-ENTRY(int, cuStreamWriteValue64, void *stream, uint64_t address, uint64_t value, unsigned flags);
-ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_stream_operation *operations,
-      unsigned flags);
 
 #endif

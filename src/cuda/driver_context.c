@@ -1,122 +1,19 @@
-/* Devices and contexts of the driver API. */
+/* Contexts of the driver API: primary ones, a program's own, and the stack of each thread. */
 #include "cuda/abi.h"
 #include "cuda/call.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/driver_api.h"
+#include "cuda/driver_device.h"
 #include "cuda/engine.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
-#include "cuda/runtime_api.h"
 #include "cuda/stream.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-ENTRY(int, cuInit, unsigned flags)
-{
-    struct call call;
-    if (flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (runtime_begin_device(&call))
-        call.process->driver_started = true;
-    return call_end(&call);
-}
-
-/* A device's number is its handle. */
-static struct device *begin_with_device(struct call *call, int device, const void *result)
-{
-    if (!driver_begin_started(call))
-        return NULL;
-    if (!result) {
-        call->error = CUDA_ERROR_INVALID_VALUE;
-    } else if (device < 0 || (uint32_t)device >= call->process->device_count) {
-        call->error = CUDA_ERROR_INVALID_DEVICE;
-    } else {
-        return &call->process->devices[device];
-    }
-    return NULL;
-}
-
-ENTRY(int, cuDeviceGet, int *handle, int device)
-{
-    struct call call;
-    if (begin_with_device(&call, device, handle))
-        *handle = device;
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceGetCount, int *count)
-{
-    struct call call;
-    if (driver_begin_started(&call)) {
-        if (count)
-            *count = (int)call.process->device_count;
-        else
-            call.error = CUDA_ERROR_INVALID_VALUE;
-    }
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceGetName, char *name, int bytes, int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, name);
-    if (of && bytes > 0) {
-        strncpy(name, of->config.name, (size_t)bytes - 1);
-        name[bytes - 1] = 0;
-    } else if (of) {
-        call.error = CUDA_ERROR_INVALID_VALUE;
-    }
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceGetUuid, char uuid[16], int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, uuid);
-    if (of) {
-        char properties[2048];
-        device_copy_properties(of, 13, properties);
-        memcpy(uuid, properties + 256, 16);
-    }
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, bytes);
-    if (of)
-        *bytes = device_memory_bytes(of);
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, value);
-    if (of)
-        call.error = device_attribute(of, attribute, value);
-    return call_end(&call);
-}
-
-ENTRY(int, cuDeviceComputeCapability, int *major, int *minor, int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, major);
-    if (of) {
-        *major = (int)of->config.compute_capability / 10;
-        if (minor)
-            *minor = (int)of->config.compute_capability % 10;
-    }
-    return call_end(&call);
-}
 
 ENTRY(int, cuDevicePrimaryCtxRetain, void **context, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, context);
+    struct device *of = driver_begin_device(&call, device, context);
     if (of) {
         *context = cuda_context_primary(call.process, (uint32_t)device);
         if (*context)
@@ -148,7 +45,7 @@ static void end_primary(struct call *call, struct device *device)
 ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &device);
+    struct device *of = driver_begin_device(&call, device, &device);
     if (of && of->primary_uses == 0)
         call.error = CUDA_ERROR_INVALID_CONTEXT;
     else if (of && --of->primary_uses == 0)
@@ -159,7 +56,7 @@ ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
 ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &device);
+    struct device *of = driver_begin_device(&call, device, &device);
     if (of)
         end_primary(&call, of);
     return call_end(&call);
@@ -168,7 +65,7 @@ ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
 ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, &device);
+    struct device *of = driver_begin_device(&call, device, &device);
     if (of)
         of->flags = flags;
     return call_end(&call);
@@ -177,7 +74,7 @@ ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, active);
+    struct device *of = driver_begin_device(&call, device, active);
     if (of) {
         *active = of->primary != NULL;
         if (flags)
@@ -189,7 +86,7 @@ ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 static int create(void **handle, unsigned flags, int device)
 {
     struct call call;
-    struct device *of = begin_with_device(&call, device, handle);
+    struct device *of = driver_begin_device(&call, device, handle);
     if (of) {
         struct context *context = cuda_context_create(call.process, of, false);
         if (context && vector_push(&call.thread->contexts, context)) {
@@ -359,25 +256,6 @@ ENTRY(int, cuCtxSynchronize, void)
     return call_end(&call);
 }
 
-ENTRY(int, cuStreamGetCtx, void *handle, void **context)
-{
-    struct call call;
-    if (driver_begin(&call)) {
-        struct stream *stream;
-        call.error = context ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
-            *context = stream->context;
-    }
-    return call_end(&call);
-}
-
-ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green)
-{
-    if (green)
-        *green = NULL; /* contexts over a part of the device are not there */
-    return corun_cuStreamGetCtx(handle, context);
-}
-
 ENTRY(int, cuCtxGetDevice_v2, int *device, void *handle)
 {
     struct call call;
@@ -442,64 +320,6 @@ ENTRY(int, cuCtxDetach, void *handle)
         call.context->attached--;
     int error = call_end(&call);
     return last ? corun_cuCtxDestroy_v2(handle) : error;
-}
-
-ENTRY(int, cuDeviceGetLuid, char luid[8], unsigned *mask, int device)
-{
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, luid);
-    if (of) { /* as on Linux: there is none */
-        memset(luid, 0, 8);
-        if (mask)
-            *mask = 0;
-    }
-    return call_end(&call);
-}
-
-/* CUdevprop, of CUDA 2 */
-struct abi_old_properties {
-    int threads_per_tb, block[3], grid[3], shared_bytes, constant_bytes, warp, pitch, registers, clock_khz, alignment;
-};
-
-ENTRY(int, cuDeviceGetProperties, struct abi_old_properties *properties, int device)
-{
-    enum { THREADS = 1, BLOCK_X, GRID_X = 5, SHARED = 8, CONSTANT, WARP, PITCH, REGISTERS, CLOCK, ALIGNMENT };
-    struct call call;
-    const struct device *of = begin_with_device(&call, device, properties);
-    if (of) {
-        const int attributes[] = {THREADS, BLOCK_X,  BLOCK_X + 1, BLOCK_X + 2, GRID_X,    GRID_X + 1, GRID_X + 2,
-                                  SHARED,  CONSTANT, WARP,        PITCH,       REGISTERS, CLOCK,      ALIGNMENT};
-        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-            (void)device_attribute(of, attributes[i], (int *)properties + i);
-    }
-    return call_end(&call);
-}
-
-/* Of CUDA before 3.2: sizes of 32 bits. */
-
-static unsigned fitting(size_t bytes)
-{
-    return bytes > UINT32_MAX ? UINT32_MAX : (unsigned)bytes;
-}
-
-ENTRY(int, cuDeviceTotalMem, unsigned *bytes, int device)
-{
-    size_t all = 0;
-    int error = bytes ? corun_cuDeviceTotalMem_v2(&all, device) : CUDA_ERROR_INVALID_VALUE;
-    if (error == CUDA_SUCCESS)
-        *bytes = fitting(all);
-    return error;
-}
-
-ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total)
-{
-    size_t left, all;
-    int error = corun_cudaMemGetInfo(&left, &all);
-    if (error == CUDA_SUCCESS && available)
-        *available = fitting(left);
-    if (error == CUDA_SUCCESS && total)
-        *total = fitting(all);
-    return error;
 }
 
 /* Devices do not reach each other's memory from kernels. */

@@ -18,7 +18,10 @@ struct stream;
 int engine_wait_stream(struct process *process, struct stream *stream);
 int engine_wait_context(struct process *process, struct context *context);
 int engine_wait_event(struct process *process, struct event *event, uint64_t count);
-/* Have they ended? Else NOT_READY, after the machine has gone on a little: whoever asks again and again comes to an end. */
+/*
+ * Have they ended? Else NOT_READY, after the machine has gone on a little: whoever asks again and again comes to an
+ * end.
+ */
 int engine_ask_stream(struct process *process, struct stream *stream);
 int engine_ask_event(struct process *process, struct event *event, uint64_t count);
 /* Goes on a little, for a program that does not call. */

@@ -11,7 +11,10 @@ extern CORUN_CUDA_EXPORT _Thread_local bool corun_per_thread;
 /* Set by libcuda's entry points, cleared by libcudart's: which interface was called. */
 extern CORUN_CUDA_EXPORT _Thread_local bool corun_driver_call;
 
-/* The function behind an entry point: declared in runtime_api.h or driver_api.h, defined in a file runtime_… or driver_…. */
+/*
+ * The function behind an entry point: declared in runtime_api.h or driver_api.h, defined in a file runtime_… or
+ * driver_….
+ */
 #define ENTRY(type, name, ...) CORUN_CUDA_EXPORT type corun_##name(__VA_ARGS__)
 
 #endif

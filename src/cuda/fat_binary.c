@@ -1,3 +1,4 @@
+/* Fat binaries: their entries found and unpacked, and the best text chosen. */
 #include "cuda/fat_binary.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Graphs: their nodes, sorted, copied, captured from streams, and launched. */
 #include "cuda/graph.h"
 
 #include "cuda/abi.h"
@@ -48,6 +49,14 @@ bool graph_holds(struct process *process, const struct graph *graph, const void 
 {
     const struct graph_node *node = object_find(process, handle, OBJECT_GRAPH_NODE);
     return node && node->graph == graph;
+}
+
+bool graph_holds_all(struct process *process, const struct graph *graph, void *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!nodes || !graph_holds(process, graph, nodes[i]))
+            return false;
+    return true;
 }
 
 void graph_remove(struct process *process, struct graph_node *node)

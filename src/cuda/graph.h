@@ -51,6 +51,8 @@ struct graph *graph_find(struct process *process, const void *handle, enum objec
 void graph_destroy(struct process *process, struct graph *graph);
 /* Is that the handle of a node of this graph? */
 bool graph_holds(struct process *process, const struct graph *graph, const void *handle);
+/* Are all of them, of which there may be none? */
+bool graph_holds_all(struct process *process, const struct graph *graph, void *const *nodes, size_t count);
 /* Takes a node out, of the dependencies of others and of streams that are being captured, too, and frees it. */
 void graph_remove(struct process *process, struct graph_node *node);
 /* Adds a node at the end; takes the task over. NULL when out of memory. */

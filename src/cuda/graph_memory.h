@@ -1,6 +1,6 @@
 /*
- * Memory that graphs allocate: its address is fixed when the node is made and stays the same at every launch. It lies there as long as a node
- * names it or a launch has allocated it and nobody has freed it.
+ * Memory that graphs allocate: its address is fixed when the node is made and stays the same at every launch. It lies
+ * there as long as a node names it or a launch has allocated it and nobody has freed it.
  */
 #ifndef CORUN_CUDA_GRAPH_MEMORY_H
 #define CORUN_CUDA_GRAPH_MEMORY_H
@@ -26,7 +26,10 @@ int graph_memory_create(struct process *process, struct context *context, size_t
 /* NULL if no graph allocates that address. */
 struct graph_memory *graph_memory_find(const struct context *context, uint64_t address);
 void graph_memory_release(struct process *process, struct graph_memory *memory);
-/* What a launch does: an error, and nothing, if it would allocate what is allocated already and must not free it first. */
+/*
+ * What a launch does: an error, and nothing, if it would allocate what is allocated already and must not free it
+ * first.
+ */
 int graph_memory_launch(struct graph *graph);
 /* The program frees what a launch has allocated. */
 int graph_memory_free(struct process *process, struct graph_memory *memory);

@@ -52,16 +52,18 @@ struct abi_host_node {
     void *user;
 };
 
-struct abi_allocation_node; /* graph_memory.c */
-
 int graph_node_type(const struct graph_node *node);
 /* request->parameters is the caller's if the result is CUDA_SUCCESS. */
 int graph_node_set_kernel(struct call *call, const struct abi_kernel_node *node, struct launch_request *request);
 int graph_node_set_copy(struct call *call, const struct abi_copy_3d *p, struct copy *copy);
 int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t bytes, int kind, struct copy *copy);
 int graph_node_set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill);
-/* A copy as the driver API describes it. driver_memory.c */
+/* A copy as the driver API describes it. driver_copy.c */
 int driver_copy_of(struct call *call, const struct abi_driver_copy_3d *p, struct copy *copy);
+
+/* The other way round. The pointers to arguments stay good until the node is changed, asked again, or gone. */
+int graph_node_show_kernel(struct graph_node *node, struct abi_kernel_node *values);
+struct abi_pitched graph_node_show_side(const struct copy *copy, const struct copy_side *side);
 
 /*
  * Begins a call that adds a node: the graph, or NULL with the call's error. Its end adds a node with the task, which it

@@ -1,4 +1,7 @@
-/* Images: from the device code that a program registered to modules of a context, and to functions and variables by their host names. */
+/*
+ * Images: from the device code that a program registered to modules of a context, and to functions and variables by
+ * their host names.
+ */
 #include "cuda/image.h"
 
 #include "cuda/abi.h"

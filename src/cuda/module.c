@@ -6,18 +6,17 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/device_heap.h"
-#include "cuda/driver_function.h"
+#include "cuda/driver_launch.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
 #include "cuda/object.h"
+#include "cuda/occupancy.h"
 #include "cuda/pointer_map.h"
 #include "cuda/process.h"
 #include "cuda/ptx_text.h"
 #include "cuda/ranges.h"
 #include "isa/executor.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,6 +237,25 @@ int module_function(struct process *process, struct module *module, const char *
 uint32_t function_architecture(const struct function *function)
 {
     return function->module->code->ptx->target_sm;
+}
+
+void function_describe(struct function *function, struct abi_function_attributes *attributes)
+{
+    struct corun_kernel_info info;
+    uint32_t architecture = function_architecture(function);
+    uint32_t capability = function->module->context->device->config.compute_capability;
+    corun_kernel_describe(function->kernel, &info);
+    *attributes = (struct abi_function_attributes){
+        .shared_bytes = info.shared_bytes,
+        .constant_bytes = info.constant_bytes,
+        .local_bytes = info.local_bytes,
+        .max_threads = (int)occupancy_most_threads(function),
+        .registers = (int)info.registers_per_thread,
+        .ptx_version = (int)architecture,
+        .binary_version = (int)(architecture > capability ? architecture : capability),
+        .max_dynamic_shared = (int)function->dynamic_shared_limit,
+        .preferred_carveout = function->carveout,
+    };
 }
 
 /* The handles are dead; code and addresses stay, because the machine may know them. */

@@ -7,6 +7,7 @@
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
 
+struct abi_function_attributes;
 struct context;
 struct fat_binary;
 struct old_launch;
@@ -59,5 +60,7 @@ void module_free(struct process *process, struct module *module);
 int module_function(struct process *process, struct module *module, const char *name, struct function **function);
 /* What its PTX was made for: 75. */
 uint32_t function_architecture(const struct function *function);
+/* Of a function with a kernel. */
+void function_describe(struct function *function, struct abi_function_attributes *attributes);
 
 #endif

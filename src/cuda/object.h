@@ -1,4 +1,6 @@
-/* Handles. Whatever a program is given a handle of begins with a struct object; the process knows which of them live. */
+/*
+ * Handles. Whatever a program is given a handle of begins with a struct object; the process knows which of them live.
+ */
 #ifndef CORUN_CUDA_OBJECT_H
 #define CORUN_CUDA_OBJECT_H
 

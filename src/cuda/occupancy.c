@@ -1,4 +1,4 @@
-/* Occupancy: thread blocks of a function that an SM holds, found by asking the machine with a launch that never runs. */
+/* Occupancy: the machine is asked how many thread blocks of a launch fit, which is never run. */
 #include "cuda/occupancy.h"
 
 #include "cuda/abi.h"

@@ -1,3 +1,4 @@
+/* A hash table of pointers with linear probing. */
 #include "cuda/pointer_map.h"
 
 #include <stdlib.h>

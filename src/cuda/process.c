@@ -9,7 +9,6 @@
 #include "cuda/record.h"
 #include "cuda/settings.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

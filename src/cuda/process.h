@@ -1,7 +1,8 @@
 /*
  * The CUDA front door of one process, which is one instance. The map of the house, a header for each noun:
  *
- *   entry.h      entry points; runtime_api.h and driver_api.h declare them, runtime_….c and driver_….c define them, thin over all this
+ *   entry.h      entry points: declared in runtime_api.h and driver_api.h, defined in runtime_….c and driver_….c,
+ *                thin over all this
  *   call.h       the frame of every call: lock, current context, error
  *   process.h    the one instance, and what each host thread has of its own
  *   object.h     handles

@@ -1,3 +1,4 @@
+/* Executable files: what their ELF tables say of CUDA. */
 #include "cuda/program_file.h"
 
 #include <elf.h>

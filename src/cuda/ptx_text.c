@@ -1,3 +1,4 @@
+/* PTX as text: functions found, and emptied. */
 #include "cuda/ptx_text.h"
 
 #include "cuda/module.h"

@@ -28,64 +28,6 @@ ENTRY(int, cudaGetDriverEntryPoint, const char *name, void **function, uint64_t 
 ENTRY(int, cudaGetDriverEntryPoint_11, const char *name, void **function, uint64_t flags);
 ENTRY(int, cudaGetExportTable, const void **table, const void *id);
 
-/* driver_function.c */
-ENTRY(int, cudaKernelSetAttributeForDevice, void *kernel, int attribute, int value, int device);
-
-/* graph_memory.c */
-ENTRY(int, cudaGraphAddMemAllocNode, void **result, void *handle, void *const *nodes, size_t count,
-      struct abi_allocation_node *values);
-ENTRY(int, cudaGraphAddMemFreeNode, void **result, void *handle, void *const *nodes, size_t count, void *pointer);
-ENTRY(int, cudaGraphMemAllocNodeGetParams, void *node, struct abi_allocation_node *values);
-ENTRY(int, cudaGraphMemFreeNodeGetParams, void *node, void **pointer);
-ENTRY(int, cudaDeviceGraphMemTrim, int device);
-ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, void *value);
-ENTRY(int, cudaDeviceSetGraphMemAttribute, int device, int attribute, void *value);
-
-/* graph_parameters.c */
-ENTRY(int, cudaGraphKernelNodeGetParams, void *handle, struct abi_kernel_node *values);
-ENTRY(int, cudaGraphKernelNodeGetAttribute, void *node, int attribute, void *value);
-ENTRY(int, cudaGraphKernelNodeSetAttribute, void *node, int attribute, const void *value);
-ENTRY(int, cudaGraphKernelNodeCopyAttributes, void *to, void *from);
-ENTRY(int, cudaGraphMemcpyNodeGetParams, void *handle, struct abi_copy_3d *values);
-ENTRY(int, cudaGraphMemcpyNodeSetParamsToSymbol, void *node, const void *symbol, const void *from, size_t bytes,
-      size_t offset, int kind);
-ENTRY(int, cudaGraphMemcpyNodeSetParamsFromSymbol, void *node, void *to, const void *symbol, size_t bytes,
-      size_t offset, int kind);
-ENTRY(int, cudaGraphExecMemcpyNodeSetParamsToSymbol, void *executable, void *node, const void *symbol, const void *from,
-      size_t bytes, size_t offset, int kind);
-ENTRY(int, cudaGraphExecMemcpyNodeSetParamsFromSymbol, void *executable, void *node, void *to, const void *symbol,
-      size_t bytes, size_t offset, int kind);
-ENTRY(int, cudaGraphMemsetNodeGetParams, void *handle, struct abi_fill_node *values);
-ENTRY(int, cudaGraphHostNodeGetParams, void *handle, struct abi_host_node *values);
-ENTRY(int, cudaGraphEventRecordNodeGetEvent, void *node, void **event);
-ENTRY(int, cudaGraphEventWaitNodeGetEvent, void *node, void **event);
-ENTRY(int, cudaGraphEventRecordNodeSetEvent, void *node, void *event);
-ENTRY(int, cudaGraphEventWaitNodeSetEvent, void *node, void *event);
-ENTRY(int, cudaGraphExecEventRecordNodeSetEvent, void *executable, void *node, void *event);
-ENTRY(int, cudaGraphExecEventWaitNodeSetEvent, void *executable, void *node, void *event);
-ENTRY(int, cudaGraphChildGraphNodeGetGraph, void *handle, void **graph);
-ENTRY(int, cudaGraphDebugDotPrint, void *handle, const char *path, unsigned flags);
-ENTRY(int, cudaGraphAddNode, void **result, void *graph, void *const *nodes, size_t count, const struct abi_node *node);
-ENTRY(int, cudaGraphAddNode_v2, void **result, void *graph, void *const *nodes, const void *edges, size_t count,
-      const struct abi_node *node);
-ENTRY(int, cudaGraphNodeSetParams, void *handle, const struct abi_node *node);
-ENTRY(int, cudaGraphExecNodeSetParams, void *executable, void *handle, const struct abi_node *node);
-
-/* graph_update.c */
-ENTRY(int, cudaGraphExecUpdate_11, void *executable, void *graph, void **node, int *result);
-ENTRY(int, cudaGraphExecUpdate, void *executable, void *graph, struct abi_update_result *result);
-ENTRY(int, cudaGraphExecChildGraphNodeSetParams, void *executable, void *handle, void *child_handle);
-
-/* memory_advice.c */
-ENTRY(int, cudaMemAdvise, const void *pointer, size_t bytes, int advice, int device);
-ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint64_t location);
-ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream);
-ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream);
-ENTRY(int, cudaStreamAttachMemAsync, void *handle, void *pointer, size_t bytes, unsigned flags);
-ENTRY(int, cudaMemRangeGetAttribute, void *data, size_t bytes, int which, const void *pointer, size_t count);
-ENTRY(int, cudaMemRangeGetAttributes, void **data, const size_t *bytes, const int *which, size_t attributes,
-      const void *pointer, size_t count);
-
 /* runtime_array.c */
 ENTRY(struct abi_channel, cudaCreateChannelDesc, int x, int y, int z, int w, int kind);
 ENTRY(int, cudaMallocArray, void **handle, const struct abi_channel *channel, size_t width, size_t height,
@@ -125,16 +67,6 @@ ENTRY(int, cudaStreamUpdateCaptureDependencies, void *stream, void *const *nodes
 ENTRY(int, cudaStreamUpdateCaptureDependencies_v2, void *stream, void *const *nodes, const void *edges, size_t count,
       unsigned flags);
 ENTRY(int, cudaThreadExchangeStreamCaptureMode, int *mode);
-ENTRY(int, cudaGraphCreate, void **graph, unsigned flags);
-ENTRY(int, cudaGraphDestroy, void *graph);
-ENTRY(int, cudaGraphExecDestroy, void *graph);
-ENTRY(int, cudaGraphClone, void **clone, void *handle);
-ENTRY(int, cudaGraphInstantiate_11, void **executable, void *graph, void **node, char *log, size_t bytes);
-ENTRY(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long long flags);
-ENTRY(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags);
-ENTRY(int, cudaGraphInstantiateWithParams, void **executable, void *graph, struct abi_instantiate *parameters);
-ENTRY(int, cudaGraphLaunch, void *executable, void *stream);
-ENTRY(int, cudaGraphUpload, void *executable, void *stream);
 
 /* runtime_copy.c */
 ENTRY(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind);
@@ -163,10 +95,6 @@ ENTRY(int, cudaMemset3D, struct abi_pitched to, int value, struct abi_extent ext
 ENTRY(int, cudaMemset3DAsync, struct abi_pitched to, int value, struct abi_extent extent, void *stream);
 
 /* runtime_device.c */
-ENTRY(const char *, cudaGetErrorName, int error);
-ENTRY(const char *, cudaGetErrorString, int error);
-ENTRY(int, cudaGetLastError, void);
-ENTRY(int, cudaPeekAtLastError, void);
 ENTRY(int, cudaGetDeviceCount, int *count);
 ENTRY(int, cudaGetDevice, int *device);
 ENTRY(int, cudaSetDevice, int device);
@@ -206,7 +134,23 @@ ENTRY(int, cudaThreadSetLimit, int limit, size_t value);
 ENTRY(int, cudaThreadGetLimit, size_t *value, int limit);
 ENTRY(int, cudaThreadSetCacheConfig, int config);
 ENTRY(int, cudaThreadGetCacheConfig, int *config);
+
+/* runtime_error.c */
+ENTRY(const char *, cudaGetErrorName, int error);
+ENTRY(const char *, cudaGetErrorString, int error);
+ENTRY(int, cudaGetLastError, void);
+ENTRY(int, cudaPeekAtLastError, void);
 ENTRY(int, absent, const char *name);
+
+/* runtime_event.c */
+ENTRY(int, cudaEventCreateWithFlags, void **handle, unsigned flags);
+ENTRY(int, cudaEventCreate, void **event);
+ENTRY(int, cudaEventDestroy, void *handle);
+ENTRY(int, cudaEventRecord, void *handle, void *stream);
+ENTRY(int, cudaEventRecordWithFlags, void *handle, void *stream, unsigned flags);
+ENTRY(int, cudaEventSynchronize, void *handle);
+ENTRY(int, cudaEventQuery, void *handle);
+ENTRY(int, cudaEventElapsedTime, float *milliseconds, void *start, void *end);
 
 /* runtime_function.c */
 ENTRY(int, cudaFuncGetAttributes, struct abi_function_attributes *attributes, const void *host);
@@ -222,8 +166,52 @@ ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const voi
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *host, int threads,
       size_t shared, unsigned flags);
 ENTRY(int, cudaOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, const void *host, int blocks, int threads);
+ENTRY(int, cudaKernelSetAttributeForDevice, void *kernel, int attribute, int value, int device);
+ENTRY(int, __cudaGetKernel, void **kernel, const void *host);
 
 /* runtime_graph.c */
+ENTRY(int, cudaGraphCreate, void **graph, unsigned flags);
+ENTRY(int, cudaGraphDestroy, void *graph);
+ENTRY(int, cudaGraphExecDestroy, void *graph);
+ENTRY(int, cudaGraphClone, void **clone, void *handle);
+ENTRY(int, cudaGraphInstantiate_11, void **executable, void *graph, void **node, char *log, size_t bytes);
+ENTRY(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long long flags);
+ENTRY(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags);
+ENTRY(int, cudaGraphInstantiateWithParams, void **executable, void *graph, struct abi_instantiate *parameters);
+ENTRY(int, cudaGraphLaunch, void *executable, void *stream);
+ENTRY(int, cudaGraphUpload, void *executable, void *stream);
+ENTRY(int, cudaGraphExecGetFlags, void *executable, unsigned long long *flags);
+ENTRY(int, cudaGraphAddDependencies, void *graph, void *const *from, void *const *to, size_t count);
+ENTRY(int, cudaGraphAddDependencies_v2, void *graph, void *const *from, void *const *to, const void *edges,
+      size_t count);
+ENTRY(int, cudaGraphRemoveDependencies, void *graph, void *const *from, void *const *to, size_t count);
+ENTRY(int, cudaGraphRemoveDependencies_v2, void *graph, void *const *from, void *const *to, const void *edges,
+      size_t count);
+ENTRY(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count);
+ENTRY(int, cudaGraphGetRootNodes, void *graph, void **nodes, size_t *count);
+ENTRY(int, cudaGraphGetEdges, void *graph, void **from, void **to, size_t *count);
+ENTRY(int, cudaGraphGetEdges_v2, void *graph, void **from, void **to, void *edges, size_t *count);
+ENTRY(int, cudaGraphNodeFindInClone, void **result, void *handle, void *clone_handle);
+ENTRY(int, cudaGraphDebugDotPrint, void *handle, const char *path, unsigned flags);
+
+/* runtime_graph_any.c */
+ENTRY(int, cudaGraphAddNode, void **result, void *graph, void *const *nodes, size_t count, const struct abi_node *node);
+ENTRY(int, cudaGraphAddNode_v2, void **result, void *graph, void *const *nodes, const void *edges, size_t count,
+      const struct abi_node *node);
+ENTRY(int, cudaGraphNodeSetParams, void *handle, const struct abi_node *node);
+ENTRY(int, cudaGraphExecNodeSetParams, void *executable, void *handle, const struct abi_node *node);
+
+/* runtime_graph_memory.c */
+ENTRY(int, cudaGraphAddMemAllocNode, void **result, void *handle, void *const *nodes, size_t count,
+      struct abi_allocation_node *values);
+ENTRY(int, cudaGraphAddMemFreeNode, void **result, void *handle, void *const *nodes, size_t count, void *pointer);
+ENTRY(int, cudaGraphMemAllocNodeGetParams, void *node, struct abi_allocation_node *values);
+ENTRY(int, cudaGraphMemFreeNodeGetParams, void *node, void **pointer);
+ENTRY(int, cudaDeviceGraphMemTrim, int device);
+ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, void *value);
+ENTRY(int, cudaDeviceSetGraphMemAttribute, int device, int attribute, void *value);
+
+/* runtime_graph_node.c */
 ENTRY(int, cudaGraphAddKernelNode, void **result, void *handle, void *const *nodes, size_t count,
       const struct abi_kernel_node *node);
 ENTRY(int, cudaGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,
@@ -243,23 +231,38 @@ ENTRY(int, cudaGraphAddEventWaitNode, void **result, void *graph, void *const *n
 ENTRY(int, cudaGraphAddEmptyNode, void **result, void *handle, void *const *nodes, size_t count);
 ENTRY(int, cudaGraphAddChildGraphNode, void **result, void *handle, void *const *nodes, size_t count,
       void *child_handle);
-ENTRY(int, cudaGraphAddDependencies, void *graph, void *const *from, void *const *to, size_t count);
-ENTRY(int, cudaGraphAddDependencies_v2, void *graph, void *const *from, void *const *to, const void *edges,
-      size_t count);
-ENTRY(int, cudaGraphRemoveDependencies, void *graph, void *const *from, void *const *to, size_t count);
-ENTRY(int, cudaGraphRemoveDependencies_v2, void *graph, void *const *from, void *const *to, const void *edges,
-      size_t count);
-ENTRY(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count);
-ENTRY(int, cudaGraphGetRootNodes, void *graph, void **nodes, size_t *count);
-ENTRY(int, cudaGraphGetEdges, void *graph, void **from, void **to, size_t *count);
-ENTRY(int, cudaGraphGetEdges_v2, void *graph, void **from, void **to, void *edges, size_t *count);
 ENTRY(int, cudaGraphNodeGetDependencies, void *node, void **nodes, size_t *count);
 ENTRY(int, cudaGraphNodeGetDependencies_v2, void *node, void **nodes, void *edges, size_t *count);
 ENTRY(int, cudaGraphNodeGetDependentNodes, void *node, void **nodes, size_t *count);
 ENTRY(int, cudaGraphNodeGetDependentNodes_v2, void *node, void **nodes, void *edges, size_t *count);
 ENTRY(int, cudaGraphNodeGetType, void *handle, int *type);
-ENTRY(int, cudaGraphNodeFindInClone, void **result, void *handle, void *clone_handle);
 ENTRY(int, cudaGraphDestroyNode, void *handle);
+ENTRY(int, cudaGraphNodeSetEnabled, void *executable, void *handle, unsigned enabled);
+ENTRY(int, cudaGraphNodeGetEnabled, void *executable, void *handle, unsigned *enabled);
+
+/* runtime_graph_parameters.c */
+ENTRY(int, cudaGraphKernelNodeGetParams, void *handle, struct abi_kernel_node *values);
+ENTRY(int, cudaGraphKernelNodeGetAttribute, void *node, int attribute, void *value);
+ENTRY(int, cudaGraphKernelNodeSetAttribute, void *node, int attribute, const void *value);
+ENTRY(int, cudaGraphKernelNodeCopyAttributes, void *to, void *from);
+ENTRY(int, cudaGraphMemcpyNodeGetParams, void *handle, struct abi_copy_3d *values);
+ENTRY(int, cudaGraphMemcpyNodeSetParamsToSymbol, void *node, const void *symbol, const void *from, size_t bytes,
+      size_t offset, int kind);
+ENTRY(int, cudaGraphMemcpyNodeSetParamsFromSymbol, void *node, void *to, const void *symbol, size_t bytes,
+      size_t offset, int kind);
+ENTRY(int, cudaGraphExecMemcpyNodeSetParamsToSymbol, void *executable, void *node, const void *symbol, const void *from,
+      size_t bytes, size_t offset, int kind);
+ENTRY(int, cudaGraphExecMemcpyNodeSetParamsFromSymbol, void *executable, void *node, void *to, const void *symbol,
+      size_t bytes, size_t offset, int kind);
+ENTRY(int, cudaGraphMemsetNodeGetParams, void *handle, struct abi_fill_node *values);
+ENTRY(int, cudaGraphHostNodeGetParams, void *handle, struct abi_host_node *values);
+ENTRY(int, cudaGraphEventRecordNodeGetEvent, void *node, void **event);
+ENTRY(int, cudaGraphEventWaitNodeGetEvent, void *node, void **event);
+ENTRY(int, cudaGraphEventRecordNodeSetEvent, void *node, void *event);
+ENTRY(int, cudaGraphEventWaitNodeSetEvent, void *node, void *event);
+ENTRY(int, cudaGraphExecEventRecordNodeSetEvent, void *executable, void *node, void *event);
+ENTRY(int, cudaGraphExecEventWaitNodeSetEvent, void *executable, void *node, void *event);
+ENTRY(int, cudaGraphChildGraphNodeGetGraph, void *handle, void **graph);
 ENTRY(int, cudaGraphKernelNodeSetParams, void *node, const struct abi_kernel_node *values);
 ENTRY(int, cudaGraphExecKernelNodeSetParams, void *executable, void *node, const struct abi_kernel_node *values);
 ENTRY(int, cudaGraphMemsetNodeSetParams, void *node, const struct abi_fill_node *values);
@@ -271,9 +274,11 @@ ENTRY(int, cudaGraphExecMemcpyNodeSetParams, void *executable, void *node, const
 ENTRY(int, cudaGraphMemcpyNodeSetParams1D, void *node, void *to, const void *from, size_t bytes, int kind);
 ENTRY(int, cudaGraphExecMemcpyNodeSetParams1D, void *executable, void *node, void *to, const void *from, size_t bytes,
       int kind);
-ENTRY(int, cudaGraphNodeSetEnabled, void *executable, void *handle, unsigned enabled);
-ENTRY(int, cudaGraphNodeGetEnabled, void *executable, void *handle, unsigned *enabled);
-ENTRY(int, cudaGraphExecGetFlags, void *executable, unsigned long long *flags);
+
+/* runtime_graph_update.c */
+ENTRY(int, cudaGraphExecUpdate_11, void *executable, void *graph, void **node, int *result);
+ENTRY(int, cudaGraphExecUpdate, void *executable, void *graph, struct abi_update_result *result);
+ENTRY(int, cudaGraphExecChildGraphNodeSetParams, void *executable, void *handle, void *child_handle);
 
 /* runtime_memory.c */
 ENTRY(int, cudaMalloc, void **pointer, size_t bytes);
@@ -292,6 +297,18 @@ ENTRY(int, cudaMemGetInfo, size_t *available, size_t *total);
 ENTRY(int, cudaPointerGetAttributes, struct abi_pointer_attributes *attributes, const void *pointer);
 ENTRY(int, cudaGetSymbolAddress, void **pointer, const void *host);
 ENTRY(int, cudaGetSymbolSize, size_t *size, const void *host);
+
+/* runtime_memory_advice.c */
+ENTRY(int, cudaMemAdvise, const void *pointer, size_t bytes, int advice, int device);
+ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint64_t location);
+ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream);
+ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream);
+ENTRY(int, cudaStreamAttachMemAsync, void *handle, void *pointer, size_t bytes, unsigned flags);
+ENTRY(int, cudaMemRangeGetAttribute, void *data, size_t bytes, int which, const void *pointer, size_t count);
+ENTRY(int, cudaMemRangeGetAttributes, void **data, const size_t *bytes, const int *which, size_t attributes,
+      const void *pointer, size_t count);
+
+/* runtime_pool.c */
 ENTRY(int, cudaDeviceGetDefaultMemPool, void **pool, int device);
 ENTRY(int, cudaDeviceGetMemPool, void **pool, int device);
 ENTRY(int, cudaDeviceSetMemPool, int device, void *pool);
@@ -338,7 +355,6 @@ ENTRY(unsigned, __cudaPushCallConfiguration, struct corun_dim3 grid, struct coru
       void *stream);
 ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim3 *block, size_t *shared,
       void **stream);
-ENTRY(int, __cudaGetKernel, void **kernel, const void *host);
 ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream);
 ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
@@ -364,14 +380,6 @@ ENTRY(int, cudaStreamGetDevice, void *handle, int *device);
 ENTRY(int, cudaStreamSetAttribute, void *handle, int attribute, const void *value);
 ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value);
 ENTRY(int, cudaStreamCopyAttributes, void *to, void *from);
-ENTRY(int, cudaEventCreateWithFlags, void **handle, unsigned flags);
-ENTRY(int, cudaEventCreate, void **event);
-ENTRY(int, cudaEventDestroy, void *handle);
-ENTRY(int, cudaEventRecord, void *handle, void *stream);
-ENTRY(int, cudaEventRecordWithFlags, void *handle, void *stream, unsigned flags);
-ENTRY(int, cudaEventSynchronize, void *handle);
-ENTRY(int, cudaEventQuery, void *handle);
-ENTRY(int, cudaEventElapsedTime, float *milliseconds, void *start, void *end);
 
 /* runtime_texture.c */
 ENTRY(int, cudaCreateTextureObject, uint64_t *handle, const struct abi_resource *resource,

@@ -7,8 +7,6 @@
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
 
-#include <string.h>
-
 ENTRY(struct abi_channel, cudaCreateChannelDesc, int x, int y, int z, int w, int kind)
 {
     return (struct abi_channel){{x, y, z, w}, kind};

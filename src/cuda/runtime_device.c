@@ -1,102 +1,18 @@
-/* Devices, errors and the like of the runtime API. */
+/*
+ * Devices of the runtime API: which there are, what they are, limits, versions; and the old names of these calls
+ * (cudaThread…).
+ */
 #include "cuda/abi.h"
 #include "cuda/call.h"
-#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
-#include "cuda/driver_api.h"
 #include "cuda/engine.h"
-#include "cuda/entry.h"
-#include "cuda/pointer_map.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-static const struct {
-    int number;
-    const char *runtime_name, *driver_name, *text;
-} error_rows[] = {
-#define E(number, runtime_name, driver_name, text) {number, #runtime_name, "CUDA_" #driver_name, text},
-#include "cuda/errors.def"
-#undef E
-};
-
-static size_t error_row(int error)
-{
-    for (size_t i = 0; i < sizeof error_rows / sizeof *error_rows; i++)
-        if (error_rows[i].number == error)
-            return i;
-    return SIZE_MAX;
-}
-
-ENTRY(const char *, cudaGetErrorName, int error)
-{
-    size_t row = error_row(error);
-    return row == SIZE_MAX ? "unrecognized error code" : error_rows[row].runtime_name;
-}
-
-ENTRY(const char *, cudaGetErrorString, int error)
-{
-    size_t row = error_row(error);
-    return row == SIZE_MAX ? "unrecognized error code" : error_rows[row].text;
-}
-
-ENTRY(int, cuGetErrorName, int error, const char **name)
-{
-    size_t row = error_row(error);
-    if (!name || row == SIZE_MAX) {
-        if (name)
-            *name = NULL;
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *name = error_rows[row].driver_name;
-    return CUDA_SUCCESS;
-}
-
-ENTRY(int, cuGetErrorString, int error, const char **text)
-{
-    size_t row = error_row(error);
-    if (!text || row == SIZE_MAX) {
-        if (text)
-            *text = NULL;
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *text = error_rows[row].text;
-    return CUDA_SUCCESS;
-}
-
-static int last_error(bool clear)
-{
-    struct thread_state *thread = thread_get();
-    struct process *process = process_get();
-    pthread_mutex_lock(&process->lock);
-    int error = thread->last_error;
-    /* An error of the context stays. */
-    if (process->ready && !process->forked && process->device_count) {
-        const struct context *context = thread->contexts.count ? thread->contexts.data[thread->contexts.count - 1]
-                                                               : process->devices[thread->device].primary;
-        if (context && context->error)
-            error = context->error;
-    }
-    if (clear)
-        thread->last_error = CUDA_SUCCESS;
-    pthread_mutex_unlock(&process->lock);
-    return error;
-}
-
-ENTRY(int, cudaGetLastError, void)
-{
-    return last_error(true);
-}
-
-ENTRY(int, cudaPeekAtLastError, void)
-{
-    return last_error(false);
-}
 
 ENTRY(int, cudaGetDeviceCount, int *count)
 {
@@ -467,20 +383,4 @@ ENTRY(int, cudaThreadSetCacheConfig, int config)
 ENTRY(int, cudaThreadGetCacheConfig, int *config)
 {
     return corun_cudaDeviceGetCacheConfig(config);
-}
-
-/* What is not there says so, once for each name. */
-ENTRY(int, absent, const char *name)
-{
-    struct process *process = process_get();
-    pthread_mutex_lock(&process->lock);
-    if (!pointer_map_get(&process->complained, name)) {
-        (void)pointer_map_set(&process->complained, name, (void *)(uintptr_t)name);
-        say("not supported: %s", name);
-    }
-    pthread_mutex_unlock(&process->lock);
-    corun_per_thread = false;
-    if (!strncmp(name, "cuda", 4))
-        thread_get()->last_error = CUDA_ERROR_NOT_SUPPORTED;
-    return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -4,9 +4,9 @@
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
-#include "cuda/driver_function.h"
 #include "cuda/image.h"
 #include "cuda/module.h"
+#include "cuda/object.h"
 #include "cuda/occupancy.h"
 #include "cuda/runtime_api.h"
 
@@ -24,25 +24,6 @@ static struct function *begin_with_function(struct call *call, const void *host,
         }
     }
     return call->error == CUDA_SUCCESS ? function : NULL;
-}
-
-void function_describe(struct function *function, struct abi_function_attributes *attributes)
-{
-    struct corun_kernel_info info;
-    uint32_t architecture = function_architecture(function);
-    uint32_t capability = function->module->context->device->config.compute_capability;
-    corun_kernel_describe(function->kernel, &info);
-    *attributes = (struct abi_function_attributes){
-        .shared_bytes = info.shared_bytes,
-        .constant_bytes = info.constant_bytes,
-        .local_bytes = info.local_bytes,
-        .max_threads = (int)occupancy_most_threads(function),
-        .registers = (int)info.registers_per_thread,
-        .ptx_version = (int)architecture,
-        .binary_version = (int)(architecture > capability ? architecture : capability),
-        .max_dynamic_shared = (int)function->dynamic_shared_limit,
-        .preferred_carveout = function->carveout,
-    };
 }
 
 ENTRY(int, cudaFuncGetAttributes, struct abi_function_attributes *attributes, const void *host)
@@ -183,4 +164,27 @@ ENTRY(int, cudaOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, const void 
         *bytes = low;
     }
     return runtime_end(&call);
+}
+
+ENTRY(int, cudaKernelSetAttributeForDevice, void *kernel, int attribute, int value, int device)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct function *function = object_find(call.process, kernel, OBJECT_FUNCTION);
+        if (!function)
+            call.error = CUDA_ERROR_INVALID_HANDLE;
+        else if (device < 0 || (uint32_t)device != function->module->context->device->ordinal)
+            call.error = CUDA_ERROR_INVALID_DEVICE;
+    }
+    int error = runtime_end(&call);
+    return error == CUDA_SUCCESS ? corun_cudaFuncSetAttribute(kernel, attribute, value) : error;
+}
+
+/* A kernel's handle is its stub: the function differs from device to device. */
+ENTRY(int, __cudaGetKernel, void **kernel, const void *host)
+{
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    *kernel = (void *)(uintptr_t)host;
+    return CUDA_SUCCESS;
 }

@@ -11,9 +11,7 @@
 #include "cuda/refusal.h"
 #include "cuda/runtime_api.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Only writes down: a program without a GPU in sight may be registered too, and most modules are never used. */
 static struct process *enter(void)
@@ -141,15 +139,6 @@ ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim
     *block = top.block;
     *shared = top.dynamic_shared_bytes;
     *stream = top.stream;
-    return CUDA_SUCCESS;
-}
-
-/* A kernel's handle is its stub: the function differs from device to device. */
-ENTRY(int, __cudaGetKernel, void **kernel, const void *host)
-{
-    if (!kernel)
-        return CUDA_ERROR_INVALID_VALUE;
-    *kernel = (void *)(uintptr_t)host;
     return CUDA_SUCCESS;
 }
 

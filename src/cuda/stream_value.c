@@ -1,3 +1,4 @@
+/* Streams that wait for a value in memory, and write one. */
 #include "cuda/stream_value.h"
 
 #include "cuda/abi.h"
@@ -5,7 +6,6 @@
 #include "cuda/capture.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
-#include "cuda/driver_api.h"
 #include "cuda/engine.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
@@ -15,23 +15,6 @@
 /* What a wait compares: the value there with the one that is given, as a number that may run over, bit by bit, … */
 enum { WAIT_AT_LEAST = 0, WAIT_EQUAL = 1, WAIT_AND = 2, WAIT_NOR = 3, WAIT_KINDS = 3, WAIT_FLUSH = 1 << 30 };
 enum { WRITE_NO_BARRIER = 1 };
-/* CUstreamBatchMemOpType */
-enum {
-    OPERATION_WAIT_32 = 1,
-    OPERATION_WRITE_32 = 2,
-    OPERATION_FLUSH = 3,
-    OPERATION_WAIT_64 = 4,
-    OPERATION_WRITE_64 = 5
-};
-enum { OPERATION_BARRIER = 6, MOST_OPERATIONS = 256 };
-
-struct abi_stream_operation {
-    int operation;
-    uint64_t address, value; /* of 32 bits or 64 */
-    unsigned flags;
-    uint64_t alias, reserved;
-};
-
 static uint8_t *place_of(const struct context *context, uint64_t address, uint32_t bytes)
 {
     const struct range *range = ranges_find(process_get(), address);
@@ -74,8 +57,8 @@ int stream_value_write(const struct task *task)
     return CUDA_SUCCESS;
 }
 
-static int append(struct call *call, void *handle, enum task_kind kind, uint64_t address, uint64_t value,
-                  uint32_t bytes, unsigned flags)
+int stream_value_ask(struct call *call, void *handle, enum task_kind kind, uint64_t address, uint64_t value,
+                     uint32_t bytes, unsigned flags)
 {
     struct stream *stream;
     unsigned known = kind == TASK_WAIT_VALUE ? WAIT_KINDS | WAIT_FLUSH : WRITE_NO_BARRIER;
@@ -93,67 +76,6 @@ static int append(struct call *call, void *handle, enum task_kind kind, uint64_t
     task->value.flags = flags;
     capture_refuse(call->process, "the program's streams wait for values in memory or write them");
     return stream_ask(call->process, stream, task);
-}
-
-static int one(void *stream, enum task_kind kind, uint64_t address, uint64_t value, uint32_t bytes, unsigned flags)
-{
-    struct call call;
-    if (driver_begin(&call))
-        call.error = append(&call, stream, kind, address, value, bytes, flags);
-    return call_end(&call);
-}
-
-ENTRY(int, cuStreamWaitValue32, void *stream, uint64_t address, uint32_t value, unsigned flags)
-{
-    return one(stream, TASK_WAIT_VALUE, address, value, 4, flags);
-}
-
-ENTRY(int, cuStreamWaitValue64, void *stream, uint64_t address, uint64_t value, unsigned flags)
-{
-    return one(stream, TASK_WAIT_VALUE, address, value, 8, flags);
-}
-
-ENTRY(int, cuStreamWriteValue32, void *stream, uint64_t address, uint32_t value, unsigned flags)
-{
-    return one(stream, TASK_WRITE_VALUE, address, value, 4, flags);
-}
-
-ENTRY(int, cuStreamWriteValue64, void *stream, uint64_t address, uint64_t value, unsigned flags)
-{
-    return one(stream, TASK_WRITE_VALUE, address, value, 8, flags);
-}
-
-static int operate(struct call *call, void *stream, const struct abi_stream_operation *operation)
-{
-    bool wide = operation->operation == OPERATION_WAIT_64 || operation->operation == OPERATION_WRITE_64;
-    switch (operation->operation) {
-    case OPERATION_WAIT_32:
-    case OPERATION_WAIT_64:
-        return append(call, stream, TASK_WAIT_VALUE, operation->address, operation->value, wide ? 8 : 4,
-                      operation->flags);
-    case OPERATION_WRITE_32:
-    case OPERATION_WRITE_64:
-        return append(call, stream, TASK_WRITE_VALUE, operation->address, operation->value, wide ? 8 : 4,
-                      operation->flags);
-    case OPERATION_FLUSH: /* writes are seen when they are done */
-    case OPERATION_BARRIER:
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
-ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_stream_operation *operations,
-      unsigned flags)
-{
-    struct call call;
-    if (driver_begin(&call)) {
-        if (!operations || count > MOST_OPERATIONS || flags)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        for (unsigned i = 0; i < count && call.error == CUDA_SUCCESS; i++)
-            call.error = operate(&call, stream, &operations[i]);
-    }
-    return call_end(&call);
 }
 
 void stream_values_give_up(struct process *process)

@@ -1,3 +1,4 @@
+/* Texture and surface references: found in a module, and bound by an object of their own. */
 #include "cuda/texture_reference.h"
 
 #include "cuda/abi.h"

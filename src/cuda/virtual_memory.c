@@ -1,3 +1,4 @@
+/* Virtual memory management: reservations, memory files of the host, and their mappings. */
 #include "cuda/virtual_memory.h"
 
 #include "cuda/abi.h"
@@ -10,7 +11,6 @@
 #include "cuda/ranges.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

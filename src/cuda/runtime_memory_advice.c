@@ -10,8 +10,6 @@
 #include "cuda/runtime_api.h"
 #include "cuda/stream.h"
 
-#include <string.h>
-
 /* CUmem_advise */
 enum {
     SET_READ_MOSTLY = 1,

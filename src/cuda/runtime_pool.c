@@ -1,0 +1,254 @@
+/*
+ * Pools of memory, and memory that streams allocate and free: plain allocation now, freed when the stream comes to it.
+ */
+#include "cuda/abi.h"
+#include "cuda/api.h"
+#include "cuda/call.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/graph.h"
+#include "cuda/graph_memory.h"
+#include "cuda/object.h"
+#include "cuda/process.h"
+#include "cuda/ranges.h"
+#include "cuda/runtime_api.h"
+#include "cuda/stream.h"
+#include "cuda/task.h"
+
+#include <stdlib.h>
+
+struct pool {
+    struct object object;
+    struct device *device;
+    uint64_t release_threshold;
+};
+
+static struct pool *default_pool(struct process *process, struct device *device)
+{
+    if (!device->pool) {
+        struct pool *pool = calloc(1, sizeof *pool);
+        if (!pool)
+            return NULL;
+        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device};
+        if (!object_add(process, &pool->object)) {
+            free(pool);
+            return NULL;
+        }
+        device->pool = pool;
+    }
+    return (struct pool *)device->pool;
+}
+
+static int get_pool(void **pool, int device)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        if (!pool || device < 0 || (uint32_t)device >= call.process->device_count)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!(*pool = default_pool(call.process, &call.process->devices[device])))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
+{
+    return get_pool(pool, device);
+}
+
+ENTRY(int, cudaDeviceGetMemPool, void **pool, int device)
+{
+    return get_pool(pool, device);
+}
+
+ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
+{
+    struct call call;
+    if (runtime_begin_device(&call) &&
+        (device < 0 || (uint32_t)device >= call.process->device_count || !object_find(call.process, pool, OBJECT_POOL)))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolCreate, void **result, const void *properties)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = result && properties ? calloc(1, sizeof *pool) : NULL;
+        if (!result || !properties)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (!pool || !object_add(call.process, &pool->object))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        if (call.error == CUDA_SUCCESS) {
+            *pool = (struct pool){.object = {OBJECT_POOL}, .device = call.context->device};
+            *result = pool;
+        } else {
+            free(pool);
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolDestroy, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || pool == pool->device->pool) {
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        } else {
+            object_remove(call.process, &pool->object);
+            free(pool);
+        }
+    }
+    return runtime_end(&call);
+}
+
+enum { POOL_RELEASE_THRESHOLD = 4, POOL_FIRST_COUNT = 5, POOL_LAST_COUNT = 8 };
+
+static int pool_attribute(void *handle, int attribute, void *value, bool set)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !value)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (attribute >= 1 && attribute <= 3 && !set)
+            *(int *)value = 1; /* what may be used again: everything */
+        else if (attribute == POOL_RELEASE_THRESHOLD && set)
+            pool->release_threshold = *(const uint64_t *)value;
+        else if (attribute == POOL_RELEASE_THRESHOLD)
+            *(uint64_t *)value = pool->release_threshold;
+        else if (attribute >= POOL_FIRST_COUNT && attribute <= POOL_LAST_COUNT && !set)
+            *(uint64_t *)value = call.context->allocated_bytes;
+        else if (attribute < 1 || attribute > POOL_LAST_COUNT)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *value)
+{
+    return pool_attribute(pool, attribute, value, false);
+}
+
+ENTRY(int, cudaMemPoolSetAttribute, void *pool, int attribute, void *value)
+{
+    return pool_attribute(pool, attribute, value, true);
+}
+
+ENTRY(int, cudaMemPoolTrimTo, void *pool, size_t bytes)
+{
+    struct call call;
+    (void)bytes;
+    if (runtime_begin(&call) && !object_find(call.process, pool, OBJECT_POOL))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    return runtime_end(&call);
+}
+
+static int allocate_in_graph(struct call *call, struct stream *stream, size_t bytes, uint64_t *address)
+{
+    struct graph_memory *memory;
+    int error = graph_memory_create(call->process, stream->context, bytes, &memory);
+    if (error != CUDA_SUCCESS)
+        return error;
+    *address = memory->address;
+    error = graph_capture_memory(call->process, stream, memory, false);
+    graph_memory_release(call->process, memory); /* the node has its own */
+    return error;
+}
+
+static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        struct stream *stream;
+        uint64_t address = 0;
+        call.error = pointer ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS && bytes)
+            call.error = stream->capture
+                             ? allocate_in_graph(&call, stream, bytes, &address)
+                             : memory_allocate(call.process, call.context, bytes, &address, "cudaMallocAsync");
+        if (call.error == CUDA_SUCCESS)
+            *pointer = (void *)(uintptr_t)address;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+{
+    return allocate_in_stream(pointer, bytes, stream);
+}
+
+ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
+{
+    (void)pool;
+    return allocate_in_stream(pointer, bytes, stream);
+}
+
+ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
+{
+    struct call call;
+    if (runtime_begin(&call) && pointer) {
+        struct stream *stream;
+        const struct range *range = ranges_find(call.process, (uint64_t)(uintptr_t)pointer);
+        call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && !range)
+            api_tell_freed_before(call.context, (uint64_t)(uintptr_t)pointer, "cudaFreeAsync");
+        if (call.error == CUDA_SUCCESS && (!range || range->address != (uint64_t)(uintptr_t)pointer))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        struct graph_memory *of_graph =
+            call.error == CUDA_SUCCESS ? graph_memory_find(call.context, (uint64_t)(uintptr_t)pointer) : NULL;
+        bool frees_now = of_graph && !stream->capture;
+        struct task *task = call.error == CUDA_SUCCESS && !frees_now ? task_create(TASK_FREE) : NULL;
+        if (frees_now) {
+            call.error = graph_memory_free(call.process, of_graph);
+        } else if (task) {
+            task->address = (uint64_t)(uintptr_t)pointer;
+            call.error = stream_ask(call.process, stream, task);
+        } else if (call.error == CUDA_SUCCESS) {
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return runtime_end(&call);
+}
+
+/* Which devices may use a pool's memory: its own, always. */
+
+struct abi_pool_access {
+    int location_kind, location_id, flags;
+};
+enum { LOCATION_DEVICE = 1, ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
+
+ENTRY(int, cudaMemPoolSetAccess, void *handle, const struct abi_pool_access *access, size_t count)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        const struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !access)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++) {
+            bool device = access[i].location_kind == LOCATION_DEVICE && access[i].location_id >= 0 &&
+                          (uint32_t)access[i].location_id < call.process->device_count;
+            bool own = device && (uint32_t)access[i].location_id == pool->device->ordinal;
+            if (!device || (own && access[i].flags != ACCESS_READ_WRITE))
+                call.error = CUDA_ERROR_INVALID_DEVICE;
+            else if (!own && access[i].flags != ACCESS_NONE)
+                call.error = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+        }
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemPoolGetAccess, int *flags, void *handle, const struct abi_pool_access *location)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        const struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (!pool || !flags || !location || location->location_kind != LOCATION_DEVICE)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            *flags = location->location_id == (int)pool->device->ordinal ? ACCESS_READ_WRITE : ACCESS_NONE;
+    }
+    return runtime_end(&call);
+}
