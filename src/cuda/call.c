@@ -13,6 +13,18 @@ static void begin(struct call *call)
     call->error = process_enter();
 }
 
+static bool fail(struct call *call, int error)
+{
+    call->error = error;
+    return false;
+}
+
+static bool context_is_good(struct call *call)
+{
+    call->error = call->context->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call->context->error;
+    return call->error == CUDA_SUCCESS;
+}
+
 bool runtime_begin_device(struct call *call)
 {
     begin(call);
@@ -30,19 +42,11 @@ bool primary_begin(struct call *call)
 {
     if (!runtime_begin_device(call))
         return false;
-    struct thread_state *state = call->thread;
     /* A context that the driver API has made current is the runtime's, too. */
-    if (state->contexts.count)
-        call->context = state->contexts.data[state->contexts.count - 1];
-    else
-        call->context = cuda_context_primary(call->process, state->device);
+    call->context = process_current_context(call->process, call->thread);
     if (!call->context)
-        call->error = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (call->context->destroyed)
-        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    else
-        call->error = call->context->error;
-    return call->error == CUDA_SUCCESS;
+        call->context = cuda_context_primary(call->process, call->thread->device);
+    return call->context ? context_is_good(call) : fail(call, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 bool driver_begin_started(struct call *call)
@@ -56,22 +60,12 @@ bool driver_begin_started(struct call *call)
 bool driver_begin(struct call *call)
 {
     begin(call);
-    struct thread_state *state = call->thread;
     if (call->error != CUDA_SUCCESS)
         return false;
-    if (state->contexts.count)
-        call->context = state->contexts.data[state->contexts.count - 1];
-    else if (call->process->device_count) /* the runtime's, if it has been used */
-        call->context = call->process->devices[state->device].primary;
-    if (!call->process->driver_started && !call->context)
-        call->error = CUDA_ERROR_NOT_INITIALIZED;
-    else if (!call->context)
-        call->error = CUDA_ERROR_INVALID_CONTEXT;
-    else if (call->context->destroyed)
-        call->error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    else
-        call->error = call->context->error;
-    return call->error == CUDA_SUCCESS;
+    call->context = process_current_context(call->process, call->thread);
+    if (call->context)
+        return context_is_good(call);
+    return fail(call, call->process->driver_started ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_INITIALIZED);
 }
 
 void *driver_begin_object(struct call *call, const void *handle, enum object_kind kind, const void *result)

@@ -52,7 +52,6 @@ ENTRY(int, cuCtxGetDevice, int *device);
 ENTRY(int, cuCtxGetFlags, unsigned *flags);
 ENTRY(int, cuCtxGetId, void *handle, unsigned long long *id);
 ENTRY(int, cuCtxGetApiVersion, void *handle, unsigned *version);
-ENTRY(int, cuCtxSynchronize, void);
 ENTRY(int, cuCtxGetDevice_v2, int *device, void *handle);
 ENTRY(int, cuCtxSynchronize_v2, void *handle);
 ENTRY(int, cuCtxSetFlags, unsigned flags);
@@ -225,8 +224,6 @@ ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_st
 ENTRY(int, cuTexObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource,
       const struct abi_driver_texture *reading, const void *view);
 ENTRY(int, cuSurfObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource);
-ENTRY(int, cuTexObjectDestroy, uint64_t handle);
-ENTRY(int, cuSurfObjectDestroy, uint64_t handle);
 ENTRY(int, cuTexObjectGetResourceDesc, struct abi_driver_resource *resource, uint64_t handle);
 ENTRY(int, cuTexObjectGetTextureDesc, struct abi_driver_texture *texture, uint64_t handle);
 ENTRY(int, cuSurfObjectGetResourceDesc, struct abi_driver_resource *resource, uint64_t handle);

@@ -178,21 +178,12 @@ ENTRY(int, cuCtxSetCurrent, void *handle)
     return call_end(&call);
 }
 
-/* The current one, or the primary one that the runtime has made current. */
-static struct context *current(const struct call *call)
-{
-    const struct thread_state *thread = call->thread;
-    if (thread->contexts.count)
-        return thread->contexts.data[thread->contexts.count - 1];
-    return call->process->device_count ? call->process->devices[thread->device].primary : NULL;
-}
-
 ENTRY(int, cuCtxGetCurrent, void **handle)
 {
     struct call call;
     if (driver_begin_started(&call)) {
         if (handle)
-            *handle = current(&call);
+            *handle = process_current_context(call.process, call.thread);
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
     }
@@ -227,7 +218,8 @@ ENTRY(int, cuCtxGetId, void *handle, unsigned long long *id)
 {
     struct call call;
     if (driver_begin_started(&call)) {
-        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT)
+                                               : process_current_context(call.process, call.thread);
         if (context && id)
             *id = context->legacy->id;
         else
@@ -240,7 +232,8 @@ ENTRY(int, cuCtxGetApiVersion, void *handle, unsigned *version)
 {
     struct call call;
     if (driver_begin_started(&call)) {
-        if (version && (handle ? object_find(call.process, handle, OBJECT_CONTEXT) != NULL : current(&call) != NULL))
+        if (version && (handle ? object_find(call.process, handle, OBJECT_CONTEXT) != NULL
+                               : process_current_context(call.process, call.thread) != NULL))
             *version = 13000;
         else
             call.error = CUDA_ERROR_INVALID_CONTEXT;
@@ -248,19 +241,12 @@ ENTRY(int, cuCtxGetApiVersion, void *handle, unsigned *version)
     return call_end(&call);
 }
 
-ENTRY(int, cuCtxSynchronize, void)
-{
-    struct call call;
-    if (driver_begin(&call))
-        call.error = engine_wait_context(call.process, call.context);
-    return call_end(&call);
-}
-
 ENTRY(int, cuCtxGetDevice_v2, int *device, void *handle)
 {
     struct call call;
     if (driver_begin_started(&call)) {
-        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        const struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT)
+                                               : process_current_context(call.process, call.thread);
         if (!context || !device)
             call.error = context ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
         else
@@ -273,7 +259,8 @@ ENTRY(int, cuCtxSynchronize_v2, void *handle)
 {
     struct call call;
     if (driver_begin_started(&call)) {
-        struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT) : current(&call);
+        struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT)
+                                         : process_current_context(call.process, call.thread);
         call.error = context ? engine_wait_context(call.process, context) : CUDA_ERROR_INVALID_CONTEXT;
     }
     return call_end(&call);

@@ -23,14 +23,10 @@ struct device *driver_begin_device(struct call *call, int device, const void *re
 {
     if (!driver_begin_started(call))
         return NULL;
-    if (!result) {
-        call->error = CUDA_ERROR_INVALID_VALUE;
-    } else if (device < 0 || (uint32_t)device >= call->process->device_count) {
-        call->error = CUDA_ERROR_INVALID_DEVICE;
-    } else {
-        return &call->process->devices[device];
-    }
-    return NULL;
+    struct device *found = result ? process_device(call->process, device) : NULL;
+    if (!found)
+        call->error = result ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    return found;
 }
 
 ENTRY(int, cuDeviceGet, int *handle, int device)

@@ -58,18 +58,24 @@ void jit_log_write(struct jit_log *log, struct corun_diagnostics *list)
     corun_diagnostics_clear(list);
 }
 
+static int load_data(const struct call *call, void **handle, const void *data, unsigned count, const int *options,
+                     void **values)
+{
+    struct jit_log log = jit_log_of_options(count, options, values);
+    struct module *module = NULL;
+    int error = handle && data ? module_load_data(call->process, call->context, data, call->process->list, &module)
+                               : CUDA_ERROR_INVALID_VALUE;
+    jit_log_write(&log, call->process->list);
+    if (error == CUDA_SUCCESS)
+        *handle = module;
+    return error;
+}
+
 ENTRY(int, cuModuleLoadDataEx, void **handle, const void *data, unsigned count, int *options, void **values)
 {
     struct call call;
-    if (driver_begin(&call)) {
-        struct jit_log log = jit_log_of_options(count, options, values);
-        struct module *module = NULL;
-        call.error = handle && data ? module_load_data(call.process, call.context, data, call.process->list, &module)
-                                    : CUDA_ERROR_INVALID_VALUE;
-        jit_log_write(&log, call.process->list);
-        if (call.error == CUDA_SUCCESS)
-            *handle = module;
-    }
+    if (driver_begin(&call))
+        call.error = load_data(&call, handle, data, count, options, values);
     return call_end(&call);
 }
 
@@ -102,36 +108,37 @@ char *module_file_read(const char *path, size_t *bytes)
     return text;
 }
 
-static int load_file(struct call *call, const char *path, struct module **module)
+static int load_file(const struct call *call, void **handle, const char *path)
 {
     size_t bytes;
+    if (!handle)
+        return CUDA_ERROR_INVALID_VALUE;
     char *text = path ? module_file_read(path, &bytes) : NULL;
     if (!text)
         return CUDA_ERROR_FILE_NOT_FOUND;
     uint32_t magic;
     memcpy(&magic, text, sizeof magic);
+    struct module *module = NULL;
     int error;
     if (magic == FAT_BINARY_MAGIC || !memcmp(text, "\177ELF", 4)) {
-        error = module_load_data(call->process, call->context, text, call->process->list, module);
+        error = module_load_data(call->process, call->context, text, call->process->list, &module);
     } else {
         const char *slash = strrchr(path, '/');
         error = module_load_text(call->process, call->context, slash ? slash + 1 : path, text, bytes, false,
-                                 call->process->list, module);
+                                 call->process->list, &module);
     }
     free(text);
     say_diagnostics(call->process->list);
+    if (error == CUDA_SUCCESS)
+        *handle = module;
     return error;
 }
 
 ENTRY(int, cuModuleLoad, void **handle, const char *path)
 {
     struct call call;
-    if (driver_begin(&call)) {
-        struct module *module = NULL;
-        call.error = handle ? load_file(&call, path, &module) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
-            *handle = module;
-    }
+    if (driver_begin(&call))
+        call.error = load_file(&call, handle, path);
     return call_end(&call);
 }
 
@@ -214,15 +221,8 @@ ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options,
 {
     (void)options, (void)values, (void)count;
     struct call call; /* the runtime API has the same: a device's own context comes into being */
-    if (primary_begin(&call)) {
-        struct jit_log log = jit_log_of_options(jit_count, jit_options, jit_values);
-        struct module *module = NULL;
-        call.error = handle && data ? module_load_data(call.process, call.context, data, call.process->list, &module)
-                                    : CUDA_ERROR_INVALID_VALUE;
-        jit_log_write(&log, call.process->list);
-        if (call.error == CUDA_SUCCESS)
-            *handle = module;
-    }
+    if (primary_begin(&call))
+        call.error = load_data(&call, handle, data, jit_count, jit_options, jit_values);
     return call_end(&call);
 }
 
@@ -231,12 +231,8 @@ ENTRY(int, cuLibraryLoadFromFile, void **handle, const char *path, const int *ji
 {
     (void)jit_options, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
     struct call call;
-    if (primary_begin(&call)) {
-        struct module *module = NULL;
-        call.error = handle ? load_file(&call, path, &module) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
-            *handle = module;
-    }
+    if (primary_begin(&call))
+        call.error = load_file(&call, handle, path);
     return call_end(&call);
 }
 

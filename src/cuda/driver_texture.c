@@ -154,24 +154,6 @@ ENTRY(int, cuSurfObjectCreate, uint64_t *handle, const struct abi_driver_resourc
     return create(handle, resource, NULL, true);
 }
 
-static int destroy(uint64_t handle, bool surface)
-{
-    struct call call;
-    if (driver_begin(&call))
-        call.error = texture_object_destroy(&call, handle, surface);
-    return call_end(&call);
-}
-
-ENTRY(int, cuTexObjectDestroy, uint64_t handle)
-{
-    return destroy(handle, false);
-}
-
-ENTRY(int, cuSurfObjectDestroy, uint64_t handle)
-{
-    return destroy(handle, true);
-}
-
 static int tell(uint64_t handle, bool surface, struct abi_driver_resource *resource, struct abi_driver_texture *texture)
 {
     struct call call;

@@ -76,6 +76,19 @@ int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t
     return error == CUDA_SUCCESS ? copy_prepare(copy) : error;
 }
 
+int graph_node_set_symbol_copy(struct call *call, const void *symbol, void *other, size_t bytes, size_t offset,
+                               int kind, bool to_symbol, struct copy *copy)
+{
+    uint64_t address = 0, size = 0;
+    int error = variable_of_host(call->process, call->context, symbol, &address, &size);
+    if (error == CUDA_SUCCESS && (offset > size || bytes > size - offset))
+        error = CUDA_ERROR_INVALID_VALUE;
+    void *there = (void *)(uintptr_t)(address + offset);
+    return error == CUDA_SUCCESS
+               ? graph_node_set_copy_1d(call, to_symbol ? there : other, to_symbol ? other : there, bytes, kind, copy)
+               : error;
+}
+
 int graph_node_set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill)
 {
     if (!node || (node->element_bytes != 1 && node->element_bytes != 2 && node->element_bytes != 4) ||

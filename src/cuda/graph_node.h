@@ -57,6 +57,9 @@ int graph_node_type(const struct graph_node *node);
 int graph_node_set_kernel(struct call *call, const struct abi_kernel_node *node, struct launch_request *request);
 int graph_node_set_copy(struct call *call, const struct abi_copy_3d *p, struct copy *copy);
 int graph_node_set_copy_1d(struct call *call, void *to, const void *from, size_t bytes, int kind, struct copy *copy);
+/* Between a variable and other memory. */
+int graph_node_set_symbol_copy(struct call *call, const void *symbol, void *other, size_t bytes, size_t offset,
+                               int kind, bool to_symbol, struct copy *copy);
 int graph_node_set_fill(struct call *call, const struct abi_fill_node *node, struct fill *fill);
 /* A copy as the driver API describes it. driver_copy.c */
 int driver_copy_of(struct call *call, const struct abi_driver_copy_3d *p, struct copy *copy);

@@ -4,6 +4,8 @@
 #include "cuda/abi.h"
 #include "cuda/capture.h"
 #include "cuda/console.h"
+#include "cuda/context.h"
+#include "cuda/device.h"
 #include "cuda/engine.h"
 #include "cuda/entry.h"
 #include "cuda/record.h"
@@ -18,7 +20,7 @@
  */
 static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static _Thread_local struct thread_state thread;
+static _Thread_local struct thread_state this_thread;
 _Thread_local bool corun_per_thread, corun_driver_call;
 
 struct process *process_get(void)
@@ -28,7 +30,19 @@ struct process *process_get(void)
 
 struct thread_state *thread_get(void)
 {
-    return &thread;
+    return &this_thread;
+}
+
+struct device *process_device(struct process *process, int ordinal)
+{
+    return ordinal >= 0 && (uint32_t)ordinal < process->device_count ? &process->devices[ordinal] : NULL;
+}
+
+struct context *process_current_context(const struct process *process, const struct thread_state *thread)
+{
+    if (thread->contexts.count)
+        return thread->contexts.data[thread->contexts.count - 1];
+    return process->device_count ? process->devices[thread->device].primary : NULL;
 }
 
 static void before_fork(void)

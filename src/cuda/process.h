@@ -97,6 +97,10 @@ struct process {
 
 struct process *process_get(void);
 struct thread_state *thread_get(void);
+/* The device of that number; NULL if there is none. */
+struct device *process_device(struct process *process, int ordinal);
+/* The context that is current for a thread: the top of its stack, or its device's primary one if that is used; or NULL. */
+struct context *process_current_context(const struct process *process, const struct thread_state *thread);
 /* Takes the lock; the first call makes the devices of the settings. Gives an error if CUDA cannot be used. */
 int process_enter(void);
 

@@ -39,21 +39,23 @@ ENTRY(int, cudaGetDevice, int *device)
     return runtime_end(&call);
 }
 
-static bool known_device(const struct call *call, int device)
+/* A device by its number, and a place for the result; NULL with the error if one is missing. */
+static struct device *begin_with_device(struct call *call, int device, const void *result)
 {
-    return device >= 0 && (uint32_t)device < call->process->device_count;
+    if (!runtime_begin_device(call))
+        return NULL;
+    struct device *found = result ? process_device(call->process, device) : NULL;
+    if (!found)
+        call->error = result ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
+    return found;
 }
 
 ENTRY(int, cudaSetDevice, int device)
 {
     struct call call;
-    if (runtime_begin_device(&call)) {
-        if (!known_device(&call, device)) {
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        } else {
-            call.thread->device = (uint32_t)device;
-            call.thread->contexts.count = 0; /* the device's own context is current now */
-        }
+    if (begin_with_device(&call, device, &device)) {
+        call.thread->device = (uint32_t)device;
+        call.thread->contexts.count = 0; /* the device's own context is current now */
     }
     return runtime_end(&call);
 }
@@ -62,12 +64,8 @@ ENTRY(int, cudaInitDevice, int device, unsigned device_flags, unsigned flags)
 {
     struct call call;
     (void)device_flags, (void)flags;
-    if (runtime_begin_device(&call)) {
-        if (!known_device(&call, device))
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        else if (!cuda_context_primary(call.process, (uint32_t)device))
-            call.error = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    if (begin_with_device(&call, device, &device) && !cuda_context_primary(call.process, (uint32_t)device))
+        call.error = CUDA_ERROR_OUT_OF_MEMORY;
     return runtime_end(&call);
 }
 
@@ -76,7 +74,7 @@ ENTRY(int, cudaSetValidDevices, int *devices, int count)
     struct call call;
     if (runtime_begin_device(&call))
         for (int i = 0; i < count && call.error == CUDA_SUCCESS; i++)
-            if (!devices || !known_device(&call, devices[i]))
+            if (!devices || !process_device(call.process, devices[i]))
                 call.error = CUDA_ERROR_INVALID_DEVICE;
     return runtime_end(&call);
 }
@@ -84,14 +82,9 @@ ENTRY(int, cudaSetValidDevices, int *devices, int count)
 static int get_properties(void *properties, int device, int version)
 {
     struct call call;
-    if (runtime_begin_device(&call)) {
-        if (!properties)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!known_device(&call, device))
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        else
-            device_copy_properties(&call.process->devices[device], version, properties);
-    }
+    const struct device *of = begin_with_device(&call, device, properties);
+    if (of)
+        device_copy_properties(of, version, properties);
     return runtime_end(&call);
 }
 
@@ -126,14 +119,9 @@ ENTRY(int, cudaChooseDevice, int *device, const void *properties)
 ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
 {
     struct call call;
-    if (runtime_begin_device(&call)) {
-        if (!value)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!known_device(&call, device))
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        else
-            call.error = device_attribute(&call.process->devices[device], attribute, value);
-    }
+    const struct device *of = begin_with_device(&call, device, value);
+    if (of)
+        call.error = device_attribute(of, attribute, value);
     return runtime_end(&call);
 }
 
@@ -205,6 +193,13 @@ ENTRY(int, cudaDeviceSetLimit, int limit, size_t value)
     return runtime_end(&call);
 }
 
+static int tell(int *place, int value)
+{
+    if (place)
+        *place = value;
+    return place ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Preferences that this GPU does not need. */
 ENTRY(int, cudaDeviceSetCacheConfig, int config)
 {
@@ -214,9 +209,7 @@ ENTRY(int, cudaDeviceSetCacheConfig, int config)
 
 ENTRY(int, cudaDeviceGetCacheConfig, int *config)
 {
-    if (config)
-        *config = 0;
-    return config ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(config, 0);
 }
 
 ENTRY(int, cudaDeviceSetSharedMemConfig, int config)
@@ -227,9 +220,7 @@ ENTRY(int, cudaDeviceSetSharedMemConfig, int config)
 
 ENTRY(int, cudaDeviceGetSharedMemConfig, int *config)
 {
-    if (config)
-        *config = 1; /* banks of four bytes */
-    return config ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(config, 1); /* banks of four bytes */
 }
 
 ENTRY(int, cudaCtxResetPersistingL2Cache, void)
@@ -240,14 +231,8 @@ ENTRY(int, cudaCtxResetPersistingL2Cache, void)
 ENTRY(int, cudaDeviceGetPCIBusId, char *text, int bytes, int device)
 {
     struct call call;
-    if (runtime_begin_device(&call)) {
-        if (!text || bytes < 13)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!known_device(&call, device))
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        else
-            snprintf(text, (size_t)bytes, "0000:%02X:00.0", (unsigned)device + 1);
-    }
+    if (begin_with_device(&call, device, bytes < 13 ? NULL : text))
+        snprintf(text, (size_t)bytes, "0000:%02X:00.0", (unsigned)device + 1);
     return runtime_end(&call);
 }
 
@@ -272,13 +257,11 @@ ENTRY(int, cudaDeviceGetByPCIBusId, int *device, const char *text)
 ENTRY(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
 {
     struct call call;
-    if (runtime_begin_device(&call)) {
-        if (!can)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!known_device(&call, device) || !known_device(&call, peer))
-            call.error = CUDA_ERROR_INVALID_DEVICE;
-        else
+    if (begin_with_device(&call, device, can)) {
+        if (process_device(call.process, peer))
             *can = 0;
+        else
+            call.error = CUDA_ERROR_INVALID_DEVICE;
     }
     return runtime_end(&call);
 }
@@ -287,16 +270,16 @@ ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
 {
     struct call call;
     (void)flags;
-    if (runtime_begin_device(&call))
-        call.error = known_device(&call, peer) ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_ERROR_INVALID_DEVICE;
+    if (begin_with_device(&call, peer, &peer))
+        call.error = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     return runtime_end(&call);
 }
 
 ENTRY(int, cudaDeviceDisablePeerAccess, int peer)
 {
     struct call call;
-    if (runtime_begin_device(&call))
-        call.error = known_device(&call, peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_DEVICE;
+    if (begin_with_device(&call, peer, &peer))
+        call.error = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
     return runtime_end(&call);
 }
 
@@ -305,7 +288,7 @@ ENTRY(int, cudaDeviceGetP2PAttribute, int *value, int attribute, int from, int t
     struct call call;
     (void)attribute;
     if (runtime_begin_device(&call)) {
-        if (!value || !known_device(&call, from) || !known_device(&call, to) || from == to)
+        if (!value || !process_device(call.process, from) || !process_device(call.process, to) || from == to)
             call.error = CUDA_ERROR_INVALID_DEVICE;
         else
             *value = 0;
@@ -313,35 +296,26 @@ ENTRY(int, cudaDeviceGetP2PAttribute, int *value, int attribute, int from, int t
     return runtime_end(&call);
 }
 
-#define VERSION_OF(major) (1000 * (major))
 #define DRIVER_VERSION 13000
 
 ENTRY(int, cudaDriverGetVersion, int *version)
 {
-    if (version)
-        *version = DRIVER_VERSION;
-    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(version, DRIVER_VERSION);
 }
 
 ENTRY(int, cudaRuntimeGetVersion_11, int *version)
 {
-    if (version)
-        *version = VERSION_OF(11);
-    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(version, 1000 * 11);
 }
 
 ENTRY(int, cudaRuntimeGetVersion_12, int *version)
 {
-    if (version)
-        *version = VERSION_OF(12);
-    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(version, 1000 * 12);
 }
 
 ENTRY(int, cudaRuntimeGetVersion_13, int *version)
 {
-    if (version)
-        *version = VERSION_OF(13);
-    return version ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return tell(version, 1000 * 13);
 }
 
 ENTRY(int, cudaProfilerStart, void)

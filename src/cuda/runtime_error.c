@@ -30,8 +30,7 @@ static int last_error(bool clear)
     int error = thread->last_error;
     /* An error of the context stays. */
     if (process->ready && !process->forked && process->device_count) {
-        const struct context *context = thread->contexts.count ? thread->contexts.data[thread->contexts.count - 1]
-                                                               : process->devices[thread->device].primary;
+        const struct context *context = process_current_context(process, thread);
         if (context && context->error)
             error = context->error;
     }

@@ -102,19 +102,13 @@ ENTRY(int, cudaGraphMemFreeNodeGetParams, void *node, void **pointer)
     return runtime_end(&call);
 }
 
-static struct device *device_of_ordinal(const struct call *call, int ordinal)
-{
-    bool there = ordinal >= 0 && (uint32_t)ordinal < call->process->device_count;
-    return there ? &call->process->devices[ordinal] : NULL;
-}
-
 enum { BYTES_USED, BYTES_MOST_USED, BYTES_RESERVED, BYTES_MOST_RESERVED };
 
 /* Memory is given back when the last node and launch let go of it: there is nothing more to trim. */
 ENTRY(int, cudaDeviceGraphMemTrim, int device)
 {
     struct call call;
-    if (runtime_begin(&call) && !device_of_ordinal(&call, device))
+    if (runtime_begin(&call) && !process_device(call.process, device))
         call.error = CUDA_ERROR_INVALID_DEVICE;
     return runtime_end(&call);
 }
@@ -124,7 +118,7 @@ static int bytes_attribute(int ordinal, int attribute, uint64_t *value, bool set
     struct call call;
     if (!runtime_begin(&call))
         return runtime_end(&call);
-    struct device *device = device_of_ordinal(&call, ordinal);
+    struct device *device = process_device(call.process, ordinal);
     struct context *context = device ? device->primary : NULL;
     if (!device)
         call.error = CUDA_ERROR_INVALID_DEVICE;

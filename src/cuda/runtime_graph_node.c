@@ -3,7 +3,6 @@
 #include "cuda/call.h"
 #include "cuda/graph.h"
 #include "cuda/graph_node.h"
-#include "cuda/image.h"
 #include "cuda/object.h"
 #include "cuda/runtime_api.h"
 #include "cuda/stream.h"
@@ -60,15 +59,8 @@ static int add_symbol_copy(void **result, void *handle, void *const *nodes, size
     struct call call;
     struct task *task = NULL;
     struct graph *graph = graph_node_begin_new(&call, result, handle, nodes, count);
-    uint64_t address = 0, size = 0;
-    if (graph)
-        call.error = variable_of_host(call.process, call.context, symbol, &address, &size);
-    if (graph && call.error == CUDA_SUCCESS && (offset > size || bytes > size - offset))
-        call.error = CUDA_ERROR_INVALID_VALUE;
-    void *there = (void *)(uintptr_t)(address + offset);
-    if (graph && call.error == CUDA_SUCCESS && (task = new_task(&call, TASK_COPY)))
-        call.error = graph_node_set_copy_1d(&call, to_symbol ? there : other, to_symbol ? other : there, bytes, kind,
-                                            &task->copy);
+    if (graph && (task = new_task(&call, TASK_COPY)))
+        call.error = graph_node_set_symbol_copy(&call, symbol, other, bytes, offset, kind, to_symbol, &task->copy);
     return graph_node_end_new(&call, result, graph, task, nodes, count);
 }
 

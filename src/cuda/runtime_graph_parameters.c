@@ -4,7 +4,6 @@
 #include "cuda/copy.h"
 #include "cuda/graph.h"
 #include "cuda/graph_node.h"
-#include "cuda/image.h"
 #include "cuda/object.h"
 #include "cuda/runtime_api.h"
 #include "cuda/stream.h"
@@ -80,16 +79,9 @@ static int change_symbol_copy(void *executable, bool in_executable, void *handle
 {
     struct call call;
     struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_COPY, symbol);
-    uint64_t address = 0, size = 0;
     struct copy copy;
     if (node)
-        call.error = variable_of_host(call.process, call.context, symbol, &address, &size);
-    if (node && call.error == CUDA_SUCCESS && (offset > size || bytes > size - offset))
-        call.error = CUDA_ERROR_INVALID_VALUE;
-    void *there = (void *)(uintptr_t)(address + offset);
-    if (node && call.error == CUDA_SUCCESS)
-        call.error =
-            graph_node_set_copy_1d(&call, to_symbol ? there : other, to_symbol ? other : there, bytes, kind, &copy);
+        call.error = graph_node_set_symbol_copy(&call, symbol, other, bytes, offset, kind, to_symbol, &copy);
     if (node && call.error == CUDA_SUCCESS)
         node->task->copy = copy;
     return runtime_end(&call);

@@ -38,10 +38,10 @@ static struct location old_location(int device)
     return device == OLD_HOST ? (struct location){LOCATION_HOST, 0} : (struct location){LOCATION_DEVICE, device};
 }
 
-static bool known_location(const struct process *process, struct location location)
+static bool known_location(struct process *process, struct location location)
 {
     if (location.kind == LOCATION_DEVICE)
-        return location.id >= 0 && (uint32_t)location.id < process->device_count;
+        return process_device(process, location.id) != NULL;
     return location.kind >= LOCATION_HOST && location.kind <= LOCATION_HOST_NEAREST;
 }
 

@@ -43,9 +43,10 @@ static int get_pool(void **pool, int device)
 {
     struct call call;
     if (runtime_begin_device(&call)) {
-        if (!pool || device < 0 || (uint32_t)device >= call.process->device_count)
+        struct device *of = process_device(call.process, device);
+        if (!pool || !of)
             call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!(*pool = default_pool(call.process, &call.process->devices[device])))
+        else if (!(*pool = default_pool(call.process, of)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return runtime_end(&call);
@@ -65,7 +66,7 @@ ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
 {
     struct call call;
     if (runtime_begin_device(&call) &&
-        (device < 0 || (uint32_t)device >= call.process->device_count || !object_find(call.process, pool, OBJECT_POOL)))
+        (!process_device(call.process, device) || !object_find(call.process, pool, OBJECT_POOL)))
         call.error = CUDA_ERROR_INVALID_VALUE;
     return runtime_end(&call);
 }
@@ -228,9 +229,9 @@ ENTRY(int, cudaMemPoolSetAccess, void *handle, const struct abi_pool_access *acc
         if (!pool || !access)
             call.error = CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++) {
-            bool device = access[i].location_kind == LOCATION_DEVICE && access[i].location_id >= 0 &&
-                          (uint32_t)access[i].location_id < call.process->device_count;
-            bool own = device && (uint32_t)access[i].location_id == pool->device->ordinal;
+            const struct device *device =
+                access[i].location_kind == LOCATION_DEVICE ? process_device(call.process, access[i].location_id) : NULL;
+            bool own = device && device == pool->device;
             if (!device || (own && access[i].flags != ACCESS_READ_WRITE))
                 call.error = CUDA_ERROR_INVALID_DEVICE;
             else if (!own && access[i].flags != ACCESS_NONE)

@@ -13,6 +13,17 @@
 
 enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
 
+static struct stream *begin_with_stream(struct call *call, void *handle, const void *result)
+{
+    struct stream *stream = NULL;
+    if (runtime_begin(call)) {
+        call->error = result ? stream_of_handle(call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call->error != CUDA_SUCCESS)
+            stream = NULL;
+    }
+    return stream;
+}
+
 static int create_stream(void **handle, unsigned flags, int priority)
 {
     struct call call;
@@ -67,28 +78,18 @@ ENTRY(int, cudaStreamDestroy, void *handle)
 ENTRY(int, cudaStreamSynchronize, void *handle)
 {
     struct call call;
-    if (runtime_begin(&call)) {
-        struct stream *stream;
-        call.error = stream_of_handle(&call, handle, &stream);
-        if (call.error == CUDA_SUCCESS && stream->capture)
-            call.error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        if (call.error == CUDA_SUCCESS)
-            call.error = engine_wait_stream(call.process, stream);
-    }
+    struct stream *stream = begin_with_stream(&call, handle, &handle);
+    if (stream)
+        call.error = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : engine_wait_stream(call.process, stream);
     return runtime_end(&call);
 }
 
 ENTRY(int, cudaStreamQuery, void *handle)
 {
     struct call call;
-    if (runtime_begin(&call)) {
-        struct stream *stream;
-        call.error = stream_of_handle(&call, handle, &stream);
-        if (call.error == CUDA_SUCCESS && stream->capture)
-            call.error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        if (call.error == CUDA_SUCCESS)
-            call.error = engine_ask_stream(call.process, stream);
-    }
+    struct stream *stream = begin_with_stream(&call, handle, &handle);
+    if (stream)
+        call.error = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : engine_ask_stream(call.process, stream);
     return runtime_end(&call);
 }
 
@@ -117,17 +118,6 @@ ENTRY(int, cudaStreamAddCallback, void *stream, abi_stream_callback callback, vo
     if (runtime_begin(&call))
         call.error = flags ? CUDA_ERROR_INVALID_VALUE : api_call_host(&call, stream, NULL, callback, user);
     return runtime_end(&call);
-}
-
-static struct stream *begin_with_stream(struct call *call, void *handle, const void *result)
-{
-    struct stream *stream = NULL;
-    if (runtime_begin(call)) {
-        call->error = result ? stream_of_handle(call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
-        if (call->error != CUDA_SUCCESS)
-            stream = NULL;
-    }
-    return stream;
 }
 
 ENTRY(int, cudaStreamGetFlags, void *handle, unsigned *flags)
