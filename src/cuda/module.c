@@ -51,15 +51,19 @@ static struct function *add_function(struct process *process, struct module *mod
 static bool refuse(struct process *process, struct module *module, const char *name, size_t name_bytes,
                    const char *reason)
 {
-    char *kept_name = strndup(name, name_bytes), *kept_reason = strdup(reason);
-    struct function *function =
-        kept_name && kept_reason ? add_function(process, module, NULL, kept_name, kept_reason) : NULL;
-    if (!function || !vector_push(&module->refused, function)) {
-        free(kept_name);
-        free(kept_reason);
+    struct function *function = add_function(process, module, NULL, NULL, NULL);
+    if (!function)
         return false;
-    }
-    return true;
+    char *kept_name = strndup(name, name_bytes), *kept_reason = strdup(reason);
+    function->name = kept_name;
+    function->refused = kept_reason;
+    if (kept_name && kept_reason && vector_push(&module->refused, function))
+        return true;
+    free(kept_name);
+    free(kept_reason);
+    object_remove(process, &function->object);
+    free(function);
+    return false;
 }
 
 /*
