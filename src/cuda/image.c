@@ -126,6 +126,18 @@ int module_of_image(struct process *process, struct context *context, const stru
     return CUDA_SUCCESS;
 }
 
+static const struct image_function *registered(const struct process *process, const void *host)
+{
+    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
+    return index ? &process->functions.data[index - 1] : NULL;
+}
+
+const char *function_name_of_host(const struct process *process, const void *host)
+{
+    const struct image_function *function = registered(process, host);
+    return function ? function->name : NULL;
+}
+
 int function_of_host(struct process *process, struct context *context, const void *host, struct function **result)
 {
     *result = pointer_map_get(&context->functions, host);
@@ -135,10 +147,9 @@ int function_of_host(struct process *process, struct context *context, const voi
     *result = object_find(process, host, OBJECT_FUNCTION);
     if (*result)
         return CUDA_SUCCESS;
-    size_t index = (size_t)(uintptr_t)pointer_map_get(&process->function_of_host, host);
-    if (!index)
+    const struct image_function *function = registered(process, host);
+    if (!function)
         return CUDA_ERROR_INVALID_DEVICE_FUNCTION;
-    const struct image_function *function = &process->functions.data[index - 1];
     struct module *module;
     int error = module_of_image(process, context, function->image, &module);
     if (error == CUDA_SUCCESS)

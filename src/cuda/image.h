@@ -47,6 +47,8 @@ struct image_reference {
 struct image *image_of_handle(const struct process *process, void **handle);
 int module_of_image(struct process *process, struct context *context, const struct image *image,
                     struct module **module);
+/* The name of the function that was registered with a host stub; NULL if there is none. */
+const char *function_name_of_host(const struct process *process, const void *host);
 /* Of a host stub, in a context: loads the module where that has not been done. */
 int function_of_host(struct process *process, struct context *context, const void *host, struct function **function);
 int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,

@@ -280,6 +280,18 @@ ENTRY(int, cudaGraphExecUpdate_11, void *executable, void *graph, void **node, i
 ENTRY(int, cudaGraphExecUpdate, void *executable, void *graph, struct abi_update_result *result);
 ENTRY(int, cudaGraphExecChildGraphNodeSetParams, void *executable, void *handle, void *child_handle);
 
+/* runtime_launch.c */
+ENTRY(unsigned, __cudaPushCallConfiguration, struct corun_dim3 grid, struct corun_dim3 block, size_t shared,
+      void *stream);
+ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim3 *block, size_t *shared,
+      void **stream);
+ENTRY(int, cudaConfigureCall, struct corun_dim3 grid, struct corun_dim3 block, size_t shared, void *stream);
+ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
+      size_t shared, void *stream);
+ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
+      void **arguments, size_t shared, void *stream);
+ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments);
+
 /* runtime_memory.c */
 ENTRY(int, cudaMalloc, void **pointer, size_t bytes);
 ENTRY(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height);
@@ -351,16 +363,6 @@ ENTRY(void, __cudaRegisterManagedVar, void **handle, void **host, const char *de
       size_t bytes, int constant, int global);
 ENTRY(void, __cudaRegisterHostVar, void **handle, const char *name, char *host, size_t bytes);
 ENTRY(char, __cudaInitModule, void **handle);
-ENTRY(unsigned, __cudaPushCallConfiguration, struct corun_dim3 grid, struct corun_dim3 block, size_t shared,
-      void *stream);
-ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim3 *block, size_t *shared,
-      void **stream);
-ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
-      size_t shared, void *stream);
-ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
-      void **arguments, size_t shared, void *stream);
-ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments);
-ENTRY(int, cudaConfigureCall, struct corun_dim3 grid, struct corun_dim3 block, size_t shared, void *stream);
 
 /* runtime_stream.c */
 ENTRY(int, cudaStreamCreate, void **stream);
