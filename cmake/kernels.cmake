@@ -26,14 +26,14 @@ set(CORUN_PTX_FLAGS
     -I${CMAKE_SOURCE_DIR}/kernels/include
     -Xclang -mlink-builtin-bitcode -Xclang ${CORUN_LIBCLC})
 
-# Compiles SOURCE (CUDA C) to the file PTX.
+# Compiles SOURCE (CUDA C) to the file PTX; more arguments are headers of its own.
 function(corun_add_ptx ptx source)
   get_filename_component(folder ${ptx} DIRECTORY)
   add_custom_command(
     OUTPUT ${ptx}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} -o ${ptx} ${source}
-    DEPENDS ${source} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
+    DEPENDS ${source} ${ARGN} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
     COMMENT "PTX ${ptx}"
     VERBATIM)
 endfunction()

@@ -1,0 +1,47 @@
+/*
+ * Accelerations of the bodies [begin, end) under the attraction of all `count`; nbody.c. A thread block takes 64 bodies. Tiles of
+ * 256 bodies go through shared memory; each of the block's four rows of threads takes a quarter of every tile, and the rows' sums
+ * are added at the end: small parts have four times as many threads as bodies.
+ */
+#define BODIES 64
+#define ROWS 4
+#define TILE (BODIES * ROWS)
+
+extern "C" __global__ void __launch_bounds__(TILE)
+    attract(const float4 *bodies, float4 *accelerations, unsigned int count, float softening, unsigned int begin,
+            unsigned int end)
+{
+    __shared__ float4 tile[TILE];
+    unsigned int column = threadIdx.x % BODIES, row = threadIdx.x / BODIES, body = begin + blockIdx.x * BODIES + column;
+    float4 at = bodies[min(body, end - 1)];
+    float3 sum = make_float3(0.0f, 0.0f, 0.0f);
+
+    for (unsigned int start = 0; start < count; start += TILE) {
+        unsigned int other = start + threadIdx.x;
+        __syncthreads();
+        tile[threadIdx.x] = other < count ? bodies[other] : make_float4(0.0f, 0.0f, 0.0f, 0.0f); /* without mass */
+        __syncthreads();
+#pragma unroll 8
+        for (int i = 0; i < BODIES; i++) {
+            float4 from = tile[row * BODIES + i];
+            float x = from.x - at.x, y = from.y - at.y, z = from.z - at.z;
+            float inverse = rsqrtf(fmaf(x, x, fmaf(y, y, fmaf(z, z, softening))));
+            float pull = from.w * inverse * inverse * inverse;
+            sum.x = fmaf(pull, x, sum.x);
+            sum.y = fmaf(pull, y, sum.y);
+            sum.z = fmaf(pull, z, sum.z);
+        }
+    }
+    __syncthreads();
+    tile[threadIdx.x] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+    __syncthreads();
+    if (row != 0 || body >= end)
+        return;
+    for (int i = 1; i < ROWS; i++) {
+        float4 part = tile[i * BODIES + column];
+        sum.x += part.x;
+        sum.y += part.y;
+        sum.z += part.z;
+    }
+    accelerations[body] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+}
