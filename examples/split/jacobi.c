@@ -82,7 +82,7 @@ int main(int count, char **words)
     struct example example = {.name = "jacobi",
                               .what = "Jacobi's method",
                               .size_of = "equations",
-                              .size = 512,
+                              .size = 1024,
                               .full_size = 16384,
                               .multiple = DENSE_SUMS,
                               .rounds = 50};

@@ -96,7 +96,7 @@ int main(int count, char **words)
     struct example example = {.name = "mm",
                               .what = "product of two square matrices",
                               .size_of = "rows",
-                              .size = 256,
+                              .size = 512,
                               .full_size = 1024,
                               .multiple = BLOCK_COLUMNS};
     example_begin(&example, count, words);

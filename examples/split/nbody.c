@@ -123,7 +123,7 @@ int main(int count, char **words)
     struct example example = {.name = "nbody",
                               .what = "attraction of all pairs of bodies",
                               .size_of = "bodies",
-                              .size = 1024,
+                              .size = 4096,
                               .full_size = 16384,
                               .multiple = GROUP,
                               .rounds = 1};

@@ -102,7 +102,7 @@ int main(int count, char **words)
     struct example example = {.name = "nns",
                               .what = "nearest neighbours",
                               .size_of = "points and queries",
-                              .size = 1024,
+                              .size = 4096,
                               .full_size = 16384,
                               .multiple = GROUP};
     example_begin(&example, count, words);

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""A program of examples/split: the same result from every strategy and device. Usage: test_examples.py CORUN FOLDER PROGRAM"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CORUN, FOLDER, PROGRAM = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+SIZES = {"cg": 256, "jacobi": 256, "mc": 65536, "mm": 128, "nbody": 512, "nns": 512}
+# Its last digits depend on who computes what.
+INEXACT = {"nbody"}
+STRATEGIES = ["static", "quick", "split", "cap"]
+
+
+class Examples(unittest.TestCase):
+    def run_program(self, *words, gpu=None, setting="", program=FOLDER / PROGRAM, status=0):
+        command = [CORUN, "exec", "-q", "--gpu", gpu, "--"] if gpu else []
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CORUN_SPLIT")}
+        environment["CORUN_SPLIT"] = setting
+        done = subprocess.run([*command, program, f"--size={SIZES[PROGRAM]}", *words], env=environment, text=True, capture_output=True,
+                              check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status in (0, 3) else done.stderr
+
+    def result(self, output):
+        """What must not depend on the split."""
+        self.assertRegex(output, r"\nPASSED: ")
+        found = re.search(r"^result ([0-9a-f]{16})$", output, re.M)
+        self.assertEqual(found is None, PROGRAM in INEXACT, output)
+        return found and found.group(1)
+
+    def iterations(self, output):
+        return [int(count) for count in re.findall(r": (\d+) iterations in", output)]
+
+    def test_cpu_alone(self):
+        """One thread, several, and a machine without a GPU, which is told."""
+        one = self.run_program("--no-gpu", "--threads=1")
+        self.assertRegex(one, r", 1 threads\n")
+        several = self.run_program("--no-gpu", "--threads=3")
+        self.assertRegex(several, r", 3 threads\n")
+        self.assertEqual(self.result(one), self.result(several))
+        self.assertNotIn("no GPU is found", one)
+        found = self.run_program()
+        self.assertEqual(self.result(found), self.result(one))
+        self.assertEqual("no GPU is found" in found, len(self.iterations(found)) == 1)
+
+    def test_every_strategy(self):
+        expected = self.result(self.run_program("--no-gpu"))
+        for strategy in STRATEGIES:
+            with self.subTest(strategy):
+                # Halves first, so that there are parts of both whatever this machine's speed is.
+                output = self.run_program("--strategy", strategy, gpu="gtx980")
+                self.assertEqual(self.result(output), expected)
+                self.assertRegex(output, rf"\nstrategy {strategy}: ")
+                cpu, gpu = self.iterations(output)
+                self.assertGreater(cpu, 0)
+                self.assertGreater(gpu, 0)
+
+    def test_other_divisions(self):
+        """The GPU alone, uneven parts, two GPUs."""
+        expected = self.result(self.run_program("--no-gpu"))
+        alone = self.run_program("--no-cpu", gpu="quadro-v100")
+        self.assertEqual(self.result(alone), expected)
+        self.assertEqual(self.iterations(alone)[0], 0)
+        for share in "0.1", "0.83":
+            self.assertEqual(self.result(self.run_program(gpu="gtx980", setting=f"strategy=static,cpu_share={share}")), expected)
+        two = self.run_program(gpu="gtx980;quadro-v100", setting="strategy=static")
+        self.assertEqual(self.result(two), expected)
+        self.assertEqual(len(self.iterations(two)), 3)
+        self.assertGreater(min(self.iterations(two)), 0)
+
+    def test_wrong_result(self):
+        """A kernel that computes nothing is found out; so is one that is missing."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(FOLDER / PROGRAM, folder)
+            ptx = (FOLDER / f"{PROGRAM}.ptx").read_text(encoding="utf-8")
+            head, entry = re.search(r"\A(.*?)(\.visible \.entry [^{]*)\{", ptx, re.S).groups()
+            (pathlib.Path(folder) / f"{PROGRAM}.ptx").write_text(f"{head}{entry}{{\n ret;\n}}\n", encoding="utf-8")
+            self.assertRegex(self.run_program("--no-cpu", gpu="gtx980", program=program, status=3), r"\nWRONG: ")
+            (pathlib.Path(folder) / f"{PROGRAM}.ptx").unlink()
+            self.assertIn(f"{PROGRAM}.ptx", self.run_program(gpu="gtx980", program=program, status=1))
+            self.run_program("--no-gpu", program=program)
+
+    def test_command_line(self):
+        for words in (["--strategy=best"], ["--size=0"], ["--size=63"], ["--size=many"], ["--threads=0"], ["more"]):
+            with self.subTest(words):
+                self.assertIn(words[-1].split("=")[-1], self.run_program(*words, status=2))
+        if PROGRAM in ("mc", "mm", "nns"):
+            self.assertIn("--rounds", self.run_program("--rounds=2", status=2))
+        else:
+            self.result(self.run_program("--rounds=3") if PROGRAM == "nbody" else self.run_program("--rounds=40"))
+        self.assertIn("no GPU", self.run_program("--no-gpu", "--no-cpu", status=1))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
