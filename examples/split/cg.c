@@ -113,10 +113,17 @@ int main(int count, char **words)
     float *b = example_allocate(n, sizeof *b), *x = example_allocate(n, sizeof *x), *r = example_allocate(n, sizeof *r);
     fill(&problem, b);
     const struct corun_split_buffer buffers[BUFFERS] = {
-        [MATRIX] = {"matrix", problem.matrix, n * n * sizeof(float), .iteration_bytes = n * sizeof(float),
+        [MATRIX] = {.name = "matrix",
+                    .data = problem.matrix,
+                    .bytes = n * n * sizeof(float),
+                    .iteration_bytes = n * sizeof(float),
                     .kept = true},
-        [P] = {"p", problem.p, n * sizeof(float)}, /* all of it for each part */
-        [Q] = {"q", problem.q, n * sizeof(float), CORUN_SPLIT_WRITE, .iteration_bytes = sizeof(float)}};
+        [P] = {.name = "p", .data = problem.p, .bytes = n * sizeof(float)}, /* all of it for each part */
+        [Q] = {.name = "q",
+               .data = problem.q,
+               .bytes = n * sizeof(float),
+               .access = CORUN_SPLIT_WRITE,
+               .iteration_bytes = sizeof(float)}};
     struct corun_split_task task = {.iterations = n,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,

@@ -96,11 +96,22 @@ int main(int count, char **words)
     float *solution = example_allocate(n, sizeof *solution);
     fill(&problem, solution);
     const struct corun_split_buffer buffers[BUFFERS] = {
-        [MATRIX] = {"matrix", problem.matrix, n * n * sizeof(float), .iteration_bytes = n * sizeof(float),
+        [MATRIX] = {.name = "matrix",
+                    .data = problem.matrix,
+                    .bytes = n * n * sizeof(float),
+                    .iteration_bytes = n * sizeof(float),
                     .kept = true},
-        [B] = {"b", problem.b, n * sizeof(float), .iteration_bytes = sizeof(float), .kept = true},
-        [X] = {"x", problem.x, n * sizeof(float)}, /* all of it for each part */
-        [NEXT] = {"next", problem.next, n * sizeof(float), CORUN_SPLIT_WRITE, .iteration_bytes = sizeof(float)}};
+        [B] = {.name = "b",
+               .data = problem.b,
+               .bytes = n * sizeof(float),
+               .iteration_bytes = sizeof(float),
+               .kept = true},
+        [X] = {.name = "x", .data = problem.x, .bytes = n * sizeof(float)}, /* all of it for each part */
+        [NEXT] = {.name = "next",
+                  .data = problem.next,
+                  .bytes = n * sizeof(float),
+                  .access = CORUN_SPLIT_WRITE,
+                  .iteration_bytes = sizeof(float)}};
     struct corun_split_task task = {.iterations = n,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,

@@ -109,7 +109,10 @@ int main(int count, char **words)
                                          .mean = (float)((rate - volatility * volatility / 2) * years),
                                          .deviation = (float)(volatility * sqrt(years))},
                               .sums = example_allocate(granules, sizeof(uint64_t))};
-    const struct corun_split_buffer sums = {"sums", problem.sums, granules * sizeof(uint64_t), CORUN_SPLIT_WRITE,
+    const struct corun_split_buffer sums = {.name = "sums",
+                                            .data = problem.sums,
+                                            .bytes = granules * sizeof(uint64_t),
+                                            .access = CORUN_SPLIT_WRITE,
                                             .range = sums_of};
     struct corun_split_task task = {.iterations = example.size,
                                     .granularity = OPTION_GRANULE,

@@ -111,9 +111,13 @@ int main(int count, char **words)
         problem.b[i] = 2 * example_random(2 * i + 1) - 1;
     }
     const struct corun_split_buffer buffers[BUFFERS] = {
-        [A] = {"a", problem.a, bytes, .iteration_bytes = sizeof(float)},
-        [B] = {"b", problem.b, bytes}, /* all of it for each part */
-        [C] = {"c", problem.c, bytes, CORUN_SPLIT_WRITE, .iteration_bytes = sizeof(float)}};
+        [A] = {.name = "a", .data = problem.a, .bytes = bytes, .iteration_bytes = sizeof(float)},
+        [B] = {.name = "b", .data = problem.b, .bytes = bytes}, /* all of it for each part */
+        [C] = {.name = "c",
+               .data = problem.c,
+               .bytes = bytes,
+               .access = CORUN_SPLIT_WRITE,
+               .iteration_bytes = sizeof(float)}};
     struct corun_split_task task = {.iterations = n * n,
                                     .granularity = GROUP * n,
                                     .cpu = on_cpu,

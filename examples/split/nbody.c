@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum { GROUP = 32 };                             /* bodies that the CPU computes side by side */
-enum { BLOCK_BODIES = 64, BLOCK_THREADS = 256 }; /* a thread block of nbody.cu */
+enum { BLOCK_BODIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nbody.cu */
 
 static const float softening = 1e-3f; /* added to squares of distances; a body needs no exception for itself */
 static const float time_step = 1e-3f;
@@ -137,8 +137,13 @@ int main(int count, char **words)
         problem.bodies[i] = (struct body){example_random(4 * i), example_random(4 * i + 1), example_random(4 * i + 2),
                                           (0.5f + example_random(4 * i + 3)) / (float)bodies};
     const struct corun_split_buffer buffers[BUFFERS] = {
-        [BODIES] = {"bodies", problem.bodies, bodies * sizeof(struct body)}, /* all of them for each part */
-        [ACCELERATIONS] = {"accelerations", problem.accelerations, bodies * sizeof(struct vector), CORUN_SPLIT_WRITE,
+        [BODIES] = {.name = "bodies",
+                    .data = problem.bodies,
+                    .bytes = bodies * sizeof(struct body)}, /* all of them for each part */
+        [ACCELERATIONS] = {.name = "accelerations",
+                           .data = problem.accelerations,
+                           .bytes = bodies * sizeof(struct vector),
+                           .access = CORUN_SPLIT_WRITE,
                            .iteration_bytes = sizeof(struct vector)}};
     struct corun_split_task task = {.iterations = bodies,
                                     .granularity = GROUP,

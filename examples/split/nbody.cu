@@ -1,10 +1,10 @@
 /*
- * Accelerations of the bodies [begin, end) under the attraction of all `count`; nbody.c. A thread block takes 64 bodies. Tiles of
- * 256 bodies go through shared memory; each of the block's four rows of threads takes a quarter of every tile, and the rows' sums
- * are added at the end: small parts have four times as many threads as bodies.
+ * Accelerations of the bodies [begin, end) under the attraction of all `count`; nbody.c. A thread block takes 32 bodies. Tiles of
+ * 256 bodies go through shared memory; each of the eight warps takes an eighth of every tile, and their sums
+ * are added at the end: a part has eight times as many threads as bodies, and a small one keeps more of the GPU busy.
  */
-#define BODIES 64
-#define ROWS 4
+#define BODIES 32
+#define ROWS 8
 #define TILE (BODIES * ROWS)
 
 extern "C" __global__ void __launch_bounds__(TILE)

@@ -16,7 +16,7 @@
 
 enum { DIMENSIONS = 4 };
 enum { GROUP = 32 };                              /* queries that the CPU looks up side by side */
-enum { BLOCK_QUERIES = 64, BLOCK_THREADS = 256 }; /* a thread block of nns.cu */
+enum { BLOCK_QUERIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nns.cu */
 
 struct point {
     float at[DIMENSIONS];
@@ -119,9 +119,17 @@ int main(int count, char **words)
         problem.nearest[i] = -1;
     }
     const struct corun_split_buffer buffers[BUFFERS] = {
-        [POINTS] = {"points", problem.points, n * sizeof(struct point)}, /* all of them for each part */
-        [QUERIES] = {"queries", problem.queries, n * sizeof(struct point), .iteration_bytes = sizeof(struct point)},
-        [NEAREST] = {"nearest", problem.nearest, n * sizeof(int32_t), CORUN_SPLIT_WRITE,
+        [POINTS] = {.name = "points",
+                    .data = problem.points,
+                    .bytes = n * sizeof(struct point)}, /* all of them for each part */
+        [QUERIES] = {.name = "queries",
+                     .data = problem.queries,
+                     .bytes = n * sizeof(struct point),
+                     .iteration_bytes = sizeof(struct point)},
+        [NEAREST] = {.name = "nearest",
+                     .data = problem.nearest,
+                     .bytes = n * sizeof(int32_t),
+                     .access = CORUN_SPLIT_WRITE,
                      .iteration_bytes = sizeof(int32_t)}};
     struct corun_split_task task = {.iterations = n,
                                     .granularity = GROUP,

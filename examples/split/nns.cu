@@ -1,10 +1,10 @@
 /*
- * The nearest of `count` points for each of the queries [begin, end); nns.c. A thread block takes 64 queries. Tiles of 256 points go
- * through shared memory; each of the block's four rows of threads looks at a quarter of every tile, and the nearest of the four
+ * The nearest of `count` points for each of the queries [begin, end); nns.c. A thread block takes 32 queries. Tiles of 256 points go
+ * through shared memory; each of the eight warps looks at an eighth of every tile, and the nearest of the eight
  * is the result; of points at the same distance it is the first.
  */
-#define QUERIES 64
-#define ROWS 4
+#define QUERIES 32
+#define ROWS 8
 #define TILE (QUERIES * ROWS)
 
 extern "C" __global__ void __launch_bounds__(TILE)
