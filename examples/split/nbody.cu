@@ -7,6 +7,12 @@
 #define ROWS 8
 #define TILE (BODIES * ROWS)
 
+/* Beyond the last one: without mass. */
+__device__ __forceinline__ float4 body_of(const float4 *bodies, unsigned int index, unsigned int count)
+{
+    return index < count ? bodies[index] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+}
+
 extern "C" __global__ void __launch_bounds__(TILE)
     attract(const float4 *bodies, float4 *accelerations, unsigned int count, float softening, unsigned int begin,
             unsigned int end)
@@ -16,11 +22,14 @@ extern "C" __global__ void __launch_bounds__(TILE)
     float4 at = bodies[min(body, end - 1)];
     float3 sum = make_float3(0.0f, 0.0f, 0.0f);
 
+    unsigned int other = threadIdx.x;
+    float4 next = body_of(bodies, other, count);
     for (unsigned int start = 0; start < count; start += TILE) {
-        unsigned int other = start + threadIdx.x;
         __syncthreads();
-        tile[threadIdx.x] = other < count ? bodies[other] : make_float4(0.0f, 0.0f, 0.0f, 0.0f); /* without mass */
+        tile[threadIdx.x] = next;
         __syncthreads();
+        other += TILE;
+        next = body_of(bodies, other, count); /* comes while this tile is used */
 #pragma unroll 8
         for (int i = 0; i < BODIES; i++) {
             float4 from = tile[row * BODIES + i];

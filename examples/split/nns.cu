@@ -7,6 +7,12 @@
 #define ROWS 8
 #define TILE (QUERIES * ROWS)
 
+/* Beyond the last one: far away. */
+__device__ __forceinline__ float4 point_of(const float4 *points, unsigned int index, unsigned int count)
+{
+    return index < count ? points[index] : make_float4(1e15f, 0.0f, 0.0f, 0.0f);
+}
+
 extern "C" __global__ void __launch_bounds__(TILE)
     search(const float4 *points, const float4 *queries, int *nearest, unsigned int count, unsigned int begin,
            unsigned int end)
@@ -19,11 +25,14 @@ extern "C" __global__ void __launch_bounds__(TILE)
     float least = 1e30f;
     int index = 0;
 
+    unsigned int other = threadIdx.x;
+    float4 next = point_of(points, other, count);
     for (unsigned int start = 0; start < count; start += TILE) {
-        unsigned int other = start + threadIdx.x;
         __syncthreads();
-        tile[threadIdx.x] = other < count ? points[other] : make_float4(1e15f, 0.0f, 0.0f, 0.0f); /* far away */
+        tile[threadIdx.x] = next;
         __syncthreads();
+        other += TILE;
+        next = point_of(points, other, count); /* comes while this tile is used */
 #pragma unroll 8
         for (int i = 0; i < QUERIES; i++) {
             float4 point = tile[row * QUERIES + i];
