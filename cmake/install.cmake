@@ -49,7 +49,9 @@ install(DIRECTORY experiments DESTINATION share/corun FILES_MATCHING PATTERN "*.
 install(DIRECTORY python DESTINATION share/corun FILES_MATCHING PATTERN "*.py" PATTERN "*.ipynb" PATTERN py.typed PATTERN pyproject.toml
         PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN "*.egg-info" EXCLUDE)
 install(DIRECTORY docs DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
-install(DIRECTORY examples DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.c" PATTERN "*.ptx" PATTERN "*.yaml")
+install(DIRECTORY examples DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.cu" PATTERN "*.cuh"
+        PATTERN "*.ptx" PATTERN "*.yaml" PATTERN "*.md")
+install(FILES kernels/include/device.h DESTINATION share/doc/corun/examples/split)
 install(FILES docs/corun.1 DESTINATION share/man/man1)
 configure_file(cmake/corun.pc.in ${CMAKE_BINARY_DIR}/corun.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/corun.pc DESTINATION lib/pkgconfig)

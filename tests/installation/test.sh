@@ -66,6 +66,22 @@ if ldd "$folder/smooth" | grep -q "libcorun\.so"; then
     exit 1
 fi
 LD_LIBRARY_PATH=$root/lib "$folder/smooth" none.ptx 10000 2 | grep -q "round 1: cap"
+# The six that are installed, compiled with the lines that their page shows for one of them.
+cp -r "$root/share/doc/corun/examples/split" "$folder/split"
+sed -n 's/^    \(cc .*\)/\1/p; /^    clang-14 /,/mm\.ptx$/p' "$folder/split/README.md" >"$folder/split/lines.sh"
+for program in cg jacobi mc mm nbody nns; do
+    size=256
+    [ $program != mc ] || size=65536
+    sed "s/\bmm\b/$program/g; s/^cc /\$cc -Wall -Wextra -Werror /" "$folder/split/lines.sh" >"$folder/split/$program.sh"
+    grep -q "o $program\.ptx" "$folder/split/$program.sh"
+    (cd "$folder/split" && export cc PKG_CONFIG_PATH="$root/lib/pkgconfig" && sh -eu "./$program.sh")
+    LD_LIBRARY_PATH=$root/lib "$folder/split/$program" --no-gpu --size=$size | grep -q "^PASSED"
+    if [ -e "$root/lib/corun/libcuda.so.1" ]; then
+        LD_LIBRARY_PATH=$root/lib corun exec -q --gpu gtx980 -- "$folder/split/$program" --no-cpu --size=$size --strategy=static \
+            >"$folder/split/log"
+        grep -q "^PASSED" "$folder/split/log" && grep -q "^gtx980: [1-9]" "$folder/split/log"
+    fi
+done
 
 # A CUDA program gets the libraries that lie beside the command, also where the command is started by a link from elsewhere.
 if [ -e "$root/lib/corun/libcuda.so.1" ]; then
