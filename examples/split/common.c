@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 enum { FAILED = 1, WRONG = 3 };
+enum { MOST = 1 << 30 }; /* of whatever is counted: indices are 32 bits */
 enum {
     KEY_SIZE = 's',
     KEY_FULL = 'f',
@@ -21,8 +22,8 @@ static uint64_t number(const char *text, struct argp_state *state, const char *o
 {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || !value || value > UINT32_MAX)
-        argp_error(state, "%s=%s: not a number from 1 to 4294967295", option, text);
+    if (*text < '0' || *text > '9' || *end || !value || value > MOST)
+        argp_error(state, "%s=%s: not a number from 1 to %d", option, text, MOST);
     return value;
 }
 
@@ -89,10 +90,10 @@ void example_begin(struct example *example, int count, char **words)
 
 void *example_allocate(uint64_t count, size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), total = (size_t)count * bytes;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), total;
     void *memory = NULL;
-    if (posix_memalign(&memory, page, total)) {
-        fprintf(stderr, "there are no %zu bytes of memory\n", total);
+    if (__builtin_mul_overflow(count, bytes, &total) || posix_memalign(&memory, page, total)) {
+        fprintf(stderr, "there is no memory for %llu times %zu bytes\n", (unsigned long long)count, bytes);
         exit(FAILED);
     }
     return memset(memory, 0, total);

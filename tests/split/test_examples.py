@@ -52,7 +52,7 @@ class Examples(unittest.TestCase):
         expected = self.result(self.run_program("--no-gpu"))
         for strategy in STRATEGIES:
             with self.subTest(strategy):
-                # Halves first, so that there are parts of both whatever this machine's speed is.
+                # Every strategy begins with halves: both sides have a part, however fast this machine is.
                 output = self.run_program("--strategy", strategy, gpu="gtx980")
                 self.assertEqual(self.result(output), expected)
                 self.assertRegex(output, rf"\nstrategy {strategy}: ")
