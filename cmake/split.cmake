@@ -13,7 +13,10 @@ set_target_properties(corun_split_shared PROPERTIES OUTPUT_NAME corun-split LINK
                                                     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
                                                     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/split.map)
 target_include_directories(corun_split_shared PUBLIC include)
-target_link_options(corun_split_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/split.map -Wl,--no-undefined)
+target_link_options(corun_split_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/split.map)
+if(NOT CORUN_SANITIZE) # clang has the sanitizers' runtime in programs alone
+  target_link_options(corun_split_shared PRIVATE -Wl,--no-undefined)
+endif()
 target_link_libraries(corun_split_shared PRIVATE corun_base m ${CMAKE_DL_LIBS} Threads::Threads)
 install(TARGETS corun_split_shared LIBRARY DESTINATION lib)
 configure_file(cmake/corun-split.pc.in ${CMAKE_BINARY_DIR}/corun-split.pc @ONLY)
