@@ -21,7 +21,7 @@ struct problem {
     float *a, *b, *c;
 };
 
-/* Four rows of C, from those of A, and 32 columns. The sums stay in vector registers. */
+/* Four rows of C, from those of A, and 32 columns: as many sums as the vector registers hold. */
 static void multiply_tile(const float *restrict a, const float *restrict panel, float *restrict c, uint64_t n)
 {
     float sum0[PANEL] = {0}, sum1[PANEL] = {0}, sum2[PANEL] = {0}, sum3[PANEL] = {0};
