@@ -73,11 +73,12 @@ static uint64_t groups_available(const char *root)
     line[found ? strcspn(line, "\n") : 0] = 0;
     snprintf(path, sizeof path, "%.1024s/sys/fs/cgroup%s", root, found ? line + 3 : "");
     size_t top = strlen(path) - (found ? strlen(line + 3) : 0);
-    for (char *slash = path;; *slash = 0) {
+    for (;;) {
         available = smaller(available, group_available(path));
-        slash = strrchr(path + top, '/');
+        char *slash = strrchr(path + top, '/');
         if (!slash)
             return available;
+        *slash = 0;
     }
 }
 

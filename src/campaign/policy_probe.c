@@ -52,7 +52,8 @@ __attribute__((noreturn)) static void run_child(int pipe, const char *text)
     if (!status && meaning.parameter_count <= PARAMETERS_MAX) {
         snprintf(answer->text, sizeof answer->text, "%s", meaning.name);
         answer->parameter_count = meaning.parameter_count;
-        memcpy(answer->parameters, meaning.parameters, meaning.parameter_count * sizeof *meaning.parameters);
+        if (meaning.parameters)
+            memcpy(answer->parameters, meaning.parameters, meaning.parameter_count * sizeof *meaning.parameters);
     }
     for (size_t i = 0; status && i < corun_diagnostics_count(list); i++) {
         if (corun_diagnostics_get(list, i)->status)

@@ -235,8 +235,11 @@ static void copy_module(struct ptx_builder *builder, const struct ptx_module *so
     module->file = copy_text(builder, source->file);
     module->target = copy_text(builder, source->target);
     module->target_options = copy_text(builder, source->target_options);
+    struct ptx_function *functions = allocate(builder, source->function_count * sizeof *functions);
+    if (!functions)
+        return;
     for (uint32_t i = 0; i < source->function_count; i++)
-        builder->drafts[i].function = allocate(builder, sizeof(struct ptx_function));
+        builder->drafts[i].function = &functions[i];
     for (uint32_t i = 0; i < source->function_count && !builder->out_of_memory; i++) {
         struct draft *draft = &builder->drafts[i];
         const struct ptx_function *function = source->functions[i];

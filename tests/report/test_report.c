@@ -364,9 +364,11 @@ static double number(const json_t *object, const char *key)
 }
 
 /* What the JSON of a run promises, object by object. */
-static const char *const keys_of_run[] = {"gpu",  "policy", "cycles",   "seed",         "threads",
-                                          "applications", "sms",    "dram",     "interconnect", "energy",
-                                          "stp",  "antt",   "fairness", "wall_seconds", "warp_instructions_per_second",
+static const char *const keys_of_run[] = {"gpu",      "policy",       "cycles",
+                                          "seed",     "threads",      "applications",
+                                          "sms",      "dram",         "interconnect",
+                                          "energy",   "stp",          "antt",
+                                          "fairness", "wall_seconds", "warp_instructions_per_second",
                                           NULL};
 static const char *const keys_of_app[] = {"name",
                                           "size",
@@ -404,7 +406,8 @@ static const char *const keys_of_energy[] = {"issue",
                                              "instructions_per_joule",
                                              NULL};
 static const char *const keys_of_kernel[] = {"name", "launches", "cycles", NULL};
-static const char *const keys_of_sm[] = {"busy_cycles", "occupancy", "stalls", "scheduler_cycles", "applications", NULL};
+static const char *const keys_of_sm[] = {"busy_cycles",      "occupancy",    "stalls",
+                                         "scheduler_cycles", "applications", NULL};
 
 static void the_json_has_what_it_promises(void **state)
 {
