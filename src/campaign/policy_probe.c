@@ -49,10 +49,10 @@ __attribute__((noreturn)) static void run_child(int pipe, const char *text)
         _exit(1);
     enum corun_status status = specify(text, arena, list, &meaning);
     answer->status = status;
-    if (!status && meaning.parameter_count <= PARAMETERS_MAX) {
+    if (!status && meaning.name && meaning.parameter_count <= PARAMETERS_MAX) {
         snprintf(answer->text, sizeof answer->text, "%s", meaning.name);
         answer->parameter_count = meaning.parameter_count;
-        if (meaning.parameters)
+        if (meaning.parameter_count)
             memcpy(answer->parameters, meaning.parameters, meaning.parameter_count * sizeof *meaning.parameters);
     }
     for (size_t i = 0; status && i < corun_diagnostics_count(list); i++) {

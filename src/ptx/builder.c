@@ -189,9 +189,8 @@ static const struct ptx_call *copy_call(struct ptx_builder *builder, const struc
 }
 
 /* The function object and its signature; its body follows when all functions and variables are there. */
-static void copy_heading(struct ptx_builder *builder, const struct ptx_function *source)
+static void copy_heading(struct ptx_builder *builder, const struct ptx_function *source, struct ptx_function *function)
 {
-    struct ptx_function *function = builder->drafts[source->index].function;
     *function = *source;
     function->name = copy_text(builder, source->name);
     copy_signature(builder, &function->signature);
@@ -243,7 +242,7 @@ static void copy_module(struct ptx_builder *builder, const struct ptx_module *so
     for (uint32_t i = 0; i < source->function_count && !builder->out_of_memory; i++) {
         struct draft *draft = &builder->drafts[i];
         const struct ptx_function *function = source->functions[i];
-        copy_heading(builder, function);
+        copy_heading(builder, function, &functions[i]);
         for (uint32_t k = 0; k < function->signature.parameter_count && !builder->out_of_memory; k++)
             push(builder, &draft->parameters, draft->function->signature.parameters[k]);
         for (uint32_t k = 0; k < function->variable_count && !builder->out_of_memory; k++)
