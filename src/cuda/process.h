@@ -24,6 +24,10 @@
  *   capture.h    the same as a workload, for `corun capture`
  *   console.h    what the user is told
  *
+ * and what these need: abi.h (the structures and numbers of CUDA's interfaces), errors.h, settings.h, fat_binary.h,
+ * ptx_text.h, ptx_link.h, device_heap.h, occupancy.h, stream_value.h, graph_node.h, graph_memory.h, array.h,
+ * texture_object.h, texture_reference.h, virtual_memory.h, pointer_map.h.
+ *
  * Everything is protected by the lock of the process, which every entry point holds; it is let go while the program's
  * own functions run and, now and then, while the machine advances.
  */
