@@ -10,15 +10,12 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
 list(FILTER cuda_sources EXCLUDE REGEX "/shim\\.c$")
 add_library(corun_cuda STATIC ${cuda_sources})
 target_include_directories(corun_cuda PUBLIC include src)
-target_link_libraries(corun_cuda PUBLIC corun_stream ${up_to_gpu} corun_isa PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
-
-# The command looks at programs before it starts them; libraries and command agree on names of settings.
-target_link_libraries(corun PRIVATE corun_cuda)
+target_link_libraries(corun_cuda PUBLIC ${links_of_cuda} PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
 
 # What a program is given must not leak names into it: everything but the entry points is hidden.
 set(CORUN_CUDA_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
 add_library(corun_cuda_shared SHARED $<TARGET_OBJECTS:corun_cuda>)
-target_link_libraries(corun_cuda_shared PRIVATE corun_stream ${up_to_gpu} corun_isa PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
+target_link_libraries(corun_cuda_shared PRIVATE ${links_of_cuda} PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
 set_target_properties(corun_cuda_shared PROPERTIES OUTPUT_NAME corun-cuda LINKER_LANGUAGE C
                                                    LIBRARY_OUTPUT_DIRECTORY ${CORUN_CUDA_DIRECTORY})
 target_link_options(corun_cuda_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/cuda.map)

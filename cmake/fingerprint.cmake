@@ -1,4 +1,4 @@
-# Writes OUTPUT: a C file (src/campaign/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
+# Writes OUTPUT: a C file (src/case/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
 # cached results.
 string(REPLACE "|" ";" files "${FILES}")
 set(hashes "")
@@ -9,7 +9,7 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 fingerprint "${hashes}")
 file(WRITE ${OUTPUT}.new "/* Made by the build. */
-#include \"campaign/fingerprint.h\"
+#include \"case/fingerprint.h\"
 
 const char *${FUNCTION}(void)
 {

@@ -2,8 +2,8 @@
  * libFuzzer: a text as everything that people write on a command line: applications with their goals, policies with
  * their parameters, dimensions, counts, traces, and the arguments of a launch.
  */
-#include "campaign/argument.h"
-#include "campaign/specification.h"
+#include "case/argument.h"
+#include "case/specification.h"
 #include "share/parameter_words.h"
 
 #include <math.h>

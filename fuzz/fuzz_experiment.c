@@ -1,6 +1,6 @@
 /* Feeds bytes to the reader of experiments, and what it reads to the writer of their JSON. */
-#include "campaign/experiment.h"
-#include "report/experiment_json.h"
+#include "reproduce/experiment.h"
+#include "reproduce/experiment_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

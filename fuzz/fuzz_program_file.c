@@ -1,5 +1,5 @@
 /* Feeds bytes to the readers of executable files: a CUDA program before it is started, a policy before it is loaded. */
-#include "campaign/policy_file.h"
+#include "case/policy_file.h"
 #include "cuda/program_file.h"
 
 #include "memory_file.h"

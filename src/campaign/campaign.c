@@ -4,11 +4,11 @@
  */
 #include "campaign/campaign_file.h"
 #include "campaign/claims.h"
-#include "campaign/parallel.h"
-#include "campaign/run.h"
 #include "campaign/selection.h"
 #include "campaign/store.h"
 #include "campaign/worker.h"
+#include "case/parallel.h"
+#include "case/run.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,9 +4,9 @@
 #include "base/text_file.h"
 #include "base/text_table.h"
 #include "campaign/mixes.h"
-#include "campaign/policy_probe.h"
 #include "campaign/sample.h"
-#include "campaign/specification.h"
+#include "case/policy_probe.h"
+#include "case/specification.h"
 #include "workload/capture_format.h"
 #include "workload/yaml_reader.h"
 

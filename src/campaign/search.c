@@ -2,8 +2,8 @@
 #include "campaign/search.h"
 
 #include "campaign/campaign_file.h"
-#include "campaign/case_key.h"
-#include "campaign/specification.h"
+#include "campaign/campaign_keys.h"
+#include "case/specification.h"
 #include "corun/workload.h"
 
 #include <assert.h>
@@ -221,7 +221,7 @@ static enum corun_status read_results(struct search *search, const struct corun_
     struct search_outcome *outcome = search->outcome;
     struct content_key *keys = NULL;
     struct store *store = NULL;
-    enum corun_status status = case_keys(campaign, search->request->run.data_directory, search->list, &keys);
+    enum corun_status status = campaign_keys(campaign, search->request->run.data_directory, search->list, &keys);
     if (!status)
         status = store_open(search->request->run.results, STORE_SHARED, search->list, &store);
     for (size_t i = 0; i < outcome->splits.count && !status; i++) {

@@ -4,7 +4,7 @@
 #include "base/text_file.h"
 #include "base/text_table.h"
 #include "campaign/campaign_file.h"
-#include "campaign/case_key.h"
+#include "campaign/campaign_keys.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -132,7 +132,7 @@ enum corun_status selection_create(const struct selection_request *request, stru
     if (!selection->states)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     if (!status)
-        status = case_keys(request->campaign, request->data_directory, list, &selection->keys);
+        status = campaign_keys(request->campaign, request->data_directory, list, &selection->keys);
     if (!status)
         status = choose(request, selection, list);
     if (status)

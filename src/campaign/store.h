@@ -5,7 +5,7 @@
 #ifndef CORUN_CAMPAIGN_STORE_H
 #define CORUN_CAMPAIGN_STORE_H
 
-#include "campaign/cache.h"
+#include "case/cache.h"
 #include "corun/campaign.h"
 
 /* What its header says it is, and which version of it; that changes with the schema. */

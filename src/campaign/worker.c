@@ -2,8 +2,8 @@
 #include "campaign/worker.h"
 
 #include "base/arena.h"
-#include "campaign/run.h"
-#include "campaign/specification.h"
+#include "case/run.h"
+#include "case/specification.h"
 #include "share/load.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/text_file.h"
 #include "campaign/campaign_file.h"
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/campaign.h"
 #include "corun/workload.h"
 #include "report/json.h"

@@ -1,7 +1,7 @@
 /* corun characterize: what limits workloads, by their speed over SMs and clocks. */
 #include "cli/command.h"
 
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/case.h"
 #include "corun/characterize.h"
 #include "report/characterization.h"

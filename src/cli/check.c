@@ -3,7 +3,7 @@
  */
 #include "cli/command.h"
 
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/gpu.h"
 #include "corun/program.h"
 #include "corun/workload.h"

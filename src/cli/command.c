@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/nearest.h"
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "cli/candidates.h"
 #include "corun/case.h"
 

@@ -1,7 +1,7 @@
 /* corun export: a workload as files for a real GPU. */
 #include "cli/command.h"
 
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/workload.h"
 
 enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100 };

@@ -3,8 +3,8 @@
 
 #include "base/number.h"
 #include "base/vector.h"
-#include "campaign/launch.h"
-#include "campaign/specification.h"
+#include "case/launch.h"
+#include "case/specification.h"
 #include "corun/workload.h"
 #include "report/json.h"
 #include "report/table.h"

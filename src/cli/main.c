@@ -1,7 +1,8 @@
 /*
  * corun: several CUDA applications, one simulated GPU, and each gets the service it asked for.
  *
- * The map of the house, from the top. An include only ever points down; include/corun/ has what every floor may see.
+ * The map of the house, from the top. An include only ever points down (src/layers.txt says where to); include/corun/ has what
+ * every floor may see.
  *
  *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share: command.c
  *                 (options, the end), output.c (messages, files), progress.c (the line on the terminal, SIGINT), program.c
@@ -9,15 +10,15 @@
  *                 process that watches policies of users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
+ *   src/reproduce figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
+ *   src/campaign  many cases (campaign.c) from one description (campaign_file.c) in processes of their own (worker.c) into a
+ *                 results file (store.c), or as jobs (slurm.c); the best split of the SMs by trying (search.c)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
  *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
- *   src/campaign  a case from its description to its result (case.c), or from the words of a command line (request.c), and how it
+ *   src/case      a case from its description to its result (case.c), or from the words of a command line (request.c), and how it
  *                 went over time (history.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
- *                 launches of anybody's PTX (launch.c, argument.c); many cases (campaign.c) from one description
- *                 (campaign_file.c) in processes of their own (worker.c) into a results file (store.c), or as jobs (slurm.c);
- *                 figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c);
- *                 the best split of the SMs by trying (search.c)
+ *                 launches of anybody's PTX (launch.c, argument.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references; captured CUDA programs (capture.h)
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
@@ -26,7 +27,7 @@
  *   src/base      arenas, vectors, numbers, diagnostics, YAML as a tree
  *
  * To understand it, read include/corun/source.h (what a machine is told), include/corun/policy.h (what a policy is told
- * and says), include/corun/gpu.h, then src/campaign/case.c, which calls everything in order.
+ * and says), include/corun/gpu.h, then src/case/case.c, which calls everything in order.
  */
 #include "cli/command.h"
 #include "cli/policy_watch.h"

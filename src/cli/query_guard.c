@@ -1,7 +1,7 @@
 /* SQLite's authoriser refuses what is not reading; what a query reads is noted for the warnings. */
 #include "cli/query_guard.h"
 
-#include "campaign/run.h"
+#include "case/run.h"
 
 #include <stdio.h>
 #include <string.h>

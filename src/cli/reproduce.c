@@ -6,12 +6,12 @@
 #include "cli/python.h"
 
 #include "base/duration.h"
-#include "campaign/reproduction.h"
-#include "campaign/run.h"
-#include "campaign/specification.h"
+#include "case/run.h"
+#include "case/specification.h"
 #include "corun/workload.h"
-#include "report/experiment_json.h"
 #include "report/json.h"
+#include "reproduce/experiment_json.h"
+#include "reproduce/reproduction.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "cli/policy_watch.h"
 
 #include "base/vector.h"
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/request.h"
 #include "report/json.h"
 #include "report/table.h"

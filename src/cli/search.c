@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "campaign/search.h"
-#include "campaign/specification.h"
+#include "case/specification.h"
 #include "corun/workload.h"
 #include "report/json.h"
 

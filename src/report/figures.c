@@ -1,7 +1,7 @@
 /* Figures from counters: hit rates, utilisations, occupancy, instructions per joule, a goal in words. */
 #include "report/figures.h"
 
-#include "campaign/metrics.h"
+#include "case/metrics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef CORUN_REPORT_JSON_H
 #define CORUN_REPORT_JSON_H
 
-#include "campaign/launch.h"
+#include "case/launch.h"
 #include "corun/case.h"
 
 #include <stdio.h>

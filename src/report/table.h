@@ -2,7 +2,7 @@
 #ifndef CORUN_REPORT_TABLE_H
 #define CORUN_REPORT_TABLE_H
 
-#include "campaign/launch.h"
+#include "case/launch.h"
 #include "corun/case.h"
 #include "report/columns.h"
 

@@ -95,7 +95,7 @@ def keys(root, pages):
     """Each key that a reader of YAML takes stands on its page: in backticks, or in an example."""
     complaints = []
     for page, source, function in (("docs/campaigns.md", "src/campaign/campaign_file.c", "yaml_expect_map"),
-                                   ("docs/experiments.md", "src/campaign/experiment.c", "yaml_expect_map"),
+                                   ("docs/experiments.md", "src/reproduce/experiment.c", "yaml_expect_map"),
                                    ("docs/launch-descriptions.md", "src/workload/description*.c", "yaml_expect_map")):
         found = [key for path in root.glob(source) for call in re.findall(rf"{function}\((.*?)\);", path.read_text(), re.S)
                  for words in ["".join(re.findall(r'"([^"]*)"', call))] for key in re.findall(r"[a-z_]+", words)]

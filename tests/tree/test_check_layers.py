@@ -11,6 +11,8 @@ sys.dont_write_bytecode = True
 import check_layers  # noqa: E402
 
 GOOD = {
+    "src/layers.txt": "# a comment\n\nbase:\nptx: base\nisa: base ptx\ngovern: base\ngpu: base govern\nshare: | base\n"
+                      "cli: base gpu isa share\n",
     "include/corun/gpu.h": '#include "corun/status.h"\n',
     "include/corun/status.h": "",
     "src/base/arena.h": "",
@@ -31,6 +33,14 @@ class CheckLayers(unittest.TestCase):
                     file.write(text)
             return check_layers.check_sources(root)
 
+    @staticmethod
+    def build(folder, text, archive):
+        source, member = (os.path.join(folder, n) for n in ("x.c", "x.o"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        subprocess.run(["cc", "-O0", "-fPIC", "-c", source, "-o", member], check=True)
+        subprocess.run(["ar", "rc", archive, member], check=True)
+
     def expect(self, changed, *parts):
         complaints = self.complaints(changed)
         self.assertEqual(len(complaints), 1, complaints)
@@ -42,6 +52,31 @@ class CheckLayers(unittest.TestCase):
 
     def test_upwards(self):
         self.expect({"src/base/arena.c": '\n#include "gpu/sm.h"\n'}, "src/base/arena.c:2:", "base must not include gpu")
+
+    def test_only_what_the_row_names(self):
+        row = GOOD["src/layers.txt"].replace("cli: base gpu isa share", "cli: base | gpu")
+        self.expect({"src/layers.txt": row}, "src/cli/main.c:1:", "cli must not include gpu")  # it may only call it
+
+    def test_tables(self):
+        for line, what in (("base: gpu", "second row of base"), ("more: cli more", "more names more, which is not a layer below it"),
+                           ("more: | above", "more names above"), ("More: base", "no row of the table")):
+            self.expect({"src/layers.txt": GOOD["src/layers.txt"] + line + "\n"}, "src/layers.txt:10:", what)
+
+    def test_page(self):
+        rows = "".join(f"    {row}\n" for row in GOOD["src/layers.txt"].splitlines()[2:])
+        self.assertEqual(self.complaints({"docs/architecture.md": f"# Layers\n\n{rows}\nMore.\n"}), [])
+        for text in ("", rows.replace("gpu: base", "gpu:"), rows + "    more: base\n"):
+            self.expect({"docs/architecture.md": f"# Layers\n\n{text}\nMore.\n"}, "docs/architecture.md:1:")
+
+    def test_calls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for layer, text in (("base", "int low(void) { return 1; }"), ("govern", "int low(void); int mid(void) { return low(); }"),
+                                ("gpu", "int mid(void); int high(void) { return mid(); }"),
+                                ("share", "int low(void); int high(void); int side(int x) { return x ? low() : high(); }")):
+                self.build(folder, text, os.path.join(folder, f"libcorun_{layer}.a"))
+            archives = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.endswith(".a")]
+            complaints = check_layers.check_calls(archives, check_layers.Layers(GOOD["src/layers.txt"]))
+            self.assertEqual(complaints, ["share(x.o): share must not call gpu (high)"])
 
     def test_gpu_and_isa(self):
         self.expect({"src/isa/warp.h": "", "src/gpu/sm.c": '#include "isa/warp.h"\n'}, "gpu must not include isa")
@@ -106,13 +141,10 @@ class CheckLayers(unittest.TestCase):
                               ("const int count = 3;", False),
                               ("static const char *const names[] = {\"a\", \"b\"};"
                                "const char *f(int i) { return names[i]; }", False)):
-                source, member, archive = (os.path.join(folder, n) for n in ("x.c", "x.o", "x.a"))
-                with open(source, "w", encoding="utf-8") as file:
-                    file.write(text)
+                archive = os.path.join(folder, "x.a")
                 if os.path.exists(archive):
                     os.remove(archive)
-                subprocess.run(["cc", "-O0", "-fPIC", "-c", source, "-o", member], check=True)
-                subprocess.run(["ar", "rc", archive, member], check=True)
+                self.build(folder, text, archive)
                 self.assertEqual(len(check_layers.check_archive(archive)), int(bad), text)
 
 

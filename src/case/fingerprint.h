@@ -1,0 +1,12 @@
+/* What computed a result: cached ones are used only by the very model that made them. */
+#ifndef CORUN_CASE_FINGERPRINT_H
+#define CORUN_CASE_FINGERPRINT_H
+
+/*
+ * Hashes, in hexadecimal, over the sources: of PTX front end, executor, simulated GPU and governor; of the policies. The build
+ * defines them.
+ */
+const char *model_fingerprint(void);
+const char *policy_fingerprint(void);
+
+#endif

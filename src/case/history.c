@@ -1,0 +1,317 @@
+/* Sums over the intervals of a run; when there are too many intervals, two become one. */
+#include "case/history.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where the end of the window is not known, intervals begin this long, and are doubled whenever there are too many. */
+#define FIRST_INTERVAL_CYCLES 1000u
+
+/*
+ * Something that is there from one cycle to another, again and again: up to a cycle t, what has been there so far adds
+ * up to level * t - base.
+ */
+struct presence {
+    int64_t level, base;
+};
+
+/* A thread block of which we were told ahead of its start. */
+struct coming {
+    uint64_t cycle;
+    uint32_t application;
+    bool first_there; /* with it, its SM comes into use */
+};
+
+/* Sums up to a cycle. */
+struct share_sums {
+    int64_t sm_cycles, tb_cycles;
+    uint64_t thread_instructions;
+};
+
+struct history {
+    const struct corun_case *job;
+    uint32_t sms, applications, variables;
+    const struct corun_gpu *gpu;
+    uint64_t interval_cycles, next_cycle; /* ours */
+    uint64_t user_next_cycle;             /* of the case's own observer */
+    uint32_t count;
+    uint64_t *cycles;          /* [interval]: when the sums were taken, at its end */
+    struct share_sums *shares; /* [interval][application] */
+    int64_t *powered_cycles;   /* [interval] */
+    double *values;            /* [interval][variable] */
+    uint32_t *resident;        /* [sm][application]: thread blocks */
+    struct presence *in_use;   /* [application]: SMs */
+    struct presence *tbs;      /* [application] */
+    struct presence powered;   /* SMs */
+    struct coming *coming;     /* [sms * tbs_per_sm]: each has a place on its SM already */
+    uint32_t coming_count, coming_room;
+    const double *policy_values; /* as the policy has left them; NULL: no policy */
+};
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+struct history *history_create(const struct corun_case *job, struct arena *arena)
+{
+    struct history *history = ARENA_NEW(arena, struct history);
+    if (!history)
+        return NULL;
+    uint32_t room = HISTORY_INTERVALS, applications = job->application_count;
+    *history =
+        (struct history){.job = job,
+                         .sms = job->gpu->sms,
+                         .applications = applications,
+                         .variables = job->policy ? job->policy->variable_count : 0,
+                         .interval_cycles = job->cycles ? (job->cycles + HISTORY_INTERVALS - 1) / HISTORY_INTERVALS
+                                                        : FIRST_INTERVAL_CYCLES,
+                         .powered = {.level = job->gpu->sms}};
+    history->cycles = ARENA_ARRAY(arena, uint64_t, room);
+    history->shares = ARENA_ARRAY(arena, struct share_sums, (size_t)room * applications);
+    history->powered_cycles = ARENA_ARRAY(arena, int64_t, room);
+    history->values = ARENA_ARRAY(arena, double, (size_t)room * history->variables + 1);
+    history->resident = ARENA_ARRAY(arena, uint32_t, (size_t)history->sms * applications);
+    history->in_use = ARENA_ARRAY(arena, struct presence, applications);
+    history->tbs = ARENA_ARRAY(arena, struct presence, applications);
+    history->coming_room = history->sms * job->gpu->tbs_per_sm;
+    history->coming = ARENA_ARRAY(arena, struct coming, history->coming_room + 1);
+    bool whole = history->cycles && history->shares && history->powered_cycles && history->values &&
+                 history->resident && history->in_use && history->tbs && history->coming;
+    return whole ? history : NULL;
+}
+
+/* ---- what is there ---- */
+
+static void add(struct presence *presence, int64_t many, uint64_t cycle)
+{
+    presence->level += many;
+    presence->base += many * (int64_t)cycle;
+}
+
+static int64_t sum_until(const struct presence *presence, uint64_t cycle)
+{
+    return presence->level * (int64_t)cycle - presence->base;
+}
+
+/* Forgets those that have come. */
+static void have_come(struct history *history, uint64_t cycle)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < history->coming_count; i++) {
+        if (history->coming[i].cycle > cycle)
+            history->coming[kept++] = history->coming[i];
+    }
+    history->coming_count = kept;
+}
+
+static void enter(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle, uint64_t now)
+{
+    bool first = !history->resident[sm * history->applications + application]++;
+    add(&history->tbs[application], 1, cycle);
+    if (first)
+        add(&history->in_use[application], 1, cycle);
+    if (history->coming_count == history->coming_room)
+        have_come(history, now);
+    if (cycle > now && history->coming_count < history->coming_room)
+        history->coming[history->coming_count++] = (struct coming){cycle, application, first};
+}
+
+static void leave(struct history *history, uint32_t sm, uint32_t application, uint32_t tbs, uint64_t cycle)
+{
+    uint32_t *resident = &history->resident[sm * history->applications + application];
+    if (*resident < tbs || !tbs)
+        return;
+    add(&history->tbs[application], -(int64_t)tbs, cycle);
+    *resident -= tbs;
+    if (!*resident)
+        add(&history->in_use[application], -1, cycle);
+}
+
+/* Complete: nothing is left. Stopped: what is left has gone with it, and what was coming will not. */
+static void leave_all(struct history *history, uint32_t application, uint64_t cycle)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < history->coming_count; i++) {
+        const struct coming *coming = &history->coming[i];
+        if (coming->application != application) {
+            history->coming[kept++] = *coming;
+        } else if (coming->cycle > cycle) { /* as if it had come and gone at once */
+            history->tbs[application].base -= (int64_t)(coming->cycle - cycle);
+            history->in_use[application].base -= coming->first_there ? (int64_t)(coming->cycle - cycle) : 0;
+        }
+    }
+    history->coming_count = kept;
+    for (uint32_t sm = 0; sm < history->sms; sm++)
+        leave(history, sm, application, history->resident[sm * history->applications + application], cycle);
+}
+
+/* ---- sums ---- */
+
+/* Every second one is kept: sums up to a cycle need no adding. */
+static void halve(struct history *history)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i < history->count; i += 2, kept++) {
+        history->cycles[kept] = history->cycles[i];
+        history->powered_cycles[kept] = history->powered_cycles[i];
+        memcpy(&history->shares[(size_t)kept * history->applications],
+               &history->shares[(size_t)i * history->applications], history->applications * sizeof *history->shares);
+        memcpy(&history->values[(size_t)kept * history->variables], &history->values[(size_t)i * history->variables],
+               history->variables * sizeof *history->values);
+    }
+    history->count = kept;
+    history->interval_cycles *= 2;
+}
+
+static void take(struct history *history, const struct corun_gpu *gpu, uint64_t cycle)
+{
+    uint64_t before = history->count ? history->cycles[history->count - 1] : 0;
+    if (cycle <= before)
+        return;
+    if (history->count == HISTORY_INTERVALS)
+        halve(history);
+    have_come(history, cycle);
+    uint32_t i = history->count++;
+    history->cycles[i] = cycle;
+    history->powered_cycles[i] = sum_until(&history->powered, cycle);
+    for (uint32_t a = 0; a < history->applications; a++) {
+        struct corun_application_result result;
+        corun_gpu_application(gpu, a, &result);
+        history->shares[(size_t)i * history->applications + a] =
+            (struct share_sums){.sm_cycles = sum_until(&history->in_use[a], cycle),
+                                .tb_cycles = sum_until(&history->tbs[a], cycle),
+                                .thread_instructions = result.thread_instructions};
+    }
+    for (uint32_t c = 0; c < history->coming_count; c++) { /* their part of the sums is below zero until they start */
+        const struct coming *coming = &history->coming[c];
+        struct share_sums *sums = &history->shares[(size_t)i * history->applications + coming->application];
+        sums->tb_cycles += (int64_t)(coming->cycle - cycle);
+        sums->sm_cycles += coming->first_there ? (int64_t)(coming->cycle - cycle) : 0;
+    }
+    for (uint32_t v = 0; v < history->variables; v++)
+        history->values[(size_t)i * history->variables + v] =
+            history->policy_values ? history->policy_values[v] : (double)NAN;
+}
+
+/* ---- observing ---- */
+
+static bool is_due(uint64_t cycle, uint64_t interval, uint64_t *next)
+{
+    if (cycle < *next)
+        return false;
+    *next = interval ? (cycle / interval + 1) * interval : UINT64_MAX;
+    return true;
+}
+
+static void pass_on(const struct history *history, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    if (history->job->observe)
+        history->job->observe(history->job->observe_user, gpu, seen);
+}
+
+/* Samples come often enough for both, us and the case's own observer: each takes those that it would have got alone. */
+static void see_sample(struct history *history, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    if (is_due(seen->cycle, history->interval_cycles, &history->next_cycle))
+        take(history, gpu, seen->cycle);
+    if (is_due(seen->cycle, history->job->observe_sample_cycles, &history->user_next_cycle))
+        pass_on(history, gpu, seen);
+}
+
+void history_see(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen)
+{
+    struct history *history = user;
+    switch (seen->kind) {
+    case CORUN_OBSERVED_TB_START:
+    case CORUN_OBSERVED_TB_RESTORING:
+        enter(history, seen->sm, seen->application, seen->cycle, corun_gpu_cycles(gpu));
+        break;
+    case CORUN_OBSERVED_TB_END:
+    case CORUN_OBSERVED_TB_SAVED:
+        leave(history, seen->sm, seen->application, 1, seen->cycle);
+        break;
+    case CORUN_OBSERVED_LAUNCH_END:
+        if (seen->stopped)
+            leave_all(history, seen->application, seen->cycle);
+        break;
+    case CORUN_OBSERVED_POWER:
+        add(&history->powered, seen->powered ? 1 : -1, seen->cycle);
+        break;
+    case CORUN_OBSERVED_MOMENT:
+        history->policy_values = seen->allowances ? seen->allowances->variables : NULL;
+        break;
+    case CORUN_OBSERVED_SAMPLE:
+        see_sample(history, gpu, seen);
+        return;
+    default: /* one that is preempted is there until its context is saved */
+        break;
+    }
+    pass_on(history, gpu, seen);
+}
+
+void history_observe(struct history *history, struct corun_gpu *gpu)
+{
+    history->gpu = gpu;
+    corun_gpu_observe(gpu, common_divisor(history->interval_cycles, history->job->observe_sample_cycles), history_see,
+                      history);
+}
+
+void history_end(struct history *history)
+{
+    uint64_t cycle = corun_gpu_cycles(history->gpu);
+    take(history, history->gpu, cycle);
+    pass_on(history, history->gpu,
+            &(struct corun_observation){.kind = CORUN_OBSERVED_SAMPLE, .cycle = cycle}); /* the last one is never due */
+}
+
+/* ---- the result ---- */
+
+static double mean(int64_t before, int64_t after, uint64_t cycles)
+{
+    return (double)(after - before) / (double)cycles;
+}
+
+static void fill_interval(const struct history *history, uint32_t i, struct corun_case_history_share *shares,
+                          double *powered)
+{
+    const struct share_sums none = {0, 0, 0};
+    uint64_t cycles = history->cycles[i] - (i ? history->cycles[i - 1] : 0);
+    *powered = mean(i ? history->powered_cycles[i - 1] : 0, history->powered_cycles[i], cycles);
+    for (uint32_t a = 0; a < history->applications; a++) {
+        const struct share_sums *now = &history->shares[(size_t)i * history->applications + a];
+        const struct share_sums *before = i ? now - history->applications : &none;
+        shares[a] = (struct corun_case_history_share){
+            .sms = mean(before->sm_cycles, now->sm_cycles, cycles),
+            .tbs = mean(before->tb_cycles, now->tb_cycles, cycles),
+            .ipc = (double)(now->thread_instructions - before->thread_instructions) / (double)cycles};
+    }
+}
+
+enum corun_status history_collect(const struct history *history, struct arena *arena, struct corun_case_history *result)
+{
+    uint32_t count = history->count;
+    size_t share_count = (size_t)count * history->applications, value_count = (size_t)count * history->variables;
+    uint64_t *cycles = ARENA_ARRAY(arena, uint64_t, count + 1);
+    struct corun_case_history_share *shares = ARENA_ARRAY(arena, struct corun_case_history_share, share_count + 1);
+    double *powered = ARENA_ARRAY(arena, double, count + 1), *values = ARENA_ARRAY(arena, double, value_count + 1);
+    if (!cycles || !shares || !powered || !values)
+        return CORUN_MEMORY;
+    memcpy(cycles, history->cycles, count * sizeof *cycles);
+    memcpy(values, history->values, value_count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++)
+        fill_interval(history, i, &shares[(size_t)i * history->applications], &powered[i]);
+    *result = (struct corun_case_history){.count = count,
+                                          .end_cycles = cycles,
+                                          .shares = shares,
+                                          .powered_sms = powered,
+                                          .variable_count = history->variables,
+                                          .variables = history->variables ? history->job->policy->variables : NULL,
+                                          .values = values};
+    return CORUN_OK;
+}

@@ -1,0 +1,19 @@
+/* How a shared run is compared with the isolated ones (Eyerman and Eeckhout, IEEE Micro 2008: STP and ANTT). */
+#ifndef CORUN_CASE_METRICS_H
+#define CORUN_CASE_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NAN when the divisor is 0. */
+double metrics_ratio(uint64_t dividend, uint64_t divisor);
+
+struct metrics {
+    double stp;      /* sum of normalised IPC */
+    double antt;     /* mean of 1 / normalised IPC: infinite if one is 0 */
+    double fairness; /* smallest / largest normalised IPC; 1 if all are 0 */
+};
+/* All NAN if one of the values is NAN or there are none. */
+struct metrics metrics_of(const double *normalised, size_t count);
+
+#endif

@@ -1,0 +1,115 @@
+/* The text of PTX lines from their file, and counts of instructions summed up by line. */
+#include "case/profile.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void profile_source_close(struct profile_source *source)
+{
+    free(source->text);
+    source->text = NULL;
+}
+
+static void read_source(struct profile_source *source)
+{
+    source->tried = true;
+    FILE *file = source->path ? fopen(source->path, "re") : NULL;
+    if (!file)
+        return;
+    size_t capacity = 1 << 16;
+    for (;;) {
+        char *larger = realloc(source->text, capacity);
+        if (!larger)
+            break;
+        source->text = larger;
+        source->bytes += fread(source->text + source->bytes, 1, capacity - source->bytes, file);
+        if (source->bytes < capacity)
+            break;
+        capacity *= 2;
+    }
+    fclose(file);
+}
+
+/* Line `line` (from 1) without blanks around it; `*cursor` and `*at` remember where the last search ended. */
+static const char *quote(struct arena *arena, const struct profile_source *source, uint32_t line, size_t *cursor,
+                         uint32_t *at)
+{
+    const char *text = source->text ? source->text : "";
+    size_t bytes = source->text ? source->bytes : 0;
+    while (*at < line && *cursor < bytes) {
+        const char *end = memchr(text + *cursor, '\n', bytes - *cursor);
+        *cursor = end ? (size_t)(end - text) + 1 : bytes;
+        ++*at;
+    }
+    if (*at != line || *cursor >= bytes)
+        return "";
+    const char *first = text + *cursor, *end = memchr(first, '\n', bytes - *cursor);
+    if (!end)
+        end = text + bytes;
+    while (first < end && isspace((unsigned char)*first))
+        first++;
+    while (first < end && isspace((unsigned char)end[-1]))
+        end--;
+    return arena_copy_text(arena, first, (size_t)(end - first));
+}
+
+static void add_row(struct corun_profile_row *sum, const struct corun_profile_row *row)
+{
+    sum->warp_instructions += row->warp_instructions;
+    sum->thread_instructions += row->thread_instructions;
+    sum->stall_data += row->stall_data;
+    sum->stall_memory_data += row->stall_memory_data;
+    sum->stall_pipeline += row->stall_pipeline;
+    sum->stall_memory += row->stall_memory;
+    sum->stall_barrier += row->stall_barrier;
+    sum->stall_other += row->stall_other;
+}
+
+static bool is_empty(const struct corun_profile_row *row)
+{
+    return !(row->warp_instructions | row->stall_data | row->stall_memory_data | row->stall_pipeline |
+             row->stall_memory | row->stall_barrier | row->stall_other);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    uint32_t first = ((const struct corun_profile_line *)a)->line,
+             second = ((const struct corun_profile_line *)b)->line;
+    return (first > second) - (first < second);
+}
+
+enum corun_status profile_lines(struct arena *arena, struct profile_source *source,
+                                const struct corun_profile_row *rows, const struct corun_instruction *code,
+                                uint32_t count, struct corun_case_kernel *kernel)
+{
+    struct corun_profile_line *lines = ARENA_ARRAY(arena, struct corun_profile_line, count + 1);
+    if (!lines)
+        return CORUN_MEMORY;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_empty(&rows[i]))
+            lines[used++] = (struct corun_profile_line){code[i].line, "", rows[i]};
+    }
+    qsort(lines, used, sizeof *lines, compare_lines);
+    uint32_t merged = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        if (merged && lines[merged - 1].line == lines[i].line)
+            add_row(&lines[merged - 1].counts, &lines[i].counts);
+        else
+            lines[merged++] = lines[i];
+    }
+    if (!source->tried)
+        read_source(source);
+    size_t cursor = 0;
+    uint32_t at = 1;
+    for (uint32_t i = 0; i < merged; i++) {
+        lines[i].text = quote(arena, source, lines[i].line, &cursor, &at);
+        if (!lines[i].text)
+            return CORUN_MEMORY;
+    }
+    kernel->profile = lines;
+    kernel->profile_count = merged;
+    return CORUN_OK;
+}

@@ -1,0 +1,22 @@
+/* Profiles: from rows per instruction to rows per PTX line, with the text of the line. */
+#ifndef CORUN_CASE_PROFILE_H
+#define CORUN_CASE_PROFILE_H
+
+#include "base/arena.h"
+#include "corun/case.h"
+
+/* The PTX that lines are quoted from; read when first needed. */
+struct profile_source {
+    const char *path;
+    char *text; /* NULL: not read yet, or not readable */
+    size_t bytes;
+    bool tried;
+};
+void profile_source_close(struct profile_source *source);
+
+/* Sets profile and profile_count of a kernel: one row per line that was executed or waited at, ascending. MEMORY. */
+enum corun_status profile_lines(struct arena *arena, struct profile_source *source,
+                                const struct corun_profile_row *rows, const struct corun_instruction *code,
+                                uint32_t count, struct corun_case_kernel *kernel);
+
+#endif
