@@ -2,6 +2,7 @@
 #include "campaign/store.h"
 
 #include "campaign/campaign_file.h"
+#include "report/json.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,26 +12,28 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BUSY_MILLISECONDS 60000
 #define HEADER_BYTES 100 /* of an SQLite database */
 
+/* clang-format off */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS campaigns("
     "  name TEXT PRIMARY KEY, summary TEXT NOT NULL, description TEXT NOT NULL);"
     "CREATE TABLE IF NOT EXISTS members("
     "  campaign TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY(campaign, ordinal));"
     "CREATE TABLE IF NOT EXISTS cases("
-    "  key TEXT PRIMARY KEY, gpu TEXT NOT NULL, policy TEXT NOT NULL, applications TEXT NOT NULL, cycles INTEGER NOT "
-    "NULL,"
-    "  seed INTEGER NOT NULL, isolated INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,"
-    "  ended TEXT NOT NULL, wall_seconds REAL, stp REAL, antt REAL, fairness REAL, energy_joules REAL,"
-    "  dram_utilisation REAL, icnt_utilisation REAL, result TEXT);"
+#define CASE_FIRST(name, type, ...) #name " " type
+#define CASE_COLUMN(name, type, ...) ", " #name " " type
+#include "campaign/columns.def"
+    ");"
     "CREATE TABLE IF NOT EXISTS applications("
-    "  key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL, goal TEXT NOT NULL,"
-    "  goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,"
-    "  thread_instructions INTEGER, PRIMARY KEY(key, position));"
+#define APPLICATION_FIRST(name, type, ...) #name " " type
+#define APPLICATION_COLUMN(name, type, ...) ", " #name " " type
+#include "campaign/columns.def"
+    ", PRIMARY KEY(key, position));"
     /* who runs what, campaign/claims.h; files of before have neither */
     "CREATE TABLE IF NOT EXISTS runners("
     "  token TEXT PRIMARY KEY, machine TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,"
@@ -38,12 +41,26 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS claims(key TEXT PRIMARY KEY, runner TEXT NOT NULL);";
 #define TABLES 6
 
+/* Places of the parameters in the statements below, from 1: the columns in their order. */
+enum {
+    CASE_COLUMN_BEFORE_FIRST,
+#define CASE_COLUMN(name, ...) CASE_##name,
+#include "campaign/columns.def"
+};
+enum {
+    APPLICATION_COLUMN_BEFORE_FIRST,
+#define APPLICATION_COLUMN(name, ...) APPLICATION_##name,
+#include "campaign/columns.def"
+};
+/* clang-format on */
+
 struct store {
     sqlite3 *database;
     char *path;
     sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications, *drop_claim;
 };
 
+/* clang-format off */
 static const struct {
     size_t offset;
     const char *text;
@@ -51,14 +68,21 @@ static const struct {
     {offsetof(struct store, find), "SELECT status, rowid FROM cases WHERE key = ?"},
     {offsetof(struct store, seconds), "SELECT wall_seconds FROM cases WHERE key = ? AND status = 'finished'"},
     {offsetof(struct store, put),
-     "INSERT OR REPLACE INTO cases SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), "
-     "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 WHERE ?8 = 'finished' OR NOT EXISTS"
-     "(SELECT 1 FROM cases WHERE key = ?1 AND status = 'finished')"},
+     "INSERT OR REPLACE INTO cases SELECT "
+#define CASE_FIRST(name, ...) ":" #name
+#define CASE_COLUMN(name, ...) ", :" #name
+#include "campaign/columns.def"
+     " WHERE :status = 'finished' OR NOT EXISTS(SELECT 1 FROM cases WHERE key = :key AND status = 'finished')"},
     {offsetof(struct store, put_application),
-     "INSERT INTO applications VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+     "INSERT INTO applications VALUES("
+#define APPLICATION_FIRST(name, ...) ":" #name
+#define APPLICATION_COLUMN(name, ...) ", :" #name
+#include "campaign/columns.def"
+     ")"},
     {offsetof(struct store, drop_applications), "DELETE FROM applications WHERE key = ?"},
     {offsetof(struct store, drop_claim), "DELETE FROM claims WHERE key = ?"},
 };
+/* clang-format on */
 
 /* Says what SQLite says of a file, and what the user can do about it. */
 static enum corun_status report_file(const struct store *store, const char *path, int code,
@@ -468,20 +492,6 @@ static char *join(const struct corun_campaign_case *item)
     return NULL;
 }
 
-static void bind_case(struct store *store, const char *key, const struct corun_campaign_case *item,
-                      const char *applications, const char *status, const char *message)
-{
-    sqlite3_bind_text(store->put, 1, key, -1, SQLITE_STATIC);
-    sqlite3_bind_text(store->put, 2, item->gpu, -1, SQLITE_STATIC);
-    sqlite3_bind_text(store->put, 3, item->policy, -1, SQLITE_STATIC);
-    sqlite3_bind_text(store->put, 4, applications, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(store->put, 5, (sqlite3_int64)item->cycles);
-    sqlite3_bind_int64(store->put, 6, (sqlite3_int64)item->seed);
-    sqlite3_bind_int(store->put, 7, item->isolated);
-    sqlite3_bind_text(store->put, 8, status, -1, SQLITE_STATIC);
-    sqlite3_bind_text(store->put, 9, message, -1, SQLITE_STATIC);
-}
-
 /* Nothing is bound, that is NULL, where the JSON has null or no number. */
 static void bind_number(sqlite3_stmt *statement, int place, const json_t *value)
 {
@@ -498,25 +508,59 @@ static void bind_string(sqlite3_stmt *statement, int place, const json_t *value)
     sqlite3_bind_text(statement, place, json_is_string(value) ? json_string_value(value) : "", -1, SQLITE_TRANSIENT);
 }
 
+/* What a row of `cases` is made of. */
+struct case_row {
+    const char *key, *status, *message;
+    const struct corun_campaign_case *item;
+    const json_t *result; /* NULL: it has none */
+    const char *json;     /* the same as it was written */
+    size_t bytes;
+    char *applications; /* case_row_begin makes these two; the caller frees the first */
+    char ended[sizeof "2026-01-01T00:00:00Z"];
+};
+
+/* False when out of memory. */
+static bool case_row_begin(struct case_row *row)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    row->applications = join(row->item);
+    return gmtime_r(&now, &utc) && strftime(row->ended, sizeof row->ended, "%Y-%m-%dT%H:%M:%SZ", &utc) &&
+           row->applications;
+}
+
+/* The values of columns.def. */
+#define TEXT(value) sqlite3_bind_text(put, place, value, -1, SQLITE_STATIC)
+#define NUMBER(value) sqlite3_bind_int64(put, place, (sqlite3_int64)(value))
+#define RESULT(path) bind_number(put, place, json_case_value(result, path))
+#define RESULT_TEXT(path) bind_string(put, place, json_case_value(result, path))
+#define WHOLE sqlite3_bind_text64(put, place, row->json, row->bytes, SQLITE_STATIC, SQLITE_UTF8)
+
+static void bind_case(sqlite3_stmt *put, const struct case_row *row)
+{
+    const json_t *result = row->result;
+    int place = 0;
+#define CASE_COLUMN(name, type, value, ...) \
+    place = CASE_##name; \
+    value;
+#include "campaign/columns.def"
+}
+
+static void bind_application(sqlite3_stmt *put, const char *key, size_t position, const json_t *result)
+{
+    int place = 0;
+#define APPLICATION_COLUMN(name, type, value, ...) \
+    place = APPLICATION_##name; \
+    value;
+#include "campaign/columns.def"
+}
+
 static int put_applications(struct store *store, const char *key, const json_t *applications)
 {
-    sqlite3_stmt *put = store->put_application;
     int code = SQLITE_OK;
     for (size_t i = 0; i < json_array_size(applications) && !code; i++) {
-        const json_t *row = json_array_get(applications, i);
-        sqlite3_bind_text(put, 1, key, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(put, 2, (sqlite3_int64)i);
-        bind_string(put, 3, json_object_get(row, "name"));
-        bind_string(put, 4, json_object_get(row, "size"));
-        bind_string(put, 5, json_object_get(row, "goal"));
-        bind_number(put, 6, json_object_get(row, "goal_met"));
-        bind_number(put, 7, json_object_get(row, "ipc"));
-        bind_number(put, 8, json_object_get(row, "ipc_isolated"));
-        bind_number(put, 9, json_object_get(row, "normalised_ipc"));
-        bind_number(put, 10, json_object_get(row, "runs"));
-        bind_number(put, 11, json_object_get(row, "cycles"));
-        bind_number(put, 12, json_object_get(row, "thread_instructions"));
-        code = bind_and_step(put);
+        bind_application(store->put_application, key, i, json_array_get(applications, i));
+        code = bind_and_step(store->put_application);
     }
     return code;
 }
@@ -531,41 +575,28 @@ enum corun_status store_result(struct store *store, const char *key, const struc
                                const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
                                struct corun_diagnostics *list)
 {
-    json_error_t error;
-    json_t *result = json_loadb(json, bytes, 0, &error);
-    problem[0] = 0;
-    if (!json_is_array(json_object_get(result, "applications"))) {
-        snprintf(problem, STORE_PROBLEM_BYTES, "the result is no such JSON as it should be: %s",
-                 result ? "there is no list of applications" : error.text);
-        json_decref(result);
+    json_t *result = json_case_read(json, bytes, problem);
+    if (!result)
         return CORUN_OK;
-    }
     enum corun_status place = check_place(store, list);
     if (place) {
         json_decref(result);
         return place;
     }
-    char *applications = join(item);
-    int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
+    struct case_row row = {
+        .key = key, .status = "finished", .message = "", .item = item, .result = result, .json = json, .bytes = bytes};
+    int code = case_row_begin(&row) ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
     if (!code) {
-        bind_case(store, key, item, applications, "finished", "");
-        bind_number(store->put, 10, json_object_get(result, "wall_seconds"));
-        bind_number(store->put, 11, json_object_get(result, "stp"));
-        bind_number(store->put, 12, json_object_get(result, "antt"));
-        bind_number(store->put, 13, json_object_get(result, "fairness"));
-        bind_number(store->put, 14, json_object_get(json_object_get(result, "energy"), "total"));
-        bind_number(store->put, 15, json_object_get(json_object_get(result, "dram"), "utilisation"));
-        bind_number(store->put, 16, json_object_get(json_object_get(result, "interconnect"), "utilisation"));
-        sqlite3_bind_text64(store->put, 17, json, bytes, SQLITE_STATIC, SQLITE_UTF8);
+        bind_case(store->put, &row);
         code = bind_and_step(store->put);
         sqlite3_bind_text(store->drop_applications, 1, key, -1, SQLITE_STATIC);
         code = code ? code : bind_and_step(store->drop_applications);
-        code = code ? code : put_applications(store, key, json_object_get(result, "applications"));
+        code = code ? code : put_applications(store, key, json_case_applications(result));
         code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
     json_decref(result);
-    free(applications);
+    free(row.applications);
     return status;
 }
 
@@ -575,16 +606,16 @@ enum corun_status store_failure(struct store *store, const char *key, const stru
     enum corun_status place = check_place(store, list);
     if (place)
         return place;
-    char *applications = join(item);
-    int code = applications ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
+    struct case_row row = {.key = key, .status = lost ? "lost" : "failed", .message = message, .item = item};
+    int code = case_row_begin(&row) ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
     if (!code) {
-        bind_case(store, key, item, applications, lost ? "lost" : "failed", message);
-        sqlite3_bind_double(store->put, 10, seconds);
+        bind_case(store->put, &row);
+        sqlite3_bind_double(store->put, CASE_wall_seconds, seconds); /* there is no result that would know them */
         code = bind_and_step(store->put);
         code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
-    free(applications);
+    free(row.applications);
     return status;
 }
 

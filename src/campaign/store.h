@@ -7,6 +7,7 @@
 
 #include "case/cache.h"
 #include "corun/campaign.h"
+#include "report/json.h"
 
 /* What its header says it is, and which version of it; that changes with the schema. */
 #define STORE_APPLICATION_ID 0x636f7275 /* "coru" */
@@ -68,7 +69,7 @@ enum corun_status store_campaign(struct store *store, const struct corun_campaig
  * FILE: also if the file is no longer where it was. If the text
  * is no such JSON it says so in `problem`, else that is empty.
  */
-#define STORE_PROBLEM_BYTES 300u
+#define STORE_PROBLEM_BYTES JSON_PROBLEM_BYTES
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
                                const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
                                struct corun_diagnostics *list);

@@ -25,13 +25,21 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* clang-format off */
 static const char doc[] =
-    "Asks a results file of `corun campaign` in SQL; the file is only read: what would write, there or anywhere else, "
-    "is "
-    "refused. `.schema` in place of SQL shows its tables. A query that takes averages over several GPUs, windows or "
-    "seeds "
+    "Asks a results file of `corun campaign` in SQL; the file is only read: what would write, there or anywhere else, is "
+    "refused. `.schema` in place of SQL shows its tables. A query that takes averages over several GPUs, windows or seeds "
     "without looking at them is warned of.\v"
-    "Example: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
+    "Columns of the table `cases`: "
+#define CASE_FIRST(name, ...) #name
+#define CASE_COLUMN(name, ...) ", " #name
+#include "campaign/columns.def"
+    ". Of the table `applications`, a row for each application of each case: "
+#define APPLICATION_FIRST(name, ...) #name
+#define APPLICATION_COLUMN(name, ...) ", " #name
+#include "campaign/columns.def"
+    ".\n\nExample: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
+/* clang-format on */
 
 struct query_options {
     struct command command;

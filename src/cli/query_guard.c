@@ -56,19 +56,17 @@ static const char *name_deed(int action)
 
 static void note_read(struct query_guard *guard, const char *table, const char *column)
 {
-    static const char *const measured[] = {"stp",
-                                           "antt",
-                                           "fairness",
-                                           "energy_joules",
-                                           "dram_utilisation",
-                                           "icnt_utilisation",
-                                           "result",
-                                           "goal_met",
-                                           "ipc",
-                                           "ipc_isolated",
-                                           "normalised_ipc",
-                                           "runs",
-                                           "thread_instructions"};
+    /* clang-format off */
+    static const char *const measured[] = {
+#define MEASURED(name) #name,
+#define GIVEN(name)
+#define CASE_COLUMN(name, type, value, role, ...) role(name)
+#define APPLICATION_COLUMN(name, type, value, role, ...) role(name)
+#include "campaign/columns.def"
+#undef MEASURED
+#undef GIVEN
+    };
+    /* clang-format on */
     guard->reads_measured = guard->reads_measured || IS_AMONG(column, measured);
     if (strcasecmp(table, "cases") != 0)
         return;

@@ -309,6 +309,31 @@ enum corun_status json_case(const struct corun_case_result *result, FILE *stream
     return json_write(&writer, object, stream);
 }
 
+json_t *json_case_read(const char *text, size_t bytes, char problem[JSON_PROBLEM_BYTES])
+{
+    json_error_t error;
+    json_t *result = json_loadb(text, bytes, 0, &error);
+    problem[0] = 0;
+    if (json_is_array(json_case_applications(result)))
+        return result;
+    snprintf(problem, JSON_PROBLEM_BYTES, "the result is no such JSON as it should be: %s",
+             result ? "there is no list of applications" : error.text);
+    json_decref(result);
+    return NULL;
+}
+
+const json_t *json_case_applications(const json_t *result)
+{
+    return json_object_get(result, "applications");
+}
+
+const json_t *json_case_value(const json_t *result, const char *path)
+{
+    for (const char *rest = path; result && rest; rest = strchr(rest, '.') ? strchr(rest, '.') + 1 : NULL)
+        result = json_object_getn(result, rest, strcspn(rest, "."));
+    return result;
+}
+
 enum corun_status corun_case_result_json(const struct corun_case_result *result, char **text)
 {
     size_t bytes;

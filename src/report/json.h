@@ -5,10 +5,18 @@
 #include "case/launch.h"
 #include "corun/case.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
 /* Write errors are left to the stream; MEMORY. Where a number is not known it is null. */
 enum corun_status json_case(const struct corun_case_result *result, FILE *stream);
+/* What json_case wrote is read again, to be freed by json_decref. NULL if it is no such JSON: `problem` says why, else it is empty. */
+#define JSON_PROBLEM_BYTES 300u
+json_t *json_case_read(const char *text, size_t bytes, char problem[JSON_PROBLEM_BYTES]);
+const json_t *json_case_applications(const json_t *result);
+/* "energy.total": a member of a member of a result, or of one of its applications. NULL if there is none. */
+const json_t *json_case_value(const json_t *result, const char *path);
+
 enum corun_status json_launch(const struct launch_result *result, FILE *stream);
 
 #endif

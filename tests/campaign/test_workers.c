@@ -1,8 +1,10 @@
 /* Workers that write nonsense, too much or nothing end their case and no other. */
 #include "campaign/store.h"
 #include "corun/campaign.h"
+#include "report/json.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,10 +171,40 @@ static void fewer_workers_will_do(void **state)
     assert_int_equal(outcome.finished, 4);
 }
 
+/* A column that the store looks for in a result under a name that the writer of results does not use would be NULL. */
+static void every_column_is_filled(void **state)
+{
+    static const char *const questions[] = {
+/* clang-format off */
+#define CASE_COLUMN(name, ...) "SELECT count(*), count(" #name ") FROM cases",
+#define APPLICATION_COLUMN(name, ...) "SELECT count(*), count(" #name ") FROM applications",
+#include "campaign/columns.def"
+        /* clang-format on */
+    };
+    struct place *place = *state;
+    struct corun_campaign_outcome outcome;
+    sqlite3 *database;
+    place->request.write = json_case;
+    assert_int_equal(corun_campaign_run(&place->request, place->list, &outcome), CORUN_OK);
+    assert_int_equal(outcome.finished, 4);
+    assert_int_equal(sqlite3_open(place->results, &database), SQLITE_OK);
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        sqlite3_stmt *statement;
+        assert_int_equal(sqlite3_prepare_v2(database, questions[i], -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        int without_goals = strstr(questions[i], "(goal_met)") ? 4 : 0;
+        if (sqlite3_column_int(statement, 0) != 4 || sqlite3_column_int(statement, 1) + without_goals != 4)
+            fail_msg("%s: %d of %d", questions[i], sqlite3_column_int(statement, 1), sqlite3_column_int(statement, 0));
+        sqlite3_finalize(statement);
+    }
+    sqlite3_close(database);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(strange_results, begin, end),
+        cmocka_unit_test_setup_teardown(every_column_is_filled, begin, end),
         cmocka_unit_test_setup_teardown(fewer_workers_will_do, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,21 @@
-"""The tables of a results file (src/campaign/store.c), for tests that fill them by hand."""
+"""The tables of a results file, made of the rows of src/campaign/columns.def as the command makes them, for tests that fill them by hand."""
+import pathlib
+import re
 
-SCHEMA = """
+_ROW = re.compile(r'^(CASE|APPLICATION)_(?:FIRST|COLUMN)\((\w+), "([^"]*)", ', re.M)
+_ROWS = _ROW.findall((pathlib.Path(__file__).resolve().parents[2] / "src/campaign/columns.def").read_text(encoding="utf-8"))
+# (name, SQL type) of the columns of each table
+CASES = [(name, kind) for table, name, kind in _ROWS if table == "CASE"]
+APPLICATIONS = [(name, kind) for table, name, kind in _ROWS if table == "APPLICATION"]
+
+
+def _list(columns):
+    return ", ".join(f"{name} {kind}" for name, kind in columns)
+
+
+SCHEMA = f"""
 CREATE TABLE campaigns(name TEXT PRIMARY KEY, summary TEXT NOT NULL, description TEXT NOT NULL);
 CREATE TABLE members(campaign TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY(campaign, ordinal));
-CREATE TABLE cases(key TEXT PRIMARY KEY, gpu TEXT NOT NULL, policy TEXT NOT NULL, applications TEXT NOT NULL,
-  cycles INTEGER NOT NULL, seed INTEGER NOT NULL, isolated INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
-  ended TEXT NOT NULL, wall_seconds REAL, stp REAL, antt REAL, fairness REAL, energy_joules REAL,
-  dram_utilisation REAL, icnt_utilisation REAL, result TEXT);
-CREATE TABLE applications(key TEXT NOT NULL, position INTEGER NOT NULL, workload TEXT NOT NULL, size TEXT NOT NULL,
-  goal TEXT NOT NULL, goal_met INTEGER, ipc REAL, ipc_isolated REAL, normalised_ipc REAL, runs INTEGER, cycles INTEGER,
-  thread_instructions INTEGER, PRIMARY KEY(key, position));
+CREATE TABLE cases({_list(CASES)});
+CREATE TABLE applications({_list(APPLICATIONS)}, PRIMARY KEY(key, position));
 """

@@ -18,7 +18,7 @@ import xml.etree.ElementTree
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from python_with import need, run_tests  # noqa: E402
-from results_file import SCHEMA  # noqa: E402
+from results_file import APPLICATIONS, CASES, SCHEMA  # noqa: E402
 
 need("numpy")
 sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
@@ -166,6 +166,16 @@ class File(unittest.TestCase):
     def member(self, database, key):
         database.execute("INSERT INTO members VALUES('tiny', ?, ?)", (self.ordinal, key))
         self.ordinal += 1
+
+    def test_columns(self):
+        """The lists of the package are the rows of src/campaign/columns.def: names, order, and a kind that holds the type."""
+        kinds = {"TEXT": ("O",), "REAL": ("f8",), "INTEGER": ("i8", "i1", "?")}
+        of_results = 2  # goal_ipc and goal_distance are taken from the JSON
+        for mine, stored in ((corun.results._CASES, [column for column in CASES if column[0] != "result"]),
+                             (corun.results._APPLICATIONS[:-of_results], APPLICATIONS)):
+            self.assertEqual([name for name, _ in mine], [name for name, _ in stored])
+            for (name, kind), (_, text) in zip(mine, stored):
+                self.assertIn(kind, kinds[text.split()[0]], name)
 
     def test_cases_and_filters(self):
         with corun.Results(self.path) as results:

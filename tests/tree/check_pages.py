@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The pages lead where they say: check_pages.py ROOT
 
-Links between pages and to their sections, files and identifiers that pages name, scripts, keys of descriptions, and metrics: all are
-there, and every page can be reached from README.md. What pages say of the command is tried by tests/cli/test_pages.py.
+Links between pages and to their sections, files and identifiers that pages name, scripts, keys of descriptions, columns of results files, and metrics:
+all are there, and every page can be reached from README.md. What pages say of the command is tried by tests/cli/test_pages.py.
 """
 import functools
 import pathlib
@@ -107,6 +107,19 @@ def keys(root, pages):
     return complaints
 
 
+def columns(root, pages):
+    """docs/campaigns.md names the columns of a results file as src/campaign/columns.def has them, in their order."""
+    source = (root / "src/campaign/columns.def").read_text(encoding="utf-8")
+    complaints = []
+    for table, macro in (("cases", "CASE"), ("applications", "APPLICATION")):
+        known = re.findall(rf"^{macro}_(?:FIRST|COLUMN)\((\w+),", source, re.M)
+        cell = re.search(rf"^\| `{table}` \| (`key`.*) \|$", pages["docs/campaigns.md"], re.M)
+        told = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", re.sub(r"\]\([^)]*\)", "]", cell[1]))) if cell else []
+        if not known or told != known:
+            complaints.append(f"docs/campaigns.md: the columns of `{table}` are {', '.join(known)}")
+    return complaints
+
+
 def keys_of_figures(root, pages):
     """What says which number is meant in a figure of an experiment (python/corun/experiment.py)."""
     source = (root / "python/corun/experiment.py").read_text()
@@ -130,7 +143,8 @@ def metrics(root, pages):
 def main(root):
     root = pathlib.Path(root).resolve()
     pages = pages_of(root)
-    complaints = [complaint for check in (links, named_files, identifiers, programs, keys, keys_of_figures, metrics) for complaint in check(root, pages)]
+    checks = (links, named_files, identifiers, programs, keys, columns, keys_of_figures, metrics)
+    complaints = [complaint for check in checks for complaint in check(root, pages)]
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0
