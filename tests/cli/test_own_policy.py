@@ -55,6 +55,10 @@ const struct corun_policy corun_policy = {{
 """
 
 
+def program(start="", decide="", stop="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more="", functions=""):
+    return PROGRAM.format(start=start, decide=decide, stop=stop, row=row, more=more, functions=functions)
+
+
 class OwnPolicy(InFolder):
     programs = {"a": {"rounds": 50}, "b": {"rounds": 200}}
 
@@ -64,10 +68,9 @@ class OwnPolicy(InFolder):
                    "-shared", "-fPIC", f"-I{INCLUDE}", str(source), "-o", str(self.folder / name)]
         subprocess.run(command, check=True)
 
-    def build(self, name="mine.so", start="", decide="", stop="", row='"second", 0, 0, 1, true, "a choice", "off|on"', more="",
-              functions=""):
+    def build(self, name="mine.so", **parts):
         source = self.folder / (name + ".c")
-        source.write_text(PROGRAM.format(start=start, decide=decide, stop=stop, row=row, more=more, functions=functions))
+        source.write_text(program(**parts))
         self.compile(source, name)
         source.unlink()
 

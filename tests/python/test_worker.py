@@ -27,7 +27,7 @@ if not os.path.exists(LIBRARY):
     sys.exit(SKIPPED)
 os.environ["CORUN_LIBRARY"] = LIBRARY
 sys.path.insert(0, PACKAGE)
-from test_own_policy import PROGRAM  # noqa: E402
+from test_own_policy import program  # noqa: E402
 
 import corun  # noqa: E402
 
@@ -52,8 +52,8 @@ class Folder(unittest.TestCase):
     def policy(self, name, start="", decide="", more=""):
         """The path of a shared object with a policy that does this."""
         source, path = self.folder / f"{name}.c", str(self.folder / f"{name}.so")
-        source.write_text("#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\n" + PROGRAM.format(
-            start=start, decide=decide, row='"second", 0, 0, 1, true, "a choice", "off|on"', more="") + more)
+        head = "#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        source.write_text(head + program(start=start, decide=decide) + more)
         subprocess.run([CC, "-std=c17", "-D_GNU_SOURCE", "-shared", "-fPIC", f"-I{INCLUDE}", source, "-o", path], check=True)
         return path
 
