@@ -3,6 +3,8 @@
  *
  *     corun_gpu_create → corun_gpu_add (each application) → corun_gpu_run → corun_gpu_… (results) → corun_gpu_destroy
  *
+ * Or, driven from outside, with applications that come and go: corun_gpu_open, below.
+ *
  * A GPU holds no state outside its handle: several can live in one process. The results of a run depend on the configuration, the
  * applications, the policy and the limits, and on nothing else: not on time, memory layout or the number of threads.
  */
@@ -51,7 +53,7 @@ struct corun_application_description {
     double goal_ipc;     /* the same as thread instructions per cycle; 0 if none, or to be made from the value */
     double isolated_ipc; /* 0 if not known */
     uint64_t run_thread_instructions; /* of one run: with them a time is a goal without goal_ipc; 0 if not known */
-    const double *speedup;            /* as in struct corun_application_view; must live as long as the GPU */
+    const double *speedup;            /* as in struct corun_application_view; must live until it is gone, or the GPU */
     uint32_t speedup_count;
     const struct corun_launch_view *program; /* the same */
     uint32_t program_count;
@@ -80,9 +82,24 @@ struct corun_application_description {
 enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct corun_diagnostics *list,
                                    struct corun_gpu **gpu);
 void corun_gpu_destroy(struct corun_gpu *gpu);
-/* Copies the description; *index is the application's number. LIMIT if there are CORUN_MAX_APPLICATIONS already. */
+/*
+ * An application is known by its handle: before the run 0, 1, … in the order of corun_gpu_add. Its slot is the number under which policies,
+ * observers and energies know it; on an opened GPU another one may have the slot after it, and a handle says which of them is meant.
+ */
+#define CORUN_SLOT_BITS 4u
+static inline uint32_t corun_application_slot(uint32_t application)
+{
+    return application & ((1u << CORUN_SLOT_BITS) - 1u);
+}
+#define CORUN_NO_APPLICATION UINT32_MAX /* no handle is this */
+
+/*
+ * Copies the description; *application is the handle. LIMIT if there are CORUN_MAX_APPLICATIONS already, or no slot is free.
+ * On an opened GPU the lowest free slot is taken; the application arrives at its start_cycle, or at once if that has come, and then what
+ * the policy answers to ARRIVE is returned. ARGUMENT: corun_gpu_run has begun, or a step of the GPU is under way.
+ */
 enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
-                                uint32_t *index);
+                                uint32_t *application);
 /*
  * Gives an application another goal, or none: the counterpart of cudaSetQoS (Sun et al., SMQoS, section 4.1). May be
  * called before the run and during it: from `progress` of the limits, or between two calls of corun_gpu_advance.
@@ -119,6 +136,7 @@ struct corun_limits {
     /* Before and after every call of the policy, for those that want to know what they are in when it does not come back. May be NULL. */
     void (*policy_call)(void *user, bool begins);
     void *policy_call_user;
+    uint32_t applications; /* corun_gpu_open: slots; 0: for those that were added before */
 };
 
 /*
@@ -133,18 +151,33 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
  * Launches from outside, for those who do not know beforehand what they will run: an application whose description has neither `grid`
  * nor `proceed` waits until it is given launches.
  *
- *     corun_gpu_create → corun_gpu_add (no `grid`) … → corun_gpu_open → { corun_gpu_launch …, corun_gpu_advance, corun_gpu_launched … }
+ *     corun_gpu_create → corun_gpu_open → { corun_gpu_add …, corun_gpu_launch …, corun_gpu_advance, corun_gpu_launched …, corun_gpu_leave … }
  *
  * `limits` as for corun_gpu_run; those that end a run do not apply. The list stays in use until the GPU is destroyed.
+ * Applications may be added before and after; `applications` says for how many at a time there are slots, and policies see all slots.
+ * ARGUMENT: there are more applications already, or too many slots are asked for.
+ *
+ * Stale handles (their slot has been taken again) and those that never were do no harm: what asks gets ARGUMENT or nothing but zeros.
  */
 enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
                                  struct corun_diagnostics *list);
+/*
+ * The application leaves now: what is in flight is dropped, thread blocks leave their SMs, the policy is told (LEAVE, unless the
+ * application has been stopped before). From the return on the GPU names nothing of the caller's: grids, programs, memory, speed-ups may be
+ * destroyed. Results may be asked until its slot is taken again, which can be at once; code of profiles is gone.
+ * Memory that another application uses at the same addresses may still be in caches. A program whose grids were dropped has atomics
+ * that are never performed: its data are not to be relied on.
+ * Also for an application that was stopped: without, it keeps its slot. ARGUMENT: it has left so before, or a step is
+ * under way; POLICY, MEMORY from the moment: the GPU cannot go on then.
+ */
+enum corun_status corun_gpu_leave(struct corun_gpu *gpu, uint32_t application);
 /*
  * Any number of grids of an application may be in flight; the same grid object may be in flight only once. Where there is room, thread
  * blocks of lower priority numbers start first, then thread blocks of earlier launches. The first thread block starts no earlier than one
  * dispatch latency after `cycle`, and not before now. The machine tells that a launch ended at `cycle` early enough: a launch that follows
  * upon that end loses no cycle. *launch is the number of the launch within the application: 0, 1, … ARGUMENT: the application does not
  * take launches. LIMIT: the grid can never fit an SM, and the application has been stopped.
+ * The grid may be destroyed once corun_gpu_launched says that it has ended, and after corun_gpu_leave.
  */
 enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
                                    uint64_t cycle, int32_t priority, uint32_t *launch);
@@ -156,6 +189,7 @@ enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until);
 /*
  * The cycle at which the application wants to be asked, in addition to the ends of its launches. UINT64_MAX: no such cycle. The machine
  * forgets the cycle when it has come.
+ * CORUN_NO_APPLICATION in place of an application: the cycle at which corun_gpu_advance is to return, whoever is there.
  */
 void corun_gpu_wake(struct corun_gpu *gpu, uint32_t application, uint64_t cycle);
 struct corun_launched {
@@ -163,8 +197,13 @@ struct corun_launched {
     enum corun_status status; /* of the application */
     uint64_t first_cycle, last_cycle;
 };
-/* Counters of its kernel are up to date when it has ended. */
+/*
+ * Counters of its kernel are up to date when it has ended. Of one that was forgotten or dropped: ended, with the status of the application
+ * or ARGUMENT.
+ */
 void corun_gpu_launched(struct corun_gpu *gpu, uint32_t application, uint32_t launch, struct corun_launched *launched);
+/* Nobody will ask about it any more: until then, or until its application leaves, it takes some memory. ARGUMENT: it is in flight, or unknown. */
+enum corun_status corun_gpu_forget(struct corun_gpu *gpu, uint32_t application, uint32_t launch);
 /*
  * What a launch is counted under: together with earlier launches of its kernel, but with none that it overlaps. What it has
  * done is the difference between its end and when it was launched.
@@ -200,7 +239,7 @@ struct corun_application_result {
 void corun_gpu_application(const struct corun_gpu *gpu, uint32_t application, struct corun_application_result *result);
 
 struct corun_kernel_result {
-    const char *name;
+    const char *name;    /* that of its grids; once its application has left, until its slot is taken again */
     uint32_t launches;   /* completed */
     uint64_t cycles;     /* from the start to the end of its launches, summed up; one still running counts up to now */
     uint32_t tbs_per_sm; /* occupancy */
@@ -257,7 +296,7 @@ struct corun_energy_result {
 #undef CORUN_ENERGY_FIELD
     double total;
     double average_watts;                        /* NAN before the first cycle */
-    double applications[CORUN_MAX_APPLICATIONS]; /* dynamic energy of each */
+    double applications[CORUN_MAX_APPLICATIONS]; /* dynamic energy of each, by slot; of those that have it now */
 };
 void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *result);
 /* Dynamic energy of what was counted: of a kernel, an application, an SM. Joules. */
@@ -309,7 +348,7 @@ enum corun_observed {
 struct corun_observation {
     enum corun_observed kind;
     uint64_t cycle;
-    uint32_t sm, application, tb;  /* where they apply */
+    uint32_t sm, application, tb;  /* where they apply; application: its slot */
     uint64_t launch;               /* LAUNCH, TB */
     const struct corun_grid *grid; /* LAUNCH, TB */
     bool stopped;                  /* LAUNCH_END: it is not complete */

@@ -2,7 +2,8 @@
  * The sharing contract: a policy never touches a machine; it reads a view and writes allowances, and a machine obeys.
  *
  * Both tables are indexed by SM `s` and application `a`: entry [s * application_count + a]. Applications keep their
- * index for the whole run; one that has not arrived or has left is marked so. A policy is called at few, named moments
+ * index until they have left; one that has not arrived or has left is marked so. Where applications come and go, another one may arrive
+ * later under the index of one that has left: it is a new one, and its entries are again as `start` left them. A policy is called at few, named moments
  * (enum corun_policy_event). What it writes takes effect no sooner than one trip through the interconnect later. A
  * machine checks what was written before it obeys: an impossible allowance ends the run with status POLICY and names the policy.
  *
@@ -159,7 +160,7 @@ struct corun_launch_view {
 };
 
 struct corun_application_view {
-    const char *name;
+    const char *name; /* "": nobody has had the slot yet */
     enum corun_application_state state;
     enum corun_goal_kind goal;
     double goal_value;

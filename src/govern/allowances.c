@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const meanings[] = {
@@ -11,11 +12,19 @@ static const char *const meanings[] = {
 #undef MEANING
 };
 
+/* What belongs to an SM and an application. A(name) */
+#define ENTRIES_OF_ALLOWANCES(A) \
+    A(tb_limit) A(order) A(reclaim) A(partition) A(quota) A(quota_set) A(quota_add) A(quota_refill)
+
+static size_t entry_count(const struct governor *governor)
+{
+    size_t applications = governor->application_count ? governor->application_count : 1;
+    return governor->machine.sm_count * applications;
+}
+
 bool allowances_create(struct governor *governor)
 {
-    size_t sms = governor->machine.sm_count,
-           applications = governor->application_count ? governor->application_count : 1;
-    size_t entries = sms * applications;
+    size_t sms = governor->machine.sm_count, entries = entry_count(governor);
     size_t variables = governor->policy && governor->policy->variable_count ? governor->policy->variable_count : 1;
     struct corun_allowances *w = &governor->allowances;
 #define ALLOCATE_GUARDED(name, count) w->name = guard_allocate(governor, count, sizeof *w->name, #name);
@@ -29,7 +38,40 @@ bool allowances_create(struct governor *governor)
         w->tb_limit[i] = CORUN_UNLIMITED;
     for (size_t s = 0; s < sms; s++)
         w->powered[s] = true;
-    return true;
+    bool fine = true;
+#define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
+    if (governor->policy) {
+        ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
+    }
+#undef ALLOCATE_FIRST
+    return fine;
+}
+
+void allowances_free(struct governor *governor)
+{
+#define FREE_FIRST(name) free(governor->first.name);
+    ENTRIES_OF_ALLOWANCES(FREE_FIRST)
+#undef FREE_FIRST
+}
+
+void allowances_keep_first(struct governor *governor)
+{
+    size_t entries = entry_count(governor);
+#define KEEP_FIRST(name) \
+    memcpy(governor->first.name, governor->allowances.name, entries * sizeof *governor->first.name);
+    ENTRIES_OF_ALLOWANCES(KEEP_FIRST)
+#undef KEEP_FIRST
+}
+
+void allowances_renew(struct governor *governor, uint32_t slot)
+{
+    governor->allowances.out_of_reach[slot] = false;
+    for (size_t s = 0; governor->policy && s < governor->machine.sm_count; s++) {
+        size_t entry = s * governor->application_count + slot;
+#define RENEW(name) governor->allowances.name[entry] = governor->first.name[entry];
+        ENTRIES_OF_ALLOWANCES(RENEW)
+#undef RENEW
+    }
 }
 
 static const char *name_of(const struct governor *governor, uint32_t application)

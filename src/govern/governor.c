@@ -23,8 +23,18 @@ void governor_destroy(struct governor *governor)
     (void)governor_stop(governor);
     guard_free(governor);
     view_free(governor);
+    allowances_free(governor);
     free(governor->parameters);
     free(governor);
+}
+
+static void take(struct governor *governor, uint32_t slot, const struct governor_application *application)
+{
+    struct governor_application *taken = &governor->members[slot].application;
+    double ipc = application->goal_ipc;
+    *taken = *application;
+    if (!goal_check(governor, taken, taken->goal, taken->goal_value, &ipc))
+        taken->goal_ipc = ipc;
 }
 
 enum corun_status governor_add(struct governor *governor, const struct governor_application *application)
@@ -33,12 +43,28 @@ enum corun_status governor_add(struct governor *governor, const struct governor_
         return CORUN_ARGUMENT;
     if (governor->application_count == CORUN_MAX_APPLICATIONS)
         return CORUN_LIMIT;
-    struct governor_application *added = &governor->members[governor->application_count++].application;
-    double ipc = application->goal_ipc;
-    *added = *application;
-    if (!goal_check(governor, added, added->goal, added->goal_value, &ipc))
-        added->goal_ipc = ipc;
+    take(governor, governor->application_count++, application);
     return CORUN_OK;
+}
+
+enum corun_status governor_seat(struct governor *governor, uint32_t slot,
+                                const struct governor_application *application)
+{
+    if (!governor->open || slot >= governor->application_count)
+        return CORUN_ARGUMENT;
+    governor->members[slot] = (struct member){0};
+    take(governor, slot, application);
+    view_forget(governor, slot);
+    allowances_renew(governor, slot);
+    return CORUN_OK;
+}
+
+void governor_unseat(struct governor *governor, uint32_t slot)
+{
+    struct governor_application *member = &governor->members[slot].application;
+    member->speedup = NULL;
+    member->program = NULL;
+    member->speedup_count = member->program_count = 0;
 }
 
 enum corun_status governor_refuse(struct governor *governor, const char *format, ...)
@@ -140,6 +166,11 @@ const struct corun_policy *governor_policy(const struct governor *governor)
 enum corun_status governor_open(struct governor *governor, uint64_t now, const struct governor_limits *limits,
                                 struct corun_diagnostics *list)
 {
+    uint32_t slots = limits->applications ? limits->applications : governor->application_count;
+    if (slots < governor->application_count || slots > CORUN_MAX_APPLICATIONS)
+        return CORUN_ARGUMENT;
+    while (governor->application_count < slots)
+        governor->members[governor->application_count++].application = (struct governor_application){.name = ""};
     governor->limits = *limits;
     governor->list = list;
     governor->now = governor->epoch_began = now;
@@ -155,6 +186,7 @@ enum corun_status governor_open(struct governor *governor, uint64_t now, const s
     enum corun_status status = guard_call(governor, GUARDED_START, NULL);
     if (status == CORUN_OK)
         status = allowances_check(governor);
+    allowances_keep_first(governor);
     if (status == CORUN_OK)
         status = allowances_give(governor, NULL);
     governor->failure = status;

@@ -5,6 +5,8 @@
  *
  *     governor_create → governor_add (each application) → governor_set_policy → governor_open → { governor_moment, … } → governor_stop
  *
+ * Where applications come and go: governor_seat, ARRIVE …, LEAVE, governor_unseat, and the next one can be seated there.
+ *
  * One epoch: the machine says governor_epoch; the governor reads counts, works out rates and differences, fills the view, calls `decide`, looks at
  * its guards, checks the allowances, gives them to the machine (obey), and follows every limit (held, follow_limit).
  *
@@ -31,8 +33,9 @@ struct governor_application {
 };
 
 struct governor_limits {
-    uint64_t window; /* in the machine's clock; 0: not limited */
-    double seconds;  /* of the host, that a call of the policy may take; 0: CORUN_POLICY_SECONDS */
+    uint64_t window;       /* in the machine's clock; 0: not limited */
+    uint32_t applications; /* slots: no fewer than were added; 0: as many */
+    double seconds;        /* of the host, that a call of the policy may take; 0: CORUN_POLICY_SECONDS */
     void (*policy_call)(void *user, bool begins); /* before and after each; may be NULL */
     void *user;
 };
@@ -42,6 +45,14 @@ void governor_destroy(struct governor *governor);                      /* stops 
 
 /* Applications are numbered in order: 0, 1, … LIMIT above CORUN_MAX_APPLICATIONS; ARGUMENT once it is open. */
 enum corun_status governor_add(struct governor *governor, const struct governor_application *application);
+/*
+ * Once it is open: an application that is yet to arrive takes a slot that nobody has. Of who had it before nothing remains: no goal, rate, best
+ * epoch, mark; its entries of the allowances are as `start` left them. ARGUMENT: it is not open, or there is no such slot.
+ */
+enum corun_status governor_seat(struct governor *governor, uint32_t slot,
+                                const struct governor_application *application);
+/* It has left, and what was told of it beforehand (speed-ups, program) may go; its name stays in use until the slot is taken again. */
+void governor_unseat(struct governor *governor, uint32_t slot);
 /*
  * As corun_gpu_set_goal says, at any time. In addition a time is a goal without `ipc` where run_progress is known, and a value in instructions
  * per cycle only on a machine that counts both.
@@ -56,7 +67,7 @@ enum corun_status governor_set_policy(struct governor *governor, const struct co
                                       const double *parameters, struct corun_diagnostics *list);
 const struct corun_policy *governor_policy(const struct governor *governor); /* NULL: none */
 
-/* Makes the tables and starts the policy at time `now`. The list stays in use until governor_stop. */
+/* Makes the tables and starts the policy at time `now`. The list stays in use until governor_stop. ARGUMENT: more were added than it has slots. */
 enum corun_status governor_open(struct governor *governor, uint64_t now, const struct governor_limits *limits,
                                 struct corun_diagnostics *list);
 /* The end of the policy. POLICY if it does then what it must not; the list is not used any more. */

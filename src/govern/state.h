@@ -47,6 +47,7 @@ struct governor {
     double *parameters;
     void *state;
     struct corun_allowances allowances;
+    struct corun_allowances first; /* by entry, as `start` left them; NULL without a policy */
     VECTOR(struct guarded) guarded;
     bool quotas_given; /* what the machine has been told of quotas_on and quota_kind */
     enum corun_quota_kind quota_kind_given;
@@ -63,7 +64,8 @@ struct governor {
 /* view.c */
 bool view_create(struct governor *governor);
 void view_free(struct governor *governor);
-void view_read(struct governor *governor);  /* what there is now, from the machine */
+void view_read(struct governor *governor);                  /* what there is now, from the machine */
+void view_forget(struct governor *governor, uint32_t slot); /* epochs of who had it before */
 void view_epoch(struct governor *governor); /* after view_read: what happened in the epoch that has just ended */
 void view_fill(struct governor *governor);  /* after view_read: all of it, but what the policy has not declared */
 
@@ -96,6 +98,9 @@ enum corun_status allowances_give(struct governor *governor, const struct corun_
 
 /* allowances.c */
 bool allowances_create(struct governor *governor);
+void allowances_free(struct governor *governor);
+void allowances_keep_first(struct governor *governor);           /* `start` has written them */
+void allowances_renew(struct governor *governor, uint32_t slot); /* as they were then */
 enum corun_status allowances_check(struct governor *governor);
 
 /* goal.c */

@@ -175,6 +175,16 @@ void view_fill(struct governor *governor)
         hide_unknown(governor);
 }
 
+void view_forget(struct governor *governor, uint32_t slot)
+{
+    for (uint32_t s = 0; s < governor->machine.sm_count; s++) {
+        size_t entry = (size_t)s * governor->application_count + slot;
+        governor->marks[entry] = (struct corun_share_counts){0};
+        governor->share_views[entry] = (struct corun_share_view){0};
+        governor->over_limit[s] &= ~(1u << slot);
+    }
+}
+
 static void epoch_of_application(struct governor *governor, uint32_t index)
 {
     struct member *member = &governor->members[index];

@@ -5,50 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Launches of one kernel that overlap are counted apart: then each of them can be told what is its. */
-static struct machine_kernel *kernel_of(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid)
-{
-    struct application *application = &gpu->applications[index];
-    struct machine_kernel *last = NULL;
-    for (size_t i = 0; i < application->kernels.count && !last; i++)
-        if (application->kernels.data[i]->code == grid->code)
-            last = application->kernels.data[i];
-    while (last && last->running && last->twin)
-        last = last->twin;
-    if (last && !last->running)
-        return last;
-    if (gpu->kernels.count > UINT16_MAX)
-        return NULL;
-    struct machine_kernel *kernel = calloc(1, sizeof *kernel);
-    if (!kernel)
-        return NULL;
-    kernel->code = grid->code;
-    kernel->name = grid->name;
-    kernel->code_length = grid->code_length;
-    kernel->hazard_entries = grid->register_slots + grid->predicate_slots;
-    kernel->slot = (uint16_t)gpu->kernels.count;
-    kernel->application = (uint8_t)index;
-    kernel->ops = calloc(grid->code_length + 1, sizeof *kernel->ops);
-    if (gpu->profiling && last)
-        kernel->profile = last->profile;
-    else if (gpu->profiling)
-        kernel->profile = calloc(grid->code_length + 1, sizeof *kernel->profile);
-    if (!kernel->ops || (gpu->profiling && !kernel->profile) ||
-        (!last && !vector_push(&application->kernels, kernel))) {
-        free(kernel->ops);
-        if (!last)
-            free(kernel->profile);
-        free(kernel);
-        return NULL;
-    }
-    if (last)
-        last->twin = kernel;
-    if (!vector_push(&gpu->kernels, kernel) || !memory_system_counters(gpu->memory, kernel->slot))
-        return NULL;
-    machine_ops_build(&gpu->config, grid, kernel->ops);
-    return kernel;
-}
-
 static void observe_launch(const struct corun_gpu *gpu, uint32_t index, const struct launch *launch, bool starts,
                            uint64_t cycle)
 {
@@ -72,7 +28,7 @@ static void enter(struct application *application, struct launch *launch)
     application->in_flight++;
 }
 
-static void leave(struct application *application, struct launch *launch)
+static void leave(struct corun_gpu *gpu, struct application *application, struct launch *launch)
 {
     struct launch **link = &application->running;
     while (*link != launch)
@@ -81,6 +37,61 @@ static void leave(struct application *application, struct launch *launch)
     launch->next = NULL;
     launch->kernel->running = NULL;
     application->in_flight--;
+    kernel_settle(gpu, launch->kernel);
+}
+
+/* ---- launches that may be asked about ---- */
+
+/* Where it stands, or would stand: their indices rise. */
+static size_t launch_position(const struct application *application, uint32_t index)
+{
+    size_t first = application->launches_first, end = application->launches.count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (application->launches.data[middle]->index < index)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+struct launch *application_find_launch(const struct application *application, uint32_t index)
+{
+    size_t at = launch_position(application, index);
+    bool found = at < application->launches.count && application->launches.data[at]->index == index;
+    return found ? application->launches.data[at] : NULL;
+}
+
+static void launch_destroy(struct launch *launch)
+{
+    vector_free(&launch->returned);
+    free(launch);
+}
+
+void application_forget_launch(struct application *application, struct launch *launch)
+{
+    struct launch **data = application->launches.data;
+    size_t *first = &application->launches_first, *count = &application->launches.count;
+    size_t at = launch_position(application, launch->index);
+    launch_destroy(launch);
+    if (at == *first)
+        ++*first;
+    else
+        memmove(&data[at], &data[at + 1], (--*count - at) * sizeof *data);
+    if (*first <= *count / 2)
+        return;
+    *count -= *first;
+    memmove(data, &data[*first], *count * sizeof *data);
+    *first = 0;
+}
+
+void application_forget_launches(struct application *application)
+{
+    for (size_t i = application->launches_first; i < application->launches.count; i++)
+        launch_destroy(application->launches.data[i]);
+    vector_free(&application->launches);
+    application->launches_first = 0;
 }
 
 static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, const struct corun_grid *grid,
@@ -100,7 +111,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
         return CORUN_OK;
     }
     struct launch *launch = calloc(1, sizeof *launch);
-    struct machine_kernel *kernel = kernel_of(gpu, index, grid);
+    struct machine_kernel *kernel = kernel_take(gpu, index, grid);
     if (!launch || !kernel || grid->operations->attach(grid, gpu->config.sms, gpu->config.core_clock_khz) != CORUN_OK ||
         !vector_push(&application->launches, launch)) {
         free(launch);
@@ -113,6 +124,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     *launch = (struct launch){.grid = grid,
                               .kernel = kernel,
                               .number = ++gpu->launch_numbers,
+                              .index = application->launch_count++,
                               .priority = priority,
                               .earliest = cycle + gpu->config.dispatch_latency};
     if (launch->earliest < gpu->now)
@@ -166,9 +178,47 @@ void application_leave(struct corun_gpu *gpu, uint32_t index)
     application->ended_cycle = gpu->now;
     application->wake = NEVER;
     while (application->running)
-        leave(application, application->running);
+        leave(gpu, application, application->running);
     gpu->dispatch_due = true;
     gpu->attention = true;
+}
+
+/* What is resident on the SM or announced is taken back from the account with the needs it was entered with. */
+static void withdraw_from(struct corun_gpu *gpu, uint32_t index, uint32_t s)
+{
+    struct sm *sm = gpu->sms[s];
+    for (uint32_t i = 0; i < MAX_TBS; i++)
+        if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
+            dispatcher_release(gpu, s,
+                               &(struct news){.cycle = gpu->now,
+                                              .launch = sm->tbs[i].launch,
+                                              .needs = sm->tbs[i].needs,
+                                              .tb_index = sm->tbs[i].index,
+                                              .application = (uint8_t)index});
+    for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
+        if (sm->arrivals.data[i].launch->kernel->application == index) {
+            struct news news = {.cycle = gpu->now,
+                                .launch = sm->arrivals.data[i].launch,
+                                .tb_index = sm->arrivals.data[i].tb_index,
+                                .application = (uint8_t)index};
+            tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
+            dispatcher_release(gpu, s, &news);
+        }
+    sm_remove_application(sm, index);
+}
+
+enum corun_status application_withdraw(struct corun_gpu *gpu, uint32_t index)
+{
+    for (const struct launch *launch = gpu->applications[index].running; launch; launch = launch->next)
+        observe_launch(gpu, index, launch, false, gpu->now);
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        if (gpu->sms[s]->now < gpu->now) /* it slept; what it is free to do from now on must not happen before */
+            sm_run(gpu->sms[s], gpu->now);
+        withdraw_from(gpu, index, s);
+    }
+    preemption_remove_application(gpu, index);
+    application_leave(gpu, index);
+    return governed_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
 }
 
 void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status status, struct corun_place place,
@@ -180,40 +230,12 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     corun_report(gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
                  (unsigned long long)gpu->now, message);
     application->status = status;
-    for (const struct launch *launch = application->running; launch; launch = launch->next)
-        observe_launch(gpu, index, launch, false, gpu->now);
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        struct sm *sm = gpu->sms[s];
-        if (sm->now < gpu->now) /* it slept; what it is free to do from now on must not happen before */
-            sm_run(sm, gpu->now);
-        /* what is resident or announced is taken back from the account with the needs it was entered with */
-        for (uint32_t i = 0; i < MAX_TBS; i++)
-            if (sm->tbs[i].source && sm->tbs[i].launch->kernel->application == index)
-                dispatcher_release(gpu, s,
-                                   &(struct news){.cycle = gpu->now,
-                                                  .launch = sm->tbs[i].launch,
-                                                  .needs = sm->tbs[i].needs,
-                                                  .tb_index = sm->tbs[i].index,
-                                                  .application = (uint8_t)index});
-        for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
-            if (sm->arrivals.data[i].launch->kernel->application == index) {
-                struct news news = {.cycle = gpu->now,
-                                    .launch = sm->arrivals.data[i].launch,
-                                    .tb_index = sm->arrivals.data[i].tb_index,
-                                    .application = (uint8_t)index};
-                tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
-                dispatcher_release(gpu, s, &news);
-            }
-        sm_remove_application(sm, index);
-    }
-    preemption_remove_application(gpu, index);
-    application_leave(gpu, index);
-    (void)governed_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
+    (void)application_withdraw(gpu, index);
 }
 
 uint64_t application_next_moment(const struct corun_gpu *gpu)
 {
-    uint64_t next = NEVER;
+    uint64_t next = gpu->wake;
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct application *application = &gpu->applications[a];
         if (application->state == CORUN_APPLICATION_ABSENT && application->description.start_cycle < next)
@@ -224,7 +246,7 @@ uint64_t application_next_moment(const struct corun_gpu *gpu)
     return next;
 }
 
-static enum corun_status arrive(struct corun_gpu *gpu, uint32_t index)
+enum corun_status application_arrive(struct corun_gpu *gpu, uint32_t index)
 {
     struct application *application = &gpu->applications[index];
     application->state = CORUN_APPLICATION_RUNNING;
@@ -294,7 +316,7 @@ static bool has_ended(struct corun_gpu *gpu, uint32_t index, struct launch *laun
     launch->kernel->launches++;
     launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
     observe_launch(gpu, index, launch, false, launch->last_cycle);
-    leave(&gpu->applications[index], launch);
+    leave(gpu, &gpu->applications[index], launch);
     gpu->applications[index].grid_index++;
     return true;
 }
@@ -302,11 +324,16 @@ static bool has_ended(struct corun_gpu *gpu, uint32_t index, struct launch *laun
 static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
 {
     struct application *application = &gpu->applications[index];
-    struct launch *ended = NULL;
+    bool ended = false;
+    uint64_t last_cycle = 0;
     for (struct launch *launch = application->running, *next; launch; launch = next) {
         next = launch->next;
-        if (has_ended(gpu, index, launch))
-            ended = launch;
+        if (!has_ended(gpu, index, launch))
+            continue;
+        ended = true;
+        last_cycle = launch->last_cycle;
+        if (application->description.grid) /* nobody asks about it */
+            application_forget_launch(application, launch);
     }
     if (!ended && application->wake > gpu->now)
         return CORUN_OK;
@@ -324,17 +351,21 @@ static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
     const struct corun_grid *grid =
         application->description.grid(application->description.user, application->grid_index);
     if (grid)
-        return launch_grid(gpu, index, grid, ended->last_cycle + gpu->config.launch_latency, 0);
-    return run_complete(gpu, index, ended->last_cycle);
+        return launch_grid(gpu, index, grid, last_cycle + gpu->config.launch_latency, 0);
+    return run_complete(gpu, index, last_cycle);
 }
 
 enum corun_status applications_advance(struct corun_gpu *gpu)
 {
     enum corun_status status = CORUN_OK;
+    if (gpu->wake <= gpu->now) {
+        gpu->wake = NEVER;
+        gpu->attention = true;
+    }
     for (uint32_t a = 0; a < gpu->application_count && status == CORUN_OK; a++) {
         struct application *application = &gpu->applications[a];
         if (application->state == CORUN_APPLICATION_ABSENT && application->description.start_cycle <= gpu->now)
-            status = arrive(gpu, a);
+            status = application_arrive(gpu, a);
         else if (application->state == CORUN_APPLICATION_RUNNING)
             status = advance(gpu, a);
     }
@@ -347,15 +378,10 @@ void application_destroy(struct application *application)
         free(application->kernels.data[i]->profile);
         for (struct machine_kernel *kernel = application->kernels.data[i], *twin; kernel; kernel = twin) {
             twin = kernel->twin;
-            free(kernel->ops);
-            free(kernel);
+            kernel_destroy(kernel);
         }
     }
-    for (size_t i = 0; i < application->launches.count; i++) {
-        vector_free(&application->launches.data[i]->returned);
-        free(application->launches.data[i]);
-    }
+    application_forget_launches(application);
     vector_free(&application->kernels);
-    vector_free(&application->launches);
     free(application->name);
 }

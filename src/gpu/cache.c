@@ -242,6 +242,12 @@ void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_
     cache->lines[line].application = application;
 }
 
+void cache_retire(struct cache *cache, const struct retired_kernels *retired)
+{
+    for (uint32_t i = 0; i < cache->ways * cache->sets; i++)
+        cache->lines[i].kernel = heir_of(retired, cache->lines[i].kernel);
+}
+
 void cache_invalidate(struct cache *cache, uint32_t line)
 {
     uint32_t set = line / cache->ways, way = line % cache->ways;

@@ -7,8 +7,7 @@
 #ifndef CORUN_GPU_CACHE_H
 #define CORUN_GPU_CACHE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "gpu/retired.h"
 
 struct cache;
 
@@ -43,6 +42,7 @@ void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors);    /
 void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors);    /* or-ed in; also valid */
 void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors); /* or-ed in */
 void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application);
+void cache_retire(struct cache *cache, const struct retired_kernels *retired); /* among owners */
 void cache_invalidate(struct cache *cache, uint32_t line);
 
 #endif

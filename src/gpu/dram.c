@@ -163,6 +163,14 @@ bool dram_empty(const struct dram *dram)
     return !(dram->counts[READ] | dram->counts[WRITE]);
 }
 
+void dram_retire(struct dram *dram, const struct retired_kernels *retired)
+{
+    for (int direction = 0; direction < DIRECTIONS; direction++)
+        for (uint32_t bank = 0; bank < dram->config->dram_banks; bank++)
+            for (uint32_t i = dram->queues[direction][bank].first; i != NONE; i = dram->waiting[i].next)
+                dram->waiting[i].kernel = heir_of(retired, dram->waiting[i].kernel);
+}
+
 uint32_t dram_read_cycles(const struct dram *dram)
 {
     return dram->config->dram_tCL + dram->burst_cycles;

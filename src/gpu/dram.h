@@ -17,6 +17,7 @@
 #define CORUN_GPU_DRAM_H
 
 #include "corun/config.h"
+#include "gpu/retired.h"
 
 #define DRAM_AGE_CAP 2000
 
@@ -72,6 +73,7 @@ bool dram_issue(struct dram *dram, struct dram_event *event);
 /* Reads that have been issued, in order of their data; NULL if there is none. */
 const struct dram_fill *dram_first_fill(const struct dram *dram);
 void dram_drop_fill(struct dram *dram);
+void dram_retire(struct dram *dram, const struct retired_kernels *retired); /* among what waits */
 /* Cycles from a read command to the end of its data. */
 uint32_t dram_read_cycles(const struct dram *dram);
 bool dram_empty(const struct dram *dram); /* no request waits; fills may */

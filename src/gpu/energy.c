@@ -6,7 +6,6 @@
 #include "gpu/gpu.h"
 
 #include <math.h>
-#include <string.h>
 
 #define FEMTOJOULES_PER_JOULE 1e15
 
@@ -84,12 +83,11 @@ void corun_gpu_energy(const struct corun_gpu *gpu, struct corun_energy_result *r
 {
     const struct corun_gpu_config *config = &gpu->config;
     struct corun_counters all;
-    memset(&all, 0, sizeof all);
+    sum_all(gpu, &all);
     *result = (struct corun_energy_result){0};
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         struct corun_counters counters;
         sum_application(gpu, a, &counters);
-        corun_counters_add(&all, &counters);
         result->applications[a] = corun_counters_energy(config, &counters);
     }
     struct groups groups = dynamic_of(config, &all);

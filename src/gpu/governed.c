@@ -78,19 +78,31 @@ static void read_now(void *machine, struct corun_reading *reading)
     }
 }
 
+/* Of all its kernels: cycles count for the one that came last, whether it still runs or not. */
+static void count_share(const struct corun_gpu *gpu, const struct sm *sm, uint32_t application,
+                        struct corun_share_counts *count)
+{
+    const struct application *a = &gpu->applications[application];
+    for (size_t i = 0; i < a->kernels.count; i++)
+        for (const struct machine_kernel *k = a->kernels.data[i]; k; k = k->twin) {
+            const struct corun_counters *counters = k->slot < sm->counters_capacity ? sm->counters[k->slot] : NULL;
+            if (!counters)
+                continue;
+            count->warp_instructions += counters->warp_instructions;
+            count->thread_instructions += counters->thread_instructions;
+            count->issue_cycles += counters->issue_cycles;
+        }
+}
+
 static void read_epoch(void *machine, struct corun_share_counts *counts)
 {
     struct corun_gpu *gpu = machine;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         struct sm *sm = gpu->sms[s];
         for (uint32_t a = 0; a < gpu->application_count; a++) {
-            struct corun_counters now;
-            corun_gpu_share(gpu, s, a, &now);
-            counts[s * gpu->application_count + a] = (struct corun_share_counts){
-                .warp_instructions = now.warp_instructions,
-                .thread_instructions = now.thread_instructions,
-                .issue_cycles = now.issue_cycles,
-                .idle_warps = sm->samples ? (double)sm->idle_warp_samples[a] / (double)sm->samples : 0};
+            struct corun_share_counts *count = &counts[s * gpu->application_count + a];
+            count_share(gpu, sm, a, count);
+            count->idle_warps = sm->samples ? (double)sm->idle_warp_samples[a] / (double)sm->samples : 0;
             sm->idle_warp_samples[a] = 0;
         }
         sm->samples = 0;
@@ -164,6 +176,7 @@ enum corun_status governed_start(struct corun_gpu *gpu)
     size_t entries = (size_t)gpu->config.sms * (gpu->application_count ? gpu->application_count : 1);
     uint64_t sample = gpu->config.epoch_cycles / SAMPLES_PER_EPOCH;
     struct governor_limits limits = {.window = gpu->limits.cycles,
+                                     .applications = gpu->application_count,
                                      .seconds = gpu->limits.policy_seconds,
                                      .policy_call = gpu->limits.policy_call,
                                      .user = gpu->limits.policy_call_user};
@@ -214,5 +227,10 @@ enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun
 enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
                                      double value, double goal_ipc, struct corun_diagnostics *list)
 {
-    return governor_set_goal(gpu->governor, application, kind, value, goal_ipc, list);
+    const struct application *of = application_of(gpu, application);
+    if (!of || of->released)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "a goal for application %u of %u: it has left, or never was here", application,
+                            gpu->application_count);
+    return governor_set_goal(gpu->governor, slot_of(gpu, of), kind, value, goal_ipc, list);
 }

@@ -23,10 +23,10 @@
 static void perform_atomic(void *user, const struct packet *packet)
 {
     struct corun_gpu *gpu = user;
-    const struct launch *launch = gpu->kernels.data[packet->kernel]->running;
-    if (!launch) /* stopped meanwhile */
+    const struct machine_kernel *kernel = gpu->kernels.used.data[packet->kernel];
+    if (!kernel || !kernel->running) /* stopped meanwhile, or gone */
         return;
-    const struct corun_grid *grid = launch->grid;
+    const struct corun_grid *grid = kernel->running->grid;
     grid->operations->perform(grid, packet->sm, packet->ticket, packet->lanes);
 }
 
@@ -47,7 +47,7 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
     gpu->sms = calloc(config->sms, sizeof *gpu->sms);
     gpu->use = calloc(config->sms, sizeof *gpu->use);
     gpu->power = calloc(config->sms, sizeof *gpu->power);
-    gpu->power_next = NEVER;
+    gpu->power_next = gpu->wake = NEVER;
     bool fine = gpu->governor && gpu->memory && gpu->sms && gpu->use && gpu->power;
     for (uint32_t s = 0; fine && s < config->sms; s++)
         gpu->power[s].wanted = gpu->power[s].on = true;
@@ -80,44 +80,13 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     team_destroy(gpu->team);
     governor_destroy(gpu->governor);
     free(gpu->partitions_given);
-    vector_free(&gpu->kernels);
+    kernel_slots_destroy(gpu);
     vector_free(&gpu->packets);
     free(gpu->sorted);
     free(gpu->sms);
     free(gpu->use);
     free(gpu->power);
     free(gpu);
-}
-
-enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
-                                uint32_t *index)
-{
-    if (gpu->application_count == CORUN_MAX_APPLICATIONS)
-        return CORUN_LIMIT;
-    struct application *application = &gpu->applications[gpu->application_count];
-    application->description = *description;
-    application->wake = NEVER;
-    application->name = strdup(description->name);
-    if (!application->name)
-        return CORUN_MEMORY;
-    struct governor_application agreed = {.name = application->name,
-                                          .goal = description->goal,
-                                          .goal_value = description->goal_value,
-                                          .goal_ipc = description->goal_ipc,
-                                          .isolated_ipc = description->isolated_ipc,
-                                          .run_progress = description->run_thread_instructions,
-                                          .speedup = description->speedup,
-                                          .speedup_count = description->speedup_count,
-                                          .program = description->program,
-                                          .program_count = description->program_count};
-    enum corun_status status = governor_add(gpu->governor, &agreed);
-    if (status != CORUN_OK) {
-        free(application->name);
-        *application = (struct application){0};
-        return status;
-    }
-    *index = gpu->application_count++;
-    return CORUN_OK;
 }
 
 void corun_gpu_profile(struct corun_gpu *gpu, bool on)
@@ -482,7 +451,15 @@ static enum corun_status step(struct corun_gpu *gpu)
     return status;
 }
 
-static bool go_on(struct corun_gpu *gpu)
+enum corun_status gpu_step(struct corun_gpu *gpu)
+{
+    gpu->busy = true;
+    enum corun_status status = step(gpu);
+    gpu->busy = false;
+    return status;
+}
+
+bool gpu_go_on(struct corun_gpu *gpu)
 {
     if (!gpu->limits.progress || gpu->now < gpu->next_progress)
         return true;
@@ -490,7 +467,7 @@ static bool go_on(struct corun_gpu *gpu)
     return gpu->limits.progress(gpu->limits.user, gpu->now);
 }
 
-static enum corun_status prepare(struct corun_gpu *gpu)
+enum corun_status gpu_prepare(struct corun_gpu *gpu)
 {
     gpu->watchdog = gpu->limits.watchdog_cycles ? gpu->limits.watchdog_cycles : DEFAULT_WATCHDOG_CYCLES;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
@@ -514,15 +491,15 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
     gpu->started = true;
     gpu->limits = *limits;
     gpu->list = list;
-    enum corun_status status = prepare(gpu);
+    enum corun_status status = gpu_prepare(gpu);
     if (status == CORUN_OK)
         status = applications_advance(gpu); /* those that are there from the start */
     if (status == CORUN_OK)
         dispatch(gpu);
     if (gpu->see)
         sample(gpu);
-    while (status == CORUN_OK && !limit_reached(gpu) && go_on(gpu))
-        status = step(gpu);
+    while (status == CORUN_OK && !limit_reached(gpu) && gpu_go_on(gpu))
+        status = gpu_step(gpu);
     for (uint32_t s = 0; s < gpu->config.sms; s++) /* those that slept: account for it */
         if (status == CORUN_OK && gpu->sms[s]->now < gpu->now)
             sm_run(gpu->sms[s], gpu->now);
@@ -531,90 +508,4 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
     enum corun_status stopped = governor_stop(gpu->governor);
     gpu->list = NULL;
     return status == CORUN_OK ? stopped : status;
-}
-
-enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limits *limits,
-                                 struct corun_diagnostics *list)
-{
-    if (gpu->started)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a GPU is opened once: create another one");
-    gpu->started = gpu->opened = true;
-    gpu->limits = *limits;
-    gpu->limits.cycles = gpu->limits.thread_instructions = gpu->limits.runs = 0;
-    gpu->list = list;
-    enum corun_status status = prepare(gpu);
-    return status == CORUN_OK ? applications_advance(gpu) : status;
-}
-
-enum corun_status corun_gpu_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
-                                   uint64_t cycle, int32_t priority, uint32_t *launch)
-{
-    if (application >= gpu->application_count)
-        return CORUN_ARGUMENT;
-    struct application *from = &gpu->applications[application];
-    size_t before = from->launches.count;
-    enum corun_status status = application_launch(gpu, application, grid, cycle, priority);
-    if (status == CORUN_OK && from->launches.count == before) /* it can never fit: the application was stopped */
-        status = from->status;
-    *launch = (uint32_t)before;
-    return status;
-}
-
-void corun_gpu_wake(struct corun_gpu *gpu, uint32_t application, uint64_t cycle)
-{
-    if (application < gpu->application_count)
-        gpu->applications[application].wake = cycle;
-}
-
-uint64_t corun_gpu_copy(struct corun_gpu *gpu, enum corun_copy_engine engine, uint64_t since, uint64_t cycles)
-{
-    uint64_t *free_cycle = &gpu->engine_free_cycle[engine];
-    if (engine == CORUN_COPY_TO_HOST && gpu->config.copy_engines < 2)
-        free_cycle = &gpu->engine_free_cycle[CORUN_COPY_TO_DEVICE];
-    uint64_t start = since > *free_cycle ? since : *free_cycle;
-    *free_cycle = start + cycles;
-    return start;
-}
-
-/* Nothing is under way anywhere until somebody wakes: epochs of that time need not be looked at one by one. */
-static enum corun_status sleep_until(struct corun_gpu *gpu, uint64_t wake)
-{
-    for (uint32_t a = 0; a < gpu->application_count; a++)
-        if (gpu->applications[a].running)
-            return CORUN_OK;
-    for (uint32_t s = 0; s < gpu->config.sms; s++)
-        if (gpu->use[s].tbs || sm_next(gpu->sms[s]) < wake)
-            return CORUN_OK;
-    if (wake <= gpu->now || wake == NEVER || gpu->power_next < wake)
-        return CORUN_OK;
-    if (!memory_system_advance(gpu->memory, wake))
-        return CORUN_MEMORY;
-    gpu->now = wake;
-    gpu->no_tb_since = gpu->no_quota_since = wake;
-    governor_skip_epochs(gpu->governor, wake);
-    return CORUN_OK;
-}
-
-enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until)
-{
-    enum corun_status status = sleep_until(gpu, application_next_moment(gpu));
-    gpu->attention = false;
-    if (gpu->dispatch_due)
-        dispatch(gpu);
-    while (status == CORUN_OK && gpu->now < until && !gpu->attention && go_on(gpu))
-        status = step(gpu);
-    return status;
-}
-
-void corun_gpu_launched(struct corun_gpu *gpu, uint32_t index, uint32_t number, struct corun_launched *launched)
-{
-    const struct application *application = &gpu->applications[index];
-    const struct launch *launch = application->launches.data[number];
-    *launched = (struct corun_launched){.status = application->status,
-                                        .ended = launch->kernel->running != launch,
-                                        .first_cycle = launch->first_cycle,
-                                        .last_cycle = launch->last_cycle};
-    for (uint32_t s = 0; launched->ended && s < gpu->config.sms; s++) /* those that sleep: account for it */
-        if (gpu->sms[s]->now < gpu->now)
-            sm_run(gpu->sms[s], gpu->now);
 }

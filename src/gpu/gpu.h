@@ -2,7 +2,10 @@
  * The simulated GPU behind struct corun_gpu: what its files share.
  *
  *   gpu.c          create, the run loop, limits
+ *   opened.c       a GPU that is driven from outside: applications that come and go, launches, waiting
  *   application.c  arriving, grids one after the other, runs, leaving, being stopped
+ *   slot.c         the places of applications, one after the other in each; handles
+ *   kernel.c       kernels and the slots under which they are counted
  *   dispatcher.c   thread blocks to SMs under the allowances
  *   preemption.c   thread blocks that have to leave their SM, and those that have left
  *   governed.c     the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
@@ -23,15 +26,20 @@
 
 struct application {
     struct corun_application_description description; /* its goal is the one it came with; the governor has it now */
-    char *name;
+    char *name;                                       /* NULL: nobody has had the slot yet */
+    uint32_t generation;                              /* how many had the slot before */
+    bool released;                                    /* it has left for good: the slot may be taken again */
     enum corun_application_state state;
     enum corun_status status;
     VECTOR(struct machine_kernel *) kernels; /* in order of first launch; further ones of the same code are twins */
-    VECTOR(struct launch *) launches;        /* every one, freed with the GPU: late replies may still name them */
-    struct launch *running;                  /* the first of those in flight: by priority, then by number */
-    uint32_t in_flight;                      /* how many there are */
-    uint64_t wake;                           /* when it wants to be asked for more; NEVER: after a launch has ended */
-    struct context *preempted;               /* thread blocks swapped out, the first that left first */
+    VECTOR(struct launch *) launches;        /* those that may be asked about, by index; from launches_first on */
+    size_t launches_first;
+    uint32_t launch_count;       /* so far */
+    struct launch *running;      /* the first of those in flight: by priority, then by number */
+    struct instruction_sum past; /* of the kernels; of those in flight, until their last launches */
+    uint32_t in_flight;          /* how many there are */
+    uint64_t wake;               /* when it wants to be asked for more; NEVER: after a launch has ended */
+    struct context *preempted;   /* thread blocks swapped out, the first that left first */
     uint32_t preempted_count;
     uint32_t grid_index; /* launches of the run that have ended */
     uint32_t runs;
@@ -91,6 +99,15 @@ struct sm_power {
     uint64_t gated_cycles; /* off, until it was last switched on */
 };
 
+/* The slots under which kernels are counted, in the SMs and in the memory system (kernel.c). */
+struct kernel_slots {
+    VECTOR(struct machine_kernel *) used; /* by slot; NULL: of nobody now; owned by the applications */
+    VECTOR(uint16_t) free;
+    struct retired_kernels retired; /* those of applications that have gone: packets and lines may still name them */
+    uint32_t retired_count;
+    bool has_heir;
+};
+
 struct team;
 
 struct corun_gpu {
@@ -106,7 +123,7 @@ struct corun_gpu {
     struct application applications[CORUN_MAX_APPLICATIONS];
     uint32_t application_count;
     uint64_t arrivals, launch_numbers;
-    VECTOR(struct machine_kernel *) kernels; /* by slot; owned by the applications */
+    struct kernel_slots kernels;
     struct team *team;
 
     /* dispatch */
@@ -135,7 +152,9 @@ struct corun_gpu {
     uint64_t watchdog;
     uint64_t next_progress;
     bool started, opened, stop, tracing, profiling;
+    bool busy;      /* in a step or a moment: whoever is called back must not change who is there */
     bool attention; /* a launch from outside has ended, or it is time: corun_gpu_advance returns */
+    uint64_t wake;  /* when whoever drives the GPU wants it to return, beside what applications want; NEVER: not */
     uint64_t engine_free_cycle[CORUN_COPY_ENGINES];
     uint64_t trace_first, trace_last;
     void (*trace)(void *user, const struct corun_trace_event *event);
@@ -159,7 +178,17 @@ void application_stop(struct corun_gpu *gpu, uint32_t application, enum corun_st
 void application_leave(struct corun_gpu *gpu, uint32_t application);
 /* When the next one arrives, or wants to be asked; NEVER: none does. */
 uint64_t application_next_moment(const struct corun_gpu *gpu);
+/* Its launches, and its kernels that no slot names any more. */
 void application_destroy(struct application *application);
+/* Not before its start_cycle. */
+enum corun_status application_arrive(struct corun_gpu *gpu, uint32_t application);
+/* Everything of it is dropped where it is; LEAVE. What the policy says to that. */
+enum corun_status application_withdraw(struct corun_gpu *gpu, uint32_t application);
+/* NULL: it has been forgotten, or there never was such a launch. */
+struct launch *application_find_launch(const struct application *application, uint32_t index);
+/* It has ended. */
+void application_forget_launch(struct application *application, struct launch *launch);
+void application_forget_launches(struct application *application);
 /* A launch from outside, or of `proceed`. ARGUMENT unless the application is there and takes them. */
 enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
                                      uint64_t cycle, int32_t priority);
@@ -167,6 +196,36 @@ enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application
 /* launch_limit.c */
 /* Stops applications with a launch that has run for longer than limits.launch_cycles. */
 void launches_watch(struct corun_gpu *gpu);
+
+/* kernel.c */
+/* What launches of the grid are counted under: no other launch is now. NULL: out of memory, or of slots. */
+struct machine_kernel *kernel_take(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid);
+/* No launch is counted under it any more: the application's past has all of it. */
+void kernel_settle(struct corun_gpu *gpu, struct machine_kernel *kernel);
+struct instruction_sum kernel_instructions(const struct corun_gpu *gpu, const struct machine_kernel *kernel);
+/* The callers' objects that it names may be destroyed from now on. */
+void kernel_forget_code(struct machine_kernel *kernel);
+/* What was counted stays in the sums of SMs and GPU; the slot is used again. */
+void kernel_retire(struct corun_gpu *gpu, struct machine_kernel *kernel);
+void kernel_destroy(struct machine_kernel *kernel);
+void kernel_slots_destroy(struct corun_gpu *gpu);
+
+/* slot.c */
+/* The application of a handle; NULL: it is stale, or there never was such a one. */
+struct application *application_of(const struct corun_gpu *gpu, uint32_t handle);
+uint32_t slot_of(const struct corun_gpu *gpu, const struct application *application);
+uint32_t handle_of(const struct corun_gpu *gpu, uint32_t slot);
+/* Puts an application into the slot; whatever the one before has left there goes. */
+enum corun_status slot_fill(struct corun_gpu *gpu, uint32_t slot,
+                            const struct corun_application_description *description);
+/* The lowest slot that can be taken; NOTHING: none can. */
+uint32_t slot_find_free(const struct corun_gpu *gpu);
+
+/* gpu.c */
+/* Before the first step: observers, host threads, the policy's start. */
+enum corun_status gpu_prepare(struct corun_gpu *gpu);
+enum corun_status gpu_step(struct corun_gpu *gpu);
+bool gpu_go_on(struct corun_gpu *gpu); /* what `progress` of the limits says */
 
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
@@ -223,6 +282,7 @@ uint64_t power_gated_cycles(const struct corun_gpu *gpu, uint32_t sm);
 
 /* results.c */
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum);
+void sum_all(const struct corun_gpu *gpu, struct corun_counters *sum); /* also of those that have gone */
 /* Without those of thread blocks that were dropped later: may be less than it was. */
 uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application);
 

@@ -1,4 +1,4 @@
-/* A grid in flight: what the dispatcher and the SMs share about it. Owned by its application (application.c). */
+/* A grid in flight, and the kernel that it is counted under: what the dispatcher and the SMs share about them. */
 #ifndef CORUN_GPU_LAUNCH_H
 #define CORUN_GPU_LAUNCH_H
 
@@ -26,27 +26,35 @@ struct machine_op {
     uint16_t written[CORUN_MAX_DESTINATIONS];
 };
 
-/* Per kernel and GPU: the decoded instructions and the slot under which it is counted. */
+/* Instructions of a kernel or an application, over all SMs. */
+struct instruction_sum {
+    uint64_t warp, thread; /* thread: without those of thread blocks that were dropped later */
+};
+
+/* Per kernel and GPU: the decoded instructions and the slot under which it is counted (kernel.c). */
 struct machine_kernel {
-    const struct corun_instruction *code; /* identity of the kernel */
+    const struct corun_instruction *code; /* identity of the kernel; NULL once its application has left */
     struct launch *running;               /* counted here; NULL: none */
     struct machine_kernel *twin;          /* the same kernel, for launches that overlap; NULL: no more */
     const char *name;
-    struct machine_op *ops;
+    char *kept_name;                   /* of its own, once its application has left */
+    struct machine_op *ops;            /* NULL once its application has left */
     struct corun_profile_row *profile; /* [code_length] or NULL */
     uint32_t code_length;
     uint32_t hazard_entries; /* scoreboard entries of a warp */
     uint16_t slot;
     uint8_t application;
     uint32_t registers_per_thread, tb_shared_bytes, tb_threads, tbs_per_sm;
-    uint32_t launches; /* completed */
-    uint64_t cycles;   /* of completed launches */
+    uint32_t launches;              /* completed */
+    uint64_t cycles;                /* of completed launches */
+    struct instruction_sum settled; /* what its application has been given of its counters already */
 };
 
 struct launch {
     const struct corun_grid *grid;
     struct machine_kernel *kernel;
     uint64_t number;      /* 1, 2, … over the whole GPU: a later launch has a higher one */
+    uint32_t index;       /* 0, 1, … within its application: what the caller knows it by */
     uint64_t earliest;    /* cycle before which no thread block of it may start */
     uint64_t first_cycle; /* start of its first thread block */
     uint64_t last_cycle;  /* completion of its last one so far */

@@ -26,7 +26,7 @@ bool load_store_create(struct sm *sm)
         return false;
     for (uint32_t i = 0; i < records; i++)
         sm->free_records[i] = records - 1 - i;
-    sm->free_record_count = records;
+    sm->free_record_count = sm->load_store.record_count = records;
     return true;
 }
 
@@ -355,6 +355,21 @@ void load_store_tick(struct sm *sm)
     }
     if (entry->next == entry->count)
         pop(sm);
+}
+
+void load_store_forget_application(struct sm *sm, uint32_t application)
+{
+    struct load_store *unit = &sm->load_store;
+    for (uint32_t i = 0; i < unit->count; i++) {
+        struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
+        if (entry->application == application)
+            entry->lanes = 0;
+    }
+    for (uint32_t i = 0; i < unit->record_count; i++)
+        if (sm->records[i].application == application) {
+            sm->records[i].atomic = false;
+            sm->records[i].grid = NULL;
+        }
 }
 
 uint64_t load_store_next(const struct sm *sm)

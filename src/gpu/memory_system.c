@@ -154,6 +154,35 @@ struct corun_counters *memory_system_counters(struct memory_system *memory, uint
     return &shared->counters[kernel];
 }
 
+static void retire_in_slice(struct l2_slice *slice, const struct retired_kernels *retired)
+{
+    slice->victim.kernel = heir_of(retired, slice->victim.kernel);
+    if (slice->tags)
+        cache_retire(slice->tags, retired);
+}
+
+void memory_system_retire(struct memory_system *memory, const struct retired_kernels *retired)
+{
+    struct memory_shared *shared = &memory->shared;
+    for (uint32_t i = 0; i < shared->pool.capacity; i++)
+        shared->pool.slots[i].packet.kernel = heir_of(retired, shared->pool.slots[i].packet.kernel);
+    for (uint32_t sm = 0; sm < shared->config.sms; sm++) {
+        struct reply_ring *ring = &memory->rings[sm];
+        for (uint32_t at = ring->head; at != ring->tail; at++)
+            ring->slots[at & ring->mask].kernel = heir_of(retired, ring->slots[at & ring->mask].kernel);
+    }
+    for (uint32_t i = 0; i < shared->config.memory_controllers; i++) {
+        for (uint32_t s = 0; s < shared->config.slices_per_controller; s++)
+            retire_in_slice(&memory->partitions[i].slices[s], retired);
+        dram_retire(memory->partitions[i].dram, retired);
+    }
+    for (uint32_t kernel = 0; kernel < shared->counter_count; kernel++)
+        if (is_retired(retired, kernel)) {
+            corun_counters_add(&shared->counters[retired->heir], &shared->counters[kernel]);
+            shared->counters[kernel] = (struct corun_counters){0};
+        }
+}
+
 /* ---- requests ---- */
 
 void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count)

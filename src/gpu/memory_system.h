@@ -13,6 +13,7 @@
 #define CORUN_GPU_MEMORY_SYSTEM_H
 
 #include "corun/gpu.h"
+#include "gpu/retired.h"
 
 enum packet_kind {
     PACKET_READ,   /* wants `sectors` of the line; replied to with the data */
@@ -63,6 +64,8 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now);
 uint64_t memory_system_next(const struct memory_system *memory);
 /* Counters by kernel slot; grows on demand, zeroed. NULL when out of memory. */
 struct corun_counters *memory_system_counters(struct memory_system *memory, uint32_t kernel);
+/* Between two steps: whatever names a retired slot names the heir from now on; its counters are the heir's, and zero. */
+void memory_system_retire(struct memory_system *memory, const struct retired_kernels *retired);
 /* Bus and link occupation up to core cycle `now`. */
 void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result);
 

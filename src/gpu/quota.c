@@ -414,6 +414,36 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
     return vector_push(&quota->orders, order);
 }
 
+static void forget_completions(struct completions *completions, uint32_t application)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < completions->late.count; i++)
+        if (completions->late.data[i].application != application)
+            completions->late.data[kept++] = completions->late.data[i];
+    completions->late.count = kept;
+    memset(completions->slots[application], 0, sizeof completions->slots[application]);
+    completions->latest[application] = 0;
+    completions->spent_at[application] = NEVER;
+}
+
+void quota_forget_application(struct sm *sm, uint32_t application)
+{
+    struct quotas *quota = &sm->quota;
+    if (!quota->in_use)
+        return;
+    for (size_t i = quota->orders_taken; i < quota->orders.count; i++) {
+        quota->orders.data[i].set &= ~(1u << application);
+        quota->orders.data[i].refill[application] = 0;
+    }
+    quota->announced.refill[application] = quota->refill[application] = 0;
+    if (quota->completions)
+        forget_completions(quota->completions, application);
+    for (uint32_t row = 0; row < QUOTA_ROWS; row++)
+        quota->left[row][application] = 0;
+    for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
+        follow(sm, row, application);
+}
+
 int64_t quota_left(const struct sm *sm, uint32_t application, uint64_t cycle)
 {
     const struct quotas *quota = &sm->quota;

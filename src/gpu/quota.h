@@ -85,6 +85,8 @@ void quota_warp_begin(struct sm *sm, uint32_t warp);
  * has something left where only its waiting warps could use it.
  */
 void quota_unblock(struct sm *sm);
+/* As sm_forget_application: nothing is left to it, under way or on order. */
+void quota_forget_application(struct sm *sm, uint32_t application);
 /* What remains at the start of `cycle`, which is not before sm->now; summed over the rows in use. */
 int64_t quota_left(const struct sm *sm, uint32_t application, uint64_t cycle);
 void quota_destroy(struct sm *sm);

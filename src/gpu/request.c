@@ -20,8 +20,10 @@ uint32_t request_pool_take(struct request_pool *pool)
             memcpy(slots, pool->slots, (size_t)pool->capacity * sizeof *slots);
         free(pool->slots);
         pool->slots = slots;
-        for (uint32_t i = pool->capacity; i < capacity; i++)
+        for (uint32_t i = pool->capacity; i < capacity; i++) {
             slots[i].next = i + 1;
+            slots[i].packet.kernel = 0; /* looked at in free ones, too (memory_system_retire) */
+        }
         pool->first_free = pool->capacity;
         pool->capacity = capacity;
     }

@@ -38,26 +38,28 @@ void sum_application(const struct corun_gpu *gpu, uint32_t application, struct c
             add_kernel(gpu, k->slot, sum);
 }
 
-static uint64_t count_instructions(const struct corun_gpu *gpu, uint32_t application, size_t offset)
+void sum_all(const struct corun_gpu *gpu, struct corun_counters *sum)
 {
-    uint64_t sum = 0;
-    const struct application *a = &gpu->applications[application];
-    for (size_t i = 0; i < a->kernels.count; i++)
-        for (const struct machine_kernel *k = a->kernels.data[i]; k; k = k->twin)
-            for (uint32_t s = 0; s < gpu->config.sms; s++) {
-                const struct sm *sm = gpu->sms[s];
-                uint64_t value = 0;
-                if (k->slot < sm->counters_capacity && sm->counters[k->slot])
-                    memcpy(&value, (const char *)sm->counters[k->slot] + offset, sizeof value);
-                sum += value;
-            }
+    memset(sum, 0, sizeof *sum);
+    for (uint32_t slot = 0; slot < gpu->kernels.used.count; slot++)
+        add_kernel(gpu, slot, sum);
+}
+
+/* Kernels that run, in addition to what is past. */
+static struct instruction_sum instructions_of(const struct corun_gpu *gpu, uint32_t application)
+{
+    struct instruction_sum sum = gpu->applications[application].past;
+    for (const struct launch *launch = gpu->applications[application].running; launch; launch = launch->next) {
+        struct instruction_sum now = kernel_instructions(gpu, launch->kernel);
+        sum.warp += now.warp - launch->kernel->settled.warp;
+        sum.thread += now.thread - launch->kernel->settled.thread;
+    }
     return sum;
 }
 
 uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application)
 {
-    return count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions)) -
-           count_instructions(gpu, application, offsetof(struct corun_counters, thread_instructions_dropped));
+    return instructions_of(gpu, application).thread;
 }
 
 uint64_t corun_gpu_cycles(const struct corun_gpu *gpu)
@@ -70,31 +72,46 @@ const struct corun_gpu_config *corun_gpu_configuration(const struct corun_gpu *g
     return &gpu->config;
 }
 
-void corun_gpu_application(const struct corun_gpu *gpu, uint32_t index, struct corun_application_result *result)
+void corun_gpu_application(const struct corun_gpu *gpu, uint32_t handle, struct corun_application_result *result)
 {
-    const struct application *a = &gpu->applications[index];
+    const struct application *a = application_of(gpu, handle);
+    if (!a) {
+        *result = (struct corun_application_result){.status = CORUN_ARGUMENT};
+        return;
+    }
+    uint32_t slot = slot_of(gpu, a);
+    struct instruction_sum instructions = instructions_of(gpu, slot);
     *result = (struct corun_application_result){
         .status = a->status,
         .runs = a->runs,
         .arrived_cycle = a->arrived_cycle,
         .ended_cycle = a->state == CORUN_APPLICATION_LEFT ? a->ended_cycle : gpu->now,
         .first_run_cycles = a->first_run_cycles,
-        .thread_instructions = application_thread_instructions(gpu, index),
-        .warp_instructions = count_instructions(gpu, index, offsetof(struct corun_counters, warp_instructions)),
+        .thread_instructions = instructions.thread,
+        .warp_instructions = instructions.warp,
         .kernel_count = (uint32_t)a->kernels.count,
-        .best_epoch_ipc = governor_best_epoch_ipc(gpu->governor, index),
-        .out_of_reach = governor_out_of_reach(gpu->governor, index),
+        .best_epoch_ipc = governor_best_epoch_ipc(gpu->governor, slot),
+        .out_of_reach = governor_out_of_reach(gpu->governor, slot),
     };
     result->measured_until_cycle = a->reached_cycle ? a->reached_cycle : result->ended_cycle;
     result->measured_thread_instructions =
         a->reached_cycle ? a->reached_thread_instructions : result->thread_instructions;
 }
 
+static const struct machine_kernel *kernel_of(const struct corun_gpu *gpu, uint32_t handle, uint32_t kernel)
+{
+    const struct application *a = application_of(gpu, handle);
+    return a && kernel < a->kernels.count ? a->kernels.data[kernel] : NULL;
+}
+
 void corun_gpu_kernel(const struct corun_gpu *gpu, uint32_t application, uint32_t kernel,
                       struct corun_kernel_result *result)
 {
-    const struct application *a = &gpu->applications[application];
-    const struct machine_kernel *k = a->kernels.data[kernel];
+    const struct machine_kernel *k = kernel_of(gpu, application, kernel);
+    if (!k) {
+        *result = (struct corun_kernel_result){.name = ""};
+        return;
+    }
     *result = (struct corun_kernel_result){.name = k->name,
                                            .tbs_per_sm = k->tbs_per_sm,
                                            .registers_per_thread = k->registers_per_thread,
@@ -113,15 +130,19 @@ void corun_gpu_launch_counters(const struct corun_gpu *gpu, uint32_t application
                                struct corun_counters *counters)
 {
     memset(counters, 0, sizeof *counters);
-    add_kernel(gpu, gpu->applications[application].launches.data[launch]->kernel->slot, counters);
+    const struct application *a = application_of(gpu, application);
+    const struct launch *of = a ? application_find_launch(a, launch) : NULL;
+    if (of)
+        add_kernel(gpu, of->kernel->slot, counters);
 }
 
 void corun_gpu_share(const struct corun_gpu *gpu, uint32_t s, uint32_t application, struct corun_counters *counters)
 {
     memset(counters, 0, sizeof *counters);
     const struct sm *sm = gpu->sms[s];
-    for (size_t i = 0; i < gpu->applications[application].kernels.count; i++)
-        for (const struct machine_kernel *k = gpu->applications[application].kernels.data[i]; k; k = k->twin)
+    const struct application *a = application_of(gpu, application);
+    for (size_t i = 0; a && i < a->kernels.count; i++)
+        for (const struct machine_kernel *k = a->kernels.data[i]; k; k = k->twin)
             if (k->slot < sm->counters_capacity && sm->counters[k->slot])
                 corun_counters_add(counters, sm->counters[k->slot]);
 }
@@ -147,8 +168,8 @@ const struct corun_profile_row *corun_gpu_kernel_profile(const struct corun_gpu 
                                                          uint32_t kernel, uint32_t *count,
                                                          const struct corun_instruction **code)
 {
-    const struct machine_kernel *k = gpu->applications[application].kernels.data[kernel];
-    *count = k->code_length;
-    *code = k->code;
-    return k->profile;
+    const struct machine_kernel *k = kernel_of(gpu, application, kernel);
+    *count = k ? k->code_length : 0;
+    *code = k ? k->code : NULL;
+    return k ? k->profile : NULL;
 }

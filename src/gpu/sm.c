@@ -451,6 +451,16 @@ void sm_remove_application(struct sm *sm, uint32_t application)
     sm->wake = sm->now;
 }
 
+void sm_forget_application(struct sm *sm, uint32_t application)
+{
+    load_store_forget_application(sm, application);
+    quota_forget_application(sm, application);
+    sm->removed &= ~(UINT64_C(1) << application);
+    sm->application_counters[application] = NULL;
+    sm->progress_cycle[application] = 0;
+    sm->idle_warp_samples[application] = 0;
+}
+
 bool sm_announce(struct sm *sm, const struct arrival *arrival)
 {
     if (sm->arrivals_taken == sm->arrivals.count)

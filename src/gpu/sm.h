@@ -232,6 +232,7 @@ struct memory_entry {
 struct load_store {
     struct memory_entry *entries; /* ring of config memory_queue (rounded up to a power of two) */
     uint32_t mask, head, count;
+    uint32_t record_count; /* of the SM: in use and free */
     uint64_t busy_until;
     uint64_t stalled_since;
     bool stalled;
@@ -339,6 +340,8 @@ uint64_t sm_next(const struct sm *sm);
 bool sm_announce(struct sm *sm, const struct arrival *arrival);
 /* Takes everything of an application off the SM (it was stopped). Its statistics stay. */
 void sm_remove_application(struct sm *sm, uint32_t application);
+/* Another one takes its index: what is still under way for the one that was removed belongs to nobody. */
+void sm_forget_application(struct sm *sm, uint32_t application);
 struct corun_counters *sm_counters(struct sm *sm, uint32_t kernel_slot);
 void sm_post(struct sm *sm, struct news news);
 /* Before warps or thread blocks come, go or change what they are counted under: brings the counters up to date. */
@@ -405,6 +408,8 @@ uint64_t load_store_next(const struct sm *sm);
 void load_store_reply(struct sm *sm, const struct packet *packet);
 void record_settle(struct sm *sm, uint32_t record);
 bool packet_send(struct sm *sm, const struct packet *packet); /* false: too many under way */
+/* As sm_forget_application: atomics are completed for nobody, stores cost nobody quota. */
+void load_store_forget_application(struct sm *sm, uint32_t application);
 
 /*
  * coalescer.c: lanes → transactions of one line each; returns their number. `writes`: the bytes are noted one by one, else

@@ -171,7 +171,9 @@ void stream_collect(struct stream_scheduler *scheduler)
         take_out(scheduler->launches.data, &scheduler->launches.count, i);
         task->start_cycle = scheduler->base_cycle + launched.first_cycle;
         task->end_cycle = scheduler->base_cycle + launched.last_cycle;
+        uint32_t application = task->application, number = task->number;
         scheduler->ended(scheduler->user, task, &launched);
+        (void)corun_gpu_forget(scheduler->gpu, application, number); /* else its application has gone */
         if (launched.status != CORUN_OK)
             i = 0; /* that may have taken others away */
     }

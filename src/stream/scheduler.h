@@ -105,8 +105,8 @@ bool stream_goes_first(const struct stream_scheduler *scheduler, const struct st
                        const struct stream_task *other);
 
 /*
- * Starts a launch that can start since then: the machine takes the grid, which has to live until the machine is destroyed or the
- * launch has ended. Statuses as of corun_gpu_launch, and MEMORY; the task is in flight if the status is OK.
+ * Starts a launch that can start since then: the machine takes the grid, which has to live until the launch has ended or its application
+ * has left. Statuses as of corun_gpu_launch, and MEMORY; the task is in flight if the status is OK.
  */
 enum corun_status stream_start_launch(struct stream_scheduler *scheduler, struct stream_task *task,
                                       uint32_t application, const struct corun_grid *grid, uint64_t since);
