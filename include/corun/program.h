@@ -118,6 +118,7 @@ void corun_program_check(struct corun_program *program, uint32_t checks);
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
 enum corun_status corun_grid_create(struct corun_program *program, const struct corun_launch_description *description,
                                     struct corun_diagnostics *list, struct corun_grid **grid);
+/* Before its program. Atomics of the grid that no machine has performed until now never are. */
 void corun_grid_destroy(struct corun_grid *grid);
 
 /* What a functional run counted. */

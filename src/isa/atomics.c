@@ -161,6 +161,7 @@ uint32_t atomic_pool_take(struct atomic_pool *pool)
     if (pool->free) {
         uint32_t ticket = pool->free - 1;
         pool->free = pool->tickets[ticket].next_free;
+        pool->used++;
         return ticket;
     }
     if (pool->count == pool->capacity) {
@@ -171,12 +172,15 @@ uint32_t atomic_pool_take(struct atomic_pool *pool)
         pool->tickets = tickets;
         pool->capacity = capacity;
     }
+    pool->used++;
     return pool->count++;
 }
 
 void atomic_pool_give(struct atomic_pool *pool, uint32_t ticket)
 {
+    pool->tickets[ticket].warp = NULL;
     pool->tickets[ticket].next_free = pool->free;
+    pool->used--;
     pool->free = ticket + 1;
 }
 

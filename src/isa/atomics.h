@@ -44,11 +44,11 @@ uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uin
 /* A global atomic whose lanes are performed one by one, later. */
 struct atomic_ticket {
     const struct operation *op;
-    struct corun_warp *warp;
-    uint32_t lanes;        /* those that go to global memory */
-    uint32_t performed;    /* of those: already, as a store came behind them (see isa/pending.h) */
-    uint32_t next_free;    /* index + 1 */
-    uint64_t barriers_met; /* by the thread block when it was issued */
+    struct corun_warp *warp; /* NULL: the ticket is free */
+    uint32_t lanes;          /* those that go to global memory */
+    uint32_t performed;      /* of those: already, as a store came behind them (see isa/pending.h) */
+    uint32_t next_free;      /* index + 1 */
+    uint64_t barriers_met;   /* by the thread block when it was issued */
     uint64_t address[CORUN_WARP_LANES];
     uint8_t *host[CORUN_WARP_LANES];
     uint64_t b[CORUN_WARP_LANES], c[CORUN_WARP_LANES], old[CORUN_WARP_LANES];
@@ -57,6 +57,7 @@ struct atomic_ticket {
 struct atomic_pool {
     struct atomic_ticket *tickets;
     uint32_t count, capacity, free; /* free: index + 1 */
+    uint32_t used;                  /* of `count` */
 };
 
 /* UINT32_MAX when out of memory. */

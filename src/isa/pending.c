@@ -1,6 +1,8 @@
 /* The table of pending atomics, hashed by address, and what a load sees of them. */
 #include "isa/pending.h"
 
+#include "base/bits.h"
+
 #include "isa/executor.h"
 
 #include <stdlib.h>
@@ -80,6 +82,19 @@ void pending_remove(struct pending *pending, uint64_t address, uint32_t ticket, 
             continue;
         unlink_entry(pending, bucket, before, place);
         return;
+    }
+}
+
+void pending_drop(struct executor_sm *sm, const struct launch *launch)
+{
+    struct atomic_pool *pool = &sm->atomics;
+    for (uint32_t i = 0; pool->used && i < pool->count; i++) {
+        struct atomic_ticket *ticket = &pool->tickets[i];
+        if (!ticket->warp || ticket->warp->tb->launch != launch)
+            continue;
+        for (uint32_t rest = ticket->lanes & ~ticket->performed; rest; rest &= rest - 1)
+            pending_remove(&sm->pending, ticket->address[lowest_bit(rest)], i, lowest_bit(rest));
+        atomic_pool_give(pool, i);
     }
 }
 

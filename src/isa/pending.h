@@ -13,6 +13,7 @@
 
 struct corun_warp;
 struct executor_sm;
+struct launch;
 
 #define PENDING_BUCKETS 1024u
 #define PENDING_GRANULE 8u /* bytes; an atomic lies within one */
@@ -42,6 +43,8 @@ bool pending_add(struct pending *pending, uint64_t address, uint32_t bytes, uint
 /* Takes the lane out, if it is there still. */
 void pending_remove(struct pending *pending, uint64_t address, uint32_t ticket, uint32_t lane);
 
+/* The launch goes: those of its atomics that nobody has performed or completed never are. */
+void pending_drop(struct executor_sm *sm, const struct launch *launch);
 /* Changes the `bytes` bytes that a warp loads at `address` to what the atomics before it make of them. */
 void pending_load(struct executor_sm *sm, const struct corun_warp *warp, uint64_t address, uint8_t *value,
                   uint32_t bytes);
