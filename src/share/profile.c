@@ -5,7 +5,7 @@
  * The equation is printed as a sum over S(i, j)^(1/N), where N applications share the GPU and application i is S(i, j)
  * times as fast on j SMs as on one. The exponent says that a geometric mean is meant, which is a product: that is the
  * objective unless told otherwise. All SMs are handed out, at least one each; among equal splits the one closest to the
- * even split.
+ * even split. One that comes later and whose curve nobody knows is taken to be as much faster as it has SMs.
  */
 #include "share/policies.h"
 #include "share/split.h"
@@ -29,6 +29,14 @@ struct profile_state {
     struct split_search search;
 };
 
+static bool is_known(const struct corun_application_view *application, uint32_t sm_count)
+{
+    bool known = application->speedup && application->speedup_count >= sm_count;
+    for (uint32_t sms = 0; known && sms < sm_count; sms++)
+        known = application->speedup[sms] > 0 && isfinite(application->speedup[sms]);
+    return known;
+}
+
 static void split(struct profile_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
     bool present[CORUN_MAX_APPLICATIONS];
@@ -44,8 +52,9 @@ static void split(struct profile_state *state, const struct corun_view *view, st
         search->even[row] = even[a];
         search->least[row] = 1;
         search->most[row] = view->sm_count;
+        bool known = is_known(&view->applications[a], view->sm_count);
         for (uint32_t sms = 1; sms <= view->sm_count; sms++) {
-            double speedup = view->applications[a].speedup[sms - 1];
+            double speedup = known ? view->applications[a].speedup[sms - 1] : sms;
             /* the N-th root does not change which product is the largest */
             search->value[row][sms] = state->product ? speedup : pow(speedup, 1.0 / sharing);
         }
@@ -67,11 +76,9 @@ static enum corun_status profile_start(void *memory, const struct corun_view *vi
     if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     for (uint32_t a = 0; a < view->application_count && !allowances->refusal; a++) {
-        const struct corun_application_view *application = &view->applications[a];
-        bool known = application->speedup && application->speedup_count >= view->sm_count;
-        for (uint32_t sms = 0; known && sms < view->sm_count; sms++)
-            known = application->speedup[sms] > 0 && isfinite(application->speedup[sms]);
-        if (!known)
+        const char *name = view->applications[a].name;
+        bool for_anybody = name && !name[0]; /* a slot */
+        if (!for_anybody && !is_known(&view->applications[a], view->sm_count))
             allowances->refusal = "the speed-up of an application over the number of SMs is not known";
     }
     if (allowances->refusal)

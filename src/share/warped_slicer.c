@@ -250,6 +250,8 @@ static void warped_slicer_decide(void *memory, const struct corun_view *view, st
     struct slicer_state *state = memory;
     uint32_t before = tb_plan_members(&state->plan);
     bool changed = tb_plan_note(&state->plan, view, moment);
+    if (moment.event == CORUN_EVENT_ARRIVE) /* what was measured of one before it is not its own */
+        state->known[moment.application].count = state->known[moment.application].next = 0;
     /* Kernels that follow one another while a measurement is under way do not begin it anew: it would never end. */
     if (changed && (!state->sampling || before != tb_plan_members(&state->plan)))
         follow(state, allowances);
