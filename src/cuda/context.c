@@ -12,6 +12,7 @@
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/stream.h"
+#include "cuda/task.h"
 #include "cuda/texture_reference.h"
 
 #include <stdlib.h>
@@ -22,9 +23,72 @@ void cuda_context_fail(struct context *context, int error)
         context->error = error;
 }
 
+/* Arrays whose memory goes with their context's: their handles die now. */
+static void free_arrays(struct process *process, const struct context *context)
+{
+    for (size_t i = 0; i < process->objects.capacity; i++) {
+        struct object *object = process->objects.entries[i].value;
+        if (!object || object->kind != OBJECT_ARRAY || ((struct array *)object)->context != context)
+            continue;
+        object_remove(process, object);
+        free(object);
+    }
+}
+
+/* Copies of other contexts may read and write its memory. */
+static bool others_copy(const struct process *process)
+{
+    for (size_t c = 0; c < process->contexts.count; c++) {
+        const struct context *context = process->contexts.data[c];
+        for (size_t i = 0; i < context->streams.count; i++)
+            for (struct stream_task *t = context->streams.data[i]->queue.first; t; t = t->next)
+                if (task_of(t)->kind == TASK_COPY)
+                    return true;
+    }
+    return false;
+}
+
+static void release(struct process *process, struct context *dead)
+{
+    for (size_t m = 0; m < dead->modules.count; m++)
+        module_free(process, dead->modules.data[m]);
+    for (size_t o = 0; o < dead->textures.count; o++)
+        free(dead->textures.data[o]);
+    vector_free(&dead->textures);
+    graph_memory_forget(dead);
+    free_arrays(process, dead);
+    texture_references_free(process, dead);
+    vector_free(&dead->modules);
+    vector_free(&dead->image_modules);
+    pointer_map_free(&dead->functions);
+    vector_free(&dead->streams);
+    vector_free(&dead->group.queues);
+    corun_memory_destroy(dead->memory);
+    process->memories_used &= ~(1u << dead->memory_index);
+    free(dead->reason);
+    (void)vector_push(&process->gone, dead); /* the structure stays, a few hundred bytes */
+}
+
+/* What contexts had that are destroyed, unless others have still to do with it: then it goes the next time. */
+static void release_destroyed(struct process *process)
+{
+    if (others_copy(process))
+        return;
+    for (size_t i = 0; i < process->contexts.count;) {
+        struct context *context = process->contexts.data[i];
+        if (!context->destroyed) {
+            i++;
+            continue;
+        }
+        process->contexts.data[i] = process->contexts.data[--process->contexts.count];
+        release(process, context);
+    }
+}
+
 struct context *cuda_context_create(struct process *process, struct device *device, bool primary)
 {
     uint32_t index = 0;
+    release_destroyed(process);
     while (index < CORUN_MAX_APPLICATIONS && process->memories_used >> index & 1u)
         index++;
     if (index == CORUN_MAX_APPLICATIONS)
@@ -35,6 +99,7 @@ struct context *cuda_context_create(struct process *process, struct device *devi
     *context = (struct context){.object = {OBJECT_CONTEXT},
                                 .device = device,
                                 .memory_index = index,
+                                .application = CORUN_NO_APPLICATION,
                                 .primary = primary,
                                 /* stack, printf buffer, heap, depth, pending launches */
                                 .limits = {1024, 1 << 20, 8 << 20, 2, 2048, 128}};
@@ -62,18 +127,6 @@ struct context *cuda_context_primary(struct process *process, uint32_t device)
     return of->primary ? of->primary : cuda_context_create(process, of, true);
 }
 
-/* Arrays whose memory goes with their context's: their handles die now. */
-static void free_arrays(struct process *process, const struct context *context)
-{
-    for (size_t i = 0; i < process->objects.capacity; i++) {
-        struct object *object = process->objects.entries[i].value;
-        if (!object || object->kind != OBJECT_ARRAY || ((struct array *)object)->context != context)
-            continue;
-        object_remove(process, object);
-        free(object);
-    }
-}
-
 void cuda_context_destroy(struct process *process, struct context *context)
 {
     engine_abandon(process, context);
@@ -87,44 +140,17 @@ void cuda_context_destroy(struct process *process, struct context *context)
         else
             i++;
     }
-    /*
-     * The machine of the device knows the code and the addresses of this context: it goes, too, unless others use it.
-     */
     bool others = false;
-    for (size_t i = 0; i < process->contexts.count; i++)
-        others |= process->contexts.data[i] != context && process->contexts.data[i]->device == context->device;
-    if (!others)
+    for (size_t i = 0; i < process->contexts.count; i++) {
+        const struct context *other = process->contexts.data[i];
+        others |= other != context && other->device == context->device && !other->destroyed;
+    }
+    if (!others) /* the next one finds a machine that has done nothing yet */
         engine_close(process, context->device);
     stream_scheduler_remove(&context->device->scheduler, &context->group);
     object_remove(process, &context->object);
     if (context->device->primary == context)
         context->device->primary = NULL;
     context->destroyed = true;
-    if (others) /* keeps code and addresses; its handle is dead */
-        return;
-    for (size_t i = 0; i < process->contexts.count;) {
-        struct context *dead = process->contexts.data[i];
-        if (!dead->destroyed || dead->device != context->device) {
-            i++;
-            continue;
-        }
-        process->contexts.data[i] = process->contexts.data[--process->contexts.count];
-        for (size_t m = 0; m < dead->modules.count; m++)
-            module_free(process, dead->modules.data[m]);
-        for (size_t o = 0; o < dead->textures.count; o++)
-            free(dead->textures.data[o]);
-        vector_free(&dead->textures);
-        graph_memory_forget(dead);
-        free_arrays(process, dead);
-        texture_references_free(process, dead);
-        vector_free(&dead->modules);
-        vector_free(&dead->image_modules);
-        pointer_map_free(&dead->functions);
-        vector_free(&dead->streams);
-        vector_free(&dead->group.queues);
-        corun_memory_destroy(dead->memory);
-        process->memories_used &= ~(1u << dead->memory_index);
-        free(dead->reason);
-        (void)vector_push(&process->gone, dead); /* the structure stays, a few hundred bytes */
-    }
+    release_destroyed(process);
 }

@@ -26,6 +26,7 @@ struct context {
     struct device *device;
     struct corun_memory *memory;
     uint32_t memory_index; /* which range of addresses */
+    uint32_t application;  /* of the device's machine; CORUN_NO_APPLICATION: it has launched nothing there yet */
     bool primary, destroyed;
     unsigned flags;
     uint32_t attached; /* cuCtxAttach without cuCtxDetach */

@@ -6,17 +6,8 @@
 #include "stream/scheduler.h"
 
 struct context;
-struct task;
 
 #define MAX_DEVICES 16u
-#define MACHINE_APPLICATIONS 4u /* contexts that launch kernels have one each, as far as they go */
-
-/* An application of the simulated machine, as which a context's kernels run there. */
-struct machine_application {
-    const struct context *context; /* the first that used it; NULL: none yet */
-    uint32_t number;               /* the machine's */
-    bool broken;                   /* it was stopped */
-};
 
 struct device {
     uint32_t ordinal;
@@ -34,8 +25,6 @@ struct device {
      * have gone on by less than a dispatch latency since.
      */
     uint64_t host_cycle;
-    struct machine_application applications[MACHINE_APPLICATIONS];
-    struct task *orphans; /* launches of failed contexts, which the machine may still name */
 };
 
 /* The value of a cudaDeviceAttr; an error if there is none such. */

@@ -231,15 +231,10 @@ static bool open_machine(struct process *process, struct device *device)
         return true;
     if (corun_gpu_create(&device->config, process->list, &scheduler->gpu) != CORUN_OK)
         return false;
-    for (uint32_t i = 0; i < MACHINE_APPLICATIONS; i++) {
-        struct corun_application_description description = {.name = "program", .print = print_device_text};
-        device->applications[i] = (struct machine_application){.number = 0};
-        if (corun_gpu_add(scheduler->gpu, &description, &device->applications[i].number) != CORUN_OK)
-            return false;
-    }
     struct corun_limits limits = {
         .threads = process->threads,
-        .launch_cycles = simulated_duration_cycles(&process->kernel_timeout, device->config.core_clock_khz)};
+        .launch_cycles = simulated_duration_cycles(&process->kernel_timeout, device->config.core_clock_khz),
+        .applications = CORUN_MAX_APPLICATIONS};
     scheduler->base_cycle = device->cycle;
     return corun_gpu_open(scheduler->gpu, &limits, process->list) == CORUN_OK;
 }
@@ -258,23 +253,21 @@ static void start_copy(struct process *process, struct device *device, struct ta
         failure_of_launch(process, task->stream->context, CORUN_MEMORY);
 }
 
-/* The machine's application of a context: its own, or one that it shares when there are many contexts. */
-static struct machine_application *application_of(struct device *device, const struct context *context)
+/* A context is an application of its device's machine from its first launch on, until it fails or is destroyed. */
+static enum corun_status join_machine(struct context *context)
 {
-    struct machine_application *unused = NULL;
-    for (uint32_t i = 0; i < MACHINE_APPLICATIONS; i++) {
-        struct machine_application *application = &device->applications[i];
-        if (application->context == context && !application->broken)
-            return application;
-        if (!unused && !application->context)
-            unused = application;
-    }
-    for (uint32_t i = 0; i < MACHINE_APPLICATIONS && !unused; i++)
-        if (!device->applications[i].broken)
-            unused = &device->applications[i];
-    if (unused && !unused->context)
-        unused->context = context;
-    return unused;
+    struct corun_application_description description = {.name = "program", .print = print_device_text};
+    if (context->application != CORUN_NO_APPLICATION)
+        return CORUN_OK;
+    return corun_gpu_add(context->device->scheduler.gpu, &description, &context->application);
+}
+
+/* What it has in flight there is dropped; the machine names nothing of it any more. */
+static void leave_machine(struct context *context)
+{
+    if (context->application != CORUN_NO_APPLICATION)
+        (void)corun_gpu_leave(context->device->scheduler.gpu, context->application);
+    context->application = CORUN_NO_APPLICATION;
 }
 
 static void start_launch(struct process *process, struct device *device, struct task *task, uint64_t since)
@@ -284,20 +277,16 @@ static void start_launch(struct process *process, struct device *device, struct 
     enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, context, &task->launch.request, &grid);
-    struct machine_application *application = status == CORUN_OK ? application_of(device, context) : NULL;
-    if (status == CORUN_OK && !application) /* every one has failed before */
-        status = CORUN_LIMIT;
-    task->launch.grid = grid;
-    task->launch.application = application;
     if (status == CORUN_OK)
-        status = stream_start_launch(&device->scheduler, &task->queued, application->number, grid, since);
+        status = join_machine(context);
+    task->launch.grid = grid;
+    if (status == CORUN_OK)
+        status = stream_start_launch(&device->scheduler, &task->queued, context->application, grid, since);
     if (status != CORUN_OK) {
-        if (application)
-            application->broken = true;
         failure_of_launch(process, context, status);
         return;
     }
-    corun_gpu_launch_counters(device->scheduler.gpu, application->number, task->queued.number, &task->launch.before);
+    corun_gpu_launch_counters(device->scheduler.gpu, context->application, task->queued.number, &task->launch.before);
 }
 
 static void subtract(struct corun_counters *after, const struct corun_counters *before)
@@ -313,8 +302,6 @@ static void launch_ended(struct process *process, struct device *device, struct 
 {
     struct corun_counters counters;
     if (launched->status != CORUN_OK) {
-        task->launch.application->broken = true;
-        /* The machine may still name the grid: it is kept as long as the machine. */
         struct corun_program *loaded = loaded_of(task);
         failure_of_launch(process, task->stream->context, launched->status);
         failure_tell_notes(process, loaded);
@@ -370,7 +357,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
     struct stream_scheduler *scheduler = &device->scheduler;
     if (!scheduler->launches.count && !scheduler->transfers.count)
         return false;
-    corun_gpu_wake(scheduler->gpu, device->applications[0].number, stream_next_transfer(scheduler));
+    corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, stream_next_transfer(scheduler));
     enum corun_status status = corun_gpu_advance(scheduler->gpu, corun_gpu_cycles(scheduler->gpu) + slice);
     device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
@@ -551,29 +538,23 @@ int engine_make_room(struct process *process, struct context *context)
     return context->error;
 }
 
-/* Drops a task. What the machine or another thread still has to do with is kept until that is over. */
+/* Drops a task. What another thread still has to do with is kept until that is over. */
 static void abandon(struct process *process, struct device *device, struct task *task)
 {
-    bool in_flight = stream_forget(&device->scheduler, &task->queued);
+    (void)stream_forget(&device->scheduler, &task->queued);
     process->host.launches_waiting -= task->kind == TASK_LAUNCH;
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
     if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
         task->event.event->reached.completed = task->event.count;
-    if (task->kind == TASK_CALL && task->queued.started) { /* the thread that is in it frees it */
+    if (task->kind == TASK_CALL && task->queued.started) /* the thread that is in it frees it */
         task->stream = NULL;
-    } else if (task->kind == TASK_LAUNCH && task->launch.grid) {
-        /* The machine may name the grid as long as it lives. What runs there goes on, but for nobody: its application takes no more. */
-        task->stream = NULL;
-        task->queued.next = device->orphans ? &device->orphans->queued : NULL;
-        device->orphans = task;
-        task->launch.application->broken |= in_flight;
-    } else {
+    else
         task_free(process, task);
-    }
 }
 
 void engine_abandon(struct process *process, struct context *context)
 {
+    leave_machine(context);
     for (size_t s = 0; s < context->streams.count; s++) {
         struct stream_queue *queue = &context->streams.data[s]->queue;
         while (queue->first) {
@@ -601,12 +582,9 @@ void engine_close(struct process *process, struct device *device)
 {
     corun_gpu_destroy(device->scheduler.gpu);
     device->scheduler.gpu = NULL;
-    memset(device->applications, 0, sizeof device->applications);
     vector_free(&device->scheduler.launches);
     vector_free(&device->scheduler.transfers);
-    while (device->orphans) {
-        struct task *task = device->orphans;
-        device->orphans = task_of(task->queued.next);
-        task_free(process, task);
-    }
+    for (size_t c = 0; c < process->contexts.count; c++)
+        if (process->contexts.data[c]->device == device)
+            process->contexts.data[c]->application = CORUN_NO_APPLICATION;
 }

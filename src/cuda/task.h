@@ -9,7 +9,6 @@
 
 struct event;
 struct function;
-struct machine_application;
 struct process;
 struct stream;
 
@@ -44,7 +43,6 @@ struct task {
         struct {
             struct launch_request request;
             struct corun_grid *grid;
-            struct machine_application *application;
             struct corun_counters before;
         } launch;
         struct copy copy;
