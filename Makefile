@@ -13,7 +13,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench hardware lint install deb fuzz clean dependencies
+.PHONY: help demo check check-full build bench bench-come-and-go hardware lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -40,6 +40,10 @@ check-full: build ## every workload in every size against its reference; goes on
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
 	$(BUILD)/bench_workloads
+
+bench-come-and-go: build ## what the hundred thousandth launch and the ten thousandth client cost, over the first
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench_come_and_go
+	$(BUILD)/bench_come_and_go
 
 hardware: build ## the workloads on the NVIDIA GPU of this machine (docs/hardware.md): SIZE=large WORKLOADS="…"
 	bench/hardware/real_gpu.py --probe

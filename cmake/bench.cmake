@@ -12,6 +12,7 @@ add_custom_target(bench_programs DEPENDS ${bench_programs})
 # scripted instructions are a header of the tests and use their assertions
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 target_link_libraries(bench_timing_model PRIVATE PkgConfig::CMOCKA)
+target_link_libraries(bench_come_and_go PRIVATE PkgConfig::CMOCKA)
 
 # A peer of corun/split.h, where Debian's package is there (libstarpu-dev); nothing else needs it.
 pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.3)
