@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # corun: several CUDA kernels share one simulated GPU. `make help` lists what can be made.
 
 BUILD ?= build

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """How many cases of a campaign run in an hour here, and what a sweep of 900 cases under four policies would take.
 
     bench/campaign.py [CORUN] [--cycles 200K] [--jobs 2] [--size large] [--gpu gtx980] [--results FILE] [WORKLOAD...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Clients that come and go in one process: launches in one application that stays, then applications that come, launch once and
  * leave, each with kernels of its own. What the last tenth of each takes, of time and of memory, over the first: about 1 if nothing is

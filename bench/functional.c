@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Warp instructions per second of the executor alone, without timing: an arithmetic loop and a streaming kernel. Built
  * by hand or as target bench_functional; `make bench` measures the whole.

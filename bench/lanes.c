@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What lane functions cost: billions of lane operations per second, and how many times longer than a copy of one
  * register (128 bytes behind the same kind of call) each takes; for each level, with full and with partial masks.

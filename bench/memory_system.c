@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the memory system costs the host: nanoseconds of processor time per request for L2 hits, DRAM streams, scattered
  * reads, whole-line writes and atomics, with every SM sending as fast as its window allows.

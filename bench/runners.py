@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What several runners of one campaign on one results file save: how many cases each has run, and how long all took.
 
     bench/runners.py [CORUN] [--runners 1,2] [--cycles 200K] [--gpu gtx980] [--size small] [WORKLOAD...]

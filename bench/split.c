@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How well strategies divide a task, with devices whose times are known: exact, the same everywhere. Writes docs/results/cap-study.md.
  *

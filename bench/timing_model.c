@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the timing model costs without functional execution: warp instructions per second of scripted code on the
  * default GPU, one thread. Rows: arithmetic only, then 10, 25 and 40 % loads of one line each, then 25 % loads of 16

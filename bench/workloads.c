@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How fast workloads are simulated, one thread: warp instructions per second with timing, functional only, and their
  * ratio.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Benchmarks: bench/NAME.c is the program bench_NAME; bench/workloads.c is what `make bench` runs.
 file(GLOB benches CONFIGURE_DEPENDS bench/*.c)
 set(bench_programs "")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The CUDA front door (docs/cuda.md): libcudart under the names of three CUDA versions and libcuda, thin tables of jumps into one
 # library that holds the simulator. They lie in cuda/ of the build tree as they will lie in lib/corun/.
 

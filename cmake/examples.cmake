@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The programs of examples/split, each with its kernels beside it as PTX. A user compiles them with -march=native; here a level of the
 # architecture that this machine has does, so that what a compiler cache keeps runs wherever it is found.
 include(CheckCSourceRuns)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Writes OUTPUT: a C file (src/case/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
 # cached results.
 string(REPLACE "|" ";" files "${FILES}")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Every fuzz/fuzz_NAME.c is one libFuzzer program: cmake --preset fuzz, then build-fuzz/fuzz_NAME.
 
 if(CORUN_FUZZ)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What `make install` puts in place: the command, the library as archive and shared object, headers, data, man page, pages,
 # examples and pkg-config file.
 

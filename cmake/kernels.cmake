@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The workload suite: every folder kernels/NAME with NAME.yaml becomes one workload, NAME.cu is compiled to PTX, and reference.c,
 # if there is one, is compiled into the library of references. Adding a workload is adding a folder.
 #

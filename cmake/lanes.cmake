@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The lane functions (src/isa/lanes_*.c but the one that selects) are built twice on x86-64: for whatever the compiler targets, and for
 # x86-64-v3 (AVX2, FMA). lanes_select.c chooses at run time. Both give the same bits.
 file(GLOB lane_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/isa/lanes_*.c)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Writes OUTPUT: a C file (src/workload/references.h declares it) with, for each of REFERENCES (kernels/NAME/reference.c, joined
 # with |), a hash over it, over those of HEADERS that it includes, and over SHARED, the files that make data from descriptions.
 # Cached results depend on it: a generator that changed makes other data.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The library that divides a task between CPU and GPUs (docs/split.md). Programs link with it alone: it needs nothing of the simulator,
 # and finds CUDA's driver when it runs.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What CUDA programs need of CUDA's headers where no toolkit is, so that clang alone can compile them (`corun cc`):
  * device.h for device code, and here declarations of functions and structures of the runtime API, which are those of

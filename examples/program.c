@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A CUDA program in plain C: the driver API, whose library it opens itself, and the kernel of mine.ptx. It needs no toolkit:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Feeds bytes to the reader of campaigns. */
 #include "campaign/campaign_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Feeds bytes to the reader of captured programs, behind its hash and its compression, and replays what comes out
  * without its launches.

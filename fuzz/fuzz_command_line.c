@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: a text as everything that people write on a command line: applications with their goals, policies with
  * their parameters, dimensions, counts, traces, and the arguments of a launch.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Feeds bytes to the GPU configuration reader, as a file and as overrides. */
 #include "gpu/config.h"
 

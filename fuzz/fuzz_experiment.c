@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Feeds bytes to the reader of experiments, and what it reads to the writer of their JSON. */
 #include "reproduce/experiment.h"
 #include "reproduce/experiment_json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as a fat binary; and as PTX text that is taken apart into functions and linked, as translation
  * units of a program are. Nothing may be read or written outside, and what linking makes has its length.

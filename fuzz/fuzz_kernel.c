@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as PTX that is run, without timing and on a GPU of one SM. What follows the first NUL is what
  * the kernels find in memory. Whatever they do, they end or are stopped, and touch nothing that is not theirs.

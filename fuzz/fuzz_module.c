@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as a program loads them: as PTX text and as a fat binary by cuModuleLoadDataEx with a buffer for
  * messages, and as something to be linked. What can be loaded has functions with attributes, and goes again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: what a kernel gives to vprintf. Up to the first NUL it is the format, behind it lie the arguments; the
  * text that comes out has no end of its own but that of the memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Feeds bytes to the readers of executable files: a CUDA program before it is started, a policy before it is loaded. */
 #include "case/policy_file.h"
 #include "cuda/program_file.h"

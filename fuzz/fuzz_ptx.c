@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: any bytes as PTX. What parses is analysed, printed and parsed again, and rewritten by a builder that changes nothing, and must come
  * out equal.

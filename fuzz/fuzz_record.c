@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Feeds bytes to the reader of what a CUDA program recorded, and what it reads to the table, the CSV and the JSON. */
 #include "report/program_record.h"
 

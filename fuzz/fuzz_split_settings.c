@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libFuzzer: a text as CORUN_SPLIT. What is taken lies in its range. */
 #include "split/settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Feeds bytes to the reader of launch descriptions and evaluates every size that comes out. What follows the first NUL
  * is taken as parameter=value,... for each of the sizes.

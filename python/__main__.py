@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where `corun report` and `corun reproduce` come in: python3 FOLDER [reproduce] OPTION... Finds a python that has what is
 needed, and says so if there is none."""
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds the Debian packages from a copy of the sources, tracked files only where this is a git repository, and leaves them in
 # BUILD/deb: dpkg-buildpackage writes into its sources and beside them.
 #

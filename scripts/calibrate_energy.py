@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Finds the one factor, energy_scale, by which all energies and powers of a GPU are multiplied so that the kernel that
 draws most meets the rated power of the board (board_power).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Does src/cuda/entry_points.def have every function that a CUDA toolkit's headers declare?
 
     check_entry_points.py ROOT [INCLUDE_DIRECTORY]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Verifies every workload in every size against its reference, and goes on where it was interrupted.
 
     check_full.py PROGRAM STATE [--jobs N] [--sizes SIZE,...] [WORKLOAD...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Checks the rules of the house that a compiler does not know.
 
     check_layers.py ROOT [ARCHIVE…]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Runs the same cases with two builds of the command and compares what they print, byte for byte apart from wall time.
 
     compare_runs.py BUILD OTHER_BUILD

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Writes a page with the figures of CAP (Wang, thesis, SJTU 2017, chapter 4), the paper's numbers beside ours.
 
     compare_split.py CORUN NAME GPU THREADS PROGRAM=COMMAND... > NAME.md

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The page of CUDA's entry points, docs/cuda-api.md, from src/cuda/entry_points.def.
 
     describe_cuda.py ROOT            writes the page

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes docs/gpus.md from include/corun/gpu_parameters.def and configs/gpu/*.yaml.
 
     describe_gpus.py ROOT            writes ROOT/docs/gpus.md

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Writes the exit statuses of include/corun/status.h into docs/corun.1, or with --check says whether they are current.
 
     describe_statuses.py ROOT [--check]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs every fuzzer of a build folder, or those named, for some seconds: scripts/fuzz.sh BUILD SECONDS [FUZZER…]
 # Inputs that were found to be interesting are kept in BUILD/corpus, starting from tests/*/corpus and configs/.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The page docs/results/README.md: a line for each comparison that `corun reproduce --markdown` has written there.
 
     index_results.py ROOT [--check]

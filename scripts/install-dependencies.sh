@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs the Debian packages of the given groups (scripts/packages.txt) that are missing: as root, or with sudo.
 # Without either it names them and stops. The package database is asked every time, which takes milliseconds: a stamp
 # file would be wrong as soon as somebody removes a package.

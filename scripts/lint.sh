@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Format, static analysis and layers of the whole tree: scripts/lint.sh BUILD [JOBS [FILE…]]
 # BUILD holds compile_commands.json. With files: only those (for what was just changed).
 set -eu

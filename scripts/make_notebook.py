@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Makes python/examples/sharing.ipynb from sharing.py: make_notebook.py ROOT [--check]
 
 A cell of the script (# %% TITLE) becomes a heading and a cell of code, the comment in front of the first the text at the top. With

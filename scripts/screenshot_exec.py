@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A picture of what `corun exec` says, by Chromium: the command line as it is given, and the output of that very run.
     screenshot_exec.py CORUN docs/images/exec.png [--folder FOLDER] [--dark] -- ARGUMENTS OF corun exec"""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The picture of a report in docs/images: the first figures of the page of a real results file, by Chromium.
     screenshot_report.py CORUN RESULTS.db docs/images/report.png [--campaign NAME] [--dark] [--height PIXELS]
 Chromium and PIL come with scripts/install-dependencies.sh check."""

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Exports workloads in one size, each to DIRECTORY/NAME-SIZE: export_all.sh CORUN DIRECTORY SIZE NAME...
 # What is newer than the command and its workloads already is left as it is.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two kernels that reach for the peaks of a GPU: arithmetic and DRAM. simulated.py runs them; docs/gpu-validation.md has the results. */
 
 #define THREAD_X (blockIdx.x * blockDim.x + threadIdx.x)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Runs exported workloads on a real NVIDIA GPU, checks what they compute, and writes how long each launch took.
 
     corun export sgemm@large sgemm-large        # on any machine

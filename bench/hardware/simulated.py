@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Simulated GPUs beside what is known of real ones.
 
     simulated.py CORUN hardware [-g GPU] [WORKLOAD...]   cycles beside those published for a Quadro V100 (published/v100-cycles.csv);

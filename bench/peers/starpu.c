@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The same task divided by corun/split.h and by StarPU 1.3, on the CPU's threads: wall time, median of runs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Goals from a program: two workloads share a GPU under SMQoS, and the goal of the first one changes while they run.
  * docs/policies-smqos.md tells what goals there are. It prints the IPC of the first one in each part of the run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A policy for corun in one file: every SM is shared, and every few epochs one thread block of each SM goes from the application that
  * is farthest ahead to the one that is farthest behind, compared with what each reaches alone. docs/writing-policies.md tells it line by line.

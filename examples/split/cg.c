@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cg: the method of conjugate gradients for a system A x = b with a dense, symmetric, positive definite matrix.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* q = A p for the rows [begin, end); cg.c. */
 #include "dense.cuh"
 

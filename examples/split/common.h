@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the programs in this folder share: options, the runs of a task, what is printed of them, and how the program ends.
  * A program of its own needs none of this; corun/split.h is enough (tests/split/programs/smooth.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The product of rows of a dense matrix and a vector: a warp each, eight to a thread block. Tiles of x go through shared memory
  * for all eight; a lane loads two neighbours of its row at a time, 256 bytes a warp. dense.h says in which order is added.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The product of a dense matrix, stored by rows, and a vector, for cg and jacobi. CPU and GPU (dense.cuh) add in the same
  * order: 64 sums side by side, each of every 64th product, then sums of two neighbours, then halves. So a row's result does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * jacobi: Jacobi's method for a system A x = b with a dense matrix and a dominant diagonal. A round computes every element
  * of the next x from all elements of the last one.

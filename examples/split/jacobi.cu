@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A step of Jacobi's method for the rows [begin, end): next = x + (b - A x) / diagonal; jacobi.c. */
 #include "dense.cuh"
 

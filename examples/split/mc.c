@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mc: the price of a European call option by simulation: the average payoff over random paths of the stock.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Sums of payoffs of the paths [begin, end), one for each granule of 1024 paths; mc.c. A thread block takes a granule, a thread four
  * paths; their sums are added in shared memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * C = A B for the rows [begin, end) of C; mm.c. A thread block computes 32 rows by 64 columns, a thread 4 by 4 of them in
  * registers; tiles of A and B, 16 deep, go through shared memory. Each element is a chain of fused multiply-adds, k ascending,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nbody: bodies that attract one another, every pair of them; rounds are steps in time.
  *

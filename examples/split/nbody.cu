@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Accelerations of the bodies [begin, end) under the attraction of all `count`; nbody.c. A thread block takes 32 bodies. Tiles of
  * 256 bodies go through shared memory; each of the eight warps takes an eighth of every tile, and their sums

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nns: for each query the nearest of as many points, in four dimensions, by looking at all of them.
  *

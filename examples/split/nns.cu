@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The nearest of `count` points for each of the queries [begin, end); nns.c. A thread block takes 32 queries. Tiles of 256 points go
  * through shared memory; each of the eight warps looks at an eighth of every tile, and the nearest of the eight

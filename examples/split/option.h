@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The payoff of a European call option at the end of one random path, computed alike on CPU (mc.c) and GPU (mc.cu): integers, and
  * operations that round correctly everywhere (fused multiply-add, division, square root), in place of the two sides' own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Campaigns: many cases from one description (docs/campaigns.md), run by worker processes, each result kept as it comes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A case: several applications share one simulated GPU under one policy for one window, each beside itself alone.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Characterisation of workloads: each alone on one GPU, over numbers of SMs, memory clocks and interconnect clocks, and
  * the class that a fixed rule gives it (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.2,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The configuration of a simulated GPU: what gpu_parameters.def lists, from a built-in default, a YAML file, and overrides.
  */

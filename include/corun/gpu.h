@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The simulated GPU: a machine that runs the grids of several applications and obeys a policy.
  *

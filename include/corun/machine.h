@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A machine: what runs the kernels of several applications and obeys a policy. The policy never meets it: between them stands a governor
  * (src/govern), which owns the view, the allowances and the policy's state, calls the policy at its moments, and checks what it wrote.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The device memory of one application: an address space of its own with checked allocations.
  *

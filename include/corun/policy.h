@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The sharing contract: a policy never touches a machine; it reads a view and writes allowances, and a machine obeys.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A request: a case in the words of `corun run`, for programs and other languages that would rather not fill
  * structures.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The source of warp instructions: what a machine needs to know about the code it runs, and nothing more.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One data-parallel task on CPU and GPUs together.
  *

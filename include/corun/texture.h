@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Textures and surfaces: how a kernel reads and writes memory by coordinates. A description belongs to the memory of an application; the
  * kernel knows it by a handle of 64 bits, as CUDA's texture and surface objects. Texels lie in rows (pitch linear), whatever they are in a

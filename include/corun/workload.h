@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Workloads: what an application launches, from a launch description (docs/launch-descriptions.md).
  *

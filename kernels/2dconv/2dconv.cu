@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * 2dconv: convolution of a 2D array with nine weights, single precision; the border of the result is left alone.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution, weight by weight over whole rows. */
 #include "corun/workload.h"
 

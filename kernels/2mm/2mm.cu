@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * 2mm: E = (A * B) * D, single precision, all matrices stored by rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* C = A B, E = C D by blocks in double precision. */
 #include "corun/workload.h"
 

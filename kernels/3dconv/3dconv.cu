@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * 3dconv: convolution of a 3D array with eleven weights, single precision; the border of the result is left alone.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The convolution, point by point from a list of neighbours. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * 3mm: G = (A * B) * (C * D), single precision, all matrices stored by rows.
  *

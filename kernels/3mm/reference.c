@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* E = A B, F = C D, G = E F by blocks in double precision. */
 #include "corun/workload.h"
 

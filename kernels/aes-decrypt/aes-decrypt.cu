@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * aes-decrypt: AES decryption with a 128-bit key, block after block independently (ECB); the padding comes out as it
  * went in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* aes-decrypt on the host: byte by byte, without the kernel's tables. What is decrypted is encrypted text. */
 #include "aes.h"
 

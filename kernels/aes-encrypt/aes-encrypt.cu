@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * aes-encrypt: AES encryption with a 128-bit key, block after block independently (ECB), padded as PKCS #7 says.
  *

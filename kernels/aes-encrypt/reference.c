@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* aes-encrypt on the host: byte by byte, without the kernel's tables. */
 #include "aes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * atax: y = transpose(A) * (A * x), single precision, A stored by rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* y = sum over rows of row * (row . x): both products in one pass over the matrix. */
 #include "corun/workload.h"
 

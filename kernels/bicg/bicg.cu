@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * bicg: s = transpose(A) * r and q = A * p, the two products of a step of the biconjugate gradient method, single
  * precision, A stored by rows.

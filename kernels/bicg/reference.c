@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Row by row: its dot product with p is one element of q, and its multiple goes into s. */
 #include "corun/workload.h"
 

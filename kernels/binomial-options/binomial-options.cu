@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * binomial-options: prices of European call options on a binomial tree (Cox, Ross and Rubinstein), single precision.
  *

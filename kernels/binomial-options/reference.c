@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options and their values: the whole tree, one option after the other, in double precision. */
 #include "corun/workload.h"
 

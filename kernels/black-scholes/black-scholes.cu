@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * black-scholes: the fair prices of many European call and put options by the formula of Black and Scholes, single
  * precision.

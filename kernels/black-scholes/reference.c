@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Black-Scholes prices in double precision, with the error function instead of a polynomial. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A dense, symmetric, positive definite matrix as Gaussian processes have it: correlations of random points of the
  * plane that fall with their distance, and some noise on the diagonal. And steps of conjugate gradients for some of its

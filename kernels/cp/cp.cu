@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cp: the electrostatic potential of point charges on the points of a plane of a lattice, by direct summation
  * (Coulomb), single precision.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Atoms of a molecule below a plane, and their potential on its points: row by row, in double precision. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cutcp: the Coulomb potential of a box of water at the points of a fine lattice, cut off smoothly at a distance c: the
  * sum over the atoms nearer than c of q / r * (1 - r^2 / c^2)^2. Single precision.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Water molecules in a box, in bins; their cut-off Coulomb potential on a lattice, in double precision, atom by atom. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * denoise: a colour picture freed from noise by non-local means: a pixel becomes the mean of the 7 x 7 around it, each
  * weighted by how much its own surroundings (7 x 7 again) look like those of the pixel.

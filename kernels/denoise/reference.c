@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quick non-local means in double precision, from a picture of doubles with its edges repeated. */
 #include "picture.h"
 

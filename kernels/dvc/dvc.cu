@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * dvc: the part of a decoder for the wavelet video codec Dirac that works on pixels: inverse wavelet transform, motion
  * compensation with overlapped blocks and two reference frames, and up-sampling of decoded frames to half pixels.

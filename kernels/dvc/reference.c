@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The decoder, plane by plane and block by block as the codec's specification puts it, and an encoder around it that makes the
  * input: a scene in motion, predicted from what the decoder will have by then, its differences transformed and quantised.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * fractal-flame: a fractal flame, the attractor of a few random transforms of the plane, drawn by the chaos game.
  *

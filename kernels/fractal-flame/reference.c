@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The chaos game on the CPU, thread block by thread block, with the same roundings; and random flames that are worth
  * drawing: the first of a sequence of random ones that spreads over a good part of its picture.

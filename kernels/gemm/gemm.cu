@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gemm: C = alpha * A * B + beta * C, single precision, all matrices stored by rows.
  *

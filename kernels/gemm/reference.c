@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* C = alpha A B + beta C by blocks in double precision. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * gesummv: y = alpha * A * x + beta * B * x, single precision, A and B square and stored by rows.
  *

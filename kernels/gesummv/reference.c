@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* y = alpha A x + beta B x, and tmp = A x. */
 #include "corun/workload.h"
 

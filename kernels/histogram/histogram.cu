@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * histogram: a histogram with very many bins of very unevenly spread input, each bin saturating at 255.
  *

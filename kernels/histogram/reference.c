@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts per bin, not above 255. */
 #include "corun/workload.h"
 

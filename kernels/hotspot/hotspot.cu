@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * hotspot: transient thermal simulation of a chip, explicit time steps on a grid of cells with a map of the power
  * they dissipate.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The floor plan, and the temperatures after all steps, whole grids at a time in double precision. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rounds of AES with a thread for each 32-bit column of the state, for aes-encrypt and aes-decrypt. */
 #ifndef CORUN_KERNELS_AES_CUH
 #define CORUN_KERNELS_AES_CUH

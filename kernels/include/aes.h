@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * AES-128 on the host, byte by byte as FIPS 197 writes it down: what the references of aes-encrypt and aes-decrypt
  * compute and what their generators make the tables of the kernels from. The substitution box is computed, not listed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Dense matrices, stored by rows, for references: products and sums in double precision. */
 #ifndef CORUN_DENSE_H
 #define CORUN_DENSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The part of CUDA C that clang needs a header for, so that kernels compile without an NVIDIA toolkit: attributes, special
  * registers, and thin names for compiler builtins. It is included ahead of every kernel by the build; nvcc, which brings

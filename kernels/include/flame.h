@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What kernel and reference of fractal-flame agree on: the kinds of variations, and the numbers by which their
  * functions of angles are computed (polynomials that interpolate at Chebyshev nodes; all powers but the given ones are

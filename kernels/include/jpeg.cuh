@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The cosine transform of eight values and back, orthonormal as in JPEG, for jpeg-encode and jpeg-decode. Symmetry halves the
  * work: sums of opposite values make the even coefficients, their differences the odd ones.

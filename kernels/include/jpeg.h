@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * For the references of jpeg-encode and jpeg-decode: the cosine transform of 8 x 8 blocks by its definition, in double precision,
  * and the quantisation table for brightness.

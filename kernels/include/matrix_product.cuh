@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One element of a matrix product per thread, as the PolyBench/GPU programs compute it: no tiles, no shared memory, and
  * the sum is the element of the result in memory. The compiler cannot know that it does not lie within a factor, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Sums over a row or a column of a matrix stored by rows, one thread each, as the PolyBench/GPU programs take them: the
  * sum is an element in memory, and since the compiler cannot know that it does not lie within the matrix, every term is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Pictures and frame sequences for the generators of image and video workloads: a background of smooth shading and fine
  * texture under a pan, shapes with sharp edges (flat, shaded, striped) that move on their own, and noise of a sensor.

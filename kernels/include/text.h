@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Made-up text for generators of input: words of a small vocabulary, common ones far more often than rare ones, with
  * spaces, punctuation and line ends. Bytes are as unevenly spread as those of real text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * jacobi: Jacobi's method for a dense system A x = b with a dominant diagonal, single precision: each step computes
  * every element of x from all the old ones, x_new = (b - R x) / d, where d is the diagonal of A and R the rest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Light that surfaces pass on to one another: of what surface i receives from each other one, in shares that are
  * random, it passes on a part, up to nine tenths; b is what it emits. Each row is scaled by a factor of its own. And

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * jpeg-decode: the part of a JPEG decoder for a grey picture that is the same for all pixels: levels times the steps of
  * the quantisation table, inverse cosine transform of blocks of 8 x 8, and rounding to bytes.

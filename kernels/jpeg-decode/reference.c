@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pixels by definition, in double precision. The levels make no pixel next to a rounding tie (jpeg.h). */
 #include "jpeg.h"
 

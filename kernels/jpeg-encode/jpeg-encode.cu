@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * jpeg-encode: the part of a JPEG encoder for a grey picture that is the same for all pixels: cosine transform of
  * blocks of 8 x 8 pixels, then division by the steps of a quantisation table. (Ordering and entropy coding remain with

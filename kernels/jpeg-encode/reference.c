@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coefficients and levels by definition, in double precision. The picture has no coefficient next to a rounding tie (jpeg.h). */
 #include "jpeg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * lbm: a fluid by the lattice Boltzmann method, D3Q19 with a single relaxation time, collide then stream ("push"),
  * walls by bouncing back, some cells kept in motion; several time steps between two lattices. Single precision.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * D3Q19 lattice Boltzmann with one relaxation time, written from the equations: f_i(x + c_i) = f_i + omega (f_i^eq - f_i),
  * f_i^eq = w_i rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2); walls send every direction back along its opposite.

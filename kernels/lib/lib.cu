@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * lib: a portfolio of swaptions valued by Monte Carlo simulation of the LIBOR market model, and its sensitivity to
  * every forward rate by the adjoint method, single precision.

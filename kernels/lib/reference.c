@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The market, the random numbers, and values and their derivatives in double precision. Derivatives go forward here,
  * path by path: those of every rate and of everything made of them by one initial rate after the other, where the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * matmul: C = A * B in single precision, all matrices stored by rows, tiled in shared memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Some rows of C = A * B, each as a sum of rows of B, in double precision. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * merge-sort: sorts pairs of a 32-bit key and a 32-bit value by key; stable.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keys, some of them very frequent, and the pairs in order: radix sort, which is stable like the merges. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * monte-carlo: the price of a European call option by simulation: random final prices of the underlying stock, averaged
  * payoffs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Payoffs of a call option over random paths, in double precision from the same random words. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mri-gridding: samples of k-space at any places are spread over a regular grid: a grid point gets the sum of the
  * samples nearer than half the width of a Kaiser-Bessel window, weighted by it and by the sample's own weight. Single

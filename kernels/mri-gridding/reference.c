@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples of k-space, denser towards its centre, and what a grid gets of them: by scattering each, in double precision. */
 #include "corun/workload.h"
 

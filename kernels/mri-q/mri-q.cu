@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mri-q: the matrix Q of non-Cartesian MRI reconstruction: for every point x of space the sum over all samples k of
  * |phi(k)|^2 * (cos, sin)(2 pi k.x), single precision.

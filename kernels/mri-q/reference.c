@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Q(x) = sum over k of |phi(k)|^2 (cos, sin)(2 pi k.x), in double precision. */
 #include "corun/workload.h"
 

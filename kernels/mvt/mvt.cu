@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mvt: x1 += A * y1 and x2 += transpose(A) * y2, single precision, A square and stored by rows.
  *

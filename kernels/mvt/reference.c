@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Both products in one pass over the rows of the matrix. */
 #include "corun/workload.h"
 

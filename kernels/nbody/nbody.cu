@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nbody: one time step of bodies that attract one another, every pair of them, single precision.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two clusters of bodies, and a time step of some of them under the attraction of all, summed in double precision. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nearest-neighbours: the five nearest of a set of points for each of many queries, in four dimensions, by looking at
  * all of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clustered points and queries on a grid of integers, and the nearest five points of each query, with integer arithmetic. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * pathfinder: the cheapest way through a grid of costs from the first row to each cell of the last, a step going
  * straight down or diagonally; dynamic programming row by row, integers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cheapest way to each column of the last row: whole rows at a time, in place. */
 #include "corun/workload.h"
 

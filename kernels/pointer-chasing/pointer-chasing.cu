@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * pointer-chasing: every thread follows links through a big array, for a number of hops.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Pointer chasing without chasing: one walk around the cycle tells the place of every element in it and the sum of the
  * payloads before that place; where a thread ends is so many places on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * radix-sort: 32-bit keys, least significant digit first, four bits in each of eight passes.
  *

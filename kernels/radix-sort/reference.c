@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keys that are not all alike, and the library's sort. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * ray-tracing: pictures of mirroring spheres over a chequered floor, with shadows of two lights and up to five
  * reflections.

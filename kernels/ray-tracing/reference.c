@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Ray tracing by recursion. The picture is defined by single precision in a certain order, so that it can be compared
  * exactly: dot products are fused from the last component to the first, and what is written as fmaf is fused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A key for RSA, messages padded as PKCS #1 says, and their powers by GMP. */
 #include "corun/workload.h"
 

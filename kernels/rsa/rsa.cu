@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * rsa: powers of messages modulo an RSA key, one message per thread.
  *

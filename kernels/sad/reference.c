@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every SAD of every block shape straight from the pixels, no sums of sums. Two frames of a scene in motion. */
 #include "picture.h"
 

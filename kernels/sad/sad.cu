@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * sad: sums of absolute differences between every block of a frame and every place within 16 pixels in a reference
  * frame, for the seven block shapes of H.264 (4x4 to 16x16): what a video encoder's full motion search looks up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* C = 1.5 * A * transpose(B) - 0.5 * C, by columns, summed in double precision. */
 #include "corun/workload.h"
 

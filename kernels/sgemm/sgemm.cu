@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * sgemm: C = alpha * A * transpose(B) + beta * C in single precision, all matrices stored by columns.
  *

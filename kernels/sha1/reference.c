@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SHA-1 as FIPS 180-4 describes it, over a message that is padded as a whole first. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * sha1: SHA-1 of many short pieces of a block of data, one thread per piece (the first level of a hash tree over the
  * block; the host hashes the digests again).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A sparse matrix with rows of very unequal length in jagged diagonal storage, and its product with a vector. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * spmv: y = A * x with a sparse matrix in jagged diagonal storage (JDS), single precision.
  *

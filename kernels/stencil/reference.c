@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Jacobi steps with weights 0.125 (neighbours) and -0.25 (centre); points on the border stay. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * stencil: Jacobi iteration with the 7-point stencil on a 3D grid, single precision, several time steps between two
  * grids.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* TEA on the host, a round at a time. */
 #include "corun/workload.h"
 

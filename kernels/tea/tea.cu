@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * tea: the Tiny Encryption Algorithm, 64-bit blocks, 128-bit key, 32 cycles, each block by itself.
  *

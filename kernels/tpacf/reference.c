@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Points on the sphere, a clustered set and uniform ones, and their pairs counted by angle. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * tpacf: two-point angular correlation of points on the sky: how many pairs of galaxies lie at which angle, compared
  * with pairs of random points. One set D of observed points, several sets R of random ones; a thread block counts the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* c = a + b */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * vector-add: c = a + b, single precision, one thread per element, thread blocks of 256.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """corun: CUDA kernels that share a simulated GPU. Runs cases, and reads the results of campaigns, as numpy arrays, tables and
 pictures (docs/python.md, docs/reports.md).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An experiment: a figure or a table of a paper, what of it is computed from our results, and how both compare
 (docs/experiments.md). `corun reproduce` reads the YAML file and hands it over as JSON in which every text knows its place."""
 

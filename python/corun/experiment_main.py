@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The last step of `corun reproduce`: the numbers of an experiment beside the paper's. The command has run the cases."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What experiments compute from the result of one case, and how many cases become one number (docs/experiments.md).
 
 Every metric is a function of a Case that gives a number, or raises Undefined with the reason why there is none for it: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The comparison of an experiment as one HTML file with the paper's numbers and ours in the same drawings: no script, nothing
 from the network."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The comparison of an experiment as a table on the terminal and as Markdown."""
 
 from .tables import print_table

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures as SVG made by matplotlib, to stand inside a page: texts are texts, and colours are variables of the page's style
 sheet, so that one figure is right in light, in dark and on paper. What a colour says, a hatch, a marker or a number says,
 too."""

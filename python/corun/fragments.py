@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pieces of HTML about one case, from its result as `corun run --json` writes it: for the page of a report and for notebooks."""
 
 from __future__ import annotations

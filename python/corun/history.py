@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What happened over the window of a case."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The shared library of corun through ctypes: its public functions (include/corun/), errors as exceptions, results as bytes.
 corun.run and its neighbours are made of this; nothing else of the package knows of C. A worker process imports this file, so that
 it does without numpy."""

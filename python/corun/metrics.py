@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The papers' metrics, as functions of numpy arrays.
 
 Sources: Eyerman and Eeckhout, "System-level performance metrics for multiprogram workloads", IEEE Micro 2008 (STP, ANTT);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The report as one HTML file: no script, nothing from the network."""
 
 from . import figures, sketch, tables

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`corun report`: tables, CSV, JSON and a page of a results file. The options are those of the command (docs/corun.1)."""
 
 import argparse

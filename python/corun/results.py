@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A results file of `corun campaign`, read only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Running cases: corun.run, and what it can be given (GPUs, policies). Numbers come back as numpy arrays."""
 
 from __future__ import annotations

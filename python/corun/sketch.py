@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Small pictures of single cases, written by hand: a page may have thousands of them. Colours are variables of the page's style
 sheet; hatches, defined once for the page, say the same. A picture for a notebook brings its hatches along."""
 

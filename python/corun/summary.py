@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a report says, as numbers: sections (campaigns) of blocks (a GPU and a number of applications) of groups (a policy,
 and a policy under one goal). Tables, JSON and the page are made from this and from nothing else."""
 

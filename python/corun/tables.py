@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The report as text, CSV and JSON."""
 
 from __future__ import annotations

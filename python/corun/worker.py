@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cases in processes of their own: what a policy of the user's does to its process (a crash, exit, memory without end) does not reach
 this one. A worker is another Python that runs worker_main.py; the two talk over a pair of sockets.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a worker process runs (worker.py): worker_main.py SOCKET. It does without numpy, so that it starts in a moment."""
 
 import ctypes

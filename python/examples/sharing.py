@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A tour of corun from Python: it loads a GPU, runs a pair of applications under several policies, sweeps a parameter, draws both into
 # SVG files, and asks a results file of `corun campaign`. sharing.py has it in cells as editors know them (# %%), sharing.ipynb as
 # a notebook. The notebook is made from the script by scripts/make_notebook.py.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An arena is a list of chunks; an allocation is cut from the first chunk, and a large allocation gets a chunk of its
  * own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory for what lives as long as one owner: allocated piece by piece, freed all at once. */
 #ifndef CORUN_BASE_ARENA_H
 #define CORUN_BASE_ARENA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bit sets as arrays of 64-bit words, and the few bit operations that hot code wants inline. */
 #ifndef CORUN_BASE_BITS_H
 #define CORUN_BASE_BITS_H

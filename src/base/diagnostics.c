@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lists of messages with their places, and the table of statuses in words (corun/status.h). */
 #include "base/arena.h"
 #include "base/vector.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Durations are a number and a unit; the units of the host and those of a simulated GPU are two tables. */
 #include "base/duration.h"
 

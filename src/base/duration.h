@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Times as people write them. */
 #ifndef CORUN_BASE_DURATION_H
 #define CORUN_BASE_DURATION_H

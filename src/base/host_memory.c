@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Available memory from /proc/meminfo, the control groups above this process and its limits: the smallest counts. */
 #include "base/host_memory.h"
 

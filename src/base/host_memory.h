@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much memory the host has left. */
 #ifndef CORUN_BASE_HOST_MEMORY_H
 #define CORUN_BASE_HOST_MEMORY_H

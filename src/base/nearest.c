@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which known name a mistyped name probably meant: the one with the smallest edit distance, if that is small enough. */
 #include "base/nearest.h"
 

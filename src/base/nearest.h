@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The known name that a mistyped one probably meant. */
 #ifndef CORUN_BASE_NEAREST_H
 #define CORUN_BASE_NEAREST_H

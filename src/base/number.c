@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers as people write them, read: decimal or 0x, with K, M or G; and floats, as in every locale, with %. */
 #include "base/number.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers as people write them: 10K, 2M, 4G, 0x1f. */
 #ifndef CORUN_BASE_NUMBER_H
 #define CORUN_BASE_NUMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A file read whole, with a limit on its bytes. */
 #include "base/text_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads whole text files. */
 #ifndef CORUN_BASE_TEXT_FILE_H
 #define CORUN_BASE_TEXT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash table from texts to numbers, with open addressing; a table grows before it is full. */
 #include "base/text_table.h"
 

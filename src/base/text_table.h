@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A number for each of many texts: a hash table. The texts belong to others and must outlive it. */
 #ifndef CORUN_BASE_TEXT_TABLE_H
 #define CORUN_BASE_TEXT_TABLE_H

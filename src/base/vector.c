@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The growing of VECTOR arrays: what the macros of vector.h cannot do without a function. */
 #include "base/vector.h"
 

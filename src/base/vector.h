@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A growable array: VECTOR(type) declares { data, count, capacity }; vector_push gives false when out of memory.
  * Owned by whoever declares it; vector_free ends it.

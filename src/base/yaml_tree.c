@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libyaml's events built into a tree of nodes; what descriptions may not have is refused on the way. */
 #include "base/yaml_tree.h"
 

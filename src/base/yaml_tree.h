@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A YAML text as a tree of nodes that know their place. The part of YAML that descriptions need and no more: one document, no
  * anchors, aliases or tags, no key twice, nesting up to YAML_MAX_DEPTH.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. Other
  * runners may do the same with the same file: what they run is put aside, and looked at now and then until it is there.

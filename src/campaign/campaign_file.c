@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A campaign's YAML is read and checked; mixes, goals, GPUs and policies are multiplied out to cases. */
 #include "campaign/campaign_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A campaign as its description says it, expanded to cases. */
 #ifndef CORUN_CAMPAIGN_CAMPAIGN_FILE_H
 #define CORUN_CAMPAIGN_CAMPAIGN_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The keys of all cases of a campaign, one after the other: what they name in common is hashed once. */
 #include "campaign/campaign_keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The identities of a campaign's cases (case/case_key.h), by which the results file knows them. */
 #ifndef CORUN_CAMPAIGN_CAMPAIGN_KEYS_H
 #define CORUN_CAMPAIGN_CAMPAIGN_KEYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables `runners` and `claims`: beats, the search for dead runners, and claims taken in one transaction. */
 #include "campaign/claims.h"
 

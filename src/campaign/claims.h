@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Who runs which case: several runners share one results file, and each case is run by one of them.
  *

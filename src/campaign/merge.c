@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several results files become one. */
 #include "campaign/store.h"
 #include "corun/campaign.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The n-th mix of a rule is computed from n, without making those before it. */
 #include "campaign/mixes.h"
 

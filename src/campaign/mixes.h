@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which applications meet: selections of n things out of many, in a fixed order, or a sample of them. */
 #ifndef CORUN_CAMPAIGN_MIXES_H
 #define CORUN_CAMPAIGN_MIXES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program is started with files for its outputs, waited for, and its outputs are read. */
 #include "campaign/process.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Other programs that are run for what they say. */
 #ifndef CORUN_CAMPAIGN_PROCESS_H
 #define CORUN_CAMPAIGN_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mixes and goals in an order that a seed shuffles; a sample is the beginning of that order. */
 #include "campaign/sample.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples of the mixes and goals of a campaign: a larger one contains every smaller one. */
 #ifndef CORUN_CAMPAIGN_SAMPLE_H
 #define CORUN_CAMPAIGN_SAMPLE_H

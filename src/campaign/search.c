@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Splits of the SMs as campaigns: all of them, or coarse to fine around the best one so far. */
 #include "campaign/search.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Searches over the splits of SMs among applications (policy fixed): the best and the worst one, which Adriaens et al.,
  * HPCA 2012, section 3.5, call Oracle Best and Oracle Worst, and the split that SMQoS is compared with in its figure 11

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keys of all cases are computed and looked up in the results file; shards and lists choose among them. */
 #include "campaign/selection.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which cases of a campaign are to be run: those that are asked for and not in the results file yet. */
 #ifndef CORUN_CAMPAIGN_SELECTION_H
 #define CORUN_CAMPAIGN_SELECTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A campaign as jobs of Slurm. RESULTS.slurm has a folder for each submission: the description, the keys of the cases,
  * the scripts, the numbers of the jobs, and one results file for each task, so that no two processes ever write to one

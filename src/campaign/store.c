@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The results file: its schema, its prepared statements, and what is refused when it is opened. */
 #include "campaign/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The results file of campaigns: an SQLite database in write-ahead mode with one transaction for each result, so that
  * whatever was finished stays, whenever and however the program ends. The schema is documented in docs/campaigns.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A child process simulates one case and writes its JSON into a pipe; the parent reads, watches and ends it. */
 #include "campaign/worker.h"
 

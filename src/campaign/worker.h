@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A case in a process of its own: what it does wrong, or what is done to it, ends this case only. The parent reads one
  * message from a pipe; a worker that ends without one was killed.

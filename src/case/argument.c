@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An argument's text is parsed into type, size and contents; buffers are filled by rule or from a file. */
 #include "case/argument.h"
 

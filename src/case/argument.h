@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of a launch as people write them: u32=5, f32=1.5, buf=4M:random:7, buf=@FILE, bytes=@FILE. */
 #ifndef CORUN_CASE_ARGUMENT_H
 #define CORUN_CASE_ARGUMENT_H

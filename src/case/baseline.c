@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An isolated run is simulated on a GPU of its own; its figures are written to the cache as JSON and read back. */
 #include "case/baseline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The isolated baseline: one application alone on the whole GPU, for the same window and with the same input. */
 #ifndef CORUN_CASE_BASELINE_H
 #define CORUN_CASE_BASELINE_H

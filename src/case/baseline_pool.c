@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tasks of isolated runs for several threads: each task loads from the cache, waits for another process, or simulates.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Isolated runs for one case, side by side: each once, and only those that are not in the cache. What another process is
  * computing for the same cache is waited for.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Keys are digests of contents; an entry is written beside its name and renamed, and checked by its checksum when it is
  * read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Results kept by content: a small JSON file per key. A file that is damaged, of another version or not ours is as good
  * as none. Several processes may use one directory at the same time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Locks of the cache by flock on KEY.lock, with a time stamp that their holder renews. */
 #include "case/cache_lock.h"
 

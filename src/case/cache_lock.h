@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Who computes a result that is not in the cache yet: one process at a time, also of other users of the folder. The
  * others wait and load it. A file KEY.lock is locked (flock) meanwhile; the system unlocks it when the process ends, however

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A case from its description to its result: workloads, goals, isolated runs, the shared run (corun/case.h). */
 #include "corun/case.h"
 

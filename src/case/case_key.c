@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What goes into the hash of a case, part by part, in a fixed order. */
 #include "case/case_key.h"
 

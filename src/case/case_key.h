@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The identity of a case of a campaign: a hash over everything that its result depends on. */
 #ifndef CORUN_CASE_CASE_KEY_H
 #define CORUN_CASE_CASE_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Characterisation of workloads (corun/characterize.h): isolated runs over SMs and clocks, exponents, the class. */
 #include "corun/characterize.h"
 

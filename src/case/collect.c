@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From the counters of a GPU to the result of a case. */
 #include "case/metrics.h"
 #include "case/profile.h"

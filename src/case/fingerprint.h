@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What computed a result: cached ones are used only by the very model that made them. */
 #ifndef CORUN_CASE_FINGERPRINT_H
 #define CORUN_CASE_FINGERPRINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a run of an application launches, counted before it starts. */
 #include "case/run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums over the intervals of a run; when there are too many intervals, two become one. */
 #include "case/history.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What happened over the window of a case, in at most HISTORY_INTERVALS intervals: an observer of the shared run that
  * keeps sums and passes on what it is told to the case's own observer, if it has one.

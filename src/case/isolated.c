@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The isolated baselines of a case: which are needed, and for whom. */
 #include "case/baseline_pool.h"
 #include "case/metrics.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A launch of `corun launch`: module, arguments, grid, then a GPU or a functional run, and what is saved afterwards. */
 #include "case/launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One launch of one kernel of anybody's PTX, with or without timing. */
 #ifndef CORUN_CASE_LAUNCH_H
 #define CORUN_CASE_LAUNCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* STP, ANTT and fairness from normalised IPCs; a metric is NAN when one of them is not known. */
 #include "case/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a shared run is compared with the isolated ones (Eyerman and Eeckhout, IEEE Micro 2008: STP and ANTT). */
 #ifndef CORUN_CASE_METRICS_H
 #define CORUN_CASE_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A function runs on several threads, the calling one among them, until all have ended. */
 #include "case/parallel.h"
 

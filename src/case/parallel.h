@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The same work done by several threads side by side, each taking the next piece from what `user` points to. */
 #ifndef CORUN_CASE_PARALLEL_H
 #define CORUN_CASE_PARALLEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The dynamic linker maps what the headers of a shared object name and touches it: past the end of a file that is cut
  * off, that ends the process with a signal and without a word.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared objects of users, looked at before the dynamic linker does. */
 #ifndef CORUN_CASE_POLICY_FILE_H
 #define CORUN_CASE_POLICY_FILE_H

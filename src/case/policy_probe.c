@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A child process loads the policy and answers through a pipe; how the child ended is told in words. */
 #include "case/policy_probe.h"
 

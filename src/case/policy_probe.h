@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a text like ./mine.so:first=2 means, without code of the user's in this process: a shared object is loaded by
  * another one, whose end, whatever it is, ends nothing else. So nothing of it runs when this process ends, either.

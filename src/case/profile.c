@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text of PTX lines from their file, and counts of instructions summed up by line. */
 #include "case/profile.h"
 

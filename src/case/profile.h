@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Profiles: from rows per instruction to rows per PTX line, with the text of the line. */
 #ifndef CORUN_CASE_PROFILE_H
 #define CORUN_CASE_PROFILE_H

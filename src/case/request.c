@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options of `corun run` as texts, kept until they make a case (corun/request.h). */
 #include "corun/request.h"
 

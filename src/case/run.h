@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A case while it is being run: what case.c, isolated.c and collect.c share. */
 #ifndef CORUN_CASE_RUN_H
 #define CORUN_CASE_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The texts NAME@SIZE:goal=…, POLICY:parameter=… and numbers, parsed for the command line and for campaign files. */
 #include "case/specification.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Applications, policies and the like as people write them on a command line. */
 #ifndef CORUN_CASE_SPECIFICATION_H
 #define CORUN_CASE_SPECIFICATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Speed-up curves: each application of a case alone on 1..N SMs of its GPU, as policies want to know it beforehand
  * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, figure 2 and section 3.5). With all SMs it is

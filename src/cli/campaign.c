@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun campaign: the cases of a campaign that are missing run, here or through Slurm. */
 #include "cli/command.h"
 

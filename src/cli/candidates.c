@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A command line is read up to its last word; what may stand there is offered by the kind of its placeholder. */
 #include "cli/candidates.h"
 

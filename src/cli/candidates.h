@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What could stand in place of a word of the command line, for the completion of shells. */
 #ifndef CORUN_CLI_CANDIDATES_H
 #define CORUN_CLI_CANDIDATES_H

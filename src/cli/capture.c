@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun capture: what a CUDA program does with its GPU, as a workload. */
 #include "cli/program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * corun cc: CUDA C compiled with clang alone, where no toolkit is. Device code becomes PTX, which lies in the host code
  * of its file as nvcc puts it there; the program is linked with the names that a toolkit's runtime has.

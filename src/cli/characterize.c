@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun characterize: what limits workloads, by their speed over SMs and clocks. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * corun check: kernels of a PTX file, or launches of a captured program, with what they need and what is not supported.
  */

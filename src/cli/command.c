@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every command does in the same way: its options, its messages, its end. */
 #include "cli/command.h"
 

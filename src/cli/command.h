@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the command line share. */
 #ifndef CORUN_CLI_COMMAND_H
 #define CORUN_CLI_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun completion: scripts for shells, which ask corun for the words that fit. */
 #include "cli/candidates.h"
 #include "cli/command.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun exec: a CUDA program that nobody changed, on the simulated GPU. */
 #include "cli/program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun export: a workload as files for a real GPU. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The guard: starts the program, takes over its orphans, passes signals on, and ends all of them when it is time. */
 #include "cli/guard.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun help, and what all help texts end with: the exit statuses. */
 #include "cli/command.h"
 

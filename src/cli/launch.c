@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun launch: one kernel of any PTX file with arguments from the command line. */
 #include "cli/command.h"
 

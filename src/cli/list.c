@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun list: GPUs, parameters, workloads, policies and counters as tables. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * corun: several CUDA applications, one simulated GPU, and each gets the service it asked for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun merge: several results files become one. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages, streams and their ends. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A policy of the user's runs in the process that simulates. Whatever it does to that process, be it that it crashes, ends it, or never
  * comes back, somebody must be there to say so: before the first shared object is loaded the command splits in two. The child goes on

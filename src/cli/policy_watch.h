@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Policies of users that crash, end the process, or do not come back: then it ends with status POLICY and says whose fault it was. */
 #ifndef CORUN_CLI_POLICY_WATCH_H
 #define CORUN_CLI_POLICY_WATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The libraries, the environment and the folder of records for a CUDA program, and the program's start. */
 #include "cli/program.h"
 

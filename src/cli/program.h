@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CUDA programs that nobody changed, started with the libraries of corun in front of their own. */
 #ifndef CORUN_CLI_PROGRAM_H
 #define CORUN_CLI_PROGRAM_H

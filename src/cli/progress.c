@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress on the terminal: cycles, cases, time left; and the signals that end a command early. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A Python with the package of the data directory is started, or takes the place of this process. */
 #include "cli/python.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starting the Python package in python/ of the data directory. */
 #ifndef CORUN_CLI_PYTHON_H
 #define CORUN_CLI_PYTHON_H

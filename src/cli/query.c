@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun query: SQL on a results file, as a table or as CSV. */
 #include "cli/command.h"
 

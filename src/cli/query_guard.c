@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SQLite's authoriser refuses what is not reading; what a query reads is noted for the warnings. */
 #include "cli/query_guard.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a question to a results file may do: read, within a time. And what it overlooks. */
 #ifndef CORUN_CLI_QUERY_GUARD_H
 #define CORUN_CLI_QUERY_GUARD_H

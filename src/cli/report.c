@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What campaigns found, as tables and pictures: the work is done by the Python package in python/ (docs/reports.md). */
 #include "cli/command.h"
 #include "cli/python.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Figures and tables of papers again: runs the campaigns of an experiment (docs/experiments.md), then has its numbers
  * compared.

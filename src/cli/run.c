@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun run: applications share a GPU under a policy. */
 #include "cli/command.h"
 #include "cli/policy_watch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun search: the best, the worst or the offline split of the SMs. */
 #include "cli/command.h"
 

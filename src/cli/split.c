@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun split: a program that divides a task between CPU and GPU, under one strategy after the other. */
 #include "cli/program.h"
 

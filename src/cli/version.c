@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* corun version: of the command, and of what its results depend on. */
 #include "cli/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What programs and CUDA's interfaces have agreed on in bytes and numbers: error codes, structures, flags. Names are
  * ours where the interface does not fix them.

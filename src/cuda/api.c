@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What both interfaces do alike: launches, copies, fills, events and functions of the host, asked for in streams. */
 #include "cuda/api.h"
 

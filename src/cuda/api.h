@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the runtime API and the driver API do alike: launches, copies, fills. Every function is called with the lock
  * held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CUDA arrays: made, described to textures, copied from and to. */
 #include "cuda/array.h"
 

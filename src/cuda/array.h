@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; how a GPU arranges its
  * texels is not modelled. Objects are descriptions in the memory of their context (corun/texture.h), and their handles

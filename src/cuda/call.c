@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The frame of every call: begun with the lock and the current context, ended with the error. */
 #include "cuda/call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The frame of every call of an entry point: it takes the lock of the process, finds the current context, and gives
  * back the lock with the call's error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The capture of a program: modules, memory, launches and copies, written to a compressed file as they happen. */
 #include "cuda/capture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writes what a program does with its GPU to a file that is a workload (`corun capture`, docs/captures.md). Every
  * function does nothing while nobody wants a capture.

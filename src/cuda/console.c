@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the front door says to the user of a program: the only place of this layer that writes to the program's streams.
  */

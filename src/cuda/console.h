@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the user of a program is told, on the program's own output and error output. */
 #ifndef CORUN_CUDA_CONSOLE_H
 #define CORUN_CUDA_CONSOLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contexts: an address space on a device with what lives in it. */
 #include "cuda/context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contexts: an address space on a device with its modules, its streams and its error. */
 #ifndef CORUN_CUDA_CONTEXT_H
 #define CORUN_CUDA_CONTEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies and fills: which memory a pointer means, whether it lies within, and moving the bytes. */
 #include "cuda/copy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies and fills: whose memory both sides are, and moving the bytes. When they happen: task.h, engine.h. */
 #ifndef CORUN_CUDA_COPY_H
 #define CORUN_CUDA_COPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices: what a configured GPU tells a program of itself, and its time. */
 #include "cuda/device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices: a configured GPU, what a program is told of it, its streams' scheduler and its machine. */
 #ifndef CORUN_CUDA_DEVICE_H
 #define CORUN_CUDA_DEVICE_H

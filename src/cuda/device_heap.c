@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The device heap: its allocator as PTX text, and linking that to a module. */
 #include "cuda/device_heap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The device heap: malloc and free of kernels, as PTX that is linked to modules which call them. */
 #ifndef CORUN_CUDA_DEVICE_HEAP_H
 #define CORUN_CUDA_DEVICE_HEAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Entry points of the driver API, in the order of the files that define them. A name here is that of the function
  * behind an entry point: entry_points.def says under which names programs find it.

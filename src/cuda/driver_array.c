@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrays of the driver API, and copies of lines from and to them. */
 #include "cuda/driver_array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What files of the driver API share about arrays. */
 #ifndef CORUN_CUDA_DRIVER_ARRAY_H
 #define CORUN_CUDA_DRIVER_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contexts of the driver API: primary ones, a program's own, and the stack of each thread. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies and fills of the driver API. */
 #include "cuda/abi.h"
 #include "cuda/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices of the driver API, and its start. A device's number is its handle. */
 #include "cuda/driver_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What files of the driver API share about devices. */
 #ifndef CORUN_CUDA_DRIVER_DEVICE_H
 #define CORUN_CUDA_DRIVER_DEVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Entry points found by name: cuGetProcAddress and its relatives. */
 #include "cuda/abi.h"
 #include "cuda/driver_api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Errors of the driver API: their names and texts. */
 #include "cuda/abi.h"
 #include "cuda/driver_api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions and kernels of the driver API: their attributes, and how many thread blocks of them fit. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

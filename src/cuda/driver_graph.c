@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of graphs in the driver API, where its description is not that of the runtime API: kernels and copies. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches of the driver API: of today, and in the steps of CUDA before 4.0. */
 #include "cuda/driver_launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a launch of CUDA before 4.0 keeps with its function. */
 #ifndef CORUN_CUDA_DRIVER_LAUNCH_H
 #define CORUN_CUDA_DRIVER_LAUNCH_H

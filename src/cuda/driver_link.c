@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Linking in the driver API: texts are kept and become a module's when it is loaded; what is complete is PTX again. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules of the driver API, and libraries, which are modules of the current context under another name. */
 #include "cuda/driver_module.h"
 

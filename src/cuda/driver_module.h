@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What files of the driver API share about modules: files of them, and what a program is told of their translation. */
 #ifndef CORUN_CUDA_DRIVER_MODULE_H
 #define CORUN_CUDA_DRIVER_MODULE_H

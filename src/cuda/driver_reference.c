@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface references of the driver API. */
 #include "cuda/abi.h"
 #include "cuda/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams of the driver API: their contexts, and waiting for values in memory. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Virtual memory management of the driver API. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Carrying out what waits in streams.
  *

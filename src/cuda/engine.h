@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The engine carries tasks out: in the order of the program's calls without timing, or on the simulated machine. */
 #ifndef CORUN_CUDA_ENGINE_H
 #define CORUN_CUDA_ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Entry points: what programs call, by way of the tables of jumps (entry_points.def, shim.c). */
 #ifndef CORUN_CUDA_ENTRY_H
 #define CORUN_CUDA_ENTRY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The errors of both interfaces, found by their numbers. */
 #include "cuda/errors.h"
 

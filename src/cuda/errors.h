@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The errors of both interfaces with their names and texts (errors.def). */
 #ifndef CORUN_CUDA_ERRORS_H
 #define CORUN_CUDA_ERRORS_H

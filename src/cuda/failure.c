@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What becomes of kernels that fail, and what is said of those that a GPU would let pass. */
 #include "cuda/failure.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Failures: which error a program gets, what becomes of its context, and what is said. */
 #ifndef CORUN_CUDA_FAILURE_H
 #define CORUN_CUDA_FAILURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fat binaries: their entries found and unpacked, and the best text chosen. */
 #include "cuda/fat_binary.h"
 

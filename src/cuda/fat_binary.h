@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fat binaries: containers in which a compiler puts the device code of a program, PTX and machine code of several
  * architectures, raw or compressed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs: their nodes, sorted, copied, captured from streams, and launched. */
 #include "cuda/graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Graphs: tasks with dependencies, written down by capturing streams or one by one, and launched as a whole.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that graphs allocate: made with a node, used by launches, given back when nobody needs it any more. */
 #include "cuda/graph_memory.h"
 

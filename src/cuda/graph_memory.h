@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory that graphs allocate: its address is fixed when the node is made and stays the same at every launch. It lies
  * there as long as a node names it or a launch has allocated it and nobody has freed it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of graphs: how what a program describes becomes a task, and the other way round. */
 #include "cuda/graph_node.h"
 

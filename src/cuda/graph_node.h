@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What nodes of graphs do, as programs describe it: how a description becomes a task, and the other way round. The
  * driver API has the same structures with more at the end of them, but for copies.

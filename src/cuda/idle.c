@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine goes on
  * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while

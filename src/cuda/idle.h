@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Goes on for programs that wait without calling CUDA. */
 #ifndef CORUN_CUDA_IDLE_H
 #define CORUN_CUDA_IDLE_H

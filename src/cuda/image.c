@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Images: from the device code that a program registered to modules of a context, and to functions and variables by
  * their host names.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Images: the device code that a compiler has put into a program and that registers itself at start
  * (runtime_register.c). An image becomes a module of a context when something in it is used there first.

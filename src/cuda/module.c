@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules: PTX from fat binaries, texts and files, loaded into a context; their functions and variables. */
 #include "cuda/module.h"
 

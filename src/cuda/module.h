@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules: PTX that is loaded into a context, its functions and variables. */
 #ifndef CORUN_CUDA_MODULE_H
 #define CORUN_CUDA_MODULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Handles: which of them live, and of what kind they are. */
 #include "cuda/object.h"
 

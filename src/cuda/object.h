@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Handles. Whatever a program is given a handle of begins with a struct object; the process knows which of them live.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Occupancy: the machine is asked how many thread blocks of a launch fit, which is never run. */
 #include "cuda/occupancy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Occupancy: how many thread blocks of a function an SM of its device holds. */
 #ifndef CORUN_CUDA_OCCUPANCY_H
 #define CORUN_CUDA_OCCUPANCY_H

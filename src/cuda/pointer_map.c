@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash table of pointers with linear probing. */
 #include "cuda/pointer_map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Values found by an address or another non-zero number: handles, host stubs. Zeroed is empty; pointer_map_free ends
  * it.

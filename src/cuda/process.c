@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one instance of the front door in this process: its lock, its start and its end. */
 #include "cuda/process.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The CUDA front door of one process, which is one instance. The map of the house, a header for each noun:
  *

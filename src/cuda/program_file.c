@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Executable files: what their ELF tables say of CUDA. */
 #include "cuda/program_file.h"
 

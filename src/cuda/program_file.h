@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What an executable file tells about itself before it is started: is it a CUDA program that the front door can serve?
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Linking PTX: units are scanned for the names that they define and use, and written as one text. */
 #include "cuda/ptx_link.h"
 

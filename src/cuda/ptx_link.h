@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Linking PTX: translation units that name each other's functions and variables become one text. Definitions with
  * linkage are taken once (a weak one is the same in all units), names without linkage that two units have are told

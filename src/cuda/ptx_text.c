@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX as text: functions found, and emptied. */
 #include "cuda/ptx_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * PTX as text: what has to be done before it is parsed. A module of a template library has dozens of kernels, and one
  * that uses what corun does not know must not keep the others from running.

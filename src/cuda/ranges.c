@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that programs allocate or register, and whose it is. */
 #include "cuda/ranges.h"
 

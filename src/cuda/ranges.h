@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that programs allocate or register, on the device and on the host: who owns which addresses. */
 #ifndef CORUN_CUDA_RANGES_H
 #define CORUN_CUDA_RANGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a process launched and copied, as lines of a file that `corun exec` makes its table from. A line is written when
  * it has ended, so nothing is lost if the program ends otherwise than it meant to. The first line says whether all of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The record of what a process launched and copied, for the table of `corun exec`. NULL: nobody wants to know. */
 #ifndef CORUN_CUDA_RECORD_H
 #define CORUN_CUDA_RECORD_H

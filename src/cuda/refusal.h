@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches that corun refuses although a GPU would run them. */
 #ifndef CORUN_CUDA_REFUSAL_H
 #define CORUN_CUDA_REFUSAL_H

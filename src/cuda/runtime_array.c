@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CUDA arrays of the runtime API: allocation, and copies from and to them. */
 #include "cuda/abi.h"
 #include "cuda/api.h"

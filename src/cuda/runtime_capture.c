@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Graphs that are captured from streams, in the runtime API. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

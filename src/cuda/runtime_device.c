@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Devices of the runtime API: which there are, what they are, limits, versions; and the old names of these calls
  * (cudaThread…).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Errors of the runtime API: their names, the last one, and calls of what is not there. */
 #include "cuda/abi.h"
 #include "cuda/console.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Events of the runtime API. */
 #include "cuda/abi.h"
 #include "cuda/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels of the runtime API: their attributes, and how many thread blocks of them fit. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Graphs of the runtime API as a whole: made, copied, instantiated, launched, and what is in them. Their nodes:
  * runtime_graph_node.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of graphs of any kind, described by one structure (cudaGraphNodeParams), added and changed. */
 #include "cuda/abi.h"
 #include "cuda/console.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory nodes of graphs in the runtime API, and what programs ask about memory of graphs. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of graphs in the runtime API: added, found, switched off, destroyed. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes of graphs in the runtime API: what one does, told as it was described, and changed. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An executable graph, or a child of it, takes over what the nodes of another graph of the same shape do. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

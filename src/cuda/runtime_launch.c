@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches of the runtime API: as compilers write them (<<<…>>>), and by their functions. */
 #include "cuda/abi.h"
 #include "cuda/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of the runtime API: allocation, addresses, what is known of a pointer. */
 #include "cuda/abi.h"
 #include "cuda/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Advice on managed memory, and prefetching it: memory is where it is asked for, so nothing has to be moved; what was
  * said is kept, because programs can ask for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Pools of memory, and memory that streams allocate and free: plain allocation now, freed when the stream comes to it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface references of the runtime API, up to CUDA 12. */
 #include "cuda/abi.h"
 #include "cuda/array.h"

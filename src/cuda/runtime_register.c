@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What compilers put into a program: registration of its device code at start. */
 #include "cuda/abi.h"
 #include "cuda/call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface objects of the runtime API. */
 #include "cuda/abi.h"
 #include "cuda/array.h"

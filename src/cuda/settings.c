@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Settings from the environment: GPUs, and how they run. */
 #include "cuda/settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `corun exec` tells the libraries, in the environment of the program. S(name, meaning) */
 #ifndef CORUN_CUDA_SETTINGS_H
 #define CORUN_CUDA_SETTINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * libcudart and libcuda as programs see them: every symbol is a jump to the implementation, which all of them share.
  * Built once for each library with SHIM_CUDART=11, 12 or 13, or SHIM_CUDA=1.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams and events: made, found by their handles, given tasks, freed. */
 #include "cuda/stream.h"
 

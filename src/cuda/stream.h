@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams, in which tasks wait their turn, and events, which tell how far they have come. */
 #ifndef CORUN_CUDA_STREAM_H
 #define CORUN_CUDA_STREAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams that wait for a value in memory, and write one. */
 #include "cuda/stream_value.h"
 

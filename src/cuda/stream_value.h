@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Streams that wait for a value in memory, and write one. */
 #ifndef CORUN_CUDA_STREAM_VALUE_H
 #define CORUN_CUDA_STREAM_VALUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tasks: made, copied, freed with what they own. */
 #include "cuda/task.h"
 

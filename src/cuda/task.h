@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tasks: launches, copies and whatever else waits in streams and stands in the nodes of graphs. */
 #ifndef CORUN_CUDA_TASK_H
 #define CORUN_CUDA_TASK_H

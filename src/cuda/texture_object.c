@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface objects: made of a resource, kept with their context, destroyed. */
 #include "cuda/texture_object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface objects of a context, for both APIs. Every function is called with the lock held. */
 #ifndef CORUN_CUDA_TEXTURE_OBJECT_H
 #define CORUN_CUDA_TEXTURE_OBJECT_H

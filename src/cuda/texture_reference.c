@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface references: found in a module, and bound by an object of their own. */
 #include "cuda/texture_reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Texture and surface references, as programs had them before there were objects: a module's variable that holds the
  * handle of what is bound (ptx: .texref, .surfref). Every function is called with the lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Virtual memory management: reservations, memory files of the host, and their mappings. */
 #include "cuda/virtual_memory.h"
 

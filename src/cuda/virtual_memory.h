@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Virtual memory management: memory of a device (physical) apart from the addresses that it is reached by. A
  * reservation is addresses without memory; a mapping puts memory there; then devices are given access.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a policy writes: the tables it starts with, and whether what stands in them is possible on this machine. */
 #include "govern/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Goals of applications: given, changed, taken back, and what they are as rates on the machine. */
 #include "govern/state.h"
 

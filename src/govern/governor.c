@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A governor from its beginning to its end: the applications, the policy that was chosen, its start and its stop. */
 #include "govern/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The governor: what stands between a policy and a machine (include/corun/machine.h). It owns the view, the allowances, the policy's
  * parameters and state, and the goals of the applications; it calls the policy at its moments, inside a guard, and checks what the policy

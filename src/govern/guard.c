@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What surrounds a policy when it is called: it may be somebody else's. What it can write lies between patterns, so that writing past an
  * end is noticed and named, and between pages that cannot be touched, so that a stray write farther out stops inside the call, where whoever

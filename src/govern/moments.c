@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The moments at which a policy is called, in their order, and what follows from what it wrote. */
 #include "govern/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A governor from inside.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a policy sees: what the machine has told, rates and differences over epochs, goals; and nothing that the machine
  * cannot tell or the policy has not declared.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Addresses taken apart by the divisors of the configuration: slice, bank and row (address_map.h says by which rule).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where an address lives: its slice, and within the slice's controller bank, row and column.
  *

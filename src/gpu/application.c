@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
 #include "gpu/gpu.h"
 

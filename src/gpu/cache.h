@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tags of a set-associative, optionally sectored cache with LRU replacement. No data and no time: used by the L1, the
  * constant, texture and instruction caches and the L2 slices, which keep their MSHRs themselves.

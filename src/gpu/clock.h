@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Clock domains. Time in each is a count of its own cycles; all domains start together at 0. A count is carried over
  * with exact rational arithmetic: no drift at any length of a run.

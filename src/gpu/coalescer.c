@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The coalescer: the addresses of a warp's lanes → one transaction per line that they touch, in order of the first lane.
  * Where `access_lanes` is 16, half warps are coalesced separately, as on GPUs that serve them one after the other.

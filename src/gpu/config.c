@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The table of GPU parameters, made from gpu_parameters.def, and the values of a configuration by name; config_file.c
  * reads files.

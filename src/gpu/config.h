@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a GPU configuration is found, read and changed; what config.c, config_file.c and config_check.c share. */
 #ifndef CORUN_GPU_CONFIG_PRIVATE_H
 #define CORUN_GPU_CONFIG_PRIVATE_H

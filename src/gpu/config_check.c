@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Do the values of a configuration fit together? Ranges of single values are checked where they are read. */
 #include "gpu/config.h"
 

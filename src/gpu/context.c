@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One order at a time becomes: warps stand still → instructions in flight complete → the context is written,
  * packet by packet → the last packet is acknowledged: the place is free. Coming back is the same in reverse. Other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The part of an SM that takes thread blocks away before they are done and brings them back: stopping them, saving
  * their contexts through the interconnect, loading them again, dropping them. Rules and costs:

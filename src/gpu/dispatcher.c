@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Thread blocks to SMs: in the order of the fill rule and the policy's ranks, as far as allowances and resources go. */
 #include "gpu/gpu.h"
 

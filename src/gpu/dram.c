@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The scheduler of a DRAM channel: which command is next, the earliest cycle at which it is legal, and what it changes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One memory controller with its DRAM channel. Time is in DRAM clock cycles.
  *

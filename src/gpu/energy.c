@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Energy: what the counters and the cycles of a run cost. It observes and decides nothing: the same run has the same
  * cycles whatever the energies are. Femtojoules are added up in 128-bit integers, so that no result depends on the order

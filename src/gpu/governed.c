@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The simulated GPU as a machine (corun/machine.h): what it tells its governor, how it obeys, and what it passes on to
  * observers. It can do and tell everything, and an epoch ends at its very cycle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The simulated GPU behind struct corun_gpu: what its files share.
  *

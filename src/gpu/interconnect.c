@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Networks as crossbar and mesh: injection of packets, their route link by link, ejection. */
 #include "gpu/interconnect.h"
 

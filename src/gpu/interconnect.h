@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The interconnect: two networks that share nothing, requests from SMs to slices and replies from slices to SMs.
  * Time is in interconnect cycles.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One warp instruction is issued: operands are collected through the register banks, a pipeline is reserved, the source
  * runs the instruction, the scoreboard learns when its results can be read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Kernels as the machine knows them, and the slots under which they are counted.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* L2 slices serve requests: lookups, misses and their fills, write-back, atomics, replies. */
 #include "gpu/l2.h"
 

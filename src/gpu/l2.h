@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The L2 slices of one memory controller, with that controller: a partition. Partitions share nothing and are played one after the
  * other. Time is in L2 cycles.

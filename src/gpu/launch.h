@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A grid in flight, and the kernel that it is counted under: what the dispatcher and the SMs share about them. */
 #ifndef CORUN_GPU_LAUNCH_H
 #define CORUN_GPU_LAUNCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches that run longer than they may: a kernel that stores for ever makes progress, as far as the watchdog sees. */
 #include "base/bits.h"
 #include "gpu/gpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The load/store unit: memory instructions wait in order; the one at the head is served one transaction per cycle (or
  * takes the shared memory for as many cycles as its bank conflicts cost). A transaction that finds no MSHR, no line or

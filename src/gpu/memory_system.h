@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Everything beyond the SMs: interconnect, L2 slices, DRAM. Driven by gpu.c in steps, between the steps of the SMs.
  *

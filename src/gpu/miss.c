@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The caches of an SM and what happens when they miss: one pool of MSHRs serves the L1, texture, constant and
  * instruction caches. An MSHR stands for one request under way; requests for sectors that are on their way already wait

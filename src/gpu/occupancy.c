@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a thread block takes of an SM, and how many an empty SM holds. */
 #include "base/bits.h"
 #include "gpu/launch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where thread blocks lie in the registers and the shared memory of an SM. Each takes one contiguous place of both, the
  * first that is free; where an SM is partitioned, inside its application's range. What lies elsewhere when that is

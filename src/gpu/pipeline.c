@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which pipeline an instruction takes, for how long, and what it reads and writes on the way. */
 #include "gpu/launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Power of single SMs. An SM that the policy wants off takes no thread block any more, and is off from the first moment
  * on at which it is empty and nothing of it is under way, at the earliest one dispatch latency after it was written:

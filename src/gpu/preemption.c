@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which thread blocks leave an SM when an application stands above a lowered limit, and where those are kept that
  * have left. SMs do what is ordered here (context.c); rules and costs: docs/architecture.md, "Handing over SMs and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Quotas on an SM: counters that are spent, the mask of warps that may not issue, and the refill.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Quotas of an SM: how much each application may still issue there, and the warps that may not because it is nothing.
  *

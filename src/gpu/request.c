@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The pool of requests grows and reuses its records; an arrival queue is a ring for what comes in order and a heap for
  * the rest.

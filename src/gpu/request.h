@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Requests under way: a pool of records of one host cache line each, named by index and linked into lists by it, and the
  * queue in which they arrive somewhere in order of time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters summed up for kernels, applications, SMs and the GPU. */
 #include "gpu/gpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Kernel slots that are given back: a slot's number stays behind in packets, cache lines and DRAM requests that the memory system still has
  * to do with. A sweep (kernel.c) gives all that to one heir, together with what has been counted; then the slots can be used again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Shared memory banks. Lanes that touch the same word are served together (full broadcast); different words of one bank
  * one after the other: an access takes as many cycles as the fullest bank has different words. That holds for wide

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The slots of applications: a number below application_count, under which policies, observers, counters and allowances know one. On a
  * machine that is driven from outside, one application after the other can have the same slot. A handle is the slot and, above

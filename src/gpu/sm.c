@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The life of an SM: the loop over its cycles, thread blocks and warps coming and going, warp states. */
 #include "gpu/sm.h"
 

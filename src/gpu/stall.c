@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Cycles without issue and their cause. For every scheduler and every application that has live warps in it, a cycle is
  * counted once: as an issue or under the cause that kept its warps. Where warps wait for different reasons, the one

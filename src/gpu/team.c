@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Host threads that advance SMs side by side. A round hands out indices by an atomic counter; which thread takes which
  * index does not matter to the result, since SMs touch nothing that they share during a round.

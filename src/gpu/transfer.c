@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many cycles a copy or a fill takes, from the rates of the configuration, and its turn at a copy engine. */
 #include "gpu/transfer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Copies and fills of a CUDA program on the machine's copy engines: `corun exec` and replays of captures alike. */
 #ifndef CORUN_GPU_TRANSFER_H
 #define CORUN_GPU_TRANSFER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The timing wheel of an SM: at which cycles which warps have to be looked at again. A slot is one cycle, its content a
  * mask of warps, so that setting and taking are a few instructions. A wake-up farther away than the wheel is long is put

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which of its ready warps a scheduler issues. Ages are unique, so every choice is determined. */
 #include "gpu/sm.h"
 

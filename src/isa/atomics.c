@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What an atomic operation makes of a value in memory, for every type; and the pool of tickets for atomics that are
  * under way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Atomic operations: what they compute, and those that are on their way to memory. */
 #ifndef CORUN_ISA_ATOMICS_H
 #define CORUN_ISA_ATOMICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Barriers of a thread block: who comes to them, what bar.red computes, and what is wrong where they are never met.
  *

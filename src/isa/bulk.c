@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A step of the loop that a bulk copy is: the next chunk, or the end of the loop. */
 #include "isa/bulk.h"
 

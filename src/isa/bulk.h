@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bulk copies: one thread asks for any multiple of 16 bytes. They go in chunks of what a warp moves at once, 16 bytes to
  * a lane, by lanes that need not be active themselves. A copy is a loop of a few operations: OPERATION_BULK finds the

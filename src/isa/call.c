@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Calls and returns. A function has registers of its own (disjoint slots) and a frame of local memory above its caller's. Arguments and
  * results are copied between caller and callee here, so that lanes that return at different times each bring their own

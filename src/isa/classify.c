@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which pipeline serves an instruction, and which latency class it has there. */
 #include "isa/decode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One kernel: which functions it can reach, where everything lies, then its code. */
 #include "isa/decode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Decoding: from the functions of a PTX module to the operations of one kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Asynchronous copies (cp.async), those in bulk, and barriers in memory (mbarrier).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* call: of functions of the module, through registers, of the system's vprintf and __assertfail, and of what free finds wrong. */
 #include "isa/decode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One PTX instruction into operations: everything but memory accesses and calls. */
 #include "isa/address.h"
 #include "isa/decode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ld, st, atom and red. */
 #include "isa/atomics.h"
 #include "isa/decode.h"

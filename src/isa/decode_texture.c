@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tex, tld4, suld and sust. */
 #include "isa/decode.h"
 #include "isa/lanes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs warp instructions. One step: fetch the operation, apply the guard, let a lane function or one of the files beside this one do
  * the work, set the next pc, let lanes that have met go on together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The functional executor: grids, thread blocks and warps as they run. Files of this layer share these structures:
  * executor.c issues, access.c loads and stores, atomics.c, barrier.c, call.c, special.c and print.c do what their names say.

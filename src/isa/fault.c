@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Faults: one line that says who did what where. */
 #include "isa/address.h"
 #include "isa/executor.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of freed ranges, sorted by address, with a bound on its length: the oldest range goes first. */
 #include "isa/freed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The last allocations that were freed: for messages about accesses to what they had. A bounded number of ranges is remembered, and a range
  * is forgotten when something else is allocated there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A run without timing: one thread block after the other, stores and atomics at once. One that does not come to its end soon may be
  * waiting for others: they are begun too, and take turns with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Numbers of 16 bits: IEEE half precision (f16: 11 bits of significand, exponents from -14) and bfloat16 (8 bits, from -126). Every one of
  * them is a double, so that operations compute in double and round once (isa/lanes_half.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The device heap (src/cuda/device_heap.c) as far as it is looked after: what free cannot free, and blocks that are used after they were
  * freed.

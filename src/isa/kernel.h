@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Decoded code: a module as the executor runs it. Immutable once loaded; addresses of module variables are not known here (every
  * program instance has its own), they are relocations in the constant pool.

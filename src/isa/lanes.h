@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What each operation computes over the 32 lanes of a warp.
  *

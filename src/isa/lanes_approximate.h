@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The .approx operations: our own algorithms in double, of additions, multiplications, divisions and square roots only, so that every
  * compiler and processor gives the same bits. They are more exact than PTX asks for (its limits are in the comments, from "Floating

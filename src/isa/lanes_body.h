@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a row of the lanes_*.def tables becomes a function over 32 lanes. Private to src/isa/lanes_*.c.
  *

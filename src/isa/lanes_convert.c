@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conversions; the list is lanes_convert.def. */
 #include "isa/lanes_rounding.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Floating point operations; the list is lanes_float.def. */
 #include "isa/lanes_approximate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Half precision and bfloat16, alone and in pairs: each computed in double and rounded once; the list is lanes_half.def. */
 #include "isa/lanes_rounding.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How lanes_select.c tells the functions of lanes_half.c what to do: the fields of op->extra[3] and op->variant. */
 #ifndef CORUN_ISA_LANES_HALF_H
 #define CORUN_ISA_LANES_HALF_H

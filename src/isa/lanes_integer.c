@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integer and logic operations; the list is lanes_integer.def. */
 #include "isa/lanes_body.h"
 

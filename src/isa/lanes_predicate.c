@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Comparisons, predicate logic, votes and shuffles; the list is lanes_predicate.def. */
 #include "isa/lanes_body.h"
 

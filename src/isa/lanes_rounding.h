@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Correct rounding in all four directions without touching the rounding mode of the host, so that the same expression serves the
  * vector units of every processor.

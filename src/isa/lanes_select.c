@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which function computes an instruction. Families of functions lie side by side in the lanes_*.def tables, so that a type or a
  * modifier is an offset from the family's first member.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches: a kernel with its grid, parameters and dynamic shared memory, checked. */
 #include "isa/executor.h"
 

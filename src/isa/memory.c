@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory of an application: allocations by address, each with its bytes on the host; lookups; textures. */
 #include "isa/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the executor needs of an application's memory beside the public interface: quick lookups and places. */
 #ifndef CORUN_ISA_MEMORY_H
 #define CORUN_ISA_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The decoded form of one instruction: fixed size, no pointers into the module, executed over the 32 lanes of a warp.
  *

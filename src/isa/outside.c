@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a GPU lets pass though it is a mistake: accesses beside what is allocated, in memory that is mapped by pages
  * (corun_memory_map_pages), and barriers that only a part of a warp comes to. The first one of a kind on each SM is kept so that the user

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of pending atomics, hashed by address, and what a load sees of them. */
 #include "isa/pending.h"
 

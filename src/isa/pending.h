@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The lanes of global atomics of one SM that have not been performed yet, by address.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * vprintf and __assertfail: calls to the system that a compiler leaves in the PTX.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules, their kernels, and program instances: a module in the memory of one application. */
 #include "isa/executor.h"
 #include "ptx/register_count.h"

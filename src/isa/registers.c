@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Register slots and meeting points of a function, taken from the analyses of src/ptx in one call. */
 #include "isa/registers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the registers of a function lie in the register file, and where its branches meet: from the analyses of the PTX layer. */
 #ifndef CORUN_ISA_REGISTERS_H
 #define CORUN_ISA_REGISTERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Addresses of all lanes of a warp in one pass, and their shape: all equal, or one behind the other. */
 #include "isa/executor.h"
 

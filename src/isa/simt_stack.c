@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The stack of diverged lanes: what a branch, a call, a return and an exit push, remove and pop. */
 #include "isa/simt_stack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The stack of a warp whose lanes went different ways: each entry is a group of lanes with its next instruction and the
  * instruction where it meets the entry below (the immediate post-dominator of the branch that parted them).

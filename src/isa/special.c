@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Special registers. */
 #include "isa/executor.h"
 

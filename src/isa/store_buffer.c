@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash table of written lines, and its three uses: writing, the overlay over a load, and the commit to memory. */
 #include "isa/store_buffer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The global stores of one SM that the other SMs do not see yet: an overlay of 128-byte lines over memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture and surface operations of a warp: coordinates to texels, filtering, channels to registers. */
 #include "isa/texture.h"
 

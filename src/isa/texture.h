@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads and addresses by coordinates (include/corun/texture.h). */
 #ifndef CORUN_ISA_TEXTURE_H
 #define CORUN_ISA_TEXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The copy is made of objects that are ours to change; ptx_builder_finish brings them into the order in which ptx_parse would have
  * found them: registers of the signature first and the carry flag last, labels by position, variables of the top level first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A builder makes a module from another one: a copy to which registers, parameters and variables can be added, and whose bodies can
  * be written anew, instruction by instruction. Passes from PTX to PTX are loops over a body:

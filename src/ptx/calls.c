@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* call, direct and through a register. */
 #include "ptx/parser.h"
 

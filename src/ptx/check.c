@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which suffixes, operands and types fit together (PTX ISA, "Instruction Set" and "Operand Type Checking"). */
 #include "ptx/parser.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Basic blocks and edges of a function, and the immediate post-dominators by iteration over the blocks. */
 #include "ptx/control_flow.h"
 

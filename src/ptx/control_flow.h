@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The control-flow graph of a function and its immediate post-dominators. */
 #ifndef CORUN_PTX_CONTROL_FLOW_H
 #define CORUN_PTX_CONTROL_FLOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Do two modules say the same? Pointers are compared by what they mean: the index of what they point to. */
 #include "ptx/module.h"
 

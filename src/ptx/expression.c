@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constant expressions: integers with C's operators (PTX ISA, "Constant Expressions"), and float literals. */
 #include "ptx/parser.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions: signatures, performance directives, bodies. */
 #include "ptx/parser.h"
 

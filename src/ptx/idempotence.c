@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One set of roots per register for the whole function: every instruction gives its results the roots of all that
  * it reads, until nothing changes. Loaded values have none, but for pointers that are parameters.

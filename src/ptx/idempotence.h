@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * May a thread block of a kernel be abandoned at any point and started again? Yes if nothing that the grid reads
  * is written by it, if it writes the same to the same places each time, and if it does nothing that counts

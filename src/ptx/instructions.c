@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One instruction: guard, operation, suffixes, operands. What fits together is decided in check.c. */
 #include "ptx/parser.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tokens of PTX text. */
 #include "ptx/lexer.h"
 

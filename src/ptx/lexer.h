@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tokens of PTX, and the table of names that gives every spelling one object. */
 #ifndef CORUN_PTX_LEXER_H
 #define CORUN_PTX_LEXER_H

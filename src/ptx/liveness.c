@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Register by register: from each use backwards over the blocks until a definition (Boissinot et al., "Computing Liveness Sets for SSA-Form
  * Programs", 2011, section 5.2, "by variable"; it does not need SSA if definitions are looked up per block). Memory is

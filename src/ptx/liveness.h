@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Liveness per thread: where the value of a register may still be needed.
  *

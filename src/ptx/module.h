@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A PTX module: text that has been parsed and checked, and the vocabulary (operations, suffixes, types) that it is written in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The names of one parse: each spelled once, found by hash; the words of the vocabulary are entered first. */
 #include "ptx/lexer.h"
 

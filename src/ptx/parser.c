@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parser's ground: reporting, tokens, scopes, and the top level of a module. */
 #include "ptx/parser.h"
 

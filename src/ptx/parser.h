@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the parser share: the state of one ptx_parse, symbols, scopes, and reporting. */
 #ifndef CORUN_PTX_PARSER_H
 #define CORUN_PTX_PARSER_H

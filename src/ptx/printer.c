@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Scopes are gone from a module, so a body is written flat: names that were used in more than one scope get a suffix, $1, $2, …
  * Device functions are declared first, then the variables, then come the bodies.

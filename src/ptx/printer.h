@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX text of a module: parses to an equal module (ptx_module_equal), and printing that gives the same text again. */
 #ifndef CORUN_PTX_PRINTER_H
 #define CORUN_PTX_PRINTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The linear scan: live intervals in order of their start take the lowest free slot. */
 #include "ptx/register_allocation.h"
 

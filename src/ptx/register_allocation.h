@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which slot of a warp's register file each virtual register has.
  *

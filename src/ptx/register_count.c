@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads an assembler's log for the registers of an entry; without it, estimates them over the functions that the entry
  * may call.

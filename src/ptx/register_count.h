@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How many 32-bit registers a thread of a kernel occupies: what occupancy is computed from.
  *

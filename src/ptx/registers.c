@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Look-up in modules, and which registers an instruction touches. */
 #include "ptx/module.h"
 

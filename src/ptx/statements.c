@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A scanner that finds where the top-level statements of a PTX text begin and end, with the lexer and without the
  * parser.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The statements at the top level of a text, found without parsing what is in them: for what has to be done to a text before it is
  * parsed, and to texts that use what the parser does not know. What a word, a comment and a string are says the lexer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations: registers, variables with their initial values, parameters. */
 #include "ptx/parser.h"
 

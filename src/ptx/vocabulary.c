@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of types.def, suffixes.def, special_registers.def and opcodes.def. */
 #include "ptx/module.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Characterisations as tables for a terminal and as the Markdown pages docs/workloads*.md. */
 #include "report/characterization.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reports of characterisations: for people, as a Markdown page, as JSON. */
 #ifndef CORUN_REPORT_CHARACTERIZATION_H
 #define CORUN_REPORT_CHARACTERIZATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Characterisations as JSON (docs/json.md). */
 #include "report/characterization.h"
 

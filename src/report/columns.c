@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table is collected as rows of cells; then widths are known, and the table is printed. */
 #include "report/columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text in columns that line up. */
 #ifndef CORUN_REPORT_COLUMNS_H
 #define CORUN_REPORT_COLUMNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures from counters: hit rates, utilisations, occupancy, instructions per joule, a goal in words. */
 #include "report/figures.h"
 

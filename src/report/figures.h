@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Figures that the table and the JSON both show. NAN where the divisor is 0. */
 #ifndef CORUN_REPORT_FIGURES_H
 #define CORUN_REPORT_FIGURES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The JSON of a case and of a launch (docs/json.md). */
 #include "report/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reports for programs. Key order and number formatting are fixed: equal results give equal bytes, wall time apart. */
 #ifndef CORUN_REPORT_JSON_H
 #define CORUN_REPORT_JSON_H

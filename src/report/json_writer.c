@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Members of JSON objects, put with one call each; running out of memory is remembered until the end. */
 #include "report/json_writer.h"
 

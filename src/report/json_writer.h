@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Building JSON: what the reports share. */
 #ifndef CORUN_REPORT_JSON_WRITER_H
 #define CORUN_REPORT_JSON_WRITER_H

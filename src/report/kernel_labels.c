@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels with one name in a table get the part of their symbols that differs, or the whole symbol. */
 #include "report/kernel_labels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What kernels are called in tables. */
 #ifndef CORUN_REPORT_KERNEL_LABELS_H
 #define CORUN_REPORT_KERNEL_LABELS_H

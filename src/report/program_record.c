@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Record files are read line by line; half a line, as a killed program may leave it, is skipped. */
 #include "report/program_record.h"
 

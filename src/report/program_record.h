@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a CUDA program launched and copied under `corun exec`: read from the lines that the CUDA libraries leave
  * (src/cuda/record.c), and written as a table, CSV and JSON.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program's launches and copies as a table, CSV and JSON. */
 #include "report/program_record.h"
 

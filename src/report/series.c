@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Records that are kept while there is room, and thinned out by halves when there is none. */
 #include "report/series.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Records in order of arrival, never more than a limit: when it is reached, those whose key is not a multiple of the
  * next power of two are dropped, and from then on not taken. Every record starts with its key, a uint64_t: consecutive

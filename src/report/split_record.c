@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Records of `corun split`, lines of JSON, are read and shown as tables of strategies, steps and rates, or as JSON. */
 #include "report/split_record.h"
 

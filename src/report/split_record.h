@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the runs of a divided task left (src/split/record.c writes a line for each): read, and written as tables and JSON for
  * `corun split`.

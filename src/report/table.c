@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of `corun run` and `corun launch`: applications, the split over time, stalls, memory, energy, profiles. */
 #include "report/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reports for people. Write errors are left to the stream; false means out of memory. */
 #ifndef CORUN_REPORT_TABLE_H
 #define CORUN_REPORT_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Collecting a timeline. Thread blocks get a lane of their SM for as long as they are there, so that slices never
  * overlap.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Timelines: what an observed run did over time, as a trace that Perfetto (https://ui.perfetto.dev) and
  * chrome://tracing open: the object form of the Trace Event Format.

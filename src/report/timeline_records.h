@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a timeline keeps: collected by timeline.c, written by timeline_json.c. */
 #ifndef CORUN_REPORT_TIMELINE_RECORDS_H
 #define CORUN_REPORT_TIMELINE_RECORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What changes seldom: who may use an SM, its power, the epoch, and the variables of the policy's controller. */
 #include "report/timeline_records.h"
 

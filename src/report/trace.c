@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A trace event as a line of text. */
 #include "report/trace.h"
 

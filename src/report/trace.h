@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traces: one line per issued warp instruction. */
 #ifndef CORUN_REPORT_TRACE_H
 #define CORUN_REPORT_TRACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The YAML of an experiment is read and checked; a part of it becomes a campaign with a window and a sample. */
 #include "reproduce/experiment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An experiment: a figure or a table of a paper, as a YAML file (docs/experiments.md): the campaigns that it needs,
  * what is computed from their results, and the paper's own numbers. What is computed is the business of the Python

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An experiment as one JSON object: campaigns, tables and the paper's numbers, as the Python package reads them. */
 #include "reproduce/experiment_json.h"
 

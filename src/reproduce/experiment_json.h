@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An experiment as JSON, for the Python package that computes its numbers. */
 #ifndef CORUN_REPRODUCE_EXPERIMENT_JSON_H
 #define CORUN_REPRODUCE_EXPERIMENT_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The campaigns of an experiment run one after the other; within a budget of time, samples grow as measured times
  * allow.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running what an experiment needs, as much of it as is asked for or as a time allows. */
 #ifndef CORUN_REPRODUCE_REPRODUCTION_H
 #define CORUN_REPRODUCE_REPRODUCTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Cooperative: one application after the other, each on the whole GPU, until it yields (Adriaens et al., "The case for
  * GPGPU spatial multitasking", HPCA 2012, section 2).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Even: the SMs are split as evenly as possible over the running applications (Adriaens et al., "The case for GPGPU
  * spatial multitasking", HPCA 2012, section 3.5), and anew whenever one arrives or leaves (section 4).

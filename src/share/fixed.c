@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fixed: a split that is given and never changes. The searches for the best and the worst one consist of such runs
  * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5: Oracle Best and Oracle Worst).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Places of SMs go to applications: to the one on the fewest SMs first, and from the one on the most. */
 #include "share/kernel_sets.h"
 

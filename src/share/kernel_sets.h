@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which applications may have thread blocks on which SM, when there are more than one SM is to hold. */
 #ifndef CORUN_SHARE_KERNEL_SETS_H
 #define CORUN_SHARE_KERNEL_SETS_H

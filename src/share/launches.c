@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Launches are noted as they are foreseen or seen, alike ones under one shape; rounds and the most useful SMs come from
  * the shapes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What applications launch, as far as it has been seen: how many thread blocks, and how many of them an SM holds. */
 #ifndef CORUN_SHARE_LAUNCHES_H
 #define CORUN_SHARE_LAUNCHES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A shared object is opened and its policy checked: version, name, parameters, variables; a wrong one is closed again.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Policies of users: shared objects that export `const struct corun_policy corun_policy` (docs/writing-policies.md). */
 #ifndef CORUN_SHARE_LOAD_H
 #define CORUN_SHARE_LOAD_H

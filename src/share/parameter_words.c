@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameter values of policies to words and back. */
 #include "share/parameter_words.h"
 

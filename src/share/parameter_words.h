@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters of policies in words: NAME=choice, and NAME_1, NAME_2, … as the list NAME=8/22. */
 #ifndef CORUN_SHARE_PARAMETER_WORDS_H
 #define CORUN_SHARE_PARAMETER_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The built-in policies: one file each, named in registry.c. */
 #ifndef CORUN_SHARE_POLICIES_H
 #define CORUN_SHARE_POLICIES_H

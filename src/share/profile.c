@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Profile: the split with the best speed-ups by the curves that profiling runs gave: each application alone on 1..N SMs
  * (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5, equation 2).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Quota-based QoS inside the SM: qos-naive, qos-elastic, qos-rollover and qos-rollover-time (Wang et al., "Quality of service support for
  * fine-grained sharing on GPUs", ISCA 2017, sections 3.3 to 3.6).

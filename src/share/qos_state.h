@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quota-based QoS (Wang et al., "Quality of service support for fine-grained sharing on GPUs", ISCA 2017): what its two halves share. */
 #ifndef CORUN_SHARE_QOS_STATE_H
 #define CORUN_SHARE_QOS_STATE_H

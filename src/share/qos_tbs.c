@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Thread blocks of quota-based QoS: where they are at first, and how many more a kernel gets that misses its goal. */
 #include "share/qos_state.h"
 

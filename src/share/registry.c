@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of built-in policies: the one place that names them all. */
 #include "share/policies.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Rounds: the split with the fewest rounds of thread blocks over all applications, in which none takes more rounds than
  * with the even split (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).

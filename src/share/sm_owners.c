@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The account of SMs and their owners: who gets and gives SMs, which SM moves, and the allowances that follow. */
 #include "share/sm_owners.h"
 

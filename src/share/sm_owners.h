@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whose SM is which: what policies that hand over whole SMs share. An SM has one owner, or nobody has it. */
 #ifndef CORUN_SHARE_SM_OWNERS_H
 #define CORUN_SHARE_SM_OWNERS_H

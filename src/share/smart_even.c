@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Smart even: as even, but no application gets more SMs than it can use, by the number of its thread blocks (Adriaens
  * et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMK on demand: thread blocks of several kernels side by side in each SM, one more at a time for the kernel that has least (Wang et al.,
  * "Simultaneous Multikernel GPU", section 2.4.3.1 of the thesis: on-demand resource allocation, figure 2-3).

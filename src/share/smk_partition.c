@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMK-P and SMK-(P+W): each SM is divided between its kernels by dominant resource fairness (Wang et al., "Simultaneous Multikernel
  * GPU", section 2.4.3.2 of the thesis, figures 2-5 to 2-7), and the issue slots by a fair warp quota (section 2.4.4).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMQoS: a latency-sensitive (LS) kernel gets just enough SMs for its goal, batch kernels get the SMs that they can
  * use, and the others lose their power (Sun et al., "QoS-aware dynamic resource allocation with improved utilization

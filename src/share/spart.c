@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its contexts are saved, and its
  * new owner goes on there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, dynamic spatial

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Spart with goals: whole SMs, handed over by a switch of all their contexts, and a controller that predicts linearly
  * and climbs hills (Aguilera et al., "QoS-aware dynamic resource allocation for spatial-multitasking GPUs", ASP-DAC

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Even splits, the best split by dynamic programming, and the SMs that a new split moves. */
 #include "share/split.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many SMs each application gets, and the hand-over from one split to the next. */
 #ifndef CORUN_SHARE_SPLIT_H
 #define CORUN_SHARE_SPLIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Static SMQoS: SMQoS without its adjustment. Each kernel with a goal gets the part of the SMs that the goal is of its
  * isolated IPC, the batch kernels share the rest evenly (Sun et al., SMQoS, Parallel Computing 2022, section 5.2:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The arithmetic of plans: what fits, dominant shares, victims, filling an SM one thread block at a time, limits from a
  * plan.

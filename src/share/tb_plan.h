@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How many thread blocks of each application every SM is to hold: what policies that share inside the SM plan with. Resources of thread
  * blocks are those of the running kernel, or of the last one while none runs.

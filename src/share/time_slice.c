@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their contexts are saved, and the next
  * application goes on where it was stopped. That is what processes of their own get on GPUs of today, the temporal

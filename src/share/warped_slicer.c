@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A split inside every SM by measured occupancy curves, after Warped-Slicer (Xu et al., "Warped-Slicer: efficient intra-SM slicing through
  * dynamic resource partitioning for GPU multiprogramming", ISCA 2016).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* split: steps of the same size, each by the rates of the one before (Wang 2017, section 4.3.1.3). */
 #include "split/strategy.h"
 

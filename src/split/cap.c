@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Co-scheduling by asymptotic profiling (Wang 2017, algorithm 4-2): steps that double until the split settles or too little is
  * left, then the rest at once. So the GPU is measured at sizes that come closer to the one that matters, in few steps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The host's clocks in seconds: one that only goes forward, and the processor time of a thread. */
 #ifndef CORUN_SPLIT_CLOCK_H
 #define CORUN_SPLIT_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The driver's library is opened, and its functions are looked up by name. */
 #include "split/driver.h"
 

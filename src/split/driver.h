@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CUDA's driver, found at run time: NVIDIA's, corun's own on the simulated GPU, or none. */
 #ifndef CORUN_SPLIT_DRIVER_H
 #define CORUN_SPLIT_DRIVER_H

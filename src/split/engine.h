@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a split holds: its description, its devices, what it has learned, and the state of the run. */
 #ifndef CORUN_SPLIT_ENGINE_H
 #define CORUN_SPLIT_ENGINE_H

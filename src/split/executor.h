@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the loop over steps (run.c) needs of the devices: parts that begin, end, and may be recalled, and a time. Two executors obey:
  * wall.c, where devices work side by side on threads, and virtual.c, where they take turns and time is added up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A fixed time and a time for each iteration are fitted to what was measured of a GPU. */
 #include "split/extrapolate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a GPU will need for a part of another size: a fixed time (launches, latencies of copies) and a time for each iteration, from
  * the two latest parts. The thesis goes on measuring until rates no longer change; a line through two measurements says where that ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A whole file is read into memory that grows. */
 #include "split/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A whole file as text. */
 #ifndef CORUN_SPLIT_FILE_H
 #define CORUN_SPLIT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A GPU is opened and closed, launches kernels, and notes which bytes of its buffers are valid. */
 #include "split/gpu_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One GPU: a copy of the task's buffers, what of them is valid, and parts that are moved, computed and moved back. All functions
  * but gpu_close may be called by one thread at a time only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A part on a GPU. One stream moves bytes in, one computes, one moves results back; a part that moves much is cut into chunks, so
  * that the three work at once. Only bytes that are not there already are moved.

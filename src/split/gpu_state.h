@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a GPU consists of, for gpu.c, which makes it, and gpu_part.c, which runs parts on it. */
 #ifndef CORUN_SPLIT_GPU_STATE_H
 #define CORUN_SPLIT_GPU_STATE_H

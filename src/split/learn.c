@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Iterative tasks: the split of a run serves the next. Its times are watched: when the devices do not end together, the split is
  * corrected by the times of that run; when that does not help, it is given up and the next run measures anew.

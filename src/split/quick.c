@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A small first step, and the rest by its rates (Wang 2017, section 4.3.1.2, after Scogland et al., IPDPS workshops 2012). */
 #include "split/strategy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ranges are added and removed; neighbours become one range. */
 #include "split/ranges.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A set of whole numbers as sorted half-open ranges that do not touch: iterations that are left, bytes that are valid. */
 #ifndef CORUN_SPLIT_RANGES_H
 #define CORUN_SPLIT_RANGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A line of JSON for each run, for `corun split` and for whoever collects runs. */
 #include "split/engine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bytes of a part's buffers; snapshots of what a part changes, so that it can be computed again. */
 #include "split/repeat.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A CPU part whose time is the median of several runs. */
 #ifndef CORUN_SPLIT_REPEAT_H
 #define CORUN_SPLIT_REPEAT_H

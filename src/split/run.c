@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A run: ask the strategy, begin parts, wait until something has ended, note what became of it, ask again. Here nothing knows
  * what a device is; the executor does.

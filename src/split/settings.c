@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The words of CORUN_SPLIT are read one by one; a number out of its range is refused. */
 #include "split/settings.h"
 

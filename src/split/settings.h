@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* CORUN_SPLIT: what a user or `corun split` changes about programs that nobody changed. */
 #ifndef CORUN_SPLIT_SETTINGS_H
 #define CORUN_SPLIT_SETTINGS_H

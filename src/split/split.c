@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public face: a split from its description to its end. */
 #include "split/driver.h"
 #include "split/engine.h"

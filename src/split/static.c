@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Everything at once, by a share that was fixed before (Wang 2017, section 4.3.1.1). */
 #include "split/strategy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of strategies, and the arithmetic that they share: rates, shares, steps, variance. */
 #include "split/strategy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The strategies, one file each, and what they share. None of them keeps state or touches a device. */
 #ifndef CORUN_SPLIT_STRATEGY_H
 #define CORUN_SPLIT_STRATEGY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads wait for a part, take chunks of it until none is left, and wait again. */
 #include "split/team.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CPU: threads that compute a part together, chunk by chunk, and sleep when there is none. */
 #ifndef CORUN_SPLIT_TEAM_H
 #define CORUN_SPLIT_TEAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Devices take turns on the host, and time is added up as if they had worked side by side. Where the times come from:
  *

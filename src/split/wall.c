@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Devices work side by side: the CPU's team, and a thread for each GPU that sleeps in the driver while its part runs. The program's
  * thread sleeps until one of them tells of an end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which task of the streams is next, and what is in flight. */
 #include "stream/scheduler.h"
 

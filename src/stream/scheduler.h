@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The streams of a CUDA program: when its tasks start, and when they have ended. `corun exec` (cuda/engine.c) and replays of what it
  * captured (workload/capture_timed.c) are the two callers, and both take the same cycles. docs/captures.md has the model of time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A captured CUDA program (docs/captures.md): its modules, its launches, and everything that happened to its memory
  * between them, in order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file of a captured program: header checked, frame unpacked, then given to capture_read.c. */
 #include "base/host_memory.h"
 #include "base/text_file.h"

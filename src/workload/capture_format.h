@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The file of a captured CUDA program (docs/captures.md): what `src/cuda/capture.c` writes and capture_read.c reads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The operations of a captured program read and checked one by one, and its modules, launches and streams collected. */
 #include "workload/capture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An application that does again what a captured program did: its launches, and before each what the program's host
  * side wrote, copied and filled since the one before.

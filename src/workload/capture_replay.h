@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An application that does again what a captured program did, as the files of a replay see it. */
 #ifndef CORUN_WORKLOAD_CAPTURE_REPLAY_H
 #define CORUN_WORKLOAD_CAPTURE_REPLAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A captured program on the machine: its host asks for tasks in streams and waits where it waited, and they run when
  * the streams let them, as under `corun exec`: by the scheduler that both share (stream/scheduler.h; docs/captures.md, "Time").

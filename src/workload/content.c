@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What decides the data and the launches of a workload, as text, for keys of cached results: values as they were evaluated, not how
  * the description writes them, so that a summary or a comment that changes costs nobody a simulation.

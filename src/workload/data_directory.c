@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where kernels/ and gpu/ lie, found from the environment, the library or the running program. */
 #include "corun/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A launch description, from its YAML tree to struct description: known keys, forms, names. */
 #include "workload/description_reader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A launch description as it was written: checked for its form, names resolved, expressions still text. What the keys mean is
  * in docs/launch-descriptions.md; plan.h gives it values.

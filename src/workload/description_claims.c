@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a description claims about its workload: the work of one run, and what papers say of it. */
 #include "workload/description_reader.h"
 

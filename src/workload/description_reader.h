@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading the YAML tree of a launch description: what description.c and description_claims.c both need. */
 #ifndef CORUN_WORKLOAD_DESCRIPTION_READER_H
 #define CORUN_WORKLOAD_DESCRIPTION_READER_H

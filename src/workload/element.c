@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of element types, made from CORUN_ELEMENTS; storing a value as one of them, and whether it fits. */
 #include "workload/element.h"
 

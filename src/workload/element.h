@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known about the element types of buffers and arguments. */
 #ifndef CORUN_WORKLOAD_ELEMENT_H
 #define CORUN_WORKLOAD_ELEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A run written out as files, for somewhere else: PTX, initial data, expected results, and launch.json, which says how they
  * belong together (docs/hardware.md has its schema). Everything is evaluated there: no expressions, no repetitions, no names

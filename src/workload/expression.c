@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A recursive-descent evaluator of integer expressions; each error has its column. */
 #include "workload/expression.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Integer expressions of launch descriptions: 64-bit signed, + - * / % << >> and parentheses, min(…), max(…), ceildiv(a, b)
  * and named parameters. Division truncates. Overflow, division by zero and unknown names are errors with their column.

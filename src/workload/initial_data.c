@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Buffers are filled: constants, counts, random values by seed and name, or what a generator of the reference makes. */
 #include "workload/initial_data.h"
 

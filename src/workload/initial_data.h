@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The data that a run starts from. */
 #ifndef CORUN_WORKLOAD_INITIAL_DATA_H
 #define CORUN_WORKLOAD_INITIAL_DATA_H

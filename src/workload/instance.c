@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An instance is created, filled, run functionally, launched grid by grid on a machine, and set back between runs. */
 #include "workload/instance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An instance of a workload, as the files of this layer see it. */
 #ifndef CORUN_WORKLOAD_INSTANCE_H
 #define CORUN_WORKLOAD_INSTANCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The text SIZE,parameter=value,... taken apart, checked against the size, and written back in the order of the
  * description.

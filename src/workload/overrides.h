@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters of a size that whoever names the size gives other values: SIZE,parameter=value,... */
 #ifndef CORUN_WORKLOAD_OVERRIDES_H
 #define CORUN_WORKLOAD_OVERRIDES_H

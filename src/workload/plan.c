@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A plan made from a description: expressions evaluated, repetitions and swaps written out, everything checked against
  * limits.

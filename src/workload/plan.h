@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A launch description with one of its sizes chosen: every expression evaluated, repetitions written out, everything
  * checked that does not need the PTX.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CPU references and generators that were built in, from the folders in kernels/ (cmake/kernels.cmake writes the table). */
 #ifndef CORUN_WORKLOAD_REFERENCES_H
 #define CORUN_WORKLOAD_REFERENCES_H

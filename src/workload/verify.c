@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results against the CPU reference. */
 #include "workload/element.h"
 #include "workload/initial_data.h"

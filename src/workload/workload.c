@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A workload loaded by name or path: description, size, plan and PTX, checked against each other. */
 #include "workload/workload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A loaded workload, as the files of this layer see it. */
 #ifndef CORUN_WORKLOAD_WORKLOAD_H
 #define CORUN_WORKLOAD_WORKLOAD_H

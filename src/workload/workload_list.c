@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of all workloads in a data directory, sorted by name; a broken description is reported and left out. */
 #include "base/text_file.h"
 #include "workload/workload.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading what a YAML tree says: every error names its place. */
 #ifndef CORUN_WORKLOAD_YAML_READER_H
 #define CORUN_WORKLOAD_YAML_READER_H

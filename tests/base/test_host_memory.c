@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/host_memory.h"
 
 #include <setjmp.h>

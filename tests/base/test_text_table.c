@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A number for each text, however many there are. */
 #include "base/text_table.h"
 

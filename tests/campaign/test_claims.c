@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who runs which case: claims, how they are renewed, and what becomes of those of runners that are dead. */
 #include "campaign/claims.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mixes: their number, their order, and samples of them. */
 #include "campaign/mixes.h"
 

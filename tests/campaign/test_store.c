@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results files: what replaces what, merging, and files that go away. */
 #include "campaign/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Workers that write nonsense, too much or nothing end their case and no other. */
 #include "campaign/store.h"
 #include "corun/campaign.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arguments of a launch: forms, fills, and how they fit parameters. */
 #include "case/argument.h"
 

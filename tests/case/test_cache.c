@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results kept by content: what is damaged or foreign is as good as none, and says so. */
 #include "case/cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Characterisation: the rule, equal work at every point, the cache, and workloads that cannot be run. */
 #include "corun/characterize.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The history of a case from handmade observations: what is there, means over intervals, too many intervals, two
  * observers.

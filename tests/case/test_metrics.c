@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* STP, ANTT and fairness with known answers. */
 #include "case/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Applications, policies, dimensions and traces as they are written on the command line. */
 #include "case/specification.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A headless Chromium, driven over its debugging pipe: no network, no package but Python's own."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """docs/json.md, section by section, beside JSON that was written."""
 
 import pathlib

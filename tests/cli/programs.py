@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A program that several tests of the command run: `work` computes for a number of rounds, `outside` loads where nothing is."""
 
 import os

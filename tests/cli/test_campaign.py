@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Campaigns as a user meets them: results, resuming, and everything that can end one. Usage: test_campaign.py CORUN [TEST...]"""
 
 import hashlib

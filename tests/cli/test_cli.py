@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The command line as a whole: results, messages and exit statuses. Usage: test_cli.py CORUN [TEST...]"""
 import json
 import os

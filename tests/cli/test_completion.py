@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Completion in shells: what `corun completion` offers, and that shells take it. Usage: test_completion.py CORUN [TEST...]"""
 import os
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Goals, and the policies that hold them by whole SMs, as a user meets them. Usage: test_goals.py CORUN [TEST...]"""
 
 import json

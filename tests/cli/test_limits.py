@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What is too much for the host or the simulated GPU is refused with its reason before it costs anything, and the same cause has the same
 status whichever command meets it. Usage: test_limits.py CORUN [TEST...]"""
 

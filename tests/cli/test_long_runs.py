@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Runs that take long: the line on a terminal, an interrupt at any time, and what applications print again and again.
 Usage: test_long_runs.py CORUN [TEST...]"""
 

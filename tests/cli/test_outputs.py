@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Files that commands write: one replaces a regular file when it is whole, two never share a file, and what is read is never replaced.
 Usage: test_outputs.py CORUN [TEST...]"""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Policies that users write: the example of docs/writing-policies.md builds and runs, and what is wrong with others is told by name.
 Usage: test_own_policy.py CORUN INCLUDE EXAMPLE CC [TEST...]"""
 

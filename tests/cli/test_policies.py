@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Policies that split the SMs, and searches, as a user meets them. Usage: test_policies.py CORUN [TEST...]"""
 
 import itertools

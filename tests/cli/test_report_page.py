@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """corun report on a small campaign: its numbers against ours, its page by a parser and in a real browser.
 Usage: test_report_page.py CORUN [TEST...]"""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """corun reproduce, from the file of an experiment to its page. Usage: test_reproduce.py CORUN [TEST...]"""
 
 import os

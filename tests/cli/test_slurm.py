@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Campaigns on a real Slurm of one node, brought up for the test. Usage: test_slurm.py CORUN [TEST...]
 
 Ends with 77 where that is not possible: without Debian's slurm-wlm and munge, not as root, or without control groups.

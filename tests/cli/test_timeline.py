@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Timelines of real runs: the published format's rules, the tracks that must be there, and numbers that must agree with the
 results. Usage: test_timeline.py CORUN [TEST...]"""
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Puts PTX into a fat binary, as a compiler does: pack OUTPUT {raw|lz4|zstd} [empty] {ARCHITECTURE FILE}... With
  * `empty`, an empty container comes first, as in programs that are compiled to be linked.

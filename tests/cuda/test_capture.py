@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """`corun capture` and captured programs as workloads. Usage: test_capture.py CORUN PROGRAMS TEST_CAPTURED [TEST...]"""
 import filecmp
 import json

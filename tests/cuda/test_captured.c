@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Captured programs together on one GPU, each once to its end: what they read must be what the programs read,
  * wherever their addresses are in the machine. Usage: cuda_test_captured FILE... or --launches FILE

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """`corun cc`: programs and PTX with clang alone. Usage: test_cc.py CORUN FOLDER [TEST...], where FOLDER is that of this file."""
 import os
 import re

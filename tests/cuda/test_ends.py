@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """
 What is left of a program when `corun exec` or `corun capture` is ended: nothing. Usage: test_ends.py CORUN [TEST...]
 

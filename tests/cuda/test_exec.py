@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What `corun exec` says and writes. Usage: test_exec.py CORUN FOLDER-OF-PROGRAMS [TEST...]"""
 import csv
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Containers of every kind, the choice of the best text, and broken ones: cut anywhere, changed anywhere. */
 #include "cuda/fat_binary.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The driver API as libraries of other languages use it: opened by its short name, every function found by name and version, a device
 chosen by its attributes, the primary context retained and pushed, PTX linked with messages, kernels launched with packed arguments,
 memory and events freed late, from another thread.

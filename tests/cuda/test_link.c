@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Translation units become one text, and functions that cannot be are taken out of it. */
 #include "cuda/ptx_link.h"
 

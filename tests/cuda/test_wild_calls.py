@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Every entry point with nulls, wrong handles and odd numbers: none may crash, hang, or give what is no error code.
 
     test_wild_calls.py ROOT LIBRARIES [SEED]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A machine by script: the test says what it can do and tell, what its readings are, and what time it is; it writes down what it is asked for.
  * Its policy does what the test says at each call. One at a time plays with `on_stage`. Include after cmocka's headers.

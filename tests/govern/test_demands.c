@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a policy asks of a machine that the machine has not: refused by name, before anything runs, or when it is written. */
 #include <math.h>
 #include <setjmp.h>

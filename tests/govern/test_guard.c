@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a policy must not do to its tables, its state and our time, in each of its calls. */
 #include <math.h>
 #include <setjmp.h>

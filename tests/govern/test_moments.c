@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* When a policy is called, in which order with what the machine is asked for, and what the epochs make of counts. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a policy sees: what the machine tells and it has declared, goals as rates, and never a zero for what is not known. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMs in place of the real ones, for tests of the memory system: each sends its packets in order, one per cycle, while
  * it has fewer than `window` under way, and notes every reply.

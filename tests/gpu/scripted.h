@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A scripted source of warp instructions for tests of the timing model: straight-line code that every warp runs, with
  * loops by count, addresses by formula. It computes nothing; what it says of registers and addresses is what the model

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A stage for policies by script: applications that run scripted code, a policy that does what the test says at each
  * moment, and a record of every instruction that issued. Include after cmocka's headers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tag array: lookup, replacement order, reservation, sectors, victims, and how sets are spread. */
 #include "gpu/cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The coalescer against a lane-by-lane count over bytes: rows, strides, gathers, partial warps, both kinds of mask. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "corun/config.h"
 #include "gpu/config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Thread blocks that leave an SM before they are done, to the byte and the cycle: what is saved, what it costs,
  * who stands still meanwhile, and what happens when minds change, applications stop or the window ends in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One DRAM channel: every expected cycle follows from the timing parameters. All times in DRAM cycles.
  */

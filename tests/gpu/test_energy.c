@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Energy of scripted code against sums by hand from the configuration. */
 #include <math.h>
 #include <setjmp.h>

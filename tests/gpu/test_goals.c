@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Goals through the API: what is refused, what a policy sees and when, what is reported. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ports, links and flits of both shapes of the interconnect. All times in interconnect cycles. */
 #include "gpu/interconnect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * L2 slices with their DRAM behind the network: latencies, hits and misses, MSHRs, writes, atomics, and no L2 at all.
  * All clocks are the same here unless a test says otherwise, so that cycles add up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memory system as a whole: steps, clocks, bandwidth of all its parts, contention, and where addresses go. */
 #include "gpu/address_map.h"
 #include "gpu/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Observation: what is told is what the counters say afterwards, the same with any number of threads, and changes
  * nothing.

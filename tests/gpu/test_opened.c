@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A GPU that is driven from outside: launches, waking, and applications that come and go, one after the other in the same slot. Whatever
  * belongs to one that has left is destroyed at once here, so that a memory checker sees what is still named.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Partitions of an SM: what fits where, what is moved, what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SMs that are switched off: when, what they cost, and when they take thread blocks again. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Quotas: at which instruction warps stop, when they go on, and that nothing waits for ever. */
 #include <setjmp.h>
 #include <stdarg.h>

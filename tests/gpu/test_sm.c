@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The SM's timing against what the configuration says, with scripted code: latency of dependent chains, throughput of
  * pipelines, schedulers, barriers, shared memory conflicts, coalescing, caches. Each expectation is a formula over the

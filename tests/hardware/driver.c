@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A CUDA driver for tests: the entry points that bench/hardware/real_gpu.py calls, made of corun's functional executor,
  * and the few of NVML. So the script's whole way, from launch.json to a row of CSV, runs without a GPU.

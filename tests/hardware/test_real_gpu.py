@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """bench/hardware/real_gpu.py on a driver of ours (driver.c). Usage: test_real_gpu.py SCRIPT CORUN DRIVER [TEST...]"""
 import csv
 import json

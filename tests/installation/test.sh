@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs into an empty folder, moves it, and uses what is there as somebody else's program would.
 #     test.sh SOURCE BUILD CC
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs one PTX instruction over lanes of edge values and random ones, on every level this processor has, with full and
  * partial masks, and compares every lane with a scalar reference. The operands are laid out as isa/lanes.h tells the

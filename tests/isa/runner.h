@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Helpers of the executor's tests: PTX in the test, buffers in one application's memory, a run, a look at the result.
  */

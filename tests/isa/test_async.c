@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Asynchronous copies and barriers in memory: phases, states, parities and expected bytes as the PTX manual has them. */
 #include "runner.h"
 

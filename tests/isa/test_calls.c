@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls of device functions: direct, nested, recursive, through registers, of the system. */
 #include "runner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What lanes of a warp and threads of a block compute together, and branches through tables, against answers computed
  * here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX as compilers emit it: the kernels of corpus/corpus.cu against the same computations on the host. */
 #include "runner.h"
 

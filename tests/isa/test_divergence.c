@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Control flow of warps whose lanes go different ways, against answers computed here. */
 #include "runner.h"
 

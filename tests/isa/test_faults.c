@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What faults and notes say: where an address is, freed memory, barriers that a part of a warp comes to, checks. */
 #include "runner.h"
 

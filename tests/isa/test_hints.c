@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What changes how fast memory is and nothing else, and what a thread block is told that is a cluster of its own. */
 #include "runner.h"
 

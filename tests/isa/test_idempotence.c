@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* At a launch: which buffers the arguments lead to decides whether its thread blocks may start again. */
 #include "runner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Conversions over lanes: every pair of types, every rounding, against long double (which holds every integer and
  * double) under fesetround.

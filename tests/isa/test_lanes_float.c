@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Floating point operations over lanes against the host's scalar arithmetic under fesetround, and the .approx
  * operations against long double with the error limits that the PTX ISA documents.

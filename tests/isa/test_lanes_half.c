@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Half precision and bfloat16 against a table of all their values and 128-bit arithmetic: the exact result, then the
  * nearest entry, of two equally near ones that with an even last bit.

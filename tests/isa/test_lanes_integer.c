@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integer and logic operations over lanes against plain scalar arithmetic. */
 #include "isa/lanes_harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Comparisons, predicates, votes and shuffles over lanes. */
 #include "isa/lanes_harness.h"
 

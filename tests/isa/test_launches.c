@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches: barriers, deadlocks, the watchdog, special registers, checks of what is launched. */
 #include "runner.h"
 

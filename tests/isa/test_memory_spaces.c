@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loads, stores and atomics of every space, and what happens when they go wrong. */
 #include "runner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The executor as a machine drives it: warps of several thread blocks on several SMs take turns, stores are committed
  * and atomics performed between them. Memory must end as after a functional run.

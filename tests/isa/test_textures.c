@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texture fetches and surfaces against values that are worked out here from the texels. */
 #include "runner.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bandwidth of L1, L2 and DRAM in bytes per core cycle: many warps load whole lines, as many as the level below could
  * deliver.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Barriers: what one costs a thread block in which nothing else happens. The parameter is the number of warps. */
 #include "harness.h"
 

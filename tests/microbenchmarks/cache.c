@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Misses of the instruction cache (code that is larger than it) and of the constant cache, both answered by the L2. */
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Contention: MSHRs that bound what is under way, rows of a DRAM bank that close each other, the order in which a
  * controller serves its queue, atomics that meet at one slice or spread over all.

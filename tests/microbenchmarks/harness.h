@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Micro-benchmarks: small PTX kernels whose answer follows from the configuration of the GPU.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Latency of dependent operations. A chain of n and one of 2n instructions run on one warp; their difference takes away
  * what starting and ending cost. The same from the kernel's own %clock64.

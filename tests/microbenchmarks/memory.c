@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The memory hierarchy: pointer chases in each of its levels, bank conflicts, coalescing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * microbenchmarks GPU           every row within its tolerance of what the configuration of that GPU implies, and as
  *                               docs/microbenchmarks.md has it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Occupancy as it is seen in a run: more thread blocks than an SM holds, each of which chases a pointer for some
  * thousand cycles. Resident thread blocks on the average from the counters, and at most from the clocks that the thread

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Issue order. Every scheduler has eight warps that are always ready. Greedy-then-oldest takes one to its end before
  * the next, round robin takes them in turn, two-level takes turns within its active set: the first warp that ends has

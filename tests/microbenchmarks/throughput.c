@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Throughput of the pipelines: an SM full of warps, each with four independent chains. Warp instructions per cycle from
  * the difference of two lengths.

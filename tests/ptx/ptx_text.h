@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Helpers of the PTX tests: modules from text in the test, from the corpus, and what was reported. */
 #ifndef TESTS_PTX_TEXT_H
 #define TESTS_PTX_TEXT_H

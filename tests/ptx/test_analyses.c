@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Control flow, post-dominators, liveness, slots, registers per thread. */
 #include "ptx_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules rewritten by a builder: copies are equal, edits say what they should, what does not fit is refused. */
 #include "ptx_text.h"
 

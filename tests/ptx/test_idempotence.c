@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which kernels may start a thread block again: by rule, one text each. */
 #include "ptx_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is said about PTX that is wrong: every message with its place, exactly. */
 #include "ptx_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a module holds after it was parsed. */
 #include "ptx_text.h"
 

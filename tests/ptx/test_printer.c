@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Printed modules parse to equal modules, and print the same again. */
 #include "ptx_text.h"
 

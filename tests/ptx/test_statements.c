@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statements of a text that nobody has parsed: where they begin and end, what they declare. */
 #include "ptx_text.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """For tests that need Python packages which not every machine has."""
 
 import importlib.util

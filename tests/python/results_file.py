@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tables of a results file, made of the rows of src/campaign/columns.def as the command makes them, for tests that fill them by hand."""
 import pathlib
 import re

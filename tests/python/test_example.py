@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The example in python/examples runs, in small, and leaves what it says; so do those of the pages.
 Usage: test_example.py FOLDER_OF_THE_PACKAGE LIBRARY CORUN [TEST...]"""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What experiments compute, on results files made by hand. Usage: test_experiment.py FOLDER_OF_THE_PACKAGE [TEST...]"""
 
 import io

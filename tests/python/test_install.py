@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The package as others get it: pip installs it, it finds the library or says where it looked, and its type hints hold.
 Usage: test_install.py FOLDER_OF_THE_PACKAGE LIBRARY [TEST...]"""
 

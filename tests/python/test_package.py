@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The Python package without the command: metrics with answers computed by hand, results files made by hand.
 Usage: test_package.py FOLDER_OF_THE_PACKAGE [TEST...]"""
 

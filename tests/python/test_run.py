@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Cases run from Python, against the command and by what the numbers must add up to.
 Usage: test_run.py FOLDER_OF_THE_PACKAGE LIBRARY CORUN [TEST...]"""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Cases in worker processes and in this one: what ends a run, and what a policy does to its process.
 Usage: test_worker.py FOLDER_OF_THE_PACKAGE LIBRARY INCLUDE CC [TEST...]"""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reports of a handmade result. The tables are compared with the files beside this one; CORUN_UPDATE=1 writes those
  * anew.

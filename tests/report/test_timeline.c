@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Timelines of handmade observations: lanes, ranges, limits, names. A real run's are checked by
  * tests/cli/test_timeline.py.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Experiments: what a file says, what is wrong with it, and samples of which one contains the other. */
 #include "campaign/campaign_file.h"
 #include "campaign/sample.h"

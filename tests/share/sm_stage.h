@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stage for policies that hand over whole SMs: views in, allowances out, epoch by epoch; no machine. */
 #ifndef TESTS_SHARE_SM_STAGE_H
 #define TESTS_SHARE_SM_STAGE_H

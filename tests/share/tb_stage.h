@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A stage for policies that share inside the SM: thread blocks, quotas and partitions on top of sm_stage.h. */
 #ifndef TESTS_SHARE_TB_STAGE_H
 #define TESTS_SHARE_TB_STAGE_H

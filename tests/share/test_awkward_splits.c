@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What is awkward for every policy that splits the SMs: a number that cannot be divided, one SM each, an application
  * that ends while SMs are handed over to it or from it. By script; every split is worked out by hand beside its test.

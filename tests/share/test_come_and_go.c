@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * For every policy, an application that arrives where another one has left is a new one. Two machines on which the same happens: on one the
  * newcomer gets the slot of the one that has left, on the other that one keeps its slot (it was stopped and never left for good), and the

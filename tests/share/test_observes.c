@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every policy declares all that it reads: on a machine that can tell everything it decides as if it had declared
  * everything. What it has not declared is hidden from it (src/govern/view.c), so a forgotten row shows here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The built-in policies by script: views in, allowances out; no machine. */
 #include "govern/governor.h"
 #include "share/sm_owners.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Quota-based QoS by script: what each mode gives, spreads, keeps and refills, and where thread blocks go. Numbers by
  * hand.

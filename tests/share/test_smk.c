@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMK by script: the steps of the papers' examples, worked out by hand, and what happens when kernels come, go and
  * change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * SMQoS by script. Every decision is worked out by hand from algorithms 1 to 3 of the paper; averages are in the
  * comments.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Spart with goals by script. Predictions and averages are worked out by hand; see docs/policies-spart-qos.md for the
  * algorithm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Policies that split the SMs, by script. Every split is worked out by hand beside its test; the searches are also held
  * against trying everything.

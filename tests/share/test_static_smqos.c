@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Static SMQoS by script: the ratio of SMs is the goal. */
 #include "sm_stage.h"
 

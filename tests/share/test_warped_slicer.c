@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The split by occupancy curves, by script. */
 #include "tb_stage.h"
 

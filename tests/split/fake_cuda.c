@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A CUDA driver for tests, under the name libcuda.so.1: device memory is host memory, work is done at once by the calling thread, and
  * kernels are functions of the test of type fake_kernel. FAKE_CUDA_DEVICES says how many devices there are [1].

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CORUN_TEST_SPLIT_FAKE_CUDA_H
 #define CORUN_TEST_SPLIT_FAKE_CUDA_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs whose devices follow tables of rates: exact, and no clock. */
 #ifndef CORUN_TEST_SPLIT_TABLES_H
 #define CORUN_TEST_SPLIT_TABLES_H

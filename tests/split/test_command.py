@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A divided task under `corun exec` and `corun split`. Usage: test_command.py CORUN PROGRAM MODULE [TEST...]"""
 import json
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Real threads and a fake CUDA driver: what is computed, moved, redone after a failure, and kept from round to round. */
 #include "split/fake_cuda.h"
 #include "split/tables.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A program of examples/split: the same result from every strategy and device. Usage: test_examples.py CORUN FOLDER PROGRAM"""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Iterative tasks: the split of a round serves the next, is corrected when it is off, and given up when that does not help. */
 #include "split/tables.h"
 

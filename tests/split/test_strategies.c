@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What strategies decide, and what comes of it with devices whose rates are known: worked out by hand. */
 #include "split/tables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which task of the streams is next, since when, and what is in flight: the rules of docs/captures.md, "Time". */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Every source file names its licence, in a comment on its first line (behind #!): check_licences.py ROOT [--write]
 
 With --write the line is added where it is missing.

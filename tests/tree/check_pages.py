@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The pages lead where they say: check_pages.py ROOT
 
 Links between pages and to their sections, files and identifiers that pages name, scripts, keys of descriptions, columns of results files, and metrics:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What a release says in several places is the same in all of them: check_release.py ROOT
 
 The version is that of CMakeLists.txt; the packages that the Debian package is built with are those of scripts/packages.txt.

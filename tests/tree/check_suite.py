@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Every folder of kernels/ is in the lists that name all workloads: check_suite.py ROOT
 
 The page of measurements (docs/workloads.md) and the campaign of lengths (bench/lengths.yaml) are made by hand, from

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """scripts/check_full.py with a program that does as files tell it. Usage: test_check_full.py SCRIPT [TEST...]"""
 import os
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Bad trees must be found out: one test for each rule of scripts/check_layers.py."""
 import os
 import subprocess

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Gives every kernel file to NVIDIA's assembler, as a driver would on a GPU: assemble.sh PTXAS FOLDER ARCHITECTURE...
 set -eu
 ptxas=$1

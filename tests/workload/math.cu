@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The math functions that device.h offers, over arrays: libclc's and those of the special function unit. */
 extern "C" __global__ void math_functions(const float *in, float *exponential, float *logarithm, float *sine,
                                           float *cosine, float *power, float *fast_sine, float *fast_cosine, int count)

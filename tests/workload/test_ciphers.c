@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The references of the ciphers and hashes against published test vectors: what the kernels are compared with is right
  * itself.

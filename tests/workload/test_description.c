@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launch descriptions: form, values, and what is wrong with broken ones. */
 #include "workload/plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integer expressions of launch descriptions. */
 #include "workload/expression.h"
 

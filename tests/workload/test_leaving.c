@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program whose grids were dropped in the middle of their atomics can be used again, with other grids and by another application: nothing of
  * those that were dropped is seen, performed or named.

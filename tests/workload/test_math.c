@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Accuracy of the math functions that kernels may use, against double precision: libclc promises what OpenCL asks for
  * (exp, log 3 ulp, sin, cos 4 ulp, pow 16 ulp); the special function unit an absolute error of 2^-20.9 for sine and

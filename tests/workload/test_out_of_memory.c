@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A host without memory: one workload is loaded, instantiated and run with timing over and over, and another allocation
  * fails each time. Every time the answer is MEMORY, nothing crashes, and everything can be destroyed (the address

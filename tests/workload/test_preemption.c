@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Workloads under a policy that takes thread blocks away at random: whatever is swapped, switched or dropped at
  * whatever moment, results equal the reference, and are the same with any number of host threads. `test_preemption

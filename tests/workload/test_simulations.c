@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The references of option pricing, n-body, ray tracing and fractal flames against what must hold for them whatever
  * they compute it by: closed forms, laws of conservation, geometry, the functions of math.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Workloads that can do a part of their work, as one does that is split between devices: those whose sizes have the
  * parameters `first` and `count`. The whole and two uneven parts equal the reference, inputs are the same in all, and

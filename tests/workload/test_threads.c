@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Host threads are no part of the model: two workloads that share the GPU give the same numbers with one and with
  * three. Each workload of the suite has its turn.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The small workloads on the simulated GPU: with timing, too, results equal the reference. Without arguments: several
  * together, all of them in turn. `test_timed NAME…`: these alone, each a test of its own for ctest.

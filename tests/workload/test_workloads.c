@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The workloads themselves: all of them load in every size, and what a run without timing computes equals the CPU
  * reference. Without arguments: what is true of all of them together. Else each argument is one of

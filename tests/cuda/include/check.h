@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every program of these tests says when something is not as it should be. */
 #ifndef CORUN_TEST_CHECK_H
 #define CORUN_TEST_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of textures need of the driver API's header: with nvcc it is the toolkit's. */
 #ifndef CORUN_TEST_DRIVER_TEXTURE_H
 #define CORUN_TEST_DRIVER_TEXTURE_H

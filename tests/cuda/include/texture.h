@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Arrays, textures and surfaces as CUDA's headers have them, for clang alone: structures and functions of the host, and
  * the fetches that the tests use, which the compiler has no builtins for. With nvcc they are the toolkit's.

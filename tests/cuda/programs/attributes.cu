@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is known of kernels and devices, and that it fits together. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What comes behind an atomic of the same thread, or behind a barrier, finds it done, whatever is still on its way to memory. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bulk copies of sm_90, with PTX as templates of the toolkit use it: one thread fetches a tile and everyone waits for its
  * barrier; then the tile goes back in bulk. The same without them is about as fast.

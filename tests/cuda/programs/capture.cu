@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A graph captured from streams that fork and join. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Thread blocks of a cooperative launch meet: as the toolkit's header does it, with the words that %envreg1 and 2 name.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Two cooperative kernels of two streams, each as large as the GPU: one after the other, or they would wait for ever.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Copies take the latency and the bytes over the bandwidth of the configuration: 2 us, 10 GB/s pinned, 4 GB/s pageable.
  */

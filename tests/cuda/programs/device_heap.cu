@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* malloc and free of kernels: blocks of one's own, used again; the heap has an end. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* printf of the device comes out in order with what the host prints. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several devices, chosen by CUDA_VISIBLE_DEVICES: run with three GPUs of which 2 and 0 are visible. */
 #include "check.h"
 

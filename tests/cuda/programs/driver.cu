@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The driver API: contexts, modules of PTX text, launches both ways, messages in the program's buffer, entry points by
  * name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Graphs of the driver API: every kind of node, read back, changed before and after the graph was made executable,
  * described in one structure, and written to a file.

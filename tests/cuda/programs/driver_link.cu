@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuLink: two texts that need each other become a module. */
 #include "check.h"
 

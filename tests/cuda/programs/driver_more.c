@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the driver API has beside the usual: functions of a module and a library, the launch of CUDA before 4.0, counted
  * contexts, advice on managed memory, access to pools.

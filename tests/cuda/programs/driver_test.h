@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the driver API in C need: calls that must succeed or fail, and declarations of the interface. */
 #ifndef CORUN_DRIVER_TEST_H
 #define CORUN_DRIVER_TEST_H

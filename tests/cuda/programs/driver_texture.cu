@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arrays, textures and surfaces of the driver API, from a module of PTX text. */
 #include "check.h"
 #include "../include/driver_texture.h"

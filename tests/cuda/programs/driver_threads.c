@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Many host threads in one context: each loads and unloads modules, allocates and frees, launches in streams of its own
  * and in a shared one, waits for events of its neighbour, and makes, runs and ends graphs. In the end a kernel fails

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A stencil in tiles that loads beyond its image and does not use what it got, before the first and behind the last allocation;
  * more threads than elements that nobody held back, within the line in which an array ends; and lanes of a reduction that load beyond

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Gaussian elimination as benchmark suites have it: two small kernels for each column, one after the other, and the back substitution on
  * the host; then the same system with a kernel that finds the pivot in its last thread block.

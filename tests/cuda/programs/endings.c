@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Beginnings and ends: libraries that are opened and closed more than once, programs that end in a thread, in a
  * function of atexit, in the middle of work, or without ending anything; contexts that go while other threads have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A kernel that stores for ever, which makes progress as far as a watchdog sees. The program tells its error: 702 is
  * cudaErrorLaunchTimeout.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The last error: kept until it is asked for, and what calls give for wrong arguments. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A bad access ends the context: every call gives its error until the device is reset. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A child that was forked after CUDA was used is told so; one that was forked before may use it. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A graph put together node by node: copy, fill, kernels, host function; changed after it was instantiated. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Graphs that change: an executable one takes over what another graph does, its children, too; copies know what they were made
  * from however often that is copied; nodes are destroyed and dependencies set while streams are being captured.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory that graphs allocate: by nodes and by captured streams, launched again and again, freed in the graph, by the program or at the next launch. */
 #include "check.h"
 #include <cstdint>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Heat in a plate until it no longer changes: tiles in shared memory, a reduction, a loop on the host, events. */
 #include "check.h"
 

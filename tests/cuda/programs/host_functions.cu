@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions of the host in streams: in order, and with what the stream did before. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pinned, mapped and registered memory of the host, used by kernels at their own addresses. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two translation units whose device code is linked (-rdc=true): functions and variables of each other. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Managed memory: one pointer for both sides. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Contexts that fail, one after the other, beside one that works on: each ends with a fault in the middle of what others have in flight, is
  * destroyed or reset, and leaves nothing behind. All that comes later runs, and finds memory that is zero where it was set to that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One mistake of a kernel or of its host, named by the first argument: what `corun exec` says of it is what is tried. */
 #include "check.h"
 

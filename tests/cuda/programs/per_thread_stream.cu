@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Compiled for default streams of each thread: they do not wait for each other, and each keeps its order. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows with a pitch, boxes, and fills of both. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The host waits for a flag in mapped memory and calls nothing. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Allocation in streams: freed when the stream comes to it. */
 #include "check.h"
 

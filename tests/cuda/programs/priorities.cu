@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The stream with the higher priority is served first when both wait for the same. */
 #include "check.h"
 

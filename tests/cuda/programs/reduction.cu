@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Static and dynamic shared memory, barriers, shuffles, atomics, templates. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Texture and surface references, which compilers no longer make: PTX with .texref and .surfref, registered by hand as
  * compilers did it, and through the driver API. `references cpp` registers by names in C++, as nvcc 11 does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A kernel that corun cannot run, between two that it can: `refused careless` does not look at errors and ends with 0,
  * `refused careful` ends with 3 because of what it sees.

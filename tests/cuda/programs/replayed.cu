@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Everything that a capture has to keep: device memory that holds pointers, allocations that come and go, the same
  * contents again and again, copies within the device, memory of the host that is registered twice, a texture that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Streams that wait for values in memory: written by another stream, by a kernel, by the host, and by nobody. The
  * comparisons; several operations at once.

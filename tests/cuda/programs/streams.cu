@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Order within a stream, between streams by events, and of the default stream; kernels of two streams overlap in time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Data as simulations of particles and image trackers have it: arrays of structures with device pointers in constant memory,
  * structures with arrays as kernel arguments, lists of neighbours, classes with their storage in shared memory, tables of device functions,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Surfaces: reads and writes by coordinates, what lies outside, and the texture of the same array. */
 #include "check.h"
 #include "../include/texture.h"

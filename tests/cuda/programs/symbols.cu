@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Variables of the device and constants: copied by name, found, changed by kernels. */
 #include "check.h"
 

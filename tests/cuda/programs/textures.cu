@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Textures over arrays, linear and pitched memory: modes, filters, types; what may not be made is refused. */
 #include "check.h"
 #include "../include/texture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Many host threads at once, each with a stream, events and memory of its own. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* assert, trap, and a kernel that never ends. */
 #include "check.h"
 

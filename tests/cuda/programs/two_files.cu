@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two translation units, each with a static variable and a kernel of the same name. */
 #include "check.h"
 

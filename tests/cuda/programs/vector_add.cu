@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Allocation, copies, a launch, and the result. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Virtual memory management: one range of addresses over several pieces of memory, the same memory at two addresses,
  * access that was not given, and memory that another process has made.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Thread blocks that wait for each other in loops, without a cooperative launch: all fit the GPU at once. */
 #include "check.h"
 

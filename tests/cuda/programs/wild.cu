@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Null and wild handles everywhere: each call gives an error, and what comes after works. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Kernels whose PTX, as clang 14 and nvcc 13 made it, is committed beside this file: what compilers emit, not what we would write.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The source of the .ptx files of the same name: nvcc_*.ptx by nvcc 13 (-ptx -arch=sm_75, with the option that the name says), comments removed.
 #include <stdio.h>
 

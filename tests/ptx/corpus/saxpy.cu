@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 __device__ __noinline__ float scale(float a, float x)
 {
     return a * x;

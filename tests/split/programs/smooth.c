@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that a user might write, for the tests of `corun exec` and `corun split`: smooth MODULE COUNT ROUNDS [TRAP] */
 #include "corun/split.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* y[i] is the mean of x around i; a thread each. `trap` makes the thread of that iteration fail. */
 extern "C" __global__ void smooth(const float *x, float *y, unsigned long long begin, unsigned long long end,
                                   unsigned long long count, unsigned long long trap)
