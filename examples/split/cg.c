@@ -130,7 +130,9 @@ int main(int count, char **words)
                                     .gpu = on_gpu,
                                     .context = &problem,
                                     .buffers = buffers,
-                                    .buffer_count = BUFFERS};
+                                    .buffer_count = BUFFERS,
+                                    .gpu_blocks = 1.0 / DENSE_ROWS,
+                                    .gpu_block_threads = DENSE_THREADS};
     example_create(&example, &task);
     solve(&example, &problem, b, x, r);
     int status = example_end(&example, x, n * sizeof *x, "residual", residual(&problem, b, x), 3e-5);

@@ -118,7 +118,9 @@ int main(int count, char **words)
                                     .gpu = on_gpu,
                                     .context = &problem,
                                     .buffers = buffers,
-                                    .buffer_count = BUFFERS};
+                                    .buffer_count = BUFFERS,
+                                    .gpu_blocks = 1.0 / DENSE_ROWS,
+                                    .gpu_block_threads = DENSE_THREADS};
     example_create(&example, &task);
     solve(&example, &problem);
     int status = example_end(&example, problem.x, n * sizeof(float), "distance from the solution",

@@ -121,7 +121,9 @@ int main(int count, char **words)
                                     .gpu = on_gpu,
                                     .context = &problem,
                                     .buffers = &sums,
-                                    .buffer_count = 1};
+                                    .buffer_count = 1,
+                                    .gpu_blocks = 1.0 / OPTION_GRANULE,
+                                    .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
     example_run(&example);
     uint64_t total = 0;

@@ -125,7 +125,9 @@ int main(int count, char **words)
                                     .gpu = on_gpu,
                                     .context = &problem,
                                     .buffers = buffers,
-                                    .buffer_count = BUFFERS};
+                                    .buffer_count = BUFFERS,
+                                    .gpu_blocks = 1.0 / (BLOCK_ROWS * BLOCK_COLUMNS),
+                                    .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
     example_run(&example);
     int status = example_end(&example, problem.c, bytes, "largest error", largest_error(&problem), 1e-5);

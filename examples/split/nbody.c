@@ -152,7 +152,9 @@ int main(int count, char **words)
                                     .gpu = on_gpu,
                                     .context = &problem,
                                     .buffers = buffers,
-                                    .buffer_count = BUFFERS};
+                                    .buffer_count = BUFFERS,
+                                    .gpu_blocks = 1.0 / BLOCK_BODIES,
+                                    .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
     double error = 0;
     for (uint32_t round = 0; round < example.rounds; round++) {

@@ -86,6 +86,12 @@ struct corun_split_task {
      * file. Both NULL: the program brings its kernels by itself. */
     const void *module;
     const char *module_file;
+    /*
+     * How many thread blocks `gpu` launches for an iteration (a fraction, as a rule), and how many threads a block has, so that no part
+     * is needlessly smaller than what occupies a GPU. 0: not said.
+     */
+    double gpu_blocks;
+    uint32_t gpu_block_threads;
 };
 
 void *corun_split_gpu_stream(const struct corun_split_gpu *gpu); /* a CUstream */
@@ -131,6 +137,8 @@ struct corun_split_view {
     uint32_t device_count;
     bool usable[CORUN_SPLIT_MAX_DEVICES]; /* false: failed, or without threads */
     bool busy[CORUN_SPLIT_MAX_DEVICES];   /* still computes a part of an earlier step */
+    uint64_t
+        flat[CORUN_SPLIT_MAX_DEVICES]; /* up to as many iterations take a device hardly longer than one; 0: not known */
     uint32_t step_count;
     const struct corun_split_step *steps;
     const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
@@ -181,6 +189,7 @@ struct corun_split_rate_table {
     const char *name;
     double (*seconds)(void *context, uint64_t begin, uint64_t end);
     void *context;
+    uint64_t flat;     /* for the view */
     uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
 };
 

@@ -60,6 +60,23 @@ static void idle_shares(const struct corun_split_view *view, double *share)
         share[d] /= sum;
 }
 
+/* A first part that leaves a GPU's multiprocessors without work takes as long as one that does not, and tells less. */
+static void enlarge_to_flat(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    uint64_t sum = 0;
+    for (uint32_t d = 0; d < view->device_count; d++)
+        sum += decision->parts[d];
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        uint64_t part = decision->parts[d], spare = view->left - sum;
+        uint64_t more = part && view->flat[d] > part ? view->flat[d] - part : 0;
+        more = more < spare ? more : spare;
+        decision->parts[d] += more;
+        sum += more;
+    }
+    for (uint32_t d = 0; d < view->device_count && sum; d++)
+        decision->share[d] = (double)decision->parts[d] / (double)sum;
+}
+
 static void give_first(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     double share[CORUN_SPLIT_MAX_DEVICES];
@@ -69,14 +86,22 @@ static void give_first(const struct corun_split_view *view, struct corun_split_d
     }
     strategy_blind_shares(view, share);
     strategy_give(view, decision, strategy_step(view, view->parameters->first * (double)view->iterations), share);
+    enlarge_to_flat(view, decision);
     decision->profiling = true;
+}
+
+/* Iterations of a step; of one that the CPU did alone while others were late, what it did until then. */
+static double step_size(const struct corun_split_step *step)
+{
+    const struct corun_split_part *cpu = &step->part[CPU];
+    return (double)(cpu->end - cpu->begin == step->iterations ? cpu->done : step->iterations);
 }
 
 /* Algorithm 4-2, lines 4 to 14. */
 static void give_next(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     const struct corun_split_step *last = &view->steps[view->step_count - 1];
-    double share[CORUN_SPLIT_MAX_DEVICES], step = (double)last->iterations;
+    double share[CORUN_SPLIT_MAX_DEVICES], step = step_size(last);
     struct extrapolation known;
     bool extrapolated = view->parameters->extrapolate > 0 && extrapolate(view, &known);
     idle_shares(view, share);
@@ -100,7 +125,7 @@ static double tolerated(const struct corun_split_view *view, uint32_t index, dou
     for (uint32_t d = 0; d < view->device_count; d++) {
         const struct corun_split_part *part = &view->steps[index].part[d];
         double rate = corun_split_rate(&before, d);
-        if (part->busy && rate > 0)
+        if (part->busy && rate > 0 && d != CPU) /* the CPU can be recalled: what it has done is not lost */
             most = fmax(most, 0.5 * (double)(part->end - part->begin) / rate + 0.1 * patience);
     }
     return most;
@@ -122,8 +147,12 @@ static void wait_for_step(const struct corun_split_view *view, struct corun_spli
         spent += fmax(0, waited(view, i));
     double recall = fmax(tolerated(view, index, patience), (1 - recall_fraction) * patience - spent);
     double leave = recall + (view->busy[CPU] ? recall_fraction * patience : 0);
-    if (wait < 0 || isinf(patience))
-        return; /* only who was left behind earlier is idle */
+    if (isinf(patience))
+        return;
+    if (wait < 0) { /* who was left behind has ended, the others have not */
+        decision->recall = 1u << CPU;
+        return;
+    }
     /* A wake-up may come a rounding error too early: what is all but spent counts as spent. */
     if (wait < recall * (1 - 1e-9)) {
         decision->wake = view->now + (recall - wait);
@@ -168,6 +197,8 @@ void strategy_cap(const struct corun_split_view *view, struct corun_split_decisi
     bool idle = false;
     for (uint32_t d = 0; d < view->device_count; d++)
         idle = idle || (view->usable[d] && !view->busy[d]);
+    if (!strategy_busy(view) && strategy_give_only(view, decision))
+        return;
     if (!view->step_count)
         give_first(view, decision);
     else if (!strategy_busy(view))

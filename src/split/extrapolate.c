@@ -9,6 +9,7 @@ static const double noise = 0.05; /* of a measured time */
 /* seconds = fixed + each * iterations; each: 0 if nothing is known. */
 struct line {
     double fixed, each, error; /* error: how far `each` may be off, relatively */
+    double size, seconds;      /* of a GPU's only measurement, if it did not fill the GPU; 0 otherwise */
 };
 
 /* Through the latest part and the latest before it whose size differs enough; through the origin if there is none. */
@@ -24,18 +25,24 @@ static struct line line_of(const struct corun_split_view *view, uint32_t device)
         if (!(size > 0)) {
             size = other_size;
             seconds = other;
-            line = (struct line){0, seconds / size, 1};
-            if (device == 0) { /* the CPU works chunk by chunk: its rate does not depend on sizes */
-                line.error = noise;
-                return line;
+            line = (struct line){0, seconds / size, 1, 0, 0};
+            if (part->done <= view->flat[device]) {
+                line.size = size;
+                line.seconds = seconds;
             }
+            if (device == 0) /* the CPU works chunk by chunk: its rate does not depend on sizes */
+                return (struct line){0, seconds / size, noise, 0, 0};
             continue;
         }
         if (other_size > size / 1.5 && other_size < size * 1.5)
             continue;
-        double each = (seconds - other) / (size - other_size);
-        if (each > 0 && seconds - each * size >= 0)
-            line = (struct line){seconds - each * size, each, noise * fmax(seconds, other) / fabs(seconds - other)};
+        double most = fmax(seconds, other), apart = fabs(size - other_size),
+               each = (seconds - other) / (size - other_size);
+        if (each < noise * most / apart) /* as good as flat: no steeper than what noise can hide */
+            each = noise * most / apart;
+        line.size = line.seconds = 0;
+        if (seconds - each * size >= 0)
+            line = (struct line){seconds - each * size, each, noise * most / (each * apart), 0, 0};
         return line;
     }
     return line;
@@ -63,6 +70,26 @@ static double common_end(const struct corun_split_view *view, const struct line 
     return end;
 }
 
+/*
+ * A GPU of which one size is known, which did not fill it, may be faster at a larger one: its time is anything between what was measured and as many times that as
+ * the part is larger. Too small a part costs another part, which takes at least as long as the one measured; so the GPU gets more than its
+ * share, by what costs as long if its time should grow with the size after all. The CPU keeps what it completes while the GPU surely works.
+ */
+static void prefer_unknown(const struct corun_split_view *view, const struct line *lines, struct extrapolation *result)
+{
+    double left = (double)view->left, wanted = 0, least = 0;
+    if (!(lines[0].each > 0))
+        return;
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        wanted += result->share[d] > 0 ? lines[d].size / left : 0;
+        least = result->share[d] > 0 ? fmax(least, lines[d].seconds / lines[0].each / left) : least;
+    }
+    double given = fmax(0, fmin(wanted, result->share[0] - least));
+    result->share[0] -= given;
+    for (uint32_t d = 1; d < view->device_count && wanted > 0; d++)
+        result->share[d] += result->share[d] > 0 ? given * lines[d].size / left / wanted : 0;
+}
+
 bool extrapolate(const struct corun_split_view *view, struct extrapolation *result)
 {
     struct line lines[CORUN_SPLIT_MAX_DEVICES] = {0};
@@ -83,8 +110,9 @@ bool extrapolate(const struct corun_split_view *view, struct extrapolation *resu
             continue;
         double share = (end - lines[d].fixed) / lines[d].each / (double)view->left;
         result->share[d] = share;
-        result->step_cost = fmax(result->step_cost, lines[d].fixed);
+        result->step_cost = fmax(result->step_cost, fmax(lines[d].fixed, lines[d].seconds));
         result->error_cost += end * lines[d].error * share * (1 - share);
     }
+    prefer_unknown(view, lines, result);
     return true;
 }

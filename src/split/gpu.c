@@ -5,6 +5,7 @@
 #include "split/file.h"
 #include "split/repeat.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,11 @@ uint32_t corun_split_gpu_index(const struct corun_split_gpu *gpu)
 const char *gpu_name(const struct corun_split_gpu *gpu)
 {
     return gpu->name;
+}
+
+uint64_t gpu_flat(const struct corun_split_gpu *gpu)
+{
+    return gpu->flat;
 }
 
 const char *gpu_failure(const struct corun_split_gpu *gpu)
@@ -141,8 +147,48 @@ static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_d
                                       driver_error(gpu->driver, result));
 }
 
+/* The iterations of so many thread blocks, in whole granules. */
+static uint64_t iterations_of(const struct corun_split_task *task, double blocks)
+{
+    double granules = ceil(blocks / task->gpu_blocks / (double)task->granularity);
+    double all = ceil((double)task->iterations / (double)task->granularity);
+    return (uint64_t)fmin(granules, all) * task->granularity;
+}
+
+/* As many of the iterations [0, count) as move no more than `copy_bytes`: copies take longer the more they move. */
+static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count)
+{
+    const struct corun_split_task *task = gpu->task;
+    uint64_t end = count < task->iterations ? count : task->iterations;
+    double moved = 0;
+    for (uint32_t i = 0; i < task->buffer_count; i++) {
+        size_t offset, bytes;
+        buffer_range(task, i, 0, end, &offset, &bytes);
+        moved += buffer_is_whole(&task->buffers[i]) ? 0 : (double)bytes;
+    }
+    if (moved <= gpu->copy_bytes)
+        return count;
+    return (uint64_t)((double)(count / task->granularity) * gpu->copy_bytes / moved) * task->granularity;
+}
+
+/* Which parts leave the GPU partly idle, by what the task and the driver tell. */
+static void find_sizes(struct corun_split_gpu *gpu)
+{
+    const struct corun_split_task *task = gpu->task;
+    int multiprocessors = 0, threads = 0;
+    if (!(task->gpu_blocks > 0) || !task->iterations ||
+        gpu->driver->device_attribute(&multiprocessors, MULTIPROCESSORS, gpu->device) ||
+        gpu->driver->device_attribute(&threads, THREADS_PER_MULTIPROCESSOR, gpu->device) || multiprocessors <= 0)
+        return;
+    uint32_t block = task->gpu_block_threads ? task->gpu_block_threads : 1;
+    double resident = task->gpu_block_threads && threads > 0 ? fmax(1, (double)((uint32_t)threads / block)) : 1;
+    gpu->flat = limit_by_bytes(gpu, iterations_of(task, multiprocessors));
+    gpu->full = iterations_of(task, multiprocessors * resident);
+}
+
 enum corun_status gpu_open(const struct driver *driver, uint32_t index, const struct corun_split_task *task,
-                           double copy_bytes, struct corun_split_gpu **result, struct corun_diagnostics *diagnostics)
+                           const struct corun_split_parameters *parameters, struct corun_split_gpu **result,
+                           struct corun_diagnostics *diagnostics)
 {
     struct corun_split_gpu *gpu = *result = calloc(1, sizeof *gpu);
     if (!gpu)
@@ -150,7 +196,7 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     gpu->driver = driver;
     gpu->task = task;
     gpu->index = index;
-    gpu->copy_bytes = copy_bytes;
+    gpu->copy_bytes = parameters->copy_bytes;
     snprintf(gpu->name, sizeof gpu->name, "GPU %u", index);
     gpu->mirrors = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *gpu->mirrors);
     if (!gpu->mirrors)
@@ -158,6 +204,8 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     if (!TRY(gpu, device_get(&gpu->device, (int)index), "the device"))
         return CORUN_OK;
     (void)driver->device_name(gpu->name, (int)sizeof gpu->name, gpu->device);
+    if (parameters->fill > 0)
+        find_sizes(gpu);
     void *outside = gpu_enter(gpu);
     enum corun_status status = create_objects(gpu) ? load_module(gpu, diagnostics) : CORUN_OK;
     gpu_leave(gpu, outside);

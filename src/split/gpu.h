@@ -14,9 +14,11 @@
  * status is OK all the same; FILE or SYNTAX if the task's module cannot be had, MEMORY.
  */
 enum corun_status gpu_open(const struct driver *driver, uint32_t index, const struct corun_split_task *task,
-                           double copy_bytes, struct corun_split_gpu **gpu, struct corun_diagnostics *diagnostics);
+                           const struct corun_split_parameters *parameters, struct corun_split_gpu **gpu,
+                           struct corun_diagnostics *diagnostics);
 void gpu_close(struct corun_split_gpu *gpu);
 const char *gpu_name(const struct corun_split_gpu *gpu);
+uint64_t gpu_flat(const struct corun_split_gpu *gpu);       /* for the view of strategies */
 const char *gpu_failure(const struct corun_split_gpu *gpu); /* NULL: it works */
 
 /* Makes the GPU's context current and returns the one that was; the program on this thread may use another. */

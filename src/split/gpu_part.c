@@ -84,7 +84,7 @@ static bool set_up(struct corun_split_gpu *gpu, struct executor_event *event)
     return true;
 }
 
-/* In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move. */
+/* In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move, but each fills the GPU. */
 static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
     double bytes_moved = 0;
@@ -101,6 +101,8 @@ static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, u
         bytes_moved += buffer->access == CORUN_SPLIT_WRITE ? (double)bytes : 0;
     }
     double wanted = fmax(1, fmin(MOST_CHUNKS, floor(bytes_moved / gpu->copy_bytes)));
+    if (gpu->full)
+        wanted = fmax(1, fmin(wanted, floor((double)(end - begin) / (double)gpu->full)));
     return granules < 1 ? 1 : granules < (uint64_t)wanted ? (uint32_t)granules : (uint32_t)wanted;
 }
 

@@ -9,6 +9,7 @@
 
 #define MOST_CHUNKS 8u
 
+enum { MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 }; /* attributes of a device */
 enum { CONTEXT_BLOCKING = 4, STREAM_ON_ITS_OWN = 1, EVENT_BLOCKING = 1 };
 
 struct mirror {
@@ -27,6 +28,7 @@ struct corun_split_gpu {
     uint32_t index;
     int device;
     double copy_bytes;
+    uint64_t flat, full; /* iterations: a thread block for each multiprocessor; as many threads as there is room for */
     bool retained, set_up; /* the context is held; buffers that every part needs are there in this run */
     char name[128], failure[256];
     void *context, *module;

@@ -7,6 +7,8 @@ void strategy_quick(const struct corun_split_view *view, struct corun_split_deci
     double share[CORUN_SPLIT_MAX_DEVICES];
     if (strategy_busy(view))
         return;
+    if (strategy_give_only(view, decision))
+        return;
     if (view->step_count) {
         strategy_rate_shares(view, share);
         strategy_give(view, decision, view->left, share);

@@ -6,6 +6,7 @@
 #include "split/engine.h"
 
 #include "split/clock.h"
+#include "split/gpu.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
     for (uint32_t d = 0; d < split->device_count; d++) {
         view->usable[d] = split->usable[d];
         view->busy[d] = split->busy[d];
+        view->flat[d] = split->rates ? split->rates[d].flat : d ? gpu_flat(split->gpus[d - 1]) : 0;
         if (!split->busy[d])
             continue;
         struct corun_split_step *step = &split->steps.data[split->step_of[d]];

@@ -117,7 +117,7 @@ static enum corun_status open_gpus(struct corun_split *split, uint32_t most, str
     while (split->gpu_count < most) {
         struct corun_split_gpu *gpu = NULL;
         enum corun_status status =
-            gpu_open(split->driver, split->gpu_count, &split->task, split->parameters.copy_bytes, &gpu, diagnostics);
+            gpu_open(split->driver, split->gpu_count, &split->task, &split->parameters, &gpu, diagnostics);
         split->gpus[split->gpu_count] = gpu;
         split->gpu_count += gpu != NULL;
         if (status != CORUN_OK)

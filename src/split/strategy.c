@@ -142,6 +142,20 @@ uint64_t strategy_step(const struct corun_split_view *view, double iterations)
     return step < view->left ? step : view->left;
 }
 
+bool strategy_give_only(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    double share[CORUN_SPLIT_MAX_DEVICES] = {0};
+    uint32_t usable = 0;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        share[d] = view->usable[d];
+        usable += view->usable[d];
+    }
+    if (usable != 1)
+        return false;
+    strategy_give(view, decision, view->left, share);
+    return true;
+}
+
 bool strategy_busy(const struct corun_split_view *view)
 {
     for (uint32_t d = 0; d < view->device_count; d++)

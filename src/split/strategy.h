@@ -25,6 +25,8 @@ void strategy_give(const struct corun_split_view *view, struct corun_split_decis
 double strategy_variance(const struct corun_split_view *view, const double *before, const double *after);
 /* So many iterations in whole granules: at least one for each usable device, at most what is left. */
 uint64_t strategy_step(const struct corun_split_view *view, double iterations);
+/* Everything for the only device that can be used. false if there are several. */
+bool strategy_give_only(const struct corun_split_view *view, struct corun_split_decision *decision);
 bool strategy_busy(const struct corun_split_view *view);
 
 #endif

@@ -52,6 +52,14 @@ int cuDeviceGet(int *device, int ordinal)
     return 0;
 }
 
+/* Four multiprocessors with room for 1024 threads each. */
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute == 16 ? 4 : 1024;
+    return attribute == 16 || attribute == 39 ? 0 : INVALID;
+}
+
 int cuDeviceGetName(char *name, int bytes, int device)
 {
     if (bytes < 8)

@@ -230,6 +230,22 @@ static void much_is_moved_in_chunks(void **state)
     end(&world);
 }
 
+/* The fake GPU has room for 4 times 1024 threads: a chunk is 16 blocks of 256 or more, where the task tells its blocks. */
+static void chunks_fill_the_gpu(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.options.no_cpu = true;
+    world.parameters.copy_bytes = 4096;
+    world.task.gpu_blocks = 1.0 / 512;
+    world.task.gpu_block_threads = 256;
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.fake->launches, COUNT / (16 * 512));
+    end(&world);
+}
+
 /* A GPU breaks in the middle of a part: the CPU does what it had not finished, exactly once. */
 static void the_cpu_finishes_what_a_gpu_does_not(void **state)
 {
@@ -268,7 +284,7 @@ static void other_gpus_go_on(void **state)
     setenv("FAKE_CUDA_DEVICES", "1", 1);
     prepare(&world, "cap");
     world.options.no_cpu = true;
-    world.fake->fails_at_launch = 1;
+    world.fake->fails_at_launch = 0;
     assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
     assert_int_equal(corun_split_run(world.split, NULL), CORUN_FAULT); /* nobody is left */
     end(&world);
@@ -373,13 +389,13 @@ static void settings_have_the_last_word(void **state)
 {
     struct world world;
     (void)state;
-    setenv("CORUN_SPLIT", "strategy=quick,threads=1,gpus=0,first=1/4", 1);
+    setenv("CORUN_SPLIT", "strategy=split,threads=1,gpus=0,first=1/4,block=10000", 1);
     prepare(&world, "cap");
     go(&world);
-    assert_string_equal(world.result->strategy, "quick");
+    assert_string_equal(world.result->strategy, "split");
     assert_int_equal(corun_split_threads(world.split), 1);
     assert_int_equal(corun_split_gpus(world.split), 0);
-    assert_int_equal(world.result->steps[0].iterations, COUNT / 4);
+    assert_int_equal(world.result->steps[0].iterations, 10000);
     end(&world);
     static const char *const wrong[] = {"strategy",  "strategy=none", "threads=-1", "threads=1.5", "first=2",
                                         "first=1/0", "first=x",       "clock=sun",  "nothing=1",   "variance=nan"};
@@ -400,6 +416,7 @@ int main(void)
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(much_is_moved_in_chunks),
+        cmocka_unit_test(chunks_fill_the_gpu),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
         cmocka_unit_test(other_gpus_go_on),
         cmocka_unit_test(a_gpu_without_room_is_left_out),

@@ -267,6 +267,38 @@ static void a_gpu_that_is_late_is_left_behind(void **state)
     end(&world);
 }
 
+/* There is nothing to learn about a device without another. */
+static void the_only_device_gets_everything(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct world world;
+        prepare(&world, i ? "cap" : "quick", 10000, 2, (struct speed[]){{0, 1e-6}, {1e-3, 1e-6}});
+        world.tables[0].seconds = NULL;
+        go(&world);
+        assert_int_equal(world.result->step_count, 1);
+        assert_int_equal(given(&world, 0, 1), 10000);
+        NEAR(world.result->profiled, 0);
+        end(&world);
+    }
+}
+
+/*
+ * A GPU whose time hardly depends on the size of a part, beside a slow CPU: its first part is as large as is known to be flat, and after it
+ * the GPU gets what is left, but for what the CPU completes meanwhile.
+ */
+static void a_gpu_that_is_not_full_is_not_underrated(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "cap", 4096, 2, (struct speed[]){{0, 7e-7}, {50e-6, 7e-9}});
+    world.tables[1].flat = 512;
+    go(&world);
+    assert_int_equal(given(&world, 0, 1), 512);
+    assert_true(world.result->seconds <= 2 * (50e-6 + 4096 * 7e-9));
+    end(&world);
+}
+
 /* What nobody can decide is said, not done. */
 static void greedy(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
@@ -336,6 +368,8 @@ int main(void)
         cmocka_unit_test(slow_sides_cost_little),
         cmocka_unit_test(a_slow_cpu_is_recalled),
         cmocka_unit_test(a_gpu_that_is_late_is_left_behind),
+        cmocka_unit_test(the_only_device_gets_everything),
+        cmocka_unit_test(a_gpu_that_is_not_full_is_not_underrated),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
     };
