@@ -6,7 +6,7 @@
 
 GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/split.h; PROGRAM is its name in the thesis (cg, jacobi, mc,
 mm, nbody, nns) or any other, for which the paper has no number. Every program runs under `corun split`: with the defaults, as the
-thesis has its algorithm (patience=1e9,extrapolate=0), and with first steps of 1/64 and 1/256.
+thesis has its algorithm (patience=1e9,extrapolate=0,fill=0), and with first steps of 1/64 and 1/256.
 """
 import json
 import os
@@ -18,7 +18,7 @@ import tempfile
 # Table 4-3: gain over Quick and over Split, share of the iterations in profiling steps; in percent.
 PAPER = {"cg": (26.1, 3.6, 37.9), "jacobi": (47.6, 6.9, 26.8), "mc": (1.1, 197.3, 3.1), "mm": (1.1, 19.8, 3.1),
          "nbody": (37.5, 7.2, 26.8), "nns": (86.7, 21.6, 25.0)}
-THESIS = "patience=1e9,extrapolate=0"
+THESIS = "patience=1e9,extrapolate=0,fill=0"
 SIZES = (0.001, 0.004, 0.016, 0.06, 0.25, 1)
 
 
@@ -74,6 +74,20 @@ def gains(results):
     print("## Table 4-3: what CAP brings, and what it profiles\n")
     table(["program", "over Quick: paper", "thesis' CAP", "our CAP", "over Split: paper", "thesis' CAP", "our CAP", "profiled: paper",
            "thesis' CAP", "our CAP"], rows)
+
+
+def signs(results):
+    """How many of the paper's gains ours share the direction of."""
+    same = {"thesis": 0, "default": 0}
+    known = 0
+    for name, result in results.items():
+        for other, paper in zip(("quick", "split"), PAPER.get(name, ())):
+            known += 1
+            for kind in same:
+                ours = seconds(result[kind][other]) / seconds(result[kind]["cap"]) - 1
+                same[kind] += (ours > 0) == (paper > 0)
+    print(f"Gains of table 4-3 whose sign is the paper's, with the thesis' CAP: {same['thesis']} of {known}; with ours:\n")
+    print(f"Same sign: {same['default']} of {known}.\n")
 
 
 def speedups(results):
@@ -156,14 +170,14 @@ def main():
             result[f"thesis {part}"] = split(corun, gpu, threads, command, "cap", f"first={part},{THESIS}")
     first = next(iter(results.values()))["default"]["cap"][0]
     print(f"# {page}: CAP on the {'simulated ' if first['clock'] == 'simulated' else ''}{first['devices'][1]['name']}\n")
-    words = " ".join(f"{name}='{os.path.basename(command.split()[0])} {' '.join(command.split()[1:])}'"
-                     for name, _, command in (word.partition("=") for word in sys.argv[5:]))
+    commands = [(name, shlex.split(command)) for name, _, command in (word.partition("=") for word in sys.argv[5:])]
+    words = " ".join(f"{name}={shlex.quote(shlex.join([os.path.basename(command[0]), *command[1:]]))}" for name, command in commands)
     print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {words}`")
     print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; "
           f"{'its part in simulated time, the CPU in processor time' if first['clock'] == 'simulated' else 'wall time'}")
     print("* paper: Wang, thesis, SJTU 2017, chapter 4, on a Xeon E5620 (one thread) and a Tesla M2090; only table 4-3 has numbers. Thesis' CAP is "
-          "ours with `patience=1e9,extrapolate=0`\n")
-    for section in (gains, speedups, imbalances, variances, first_steps, rates):
+          "ours with `patience=1e9,extrapolate=0,fill=0`\n")
+    for section in (gains, signs, speedups, imbalances, variances, first_steps, rates):
         section(results)
 
 

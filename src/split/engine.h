@@ -50,6 +50,7 @@ struct corun_split {
     /* from run to run */
     bool knows; /* `learned` holds */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
+    double best_seconds; /* of the slowest device in the shortest run since the split was learned */
 };
 
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Iterative tasks: the split of a run serves the next. Its times are watched: when the devices do not end together, the split is
- * corrected by the times of that run; when that does not help, it is given up and the next run measures anew.
+ * corrected by the times of that run; when that does not help, and runs last longer than they did since the split was learned, it is
+ * given up and the next run measures anew. While corrections shorten the runs they go on: a GPU whose time hardly depends on its share
+ * needs several.
  */
 #include "split/engine.h"
 
@@ -44,7 +46,8 @@ void learn(struct corun_split *split)
         share[d] /= sum;
     double imbalance = most > 0 ? (most - least) / most : 0, limit = split->parameters.drift;
     bool learned_now = !split->result.reused, late = imbalance > limit, was_late = split->last_imbalance > limit;
-    if (!learned_now && late && was_late && imbalance > split->last_imbalance / 2) {
+    if (!learned_now && late && was_late && imbalance > split->last_imbalance / 2 &&
+        most > split->best_seconds * (1 + limit)) {
         split->knows = false;
         split->result.drifted = true;
         split->last_imbalance = 0;
@@ -53,6 +56,7 @@ void learn(struct corun_split *split)
     if (learned_now || late)
         memcpy(split->learned, share, sizeof share);
     split->last_imbalance = learned_now ? 0 : imbalance;
+    split->best_seconds = learned_now ? most : fmin(most, split->best_seconds);
     split->knows = true;
 }
 

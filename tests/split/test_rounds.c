@@ -93,6 +93,26 @@ static void a_split_that_stays_off_is_measured_anew(void **state)
     corun_split_destroy(world.split);
 }
 
+/* A GPU whose time does not depend on its share: every correction shortens the rounds, and nothing is measured anew. */
+static void corrections_go_on_while_they_help(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "quick", 1e-7, 1e-12);
+    world.speeds[1].start = 4e-3;
+    round_of(&world);
+    double before = world.result->seconds;
+    for (unsigned i = 0; i < 20; i++) {
+        round_of(&world);
+        assert_true(world.result->reused);
+        assert_false(world.result->drifted);
+        assert_true(world.result->seconds <= before * 1.01);
+        before = world.result->seconds;
+    }
+    assert_true(world.result->imbalance < 0.06);
+    corun_split_destroy(world.split);
+}
+
 /* The rest of the last step of the CPU is divided anew in the same round. */
 static void cap_divides_the_rest_of_a_late_cpu(void **state)
 {
@@ -154,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_round_uses_what_the_one_before_has_learned),
         cmocka_unit_test(a_split_that_is_off_once_is_corrected),
         cmocka_unit_test(a_split_that_stays_off_is_measured_anew),
+        cmocka_unit_test(corrections_go_on_while_they_help),
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
