@@ -70,14 +70,19 @@ static inline char *read_corpus(const char *name, size_t *bytes)
     return text;
 }
 
-#define CORPUS(F) \
-    F("hand_everything.ptx") \
-    F("clang_histogram.ptx") \
-    F("clang_lbm.ptx") \
-    F("clang_spmv.ptx") \
-    F("nvcc_fast.ptx") \
-    F("nvcc_o3.ptx") \
-    F("nvcc_relocatable.ptx") \
-    F("saxpy_debug.ptx")
+/* Does something with the text of every file of the corpus. */
+static inline void each_of_corpus(void (*check)(const char *text, size_t bytes))
+{
+    static const char *const names[] = {
+        "hand_everything.ptx", "clang_histogram.ptx", "clang_lbm.ptx",        "clang_spmv.ptx",
+        "nvcc_fast.ptx",       "nvcc_o3.ptx",         "nvcc_relocatable.ptx", "saxpy_debug.ptx",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t bytes;
+        char *text = read_corpus(names[i], &bytes);
+        check(text, bytes);
+        free(text);
+    }
+}
 
 #endif

@@ -256,26 +256,22 @@ static void check_against_bit_sets(const struct analysed *a)
     free(owner);
 }
 
+static void slots_agree_in(const char *text, size_t bytes)
+{
+    (void)bytes;
+    struct ptx_module *module = parse_text(text);
+    for (uint32_t i = 0; i < module->function_count; i++) {
+        struct analysed a = analyse_function(module, module->functions[i]);
+        check_against_bit_sets(&a);
+        arena_destroy(a.arena);
+    }
+    ptx_module_destroy(module);
+}
+
 static void slots_agree_with_bit_sets(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-#define F(name) name,
-        CORPUS(F)
-#undef F
-    };
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        size_t bytes;
-        char *text = read_corpus(names[n], &bytes);
-        struct ptx_module *module = parse_text(text);
-        for (uint32_t i = 0; i < module->function_count; i++) {
-            struct analysed a = analyse_function(module, module->functions[i]);
-            check_against_bit_sets(&a);
-            arena_destroy(a.arena);
-        }
-        ptx_module_destroy(module);
-        free(text);
-    }
+    each_of_corpus(slots_agree_in);
 }
 
 /* Programs with arbitrary jumps and guards: nothing a compiler would write. */

@@ -47,33 +47,29 @@ static void rewrite_unchanged(struct ptx_builder *builder, uint32_t function)
     ptx_body_end(builder);
 }
 
+static void is_copied(const char *text, size_t bytes)
+{
+    (void)bytes;
+    expect(start(text), text);
+    struct ptx_module *source = parse_text(text);
+    struct ptx_builder *builder = start(text);
+    for (uint32_t f = 0; f < source->function_count; f++)
+        if (source->functions[f]->has_body)
+            rewrite_unchanged(builder, f);
+    struct ptx_module *built = finish(builder);
+    assert_true(ptx_module_equal(source, built));
+    for (uint32_t f = 0; f < source->function_count; f++) /* faults name the lines of the source */
+        for (uint32_t k = 0; k < source->functions[f]->instruction_count; k++)
+            assert_int_equal(source->functions[f]->instructions[k].place.line,
+                             built->functions[f]->instructions[k].place.line);
+    ptx_module_destroy(source);
+    ptx_module_destroy(built);
+}
+
 static void corpus_is_copied(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-#define F(name) name,
-        CORPUS(F)
-#undef F
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t bytes;
-        char *text = read_corpus(names[i], &bytes);
-        expect(start(text), text);
-        struct ptx_module *source = parse_text(text);
-        struct ptx_builder *builder = start(text);
-        for (uint32_t f = 0; f < source->function_count; f++)
-            if (source->functions[f]->has_body)
-                rewrite_unchanged(builder, f);
-        struct ptx_module *built = finish(builder);
-        assert_true(ptx_module_equal(source, built));
-        for (uint32_t f = 0; f < source->function_count; f++) /* faults name the lines of the source */
-            for (uint32_t k = 0; k < source->functions[f]->instruction_count; k++)
-                assert_int_equal(source->functions[f]->instructions[k].place.line,
-                                 built->functions[f]->instructions[k].place.line);
-        ptx_module_destroy(source);
-        ptx_module_destroy(built);
-        free(text);
-    }
+    each_of_corpus(is_copied);
 }
 
 /* As a slice of a grid does it: %ctaid.x is what the hardware says plus a parameter. */

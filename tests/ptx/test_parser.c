@@ -198,24 +198,19 @@ static void looks_declarations_up_across_redeclarations(void **state)
     ptx_module_destroy(module);
 }
 
+static void parses(const char *text, size_t bytes)
+{
+    enum corun_status status;
+    char *messages = messages_of(text, bytes, &status);
+    assert_string_equal(messages, "");
+    assert_int_equal(status, CORUN_OK);
+    free(messages);
+}
+
 static void corpus_parses(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-#define F(name) name,
-        CORPUS(F)
-#undef F
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t bytes;
-        enum corun_status status;
-        char *text = read_corpus(names[i], &bytes);
-        char *messages = messages_of(text, bytes, &status);
-        assert_string_equal(messages, "");
-        assert_int_equal(status, CORUN_OK);
-        free(messages);
-        free(text);
-    }
+    each_of_corpus(parses);
 }
 
 static void every_supported_operation_is_in_the_corpus(void **state)
