@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a worker process runs (worker.py): worker_main.py SOCKET. It does without numpy, so that it starts in a moment."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -49,6 +50,7 @@ def serve(connection: socket.socket) -> None:
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as ours:
         ours.set_inheritable(False)
-        serve(ours)
+        with contextlib.suppress(ConnectionError):  # the parent has gone, and the kernel's order to die is still on its way
+            serve(ours)
     ctypes.CDLL(None).fflush(None)
     os._exit(0)  # what a policy has registered for the end of the process is not ours to wait for

@@ -3,10 +3,12 @@
 """Cases in worker processes and in this one: what ends a run, and what a policy does to its process.
 Usage: test_worker.py FOLDER_OF_THE_PACKAGE LIBRARY INCLUDE CC [TEST...]"""
 
+import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ sys.path.insert(0, PACKAGE)
 from test_own_policy import program  # noqa: E402
 
 import corun  # noqa: E402
+from corun import library, worker  # noqa: E402
 
 GPU = "gtx980:sms=2,epoch_cycles=1000"
 SECONDS = 120  # of patience; nothing here takes long
@@ -140,6 +143,18 @@ run(True, policy={path!r}, progress=lambda *_: timer.start())
         self.assertEqual(process.stdout.readline(), "begun\n")
         process.kill()
         self.assertEqual(self.end_of(process), ("", "", -signal.SIGKILL))  # the worker had both outputs open
+
+    def test_a_worker_whose_parent_stopped_listening_ends_without_a_word(self):
+        """As one does whose parent was killed, in the moment before the kernel kills it, too."""
+        case = library.Case([("gpu", GPU), ("cycles", "1M"), ("no-baselines", None)], [self.a])
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            process = worker._start(theirs)
+            theirs.close()
+            worker.send(ours, 0, json.dumps({"parent": os.getpid(), "library": LIBRARY, **case._asdict()}).encode())
+            worker.receive(ours)  # it has begun
+            ours.close()
+            self.assertEqual(process.wait(SECONDS), 0)
 
 
 class Policies(Folder):
