@@ -11,6 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool gpu_find_driver(struct driver *driver)
+{
+    static const enum driver_entry needed[] = {
+        DRIVER_device_get,        DRIVER_device_name,     DRIVER_device_attribute,
+        DRIVER_context_flags,     DRIVER_context_retain,  DRIVER_context_release,
+        DRIVER_context_get,       DRIVER_context_set,     DRIVER_memory_allocate,
+        DRIVER_memory_free,       DRIVER_host_register,   DRIVER_host_unregister,
+        DRIVER_copy_in,           DRIVER_copy_out,        DRIVER_stream_create,
+        DRIVER_stream_destroy,    DRIVER_stream_wait,     DRIVER_stream_synchronize,
+        DRIVER_event_create,      DRIVER_event_destroy,   DRIVER_event_record,
+        DRIVER_event_synchronize, DRIVER_event_elapsed,   DRIVER_module_load,
+        DRIVER_module_unload,     DRIVER_module_function, DRIVER_launch};
+    return driver_open(driver, NULL, needed, sizeof needed / sizeof *needed, NULL) == CORUN_OK;
+}
+
 void *corun_split_gpu_stream(const struct corun_split_gpu *gpu)
 {
     return gpu->work;

@@ -6,9 +6,11 @@
 #ifndef CORUN_SPLIT_GPU_H
 #define CORUN_SPLIT_GPU_H
 
-#include "split/driver.h"
+#include "driver/driver.h"
 #include "split/executor.h"
 
+/* Opens CUDA's driver as the loader finds it. False: there is none that has what a GPU of a split needs. */
+bool gpu_find_driver(struct driver *driver);
 /*
  * `index` counts the driver's devices. The task's description must stay. A GPU that cannot be used has a gpu_failure, and the
  * status is OK all the same; FILE or SYNTAX if the task's module cannot be had, MEMORY.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The public face: a split from its description to its end. */
-#include "split/driver.h"
 #include "split/engine.h"
 #include "split/gpu.h"
 #include "split/repeat.h"
@@ -107,7 +106,7 @@ static enum corun_status open_gpus(struct corun_split *split, uint32_t most, str
     split->driver = calloc(1, sizeof *split->driver);
     if (!split->driver)
         return CORUN_MEMORY;
-    if (!driver_open(split->driver)) {
+    if (!gpu_find_driver(split->driver)) {
         free(split->driver);
         split->driver = NULL;
         return CORUN_OK;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CUDA's driver, found at run time: NVIDIA's, corun's own on the simulated GPU, or none. Nobody above knows which. Each user names
+ * the entry points that it cannot do without; the others are NULL where a driver lacks them.
+ */
+#ifndef CORUN_DRIVER_DRIVER_H
+#define CORUN_DRIVER_DRIVER_H
+
+#include "corun/status.h"
+
+/* An entry point is named by its field: DRIVER_launch. */
+enum driver_entry {
+#define F(field, symbol, arguments) DRIVER_##field,
+#include "driver/driver.def"
+#undef F
+    DRIVER_ENTRIES
+};
+
+/* Every function returns a CUresult, 0 is success. */
+struct driver {
+    void *library;
+    bool simulated; /* events tell simulated time */
+    uint32_t count; /* of devices, at least 1 */
+#define F(field, symbol, arguments) int(*field) arguments;
+#include "driver/driver.def"
+#undef F
+};
+
+/*
+ * Opens a driver's library, by its path or as the loader finds libcuda.so.1 (NULL), and initialises it. Of `needed`, `count` entry
+ * points, all must be there; what opens a driver (init, device_count, error_name) always is. What has been
+ * asked to initialise itself stays open for good: drivers have threads and handlers of their own. NOT_FOUND: there is no such
+ * library, or it has no device; UNSUPPORTED: an entry point is missing, which is named; FAULT: it cannot be initialised. The list
+ * may be NULL.
+ */
+enum corun_status driver_open(struct driver *driver, const char *library, const enum driver_entry *needed, size_t count,
+                              struct corun_diagnostics *list);
+/* "CUDA_ERROR_…" of a result. */
+const char *driver_error(const struct driver *driver, int error);
+/* The entry point's name in the library, as "cuMemAlloc_v2". */
+const char *driver_entry_name(enum driver_entry entry);
+
+#endif
