@@ -8,7 +8,7 @@ endif()
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
-list(FILTER cuda_sources EXCLUDE REGEX "/shim\\.c$")
+list(FILTER cuda_sources EXCLUDE REGEX "/(shim|static_runtime)\\.c$")
 add_library(corun_cuda STATIC ${cuda_sources})
 target_include_directories(corun_cuda PUBLIC include src)
 target_link_libraries(corun_cuda PUBLIC ${links_of_cuda} PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
@@ -63,4 +63,16 @@ add_custom_command(TARGET corun_libcuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E c
 install(FILES ${CORUN_CUDA_DIRECTORY}/libcuda.so DESTINATION lib/corun)
 set_target_properties(corun_cuda_shared PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 install(TARGETS corun_cuda_shared LIBRARY DESTINATION lib/corun)
-add_custom_target(corun_cuda_libraries ALL DEPENDS corun_cuda_shared corun_cudart_11 corun_cudart_12 corun_cudart_13 corun_libcuda)
+
+# The static runtime in programs and their libraries is led to these (src/cuda/static_runtime.c): loaded by the dynamic linker, without libc.
+add_library(corun_static_runtime SHARED src/cuda/static_runtime.c)
+target_include_directories(corun_static_runtime PRIVATE src)
+target_compile_options(corun_static_runtime PRIVATE -ffreestanding -fno-builtin -fno-stack-protector -fno-sanitize=all
+                                                    -fvisibility=hidden)
+target_link_options(corun_static_runtime PRIVATE -nostdlib -Wl,--no-undefined -Wl,-z,noexecstack -fno-sanitize=all)
+set_target_properties(corun_static_runtime PROPERTIES OUTPUT_NAME corun-static-runtime LINKER_LANGUAGE C NO_SONAME TRUE
+                                                      LIBRARY_OUTPUT_DIRECTORY ${CORUN_CUDA_DIRECTORY})
+set_source_files_properties(src/cuda/static_runtime.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/entry_points.def)
+install(TARGETS corun_static_runtime LIBRARY DESTINATION lib/corun)
+add_custom_target(corun_cuda_libraries ALL DEPENDS corun_cuda_shared corun_cudart_11 corun_cudart_12 corun_cudart_13 corun_libcuda
+                                                   corun_static_runtime)

@@ -44,8 +44,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program arguments`. The program is "
-    "linked with the shared CUDA runtime (nvcc -cudart shared) or uses the driver API, and holds PTX (docs/cuda.md). "
+    "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program arguments`. The program "
+    "uses CUDA's runtime (static, unless it was stripped, or shared) or its driver API, and holds PTX (docs/cuda.md). "
     "The table of its kernels goes to the standard error output; the exit status is the program's.";
 
 /* The files that it writes. */

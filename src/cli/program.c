@@ -155,7 +155,9 @@ static int become(const void *user)
         execv(program->path, program->words);
         return errno;
     }
+    /* LD_AUDIT: every program that this one starts may hold the static runtime, too (src/cuda/static_runtime.c). */
     if (!put_first("LD_LIBRARY_PATH", program->libraries, "") ||
+        !put_first("LD_AUDIT", program->libraries, "libcorun-static-runtime.so") ||
         (program->fixed_path && program->runtime[0] && !put_first("LD_PRELOAD", program->libraries, program->runtime)))
         return ENOMEM;
     signal(SIGPIPE, SIG_DFL); /* which the command ignores */

@@ -51,6 +51,8 @@ static const char *machine_code_library(const char *name)
 
 struct facts {
     bool device_code, fixed_path;
+    bool allocates,
+        registers; /* functions of the static runtime are in its symbol table: they can be led to ours (static_runtime.c) */
     const char *runtime, *library; /* NULL: none */
 };
 
@@ -75,6 +77,24 @@ static void read_needed(const struct elf_file *file, const Elf64_Ehdr *header, c
     }
 }
 
+static void read_symbols(const struct elf_file *file, const Elf64_Ehdr *header, const Elf64_Shdr *section,
+                         struct facts *facts)
+{
+    const Elf64_Shdr *strings = section_at(file, header, section->sh_link);
+    for (uint64_t i = 0; i < section->sh_size / sizeof(Elf64_Sym); i++) {
+        Elf64_Sym symbol;
+        const void *from = at(file, section->sh_offset + i * sizeof symbol, sizeof symbol);
+        if (!from)
+            return;
+        memcpy(&symbol, from, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
+            continue;
+        const char *name = text_at(file, strings, symbol.st_name);
+        facts->allocates |= !strcmp(name, "cudaMalloc");
+        facts->registers |= !strcmp(name, "__cudaRegisterFatBinary");
+    }
+}
+
 static void read_sections(const struct elf_file *file, struct facts *facts)
 {
     const Elf64_Ehdr *header = at(file, 0, sizeof *header);
@@ -89,6 +109,8 @@ static void read_sections(const struct elf_file *file, struct facts *facts)
         facts->device_code |= !strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin");
         if (section->sh_type == SHT_DYNAMIC)
             read_needed(file, header, section, facts);
+        else if (section->sh_type == SHT_SYMTAB)
+            read_symbols(file, header, section, facts);
     }
 }
 
@@ -119,10 +141,12 @@ enum corun_status program_file_check(const char *path, struct corun_diagnostics 
                               "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
                               "compiled with the program (templates, as CUTLASS or CUB are)",
                               facts.library);
-    else if (facts.device_code && !facts.runtime)
-        status = corun_report(list, CORUN_UNSUPPORTED, place,
-                              "holds CUDA's static runtime, which no library can stand in for: link it with "
-                              "`-cudart shared` (nvcc; with other linkers -lcudart instead of -lcudart_static)");
+    else if (facts.device_code && !facts.runtime && !(facts.allocates && facts.registers))
+        status =
+            corun_report(list, CORUN_UNSUPPORTED, place,
+                         "holds CUDA's static runtime, and its symbol table, by which that is found, was stripped "
+                         "off: do not strip it, or link it with `-cudart shared` (nvcc; with other linkers -lcudart "
+                         "instead of -lcudart_static)");
     *fixed_path = facts.fixed_path;
     if (facts.runtime)
         snprintf(runtime, 64, "%s", facts.runtime);

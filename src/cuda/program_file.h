@@ -8,8 +8,8 @@
 #include "corun/status.h"
 
 /*
- * Looks at an ELF file. UNSUPPORTED, with the reason and what helps, if it holds CUDA's static runtime or needs a
- * library of machine code (cuBLAS and the like). What is no ELF file at all (a script) is OK. *fixed_path: it says
+ * Looks at an ELF file. UNSUPPORTED, with the reason and what helps, if it holds CUDA's static runtime without a symbol
+ * table (static_runtime.c needs one) or needs a library of machine code (cuBLAS and the like). What is no ELF file at all (a script) is OK. *fixed_path: it says
  * itself where its libraries are (DT_RPATH), so they have to be loaded before; *runtime: the libcudart that it needs,
  * "" if none.
  */

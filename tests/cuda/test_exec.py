@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -290,6 +291,30 @@ class Programs(unittest.TestCase):
             done = run("--", static_runtime(folder))
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("-cudart shared", done.stderr)
+
+    def test_static_runtime_that_is_left_with_its_symbols(self):
+        """In the program, in one that a script starts, and stripped."""
+        self.assertEqual(run("-q", "--", program("vector_add-static")).returncode, 0)
+        done = run("--", "sh", "-c", f"{program('vector_add-static')}; exit $?")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"add +1 ")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stripped")
+            if subprocess.run(["strip", "-o", path, program("vector_add-static")], check=False).returncode:
+                self.skipTest("no strip")
+            done = run("--", path)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("stripped", done.stderr)
+
+    def test_static_runtime_without_our_libraries(self):
+        """A function that is led away needs our libcudart: said, not a crash."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(os.path.join(os.path.dirname(CORUN), "cuda/libcorun-static-runtime.so"), folder)
+            environment = {**os.environ, "LD_AUDIT": os.path.join(folder, "libcorun-static-runtime.so")}
+            environment["LD_LIBRARY_PATH"] = os.path.join(os.path.dirname(CORUN), "cuda")  # libcuda
+            done = subprocess.run([program("vector_add-static")], env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 127, done.stderr)
+        self.assertRegex(done.stderr, "^corun: __cudaRegisterFatBinary of CUDA's static runtime was called, but .*libcudart.so.12 cannot be")
 
     def test_broken_files(self):
         with tempfile.TemporaryDirectory() as folder:
