@@ -366,8 +366,8 @@ static uint32_t natural_bytes(enum ptx_type type)
     return ptx_types[type].bits / 8u;
 }
 
-const struct ptx_variable *ptx_builder_parameter(struct ptx_builder *builder, uint32_t function, const char *name,
-                                                 enum ptx_type type)
+static struct ptx_variable *add_parameter(struct ptx_builder *builder, uint32_t function, const char *name,
+                                          enum ptx_type type)
 {
     struct draft *draft = &builder->drafts[function];
     struct ptx_variable *parameter = allocate(builder, sizeof *parameter);
@@ -385,6 +385,26 @@ const struct ptx_variable *ptx_builder_parameter(struct ptx_builder *builder, ui
                                        .parameter_register = PTX_NONE,
                                        .place = draft->function->place};
     push(builder, &draft->parameters, (const struct ptx_variable *)parameter);
+    return parameter;
+}
+
+const struct ptx_variable *ptx_builder_parameter(struct ptx_builder *builder, uint32_t function, const char *name,
+                                                 enum ptx_type type)
+{
+    return add_parameter(builder, function, name, type);
+}
+
+const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *builder, uint32_t function, const char *name,
+                                                       uint64_t bytes, uint32_t align)
+{
+    struct ptx_variable *parameter = add_parameter(builder, function, name, PTX_TYPE_B8);
+    if (!parameter)
+        return NULL;
+    parameter->is_array = true;
+    parameter->align = align;
+    parameter->bytes = bytes;
+    parameter->dimension_count = 1;
+    parameter->dimensions = copy(builder, &bytes, sizeof bytes);
     return parameter;
 }
 

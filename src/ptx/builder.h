@@ -51,6 +51,10 @@ uint32_t ptx_builder_register(struct ptx_builder *builder, uint32_t function, co
 const struct ptx_variable *ptx_builder_parameter(struct ptx_builder *builder, uint32_t function, const char *name,
                                                  enum ptx_type type);
 
+/* The same, but an array of `bytes` bytes, aligned to `align`, a power of two: a structure. Of an entry. */
+const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *builder, uint32_t function, const char *name,
+                                                       uint64_t bytes, uint32_t align);
+
 /*
  * A new variable at the top level, an array of `count` elements, zero at first. `space` is PTX_SPACE_GLOBAL, CONST or SHARED. The name
  * is made unique by a suffix.

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernels and functions of a module read of their grid, themselves and through the functions that they call: what a pass has
+ * to give them when the launch is another one than the program asked for. And what stands in the way of that.
+ */
+#ifndef CORUN_REWRITE_GRID_READS_H
+#define CORUN_REWRITE_GRID_READS_H
+
+#include "ptx/module.h"
+
+/* V(NAME, register, the same in a grid without clusters, or again, type). Bit GRID_NAME of a set of values. */
+#define GRID_VALUES_OF(V) \
+    V(CTAID_X, CTAID_X, CLUSTERID_X, B32) \
+    V(CTAID_Y, CTAID_Y, CLUSTERID_Y, B32) \
+    V(CTAID_Z, CTAID_Z, CLUSTERID_Z, B32) \
+    V(NCTAID_X, NCTAID_X, NCLUSTERID_X, B32) \
+    V(NCTAID_Y, NCTAID_Y, NCLUSTERID_Y, B32) \
+    V(NCTAID_Z, NCTAID_Z, NCLUSTERID_Z, B32) \
+    V(GRIDID, GRIDID, GRIDID, B64)
+
+enum grid_value {
+#define GRID_VALUE_ENUM(name, special, same, type) GRID_##name,
+    GRID_VALUES_OF(GRID_VALUE_ENUM)
+#undef GRID_VALUE_ENUM
+        GRID_VALUES
+};
+
+struct grid_value_row {
+    const char *name; /* "ctaid_x" */
+    uint8_t special;  /* enum ptx_special_register */
+    uint8_t same;
+    uint8_t type; /* enum ptx_type: B32 or B64 */
+};
+extern const struct grid_value_row grid_values[GRID_VALUES];
+
+/* Of one function. */
+struct grid_reads {
+    uint32_t reads;         /* set of enum grid_value; functions that are called directly included */
+    bool address_taken;     /* it may be called through a pointer, and its parameters have to stay */
+    const char *obstacle;   /* why a kernel that reaches it cannot be told of another grid; NULL: it can */
+    struct ptx_place place; /* of that */
+};
+
+/* The value that an instruction reads: mov or cvt. GRID_VALUES if none. */
+enum grid_value grid_value_read(const struct ptx_instruction *instruction);
+
+/* *rows, one per function of the module by index, is allocated in `arena`. OK or MEMORY. */
+enum corun_status grid_reads_create(const struct ptx_module *module, struct arena *arena,
+                                    const struct grid_reads **rows);
+
+#endif

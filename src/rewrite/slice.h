@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slices: every kernel of a module becomes one that can run a part of its grid, any number of consecutive thread blocks, as a launch of
+ * its own (index rectification: Zhong and He, "Kernelet", TPDS 2014, section 4.1). Whoever launches
+ *
+ *     grid (gx, gy, gz)          as          slices of n0, n1, … thread blocks, one after the other, side by side, in any order
+ *
+ * gives each slice a one-dimensional grid of its n thread blocks, the shape of thread block, shared memory and arguments of the whole
+ * grid, and behind those arguments a struct slice_arguments. Thread block i of the slice then is thread block first + i of the grid,
+ * x fastest: `%ctaid` says where that one lies, `%nctaid` is (gx, gy, gz), and so in all functions that the kernel calls.
+ *
+ *     struct slice_arguments arguments;
+ *     for (uint64_t first = 0; first < slice_total(grid); first += n)
+ *         slice_arguments_set(&arguments, grid, first, id), launch(min(n, slice_total(grid) - first), …, &arguments);
+ *
+ * A slice that is the whole grid is a launch like any other, as long as the grid has at most SLICE_MOST_BLOCKS thread blocks.
+ *
+ * The module has to be whole: what another one is linked with later may call functions by their old parameters. The launcher keeps
+ * whole what it was asked to launch cooperatively or in clusters of several thread blocks: no kernel shows that.
+ */
+#ifndef CORUN_REWRITE_SLICE_H
+#define CORUN_REWRITE_SLICE_H
+
+#include "ptx/register_count.h"
+#include "rewrite/grid_reads.h"
+
+/* The last parameter of a kernel that was sliced: `.param .align 8 .b8 corun_slice[32]`, with a suffix if that name is taken. */
+#define SLICE_PARAMETER "corun_slice"
+#define SLICE_MOST_BLOCKS INT32_MAX /* of one slice: CUDA's limit for x */
+
+struct slice_arguments {
+    uint32_t first[3]; /* x, y, z of the first thread block of the slice, in the grid */
+    uint32_t grid[3];  /* thread blocks of the grid in x, y, z; none is 0 */
+    uint64_t grid_id;  /* %gridid: the same number for all slices of a launch, another one for each launch */
+};
+_Static_assert(sizeof(struct slice_arguments) == 32, "the layout is that of the parameter");
+
+/* One entry of the module. */
+struct slice_kernel {
+    const struct ptx_function *function; /* in the new module */
+    const char *refusal;    /* NULL: it was sliced. Else why not: the kernel is what it was, and has no new parameter */
+    struct ptx_place place; /* in the source: of what the refusal is about, perhaps in a function that it calls */
+    uint32_t reads;         /* set of enum grid_value: by the kernel and the functions that it calls */
+    uint32_t parameter_index;  /* of the struct slice_arguments, from 0; the number of parameters if refused */
+    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if refused */
+    /* 32-bit registers per thread as ptx_registers_per_thread has them, in the source and in the new module. */
+    uint32_t registers_before, registers_after;
+    enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
+    uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
+};
+
+struct slices {
+    struct ptx_module *module;
+    const struct slice_kernel *kernels; /* entries with a body, in the order of the module */
+    uint32_t kernel_count;
+    uint32_t sliced_count;
+};
+
+/*
+ * A new module in which every kernel that can be sliced is. `source` stays as it is and may be destroyed afterwards. Everything in
+ * *slices belongs to slices->module: end it with ptx_module_destroy. The module is printed with ptx_print. A kernel that is refused is
+ * no error. MEMORY; on failure slices->module is NULL.
+ */
+enum corun_status slice_module(const struct ptx_module *source, struct corun_diagnostics *list, struct slices *slices);
+
+/* Thread blocks of a grid: up to 2^63 with the limits of CUDA. */
+static inline uint64_t slice_total(const uint32_t grid[3])
+{
+    return (uint64_t)grid[0] * grid[1] * grid[2];
+}
+
+/*
+ * For the slice that starts with thread block `first` of a grid, below slice_total(grid). A slice of n thread blocks needs
+ * first + n <= slice_total(grid) and n <= SLICE_MOST_BLOCKS; grid[0] is at most INT32_MAX.
+ */
+static inline void slice_arguments_set(struct slice_arguments *arguments, const uint32_t grid[3], uint64_t first,
+                                       uint64_t grid_id)
+{
+    uint64_t row = first / grid[0];
+    *arguments =
+        (struct slice_arguments){{(uint32_t)(first % grid[0]), (uint32_t)(row % grid[1]), (uint32_t)(row / grid[1])},
+                                 {grid[0], grid[1], grid[2]},
+                                 grid_id};
+}
+
+#endif
