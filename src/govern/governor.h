@@ -2,7 +2,7 @@
 /*
  * The governor: what stands between a policy and a machine (include/corun/machine.h). It owns the view, the allowances, the policy's
  * parameters and state, and the goals of the applications; it calls the policy at its moments, inside a guard, and checks what the policy
- * wrote before the machine hears of it. It depends on no machine: the simulated GPU is one (src/gpu/governed.c).
+ * wrote before the machine hears of it. It depends on no machine: the simulated GPU is one (src/gpu/governed_gpu.c).
  *
  *     governor_create → governor_add (each application) → governor_set_policy → governor_open → { governor_moment, … } → governor_stop
  *

@@ -196,13 +196,13 @@ static void withdraw_from(struct corun_gpu *gpu, uint32_t index, uint32_t s)
                                               .needs = sm->tbs[i].needs,
                                               .tb_index = sm->tbs[i].index,
                                               .application = (uint8_t)index});
-    for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++)
-        if (sm->arrivals.data[i].launch->kernel->application == index) {
+    for (size_t i = sm->incoming_taken; i < sm->incoming.count; i++)
+        if (sm->incoming.data[i].launch->kernel->application == index) {
             struct news news = {.cycle = gpu->now,
-                                .launch = sm->arrivals.data[i].launch,
-                                .tb_index = sm->arrivals.data[i].tb_index,
+                                .launch = sm->incoming.data[i].launch,
+                                .tb_index = sm->incoming.data[i].tb_index,
                                 .application = (uint8_t)index};
-            tb_needs_compute(&gpu->config, sm->arrivals.data[i].launch->grid, &news.needs);
+            tb_needs_compute(&gpu->config, sm->incoming.data[i].launch->grid, &news.needs);
             dispatcher_release(gpu, s, &news);
         }
     sm_remove_application(sm, index);
@@ -274,7 +274,7 @@ static uint32_t writes_under_way(const struct corun_gpu *gpu, const struct machi
         const struct sm *sm = gpu->sms[s];
         if (kernel->slot >= sm->counters_capacity) /* never was here */
             continue;
-        sum += sm->writes_under_way[kernel->slot];
+        sum += sm->port.writes_under_way[kernel->slot];
         const struct load_store *unit = &sm->load_store;
         for (uint32_t i = 0; i < unit->count; i++)
             sum += unit->entries[(unit->head + i) & unit->mask].kernel == kernel->slot;

@@ -8,7 +8,7 @@
 #ifndef CORUN_GPU_CACHE_H
 #define CORUN_GPU_CACHE_H
 
-#include "gpu/retired.h"
+#include "gpu/retired_kernels.h"
 
 struct cache;
 

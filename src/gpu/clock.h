@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#define NEVER UINT64_MAX /* a cycle that does not come, of any domain */
+
 /* Cycles of `to` per cycle of `from`, as p / q in lowest terms. */
 struct clock_ratio {
     uint64_t p, q;

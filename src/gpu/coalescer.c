@@ -3,7 +3,7 @@
  * The coalescer: the addresses of a warp's lanes → one transaction per line that they touch, in order of the first lane.
  * Where `access_lanes` is 16, half warps are coalesced separately, as on GPUs that serve them one after the other.
  */
-#include "gpu/sm.h"
+#include "gpu/coalescer.h"
 
 #include <string.h>
 

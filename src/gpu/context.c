@@ -13,8 +13,7 @@
 
 #define TOKEN_TB_BITS 6u
 
-_Static_assert(CONTEXT_WARPS == MAX_WARPS && CONTEXT_BARRIERS == MAX_BARRIERS, "a context holds a thread block");
-_Static_assert(1u << TOKEN_TB_BITS >= MAX_TBS && CONTEXT_WARPS >= MAX_TBS, "slots of thread blocks");
+_Static_assert(1u << TOKEN_TB_BITS >= MAX_TBS && MAX_WARPS >= MAX_TBS, "slots of thread blocks");
 
 static struct corun_counters *counters_of(struct sm *sm, const struct sm_tb *tb)
 {
@@ -23,10 +22,7 @@ static struct corun_counters *counters_of(struct sm *sm, const struct sm_tb *tb)
 
 static void wake_at(struct sm *sm, uint64_t cycle)
 {
-    if (cycle < sm->context.wake)
-        sm->context.wake = cycle;
-    if (cycle < sm->due)
-        sm->due = cycle;
+    wake_by(&sm->wakes, WAKE_CONTEXT, cycle);
 }
 
 bool context_order(struct sm *sm, const struct context_order *order)
@@ -51,7 +47,7 @@ bool context_cancel(struct sm *sm, const struct launch *launch, uint32_t tb_inde
     return false;
 }
 
-/* ---- standing still and going on ---- */
+/* ---- standing still and resuming ---- */
 
 static void stand_still(struct sm *sm, struct sm_tb *tb)
 {
@@ -67,7 +63,7 @@ static void stand_still(struct sm *sm, struct sm_tb *tb)
     quota_warps_changed(sm);
 }
 
-static void go_on(struct sm *sm, struct sm_tb *tb)
+static void resume_warps(struct sm *sm, struct sm_tb *tb)
 {
     if (!tb->still)
         return;
@@ -111,7 +107,7 @@ void context_settle(struct sm *sm)
     sm->context.stalled = false;
     for (uint32_t i = 0; i < MAX_TBS; i++)
         if (sm->tbs[i].source && sm->tbs[i].phase == TB_RUNNING)
-            go_on(sm, &sm->tbs[i]);
+            resume_warps(sm, &sm->tbs[i]);
 }
 
 /* ---- leaving ---- */
@@ -263,7 +259,7 @@ static void follow(struct sm *sm, const struct context_order *order)
 
 /* ---- coming back ---- */
 
-/* Its context is there: it goes on where it stood, as the youngest of its SM. */
+/* Its context is there: it resumes where it stood, as the youngest of its SM. */
 static void resume(struct sm *sm, struct sm_tb *tb)
 {
     struct context *context = tb->context;
@@ -296,19 +292,19 @@ static void resume(struct sm *sm, struct sm_tb *tb)
         follow(sm, &order);
 }
 
-void context_load(struct sm *sm, const struct arrival *arrival)
+void context_load(struct sm *sm, const struct incoming_tb *incoming)
 {
-    struct context *context = arrival->context;
+    struct context *context = incoming->context;
     struct sm_tb *tb = sm_tb_slot(sm);
-    *tb = (struct sm_tb){.launch = arrival->launch,
-                         .index = arrival->tb_index,
+    *tb = (struct sm_tb){.launch = incoming->launch,
+                         .index = incoming->tb_index,
                          .needs = context->needs,
                          .source = context->source,
                          .context = context,
-                         .free_transfer = arrival->free_transfer,
+                         .free_transfer = incoming->free_transfer,
                          .age = sm->next_age++};
     context->source = NULL;
-    if (!sm_counters(sm, arrival->launch->kernel->slot)) {
+    if (!sm_counters(sm, incoming->launch->kernel->slot)) {
         sm->failed = true;
         return;
     }
@@ -342,7 +338,7 @@ static bool send(struct sm *sm, struct sm_tb *tb)
         .application = tb->launch->kernel->application,
         .client = CLIENT_CONTEXT,
     };
-    if (!packet_send(sm, &packet))
+    if (!port_send(&sm->port, &packet))
         return false;
     *(out ? &counters_of(sm, tb)->context_bytes_out : &counters_of(sm, tb)->context_bytes_in) += bytes;
     tb->context_moved += bytes;
@@ -372,8 +368,6 @@ void context_reply(struct sm *sm, const struct packet *packet)
 {
     struct sm_tb *tb = &sm->tbs[packet->token & ((1u << TOKEN_TB_BITS) - 1)];
     sm->context.under_way--;
-    if (packet->kind == PACKET_WRITE)
-        sm->writes_under_way[packet->kernel]--;
     wake_at(sm, sm->now);
     if (!tb->source || tb->token != packet->token || (tb->phase != TB_SAVING && tb->phase != TB_LOADING))
         return; /* its application was stopped */
@@ -391,7 +385,7 @@ void context_attend(struct sm *sm)
 {
     struct context_engine *engine = &sm->context;
     uint64_t next = NEVER;
-    engine->wake = NEVER;
+    sm->wakes.cycle[WAKE_CONTEXT] = NEVER;
     while (engine->orders_taken < engine->orders.count && engine->orders.data[engine->orders_taken].cycle <= sm->now) {
         struct context_order order = engine->orders.data[engine->orders_taken++];
         follow(sm, &order);

@@ -8,20 +8,14 @@
 #define CORUN_GPU_CONTEXT_H
 
 #include "base/vector.h"
+#include "gpu/barrier.h"
 #include "gpu/launch.h"
 #include "gpu/memory_system.h"
-
-#define CONTEXT_WARPS 64u    /* MAX_WARPS */
-#define CONTEXT_BARRIERS 16u /* MAX_BARRIERS */
+#include "gpu/occupancy.h"
+#include "gpu/sm_limits.h"
 
 /* Where contexts lie: beyond the ranges of all applications. */
 #define CONTEXT_AREA ((uint64_t)(CORUN_MAX_APPLICATIONS + 1) << CORUN_APPLICATION_SHIFT)
-
-struct barrier {
-    uint64_t waiting; /* warps */
-    uint32_t arrived; /* warps, those that do not wait included */
-    uint32_t threads; /* expected; 0: the whole thread block */
-};
 
 /* A thread block away from its SM. Warps are counted over those that have not ended; masks are over them. */
 struct context {
@@ -37,8 +31,8 @@ struct context {
     bool restoring;   /* on its way to an SM, or being loaded there */
     uint64_t waiting; /* at a barrier */
     uint64_t thread_instructions;
-    struct barrier barriers[CONTEXT_BARRIERS];
-    struct corun_warp *warps[CONTEXT_WARPS];
+    struct barrier barriers[MAX_BARRIERS];
+    struct corun_warp *warps[MAX_WARPS];
 };
 
 enum departure {
@@ -59,10 +53,9 @@ struct context_order {
 };
 
 struct context_engine {
-    uint64_t wake;                       /* when context_attend has to be called; NEVER: nothing to do */
     VECTOR(struct context_order) orders; /* by cycle, from orders_taken on */
     size_t orders_taken;
-    uint8_t queue[CONTEXT_WARPS]; /* thread block slots whose contexts are sent or fetched, one after the other */
+    uint8_t queue[MAX_WARPS]; /* thread block slots whose contexts are sent or fetched, one after the other */
     uint32_t queued;
     uint64_t next_send;
     uint32_t under_way; /* packets */
@@ -73,15 +66,15 @@ struct context_engine {
 };
 
 struct sm;
-struct arrival;
+struct incoming_tb;
 
 /* An order for the SM; not before an earlier one. false: out of memory. */
 bool context_order(struct sm *sm, const struct context_order *order);
 /* Takes back an order that has not been followed yet; false if it has been. */
 bool context_cancel(struct sm *sm, const struct launch *launch, uint32_t tb_index);
-/* A thread block comes back: its context is loaded, then it goes on. */
-void context_load(struct sm *sm, const struct arrival *arrival);
-/* Does what is due at sm->now. */
+/* A thread block comes back: its context is loaded, then its warps resume. */
+void context_load(struct sm *sm, const struct incoming_tb *incoming);
+/* Does what is due at sm->now (WAKE_CONTEXT). */
 void context_attend(struct sm *sm);
 /* Takes a reply to a packet of a context. */
 void context_reply(struct sm *sm, const struct packet *packet);
@@ -89,7 +82,7 @@ void context_reply(struct sm *sm, const struct packet *packet);
 void context_hold(struct sm *sm, uint32_t tb);
 /* Forgets what was to be done for an application, whose thread blocks are still there. */
 void context_remove_application(struct sm *sm, uint32_t application);
-/* Lets the SM go on if it stood still for thread blocks that are gone. */
+/* The SM resumes if it stood still for thread blocks that are gone. */
 void context_settle(struct sm *sm);
 void context_destroy(struct sm *sm);
 

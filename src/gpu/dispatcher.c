@@ -68,19 +68,19 @@ static uint32_t lowest_returned(struct launch *launch)
     return index;
 }
 
-static struct arrival next_arrival(struct corun_gpu *gpu, struct application *application, struct launch *launch,
-                                   uint64_t start)
+static struct incoming_tb next_incoming(struct corun_gpu *gpu, struct application *application, struct launch *launch,
+                                        uint64_t start)
 {
-    struct arrival arrival = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances->free_transfers};
+    struct incoming_tb incoming = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances->free_transfers};
     if (application->preempted) {
-        arrival.context = preemption_take(application);
-        arrival.context->restoring = true;
-        arrival.tb_index = arrival.context->tb_index;
+        incoming.context = preemption_take(application);
+        incoming.context->restoring = true;
+        incoming.tb_index = incoming.context->tb_index;
         gpu->restoring++;
     } else {
-        arrival.tb_index = launch->returned.count ? lowest_returned(launch) : launch->next_tb++;
+        incoming.tb_index = launch->returned.count ? lowest_returned(launch) : launch->next_tb++;
     }
-    return arrival;
+    return incoming;
 }
 
 /* The next thread block of the launch, or the first of those that were swapped out, which is one of it. */
@@ -94,8 +94,8 @@ static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
         return false;
     uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
-    struct arrival arrival = next_arrival(gpu, &gpu->applications[application], launch, start);
-    if (!sm_announce(gpu->sms[sm], &arrival)) {
+    struct incoming_tb incoming = next_incoming(gpu, &gpu->applications[application], launch, start);
+    if (!sm_announce(gpu->sms[sm], &incoming)) {
         gpu->sms[sm]->failed = true;
         return false;
     }
@@ -106,20 +106,20 @@ static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
     use->barriers += needs.barriers;
     use->tbs++;
     use->application_tbs[application]++;
-    partition_enter(gpu, sm, launch, arrival.tb_index, &needs);
+    partition_enter(gpu, sm, launch, incoming.tb_index, &needs);
     preemption_place_taken(gpu, sm, start);
     if (!launch->started) {
         launch->started = true;
         launch->first_cycle = start;
     }
-    observe(gpu,
-            &(struct corun_observation){.kind = arrival.context ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
-                                        .cycle = start,
-                                        .sm = sm,
-                                        .application = application,
-                                        .tb = arrival.tb_index,
-                                        .launch = launch->number,
-                                        .grid = launch->grid});
+    observe(gpu, &(struct corun_observation){.kind = incoming.context ? CORUN_OBSERVED_TB_RESTORING
+                                                                      : CORUN_OBSERVED_TB_START,
+                                             .cycle = start,
+                                             .sm = sm,
+                                             .application = application,
+                                             .tb = incoming.tb_index,
+                                             .launch = launch->number,
+                                             .grid = launch->grid});
     return true;
 }
 
@@ -137,7 +137,7 @@ static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
     return false;
 }
 
-/* Tries the applications on one SM by rank, equal ranks in order of arrival. */
+/* Tries the applications on one SM by rank, equal ranks in the order in which they arrived. */
 static bool fill_one(struct corun_gpu *gpu, uint32_t sm)
 {
     uint32_t tried = 0, count = gpu->application_count;

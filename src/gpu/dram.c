@@ -5,13 +5,13 @@
 #include "gpu/dram.h"
 
 #include "base/bits.h"
+#include "gpu/clock.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
 #define NO_ROW UINT64_MAX
-#define NEVER UINT64_MAX
 
 enum direction { READ, WRITE, DIRECTIONS };
 

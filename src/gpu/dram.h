@@ -18,7 +18,7 @@
 #define CORUN_GPU_DRAM_H
 
 #include "corun/config.h"
-#include "gpu/retired.h"
+#include "gpu/retired_kernels.h"
 
 #define DRAM_AGE_CAP 2000
 
@@ -50,7 +50,7 @@ uint32_t dram_places(const struct dram *dram);
  * want the bound ask for places first. False when out of memory.
  */
 bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access);
-/* Cycle of the next command, UINT64_MAX if there is nothing to do. */
+/* Cycle of the next command, NEVER if there is nothing to do. */
 uint64_t dram_next(const struct dram *dram);
 enum dram_command {
     DRAM_COLUMN, /* moves one burst of data */

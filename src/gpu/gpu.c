@@ -142,7 +142,7 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
     uint32_t begin[LONGEST_STEP + 1];
     memset(begin, 0, (length + 1) * sizeof *begin);
     for (uint32_t s = 0; s < gpu->config.sms; s++)
-        count += gpu->sms[s]->out.count;
+        count += gpu->sms[s]->port.out_count;
     if (count == 0)
         return true;
     if (count > gpu->sorted_capacity) {
@@ -155,16 +155,16 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
         }
     }
     for (uint32_t s = 0; s < gpu->config.sms; s++)
-        for (size_t i = 0; i < gpu->sms[s]->out.count; i++)
-            begin[gpu->sms[s]->out.data[i].cycle - start + 1]++;
+        for (size_t i = 0; i < gpu->sms[s]->port.out_count; i++)
+            begin[gpu->sms[s]->port.out[i].cycle - start + 1]++;
     for (size_t i = 1; i <= length; i++)
         begin[i] += begin[i - 1];
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        for (size_t i = 0; i < gpu->sms[s]->out.count; i++) {
-            const struct packet *packet = &gpu->sms[s]->out.data[i];
+        for (size_t i = 0; i < gpu->sms[s]->port.out_count; i++) {
+            const struct packet *packet = &gpu->sms[s]->port.out[i];
             gpu->sorted[begin[packet->cycle - start]++] = *packet;
         }
-        gpu->sms[s]->out.count = 0;
+        gpu->sms[s]->port.out_count = 0;
     }
     memory_system_send(gpu->memory, gpu->sorted, count);
     return true;
@@ -460,7 +460,7 @@ enum corun_status gpu_step(struct corun_gpu *gpu)
     return status;
 }
 
-bool gpu_go_on(struct corun_gpu *gpu)
+bool gpu_may_continue(struct corun_gpu *gpu)
 {
     if (!gpu->limits.progress || gpu->now < gpu->next_progress)
         return true;
@@ -499,7 +499,7 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
         dispatch(gpu);
     if (gpu->see)
         sample(gpu);
-    while (status == CORUN_OK && !limit_reached(gpu) && gpu_go_on(gpu))
+    while (status == CORUN_OK && !limit_reached(gpu) && gpu_may_continue(gpu))
         status = gpu_step(gpu);
     for (uint32_t s = 0; s < gpu->config.sms; s++) /* those that slept: account for it */
         if (status == CORUN_OK && gpu->sms[s]->now < gpu->now)

@@ -3,13 +3,13 @@
  * The simulated GPU behind struct corun_gpu: what its files share.
  *
  *   gpu.c          create, the run loop, limits
- *   opened.c       a GPU that is driven from outside: applications that come and go, launches, waiting
+ *   opened_gpu.c   a GPU that is driven from outside: applications that come and go, launches, waiting
  *   application.c  arriving, grids one after the other, runs, leaving, being stopped
  *   slot.c         the places of applications, one after the other in each; handles
  *   kernel.c       kernels and the slots under which they are counted
  *   dispatcher.c   thread blocks to SMs under the allowances
  *   preemption.c   thread blocks that have to leave their SM, and those that have left
- *   governed.c     the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
+ *   governed_gpu.c the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
  *   partition.c    where thread blocks lie in registers and shared memory
  *   power.c        SMs switched off and on
  *   results.c      counters summed up
@@ -226,7 +226,7 @@ uint32_t slot_find_free(const struct corun_gpu *gpu);
 /* Before the first step: observers, host threads, the policy's start. */
 enum corun_status gpu_prepare(struct corun_gpu *gpu);
 enum corun_status gpu_step(struct corun_gpu *gpu);
-bool gpu_go_on(struct corun_gpu *gpu); /* what `progress` of the limits says */
+bool gpu_may_continue(struct corun_gpu *gpu); /* what `progress` of the limits says */
 
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
@@ -257,7 +257,7 @@ void preemption_place_taken(struct corun_gpu *gpu, uint32_t sm, uint64_t cycle);
 void preemption_remove_application(struct corun_gpu *gpu, uint32_t application);
 void preemption_destroy(struct corun_gpu *gpu); /* after the SMs */
 
-/* governed.c */
+/* governed_gpu.c */
 /* The GPU as a machine, with this configuration. */
 struct corun_machine governed_machine(struct corun_gpu *gpu);
 enum corun_status governed_start(struct corun_gpu *gpu);

@@ -60,8 +60,8 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
     };
     network->injection = calloc(network->sources, sizeof *network->injection);
     network->ejection = calloc(network->destinations, sizeof *network->ejection);
-    network->arrivals = calloc(network->destinations, sizeof *network->arrivals);
-    if (!network->injection || !network->ejection || !network->arrivals)
+    network->incoming = calloc(network->destinations, sizeof *network->incoming);
+    if (!network->injection || !network->ejection || !network->incoming)
         return false;
     if (requests) {
         size_t lists = (size_t)network->destinations * network->sources;
@@ -79,9 +79,9 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
 
 void network_free(struct network *network)
 {
-    for (uint32_t i = 0; network->arrivals && i < network->destinations; i++)
-        arrival_queue_free(&network->arrivals[i]);
-    free(network->arrivals);
+    for (uint32_t i = 0; network->incoming && i < network->destinations; i++)
+        request_queue_free(&network->incoming[i]);
+    free(network->incoming);
     free(network->waiting);
     free(network->waiting_sources);
     free(network->last_source);
@@ -91,7 +91,7 @@ void network_free(struct network *network)
     free(network->mesh.source_position);
     free(network->mesh.destination_position);
     free(network->mesh.links);
-    arrival_queue_free(&network->mesh.injected);
+    request_queue_free(&network->mesh.injected);
     *network = (struct network){0};
 }
 
@@ -111,8 +111,8 @@ bool network_inject(struct network *network, struct request_pool *pool, uint32_t
     r->destination = (uint16_t)destination;
     uint64_t start = take(&network->injection[source], cycle, r->flits);
     if (network->is_mesh)
-        return arrival_queue_push(&network->mesh.injected, start, source, request);
-    return arrival_queue_push(&network->arrivals[destination], start + network->latency, source, request);
+        return request_queue_push(&network->mesh.injected, start, source, request);
+    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
 }
 
 static uint64_t walk(struct network *network, uint32_t from, uint32_t to, uint64_t cycle, uint32_t flits)
@@ -137,13 +137,13 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
     if (!network->is_mesh)
         return true;
     struct mesh *mesh = &network->mesh;
-    while (arrival_queue_time(&mesh->injected) < cycle) {
-        struct arrival entry = arrival_queue_pop(&mesh->injected);
+    while (request_queue_time(&mesh->injected) < cycle) {
+        struct queued_request entry = request_queue_pop(&mesh->injected);
         const struct request *r = &pool->slots[entry.request];
-        uint32_t source = (uint32_t)entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1);
+        uint32_t source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
         uint64_t head = walk(network, mesh->source_position[source], mesh->destination_position[r->destination],
-                             entry.key >> ARRIVAL_SOURCE_BITS, r->flits);
-        if (!arrival_queue_push(&network->arrivals[r->destination], head, source, entry.request))
+                             entry.key >> REQUEST_SOURCE_BITS, r->flits);
+        if (!request_queue_push(&network->incoming[r->destination], head, source, entry.request))
             return false;
     }
     return true;
@@ -152,12 +152,12 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
 uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
                        uint64_t *arrival)
 {
-    struct arrival_queue *queue = &network->arrivals[destination];
-    if (arrival_queue_time(queue) >= limit)
+    struct request_queue *queue = &network->incoming[destination];
+    if (request_queue_time(queue) >= limit)
         return NO_REQUEST;
-    struct arrival entry = arrival_queue_pop(queue);
+    struct queued_request entry = request_queue_pop(queue);
     uint32_t flits = pool->slots[entry.request].flits;
-    *arrival = take(&network->ejection[destination], entry.key >> ARRIVAL_SOURCE_BITS, flits) + flits - 1;
+    *arrival = take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
     return entry.request;
 }
 
@@ -180,16 +180,16 @@ static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t la
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
                                uint64_t ready, uint64_t *arrival)
 {
-    struct arrival_queue *queue = &network->arrivals[destination];
+    struct request_queue *queue = &network->incoming[destination];
     struct request_list *lists = network->waiting + (size_t)destination * network->sources;
     uint64_t *sources = network->waiting_sources + destination * BIT_WORDS(network->sources);
     struct link *port = &network->ejection[destination];
     if (port->free > ready)
         ready = port->free;
-    while (arrival_queue_time(queue) < ready && arrival_queue_time(queue) < limit) {
-        struct arrival entry = arrival_queue_pop(queue);
-        uint32_t source = (uint32_t)entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1);
-        pool->slots[entry.request].ready = entry.key >> ARRIVAL_SOURCE_BITS;
+    while (request_queue_time(queue) < ready && request_queue_time(queue) < limit) {
+        struct queued_request entry = request_queue_pop(queue);
+        uint32_t source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
+        pool->slots[entry.request].ready = entry.key >> REQUEST_SOURCE_BITS;
         request_list_append(pool, &lists[source], entry.request);
         bits_set(sources, source);
     }
@@ -212,12 +212,12 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         network->last_source[destination] = (uint16_t)source;
         head = pool->slots[request].ready;
     } else {
-        if (arrival_queue_time(queue) >= limit)
+        if (request_queue_time(queue) >= limit)
             return NO_REQUEST;
-        struct arrival entry = arrival_queue_pop(queue);
+        struct queued_request entry = request_queue_pop(queue);
         request = entry.request;
-        head = entry.key >> ARRIVAL_SOURCE_BITS;
-        network->last_source[destination] = (uint16_t)(entry.key & ((1u << ARRIVAL_SOURCE_BITS) - 1));
+        head = entry.key >> REQUEST_SOURCE_BITS;
+        network->last_source[destination] = (uint16_t)(entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
         network->turns_left[destination] = network->turn_packets - 1;
     }
     uint32_t flits = pool->slots[request].flits;
@@ -227,9 +227,9 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
 
 uint64_t network_next(const struct network *network, uint32_t destination)
 {
-    uint64_t next = arrival_queue_time(&network->arrivals[destination]);
+    uint64_t next = request_queue_time(&network->incoming[destination]);
     if (network->is_mesh) {
-        uint64_t injected = arrival_queue_time(&network->mesh.injected);
+        uint64_t injected = request_queue_time(&network->mesh.injected);
         if (injected != UINT64_MAX && injected + network->least_latency < next)
             next = injected + network->least_latency;
     }

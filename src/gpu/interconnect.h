@@ -27,7 +27,7 @@ struct mesh {
     uint32_t columns, rows;
     uint16_t *source_position, *destination_position;
     struct link *links;            /* 4 per position: east, west, south, north */
-    struct arrival_queue injected; /* packets that have not been given their way yet */
+    struct request_queue injected; /* packets that have not been given their way yet */
 };
 
 struct network {
@@ -35,7 +35,7 @@ struct network {
     uint64_t latency;       /* end to end, or per hop */
     uint64_t least_latency; /* of the shortest way, first flit */
     struct link *injection, *ejection;
-    struct arrival_queue *arrivals; /* per destination, by arrival of the head */
+    struct request_queue *incoming; /* per destination, by arrival of the head */
     struct request_list *waiting;   /* requests: [destination][source], heads that have arrived; `ready` holds when */
     uint64_t *waiting_sources;      /* [destination] sources whose list is not empty, as bits */
     uint16_t *last_source;          /* [destination] whose turn it is */

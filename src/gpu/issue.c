@@ -6,6 +6,8 @@
  * Everything later than the issue is a reservation (a "free at" cycle per bank, collector and pipeline): an instruction
  * costs the host a fixed number of steps, whatever its latency.
  */
+#include "gpu/issue.h"
+
 #include "gpu/sm.h"
 
 #include <stddef.h>
@@ -103,88 +105,6 @@ static void trace_issue(struct sm *sm, uint32_t scheduler, uint32_t slot)
         sm->failed = true;
 }
 
-static void post_deadlock(struct sm *sm, uint32_t index)
-{
-    struct sm_tb *tb = &sm->tbs[index];
-    const struct sm_warp *warp = &sm->warps[lowest_bit(tb->waiting)];
-    const struct corun_grid *grid = tb->launch->grid;
-    char text[256];
-    uint32_t number = 0;
-    while (number + 1 < MAX_BARRIERS && !(tb->barriers[number].waiting & tb->waiting))
-        number++;
-    const struct barrier *barrier = &tb->barriers[number];
-    snprintf(text, sizeof text,
-             "kernel %s, thread block %u: barrier %u can never be met: %u of %u threads have arrived and all that "
-             "remain are waiting",
-             grid->name, tb->index, number, barrier->arrived * CORUN_WARP_LANES,
-             barrier->threads ? barrier->threads : count_bits(tb->warps) * CORUN_WARP_LANES);
-    struct corun_place place = {grid->file, warp->pc > 0 ? grid->code[warp->pc - 1].line : 0, 0};
-    const char *message = grid->operations->deadlock ? grid->operations->deadlock(tb->source, &place) : text;
-    sm_post(sm, (struct news){.cycle = sm->now,
-                              .launch = tb->launch,
-                              .tb_index = tb->index,
-                              .kind = NEWS_DEADLOCK,
-                              .application = warp->application,
-                              .message = strdup(message),
-                              .place = place});
-}
-
-static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
-{
-    uint64_t warps = barrier->waiting;
-    const struct corun_source_operations *source = tb->launch->grid->operations;
-    if (source->barrier_met)
-        source->barrier_met(tb->source, (uint32_t)(barrier - tb->barriers));
-    tb->waiting &= ~warps;
-    *barrier = (struct barrier){0, 0, 0};
-    for (; warps; warps &= warps - 1) {
-        uint32_t slot = lowest_bit(warps);
-        sm->warps[slot].not_before = sm->now + sm->config->barrier_cycles;
-        warp_set_state(sm, slot, WARP_CONTROL);
-        warp_evaluate(sm, slot);
-    }
-}
-
-static bool met(const struct sm_tb *tb, const struct barrier *barrier)
-{
-    return barrier->threads ? barrier->arrived * CORUN_WARP_LANES >= barrier->threads
-                            : barrier->arrived >= count_bits(tb->warps);
-}
-
-static void arrive(struct sm *sm, uint32_t slot)
-{
-    struct sm_warp *warp = &sm->warps[slot];
-    struct sm_tb *tb = &sm->tbs[warp->tb];
-    struct barrier *barrier = &tb->barriers[sm->issue.barrier % MAX_BARRIERS];
-    warp->counters->barriers++;
-    barrier->arrived++;
-    barrier->threads = sm->issue.barrier_threads;
-    if (sm->issue.barrier_waits) {
-        barrier->waiting |= UINT64_C(1) << slot;
-        tb->waiting |= UINT64_C(1) << slot;
-        warp_set_state(sm, slot, WARP_BARRIER);
-    }
-    if (met(tb, barrier))
-        release(sm, tb, barrier);
-    else if (tb->waiting == tb->warps)
-        post_deadlock(sm, warp->tb);
-    if (!sm->issue.barrier_waits)
-        warp_evaluate(sm, slot);
-}
-
-/* A warp has ended: barriers that waited for it alone are met now. */
-void barrier_warp_ended(struct sm *sm, uint32_t index)
-{
-    struct sm_tb *tb = &sm->tbs[index];
-    if (!tb->waiting)
-        return;
-    for (uint32_t i = 0; i < MAX_BARRIERS; i++)
-        if (tb->barriers[i].waiting && met(tb, &tb->barriers[i]))
-            release(sm, tb, &tb->barriers[i]);
-    if (tb->waiting && tb->waiting == tb->warps)
-        post_deadlock(sm, index);
-}
-
 static void post_fault(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];
@@ -248,7 +168,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
             warp->not_before += sm->config->icache_latency_cycles - 1;
     }
     if (sm->issue.outcome == CORUN_OUTCOME_BARRIER)
-        arrive(sm, slot);
+        sm_barrier_arrive(sm, slot);
     else
         warp_evaluate(sm, slot);
 }

@@ -20,8 +20,8 @@ static void retire_counters(struct sm *sm, const struct retired_kernels *retired
     for (uint32_t slot = 0; slot < sm->counters_capacity; slot++) {
         if (!is_retired(retired, slot))
             continue;
-        sm->writes_under_way[retired->heir] += sm->writes_under_way[slot];
-        sm->writes_under_way[slot] = 0;
+        sm->port.writes_under_way[retired->heir] += sm->port.writes_under_way[slot];
+        sm->port.writes_under_way[slot] = 0;
         if (!sm->counters[slot])
             continue;
         corun_counters_add(sm->counters[retired->heir], sm->counters[slot]);
@@ -40,8 +40,8 @@ static void retire_in_sm(struct sm *sm, const struct retired_kernels *retired)
             entry->counters = sm->counters[retired->heir];
         }
     }
-    for (size_t i = 0; i < sm->out.count; i++)
-        sm->out.data[i].kernel = heir_of(retired, sm->out.data[i].kernel);
+    for (size_t i = 0; i < sm->port.out_count; i++)
+        sm->port.out[i].kernel = heir_of(retired, sm->port.out[i].kernel);
     retire_counters(sm, retired);
 }
 

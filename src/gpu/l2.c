@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define NO_MSHR UINT32_MAX
-#define NEVER UINT64_MAX
 
 static uint64_t later(uint64_t a, uint64_t b)
 {

@@ -65,7 +65,7 @@ struct l2_mshr {
 };
 
 struct l2_slice {
-    uint64_t next; /* cycle at which it serves its head; UINT64_MAX if it has none or is stopped */
+    uint64_t next; /* cycle at which it serves its head; NEVER if it has none or is stopped */
     uint32_t head; /* request, NO_REQUEST if none has been taken from the network */
     uint32_t number;
     uint8_t sub; /* number within the partition */
@@ -103,11 +103,11 @@ void partition_free(struct partition *partition);
  * can be served before `limit`.
  */
 void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_t limit);
-/* Lower bound for the cycle at which any request that has left the network can be replied to; UINT64_MAX if none. */
+/* Lower bound for the cycle at which any request that has left the network can be replied to; NEVER if none. */
 uint64_t partition_next(const struct partition *partition);
 /* The next reply of a slice that is ready before `limit`: NO_REQUEST if there is none. */
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit);
-/* When its next reply is ready; UINT64_MAX if there is none. */
+/* When its next reply is ready; NEVER if there is none. */
 uint64_t l2_slice_reply_ready(const struct l2_slice *slice, const struct request_pool *pool);
 
 #endif

@@ -4,6 +4,9 @@
  * takes the shared memory for as many cycles as its bank conflicts cost). A transaction that finds no MSHR, no line or
  * no place in the network stops the unit until a reply arrives.
  */
+#include "gpu/load_store.h"
+
+#include "gpu/shared_memory.h"
 #include "gpu/sm.h"
 
 #include <stdlib.h>
@@ -19,53 +22,42 @@ bool load_store_create(struct sm *sm)
         queue *= 2;
     sm->load_store.entries = calloc(queue, sizeof *sm->load_store.entries);
     sm->load_store.mask = queue - 1;
+    sm->load_store.capacity = c->memory_queue;
     /* one record per waiter of the misses, per atomic packet under way and per entry of the queue */
     uint32_t records = (c->l1_mshrs + 64) * c->l1_mshr_merge + c->icnt_buffer + queue + MAX_WARPS;
-    sm->records = calloc(records, sizeof *sm->records);
-    sm->free_records = malloc(records * sizeof *sm->free_records);
-    if (!sm->load_store.entries || !sm->records || !sm->free_records)
+    sm->load_store.records = calloc(records, sizeof *sm->load_store.records);
+    sm->load_store.free_records = malloc(records * sizeof *sm->load_store.free_records);
+    if (!sm->load_store.entries || !sm->load_store.records || !sm->load_store.free_records)
         return false;
     for (uint32_t i = 0; i < records; i++)
-        sm->free_records[i] = records - 1 - i;
-    sm->free_record_count = sm->load_store.record_count = records;
+        sm->load_store.free_records[i] = records - 1 - i;
+    sm->load_store.free_record_count = sm->load_store.record_count = records;
     return true;
 }
 
 void load_store_destroy(struct sm *sm)
 {
     free(sm->load_store.entries);
-    free(sm->records);
-    free(sm->free_records);
-}
-
-bool packet_send(struct sm *sm, const struct packet *packet)
-{
-    if (sm->under_way >= sm->config->icnt_buffer)
-        return false;
-    if (!vector_push(&sm->out, *packet))
-        sm->failed = true;
-    sm->under_way++;
-    if (packet->kind != PACKET_READ)
-        sm->writes_under_way[packet->kernel]++;
-    return true;
+    free(sm->load_store.records);
+    free(sm->load_store.free_records);
 }
 
 static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_op *op, const struct corun_grid *grid)
 {
     struct sm_warp *warp = &sm->warps[slot];
-    uint32_t index = sm->free_records[--sm->free_record_count];
+    uint32_t index = sm->load_store.free_records[--sm->load_store.free_record_count];
     bool atomic = op->flags & CORUN_ATOMIC && sm->issue.space != CORUN_SPACE_SHARED;
     bool reduction = atomic && op->written_count == 0;
-    sm->records[index] = (struct load_record){.op = op,
-                                              .ticket = sm->issue.ticket,
-                                              .generation = warp->generation,
-                                              .warp = (uint16_t)slot,
-                                              .open = true,
-                                              .atomic = atomic,
-                                              .reduction = reduction,
-                                              .application = warp->application,
-                                              .lanes = (uint8_t)count_bits(sm->issue.active),
-                                              .grid = grid};
+    sm->load_store.records[index] = (struct load_record){.op = op,
+                                                         .ticket = sm->issue.ticket,
+                                                         .generation = warp->generation,
+                                                         .warp = (uint16_t)slot,
+                                                         .open = true,
+                                                         .atomic = atomic,
+                                                         .reduction = reduction,
+                                                         .application = warp->application,
+                                                         .lanes = (uint8_t)count_bits(sm->issue.active),
+                                                         .grid = grid};
     if (reduction) {
         warp->writes++;
     } else {
@@ -85,9 +77,9 @@ static void after_write(struct sm *sm, uint32_t slot)
 }
 
 /* Ends a record once all its transactions have been started and answered. */
-void record_settle(struct sm *sm, uint32_t index)
+static void settle(struct sm *sm, uint32_t index)
 {
-    struct load_record *record = &sm->records[index];
+    struct load_record *record = &sm->load_store.records[index];
     if (record->open || record->outstanding)
         return;
     struct sm_warp *warp = &sm->warps[record->warp];
@@ -95,7 +87,7 @@ void record_settle(struct sm *sm, uint32_t index)
     bool removed = sm->removed >> record->application & 1u;
     if (record->atomic && !removed)
         record->grid->operations->complete(record->grid, sm->index, record->ticket);
-    sm->free_records[sm->free_record_count++] = index;
+    sm->load_store.free_records[sm->load_store.free_record_count++] = index;
     if (!here || removed)
         return;
     if (sm->quota.at_completion)
@@ -197,7 +189,7 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     bool bypass;
     enum client client = client_of(sm, space, op->flags, &bypass);
     uint32_t constant_cycles = client == CLIENT_CONSTANT ? distinct_addresses(&sm->issue, lanes, c->access_lanes) : 0;
-    if (client == CLIENT_CONSTANT && !sm->caches[client].tags) { /* perfect: its lines do not matter */
+    if (client == CLIENT_CONSTANT && !sm->caches.by_client[client].tags) { /* perfect: its lines do not matter */
         counters->constant_accesses += constant_cycles;
         entry->bank_cycles = (uint16_t)constant_cycles;
         entry->bank_latency = (uint16_t)c->constant_latency;
@@ -205,7 +197,7 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     }
     uint32_t line_bytes = c->l2_line_bytes;
     if (!store && !atomic && !bypass)
-        line_bytes = sm->caches[client].line_bytes;
+        line_bytes = sm->caches.by_client[client].line_bytes;
     uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
                               entry->transactions + entry->count);
     if (client == CLIENT_CONSTANT)
@@ -278,8 +270,8 @@ static enum lookup serve_load(struct sm *sm, struct memory_entry *entry, const s
         }
     }
     if (result == LOOKUP_HIT) {
-        struct load_record *record = &sm->records[entry->record];
-        uint64_t done = sm->now + sm->caches[entry->client].latency;
+        struct load_record *record = &sm->load_store.records[entry->record];
+        uint64_t done = sm->now + sm->caches.by_client[entry->client].latency;
         if (done > record->done)
             record->done = done;
     }
@@ -309,11 +301,11 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
         .client = atomic ? CLIENT_ATOMIC : CLIENT_STORE,
         .repeats = atomic ? (uint8_t)transaction->repeats : 0,
     };
-    if (!packet_send(sm, &packet))
+    if (!port_send(&sm->port, &packet))
         return LOOKUP_FULL;
     entry->counters->global_sectors += count_bits(packet.sectors);
     if (atomic)
-        sm->records[entry->record].outstanding++;
+        sm->load_store.records[entry->record].outstanding++;
     return LOOKUP_MISS;
 }
 
@@ -327,8 +319,8 @@ static void pop(struct sm *sm)
     unit->head = (unit->head + 1) & unit->mask;
     unit->count--;
     if (record != NOTHING) {
-        sm->records[record].open = false;
-        record_settle(sm, record);
+        sm->load_store.records[record].open = false;
+        settle(sm, record);
     }
 }
 
@@ -341,7 +333,7 @@ void load_store_tick(struct sm *sm)
     if (entry->bank_cycles) {
         unit->busy_until = sm->now + entry->bank_cycles;
         if (entry->record != NOTHING)
-            sm->records[entry->record].done = unit->busy_until - 1 + entry->bank_latency;
+            sm->load_store.records[entry->record].done = unit->busy_until - 1 + entry->bank_latency;
         entry->bank_cycles = 0;
     } else if (entry->next < entry->count) {
         const struct transaction *transaction = &entry->transactions[entry->next];
@@ -358,21 +350,6 @@ void load_store_tick(struct sm *sm)
         pop(sm);
 }
 
-void load_store_forget_application(struct sm *sm, uint32_t application)
-{
-    struct load_store *unit = &sm->load_store;
-    for (uint32_t i = 0; i < unit->count; i++) {
-        struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
-        if (entry->application == application)
-            entry->lanes = 0;
-    }
-    for (uint32_t i = 0; i < unit->record_count; i++)
-        if (sm->records[i].application == application) {
-            sm->records[i].atomic = false;
-            sm->records[i].grid = NULL;
-        }
-}
-
 uint64_t load_store_next(const struct sm *sm)
 {
     const struct load_store *unit = &sm->load_store;
@@ -382,8 +359,7 @@ uint64_t load_store_next(const struct sm *sm)
     return ready > unit->busy_until ? ready : unit->busy_until;
 }
 
-/* A reply has freed something: whatever stalled may try again. */
-static void wake_unit(struct sm *sm)
+void load_store_retry(struct sm *sm)
 {
     struct load_store *unit = &sm->load_store;
     if (!unit->stalled)
@@ -392,25 +368,46 @@ static void wake_unit(struct sm *sm)
     unit->entries[unit->head].counters->l1_reservation_failures += sm->now - unit->stalled_since;
 }
 
-void load_store_reply(struct sm *sm, const struct packet *packet)
+void load_store_stored(struct sm *sm, uint32_t token)
 {
-    sm->under_way--;
-    if (packet->client == CLIENT_STORE) {
-        uint32_t slot = packet->token & ((1u << TOKEN_SLOT_BITS) - 1);
-        sm->writes_under_way[packet->kernel]--;
-        if (sm->warps[slot].generation << TOKEN_SLOT_BITS == (packet->token & ~((1u << TOKEN_SLOT_BITS) - 1)))
-            after_write(sm, slot);
-    } else if (packet->client == CLIENT_ATOMIC) {
-        struct load_record *record = &sm->records[packet->token];
-        sm->writes_under_way[packet->kernel]--;
-        record->outstanding--;
-        if (record->done < sm->now)
-            record->done = sm->now;
-        record_settle(sm, packet->token);
-    } else if (packet->client == CLIENT_CONTEXT) {
-        context_reply(sm, packet);
-    } else {
-        miss_reply(sm, packet);
+    uint32_t slot = token & ((1u << TOKEN_SLOT_BITS) - 1);
+    if (sm->warps[slot].generation << TOKEN_SLOT_BITS == (token & ~((1u << TOKEN_SLOT_BITS) - 1)))
+        after_write(sm, slot);
+}
+
+void load_store_answered(struct sm *sm, uint32_t index)
+{
+    struct load_record *record = &sm->load_store.records[index];
+    record->outstanding--;
+    if (record->done < sm->now)
+        record->done = sm->now;
+    settle(sm, index);
+}
+
+void load_store_remove_application(struct sm *sm, uint32_t application)
+{
+    struct load_store *unit = &sm->load_store;
+    for (uint32_t i = 0; i < unit->count; i++) {
+        struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
+        if (entry->application == application) {
+            entry->count = entry->next;
+            entry->bank_cycles = 0;
+        }
     }
-    wake_unit(sm);
+    unit->stalled = false;
+}
+
+void load_store_forget_application(struct sm *sm, uint32_t application)
+{
+    struct load_store *unit = &sm->load_store;
+    for (uint32_t i = 0; i < unit->count; i++) {
+        struct memory_entry *entry = &unit->entries[(unit->head + i) & unit->mask];
+        if (entry->application == application)
+            entry->lanes = 0;
+    }
+    for (uint32_t i = 0; i < unit->record_count; i++)
+        if (sm->load_store.records[i].application == application) {
+            sm->load_store.records[i].atomic = false;
+            sm->load_store.records[i].grid = NULL;
+        }
 }

@@ -20,7 +20,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define NEVER UINT64_MAX
 #define MOST_CONTROLLERS 64
 
 struct memory_system {
@@ -38,7 +37,7 @@ static bool is_possible(const struct corun_gpu_config *c)
 {
     uint32_t slices = c->memory_controllers * c->slices_per_controller;
     return c->core_clock_khz && c->icnt_clock_khz && c->l2_clock_khz && c->dram_clock_khz && c->sms &&
-           c->sms <= 1u << ARRIVAL_SOURCE_BITS && c->memory_controllers && c->memory_controllers <= MOST_CONTROLLERS &&
+           c->sms <= 1u << REQUEST_SOURCE_BITS && c->memory_controllers && c->memory_controllers <= MOST_CONTROLLERS &&
            c->slices_per_controller && c->slices_per_controller <= 16 && c->icnt_flit_bytes && c->icnt_latency &&
            c->icnt_buffer && is_power_of_two(c->l2_line_bytes) && is_power_of_two(c->l2_sector_bytes) &&
            c->l2_line_bytes >= 32 && c->l2_sector_bytes <= c->l2_line_bytes &&
@@ -269,6 +268,8 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
         counters->icnt_reply_latency += cycle - r->packet.cycle;
         r->packet.cycle = cycle;
         assert(ring->tail - ring->head <= ring->mask);
+        if (ring->first_cycle && ring->head == ring->tail)
+            *ring->first_cycle = cycle;
         ring->slots[ring->tail++ & ring->mask] = r->packet;
         request_pool_give(&shared->pool, request);
     }

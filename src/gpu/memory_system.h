@@ -14,7 +14,8 @@
 #define CORUN_GPU_MEMORY_SYSTEM_H
 
 #include "corun/gpu.h"
-#include "gpu/retired.h"
+#include "gpu/clock.h"
+#include "gpu/retired_kernels.h"
 
 enum packet_kind {
     PACKET_READ,   /* wants `sectors` of the line; replied to with the data */
@@ -46,6 +47,7 @@ struct packet {
 struct reply_ring {
     struct packet *slots;
     uint32_t mask, head, tail;
+    uint64_t *first_cycle; /* the SM's: gets the cycle of a reply that finds the ring empty; NULL: nobody asks */
 };
 
 struct memory_system;
@@ -61,7 +63,7 @@ struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t 
 void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count);
 /* All packets with cycle < `now` have been sent. Returns false when the host is out of memory. */
 bool memory_system_advance(struct memory_system *memory, uint64_t now);
-/* Earliest core cycle at which anything can happen in it or reach an SM; UINT64_MAX if it is empty. */
+/* Earliest core cycle at which anything can happen in it or reach an SM; NEVER if it is empty. */
 uint64_t memory_system_next(const struct memory_system *memory);
 /* Counters by kernel slot; grows on demand, zeroed. NULL when out of memory. */
 struct corun_counters *memory_system_counters(struct memory_system *memory, uint32_t kernel);

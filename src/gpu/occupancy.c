@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a thread block takes of an SM, and how many an empty SM holds. */
+#include "gpu/occupancy.h"
+
 #include "base/bits.h"
-#include "gpu/launch.h"
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {

@@ -29,7 +29,7 @@ void power_written(struct corun_gpu *gpu)
 static bool quiet(const struct corun_gpu *gpu, uint32_t s)
 {
     const struct sm *sm = gpu->sms[s];
-    return gpu->use[s].tbs == 0 && sm->resident_tbs == 0 && sm->load_store.count == 0 && sm->under_way == 0 &&
+    return gpu->use[s].tbs == 0 && sm->resident_tbs == 0 && sm->load_store.count == 0 && sm->port.under_way == 0 &&
            sm->context.queued == 0 && sm->context.under_way == 0;
 }
 
@@ -43,7 +43,7 @@ static void switch_off(struct corun_gpu *gpu, uint32_t s)
 {
     gpu->power[s].on = false;
     gpu->power[s].since = gpu->now;
-    caches_clear(gpu->sms[s]);
+    sm_caches_clear(gpu->sms[s]);
     tell(gpu, s);
 }
 

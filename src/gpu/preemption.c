@@ -143,30 +143,30 @@ static void cancel(struct corun_gpu *gpu, uint32_t s, uint32_t application, uint
 static enum corun_status take_back(struct corun_gpu *gpu, uint32_t s, size_t index)
 {
     struct sm *sm = gpu->sms[s];
-    const struct arrival arrival = sm->arrivals.data[index];
-    struct application *application = &gpu->applications[arrival.launch->kernel->application];
+    const struct incoming_tb incoming = sm->incoming.data[index];
+    struct application *application = &gpu->applications[incoming.launch->kernel->application];
     struct news news = {.cycle = gpu->now,
-                        .launch = arrival.launch,
-                        .tb_index = arrival.tb_index,
-                        .application = arrival.launch->kernel->application};
+                        .launch = incoming.launch,
+                        .tb_index = incoming.tb_index,
+                        .application = incoming.launch->kernel->application};
     struct corun_observation seen = {.kind = CORUN_OBSERVED_TB_PREEMPTED,
-                                     .cycle = arrival.cycle,
+                                     .cycle = incoming.cycle,
                                      .sm = s,
-                                     .application = arrival.launch->kernel->application,
-                                     .tb = arrival.tb_index,
-                                     .launch = arrival.launch->number,
-                                     .grid = arrival.launch->grid};
-    memmove(&sm->arrivals.data[index], &sm->arrivals.data[index + 1],
-            (--sm->arrivals.count - index) * sizeof *sm->arrivals.data);
-    tb_needs_compute(&gpu->config, arrival.launch->grid, &news.needs);
+                                     .application = incoming.launch->kernel->application,
+                                     .tb = incoming.tb_index,
+                                     .launch = incoming.launch->number,
+                                     .grid = incoming.launch->grid};
+    memmove(&sm->incoming.data[index], &sm->incoming.data[index + 1],
+            (--sm->incoming.count - index) * sizeof *sm->incoming.data);
+    tb_needs_compute(&gpu->config, incoming.launch->grid, &news.needs);
     dispatcher_release(gpu, s, &news);
-    if (arrival.context) {
-        arrival.context->next = application->preempted;
-        application->preempted = arrival.context;
+    if (incoming.context) {
+        incoming.context->next = application->preempted;
+        application->preempted = incoming.context;
         application->preempted_count++;
-        arrival.context->restoring = false;
+        incoming.context->restoring = false;
         gpu->restoring--;
-    } else if (!vector_push(&arrival.launch->returned, arrival.tb_index)) {
+    } else if (!vector_push(&incoming.launch->returned, incoming.tb_index)) {
         return CORUN_MEMORY;
     }
     observe(gpu, &seen);
@@ -180,10 +180,10 @@ static uint32_t count_staying(const struct corun_gpu *gpu, uint32_t s, uint32_t 
 {
     const struct sm *sm = gpu->sms[s];
     uint32_t count = 0;
-    for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++) {
-        const struct arrival *arrival = &sm->arrivals.data[i];
-        count += arrival->launch->kernel->application == application &&
-                 !is_leaving(gpu, s, arrival->launch, arrival->tb_index);
+    for (size_t i = sm->incoming_taken; i < sm->incoming.count; i++) {
+        const struct incoming_tb *incoming = &sm->incoming.data[i];
+        count += incoming->launch->kernel->application == application &&
+                 !is_leaving(gpu, s, incoming->launch, incoming->tb_index);
     }
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         const struct sm_tb *tb = &sm->tbs[i];
@@ -201,14 +201,14 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
                                         enum departure departure)
 {
     struct sm *sm = gpu->sms[s];
-    for (size_t i = sm->arrivals.count; i-- > sm->arrivals_taken;) {
-        const struct arrival *arrival = &sm->arrivals.data[i];
-        if (arrival->launch->kernel->application != application ||
-            is_leaving(gpu, s, arrival->launch, arrival->tb_index))
+    for (size_t i = sm->incoming.count; i-- > sm->incoming_taken;) {
+        const struct incoming_tb *incoming = &sm->incoming.data[i];
+        if (incoming->launch->kernel->application != application ||
+            is_leaving(gpu, s, incoming->launch, incoming->tb_index))
             continue;
-        if (arrival->cycle >= gpu->now + gpu->config.dispatch_latency)
+        if (incoming->cycle >= gpu->now + gpu->config.dispatch_latency)
             return take_back(gpu, s, i);
-        return preemption_order(gpu, s, arrival->launch, arrival->tb_index, departure);
+        return preemption_order(gpu, s, incoming->launch, incoming->tb_index, departure);
     }
     const struct sm_tb *youngest = NULL;
     for (uint32_t i = 0; i < MAX_TBS; i++) {
@@ -225,13 +225,13 @@ enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t s, const s
     struct sm *sm = gpu->sms[s];
     if (is_leaving(gpu, s, launch, tb_index))
         return CORUN_OK;
-    for (size_t i = sm->arrivals_taken; i < sm->arrivals.count; i++) {
-        const struct arrival *arrival = &sm->arrivals.data[i];
-        if (arrival->launch != launch || arrival->tb_index != tb_index)
+    for (size_t i = sm->incoming_taken; i < sm->incoming.count; i++) {
+        const struct incoming_tb *incoming = &sm->incoming.data[i];
+        if (incoming->launch != launch || incoming->tb_index != tb_index)
             continue;
-        if (arrival->cycle >= gpu->now + gpu->config.dispatch_latency)
+        if (incoming->cycle >= gpu->now + gpu->config.dispatch_latency)
             return take_back(gpu, s, i);
-        return preemption_order(gpu, s, arrival->launch, tb_index, DEPARTURE_RELOCATE);
+        return preemption_order(gpu, s, incoming->launch, tb_index, DEPARTURE_RELOCATE);
     }
     for (uint32_t i = 0; i < MAX_TBS; i++)
         if (sm->tbs[i].source && sm->tbs[i].launch == launch && sm->tbs[i].index == tb_index)

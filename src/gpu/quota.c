@@ -9,10 +9,12 @@
  *
  * No combination waits for ever unless the policy wants it: an application that has something left and a warp that
  * waits for neither quota nor barrier issues or completes some time. With counters of the SM, warps at a barrier wait
- * for warps with the same counter, so either a barrier is met or the thread block is blocked by itself, which arrive()
+ * for warps with the same counter, so either a barrier is met or the thread block is blocked by itself, which barrier.c
  * finds. With counters of the schedulers, two applications can wait for each other across two schedulers, each with
  * quota where only its warps at a barrier could use it: quota_unblock ends that.
  */
+#include "gpu/quota.h"
+
 #include "gpu/sm.h"
 
 #include <stdlib.h>
@@ -21,10 +23,7 @@
 /* quota_attend is called at `cycle`, or before. */
 static void call(struct sm *sm, uint64_t cycle)
 {
-    if (cycle < sm->quota.attention)
-        sm->quota.attention = cycle;
-    if (cycle < sm->due)
-        sm->due = cycle;
+    wake_by(&sm->wakes, WAKE_QUOTA, cycle);
 }
 
 static uint32_t row_count(const struct sm *sm)
@@ -314,7 +313,7 @@ void quota_attend(struct sm *sm)
             follow(sm, 0, a);
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
         look(sm, row);
-    quota->attention = next_attention(sm);
+    sm->wakes.cycle[WAKE_QUOTA] = next_attention(sm);
 }
 
 void quota_warps_changed(struct sm *sm)
@@ -341,7 +340,7 @@ void quota_unblock(struct sm *sm)
     uint64_t blocked = states[WARP_READY] & sm->quota_spent;
     uint64_t others = states[WARP_DATA] | states[WARP_LOAD] | states[WARP_FENCE] | states[WARP_CONTROL] |
                       states[WARP_FETCH] | (states[WARP_READY] & ~sm->quota_spent);
-    if (others || sm->quota.attention != NEVER)
+    if (others || sm->wakes.cycle[WAKE_QUOTA] != NEVER)
         return;
     bool any = false;
     for (uint32_t row = 0; row < row_count(sm); row++) {
@@ -439,7 +438,7 @@ void quota_forget_application(struct sm *sm, uint32_t application)
     quota->announced.refill[application] = quota->refill[application] = 0;
     if (quota->completions)
         forget_completions(quota->completions, application);
-    for (uint32_t row = 0; row < QUOTA_ROWS; row++)
+    for (uint32_t row = 0; row < MAX_SCHEDULERS; row++)
         quota->left[row][application] = 0;
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
         follow(sm, row, application);

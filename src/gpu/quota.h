@@ -11,9 +11,9 @@
 #include "base/vector.h"
 #include "corun/policy.h"
 #include "corun/source.h"
+#include "gpu/sm_limits.h"
 
 #define QUOTA_SLOTS 512u /* cycles that completions can lie ahead before they have to be sorted */
-#define QUOTA_ROWS 8u    /* MAX_SCHEDULERS */
 #define QUOTA_LARGEST INT64_C(1000000000000000)
 
 /* What a policy wrote for an SM, and from when on it holds. */
@@ -46,14 +46,13 @@ struct completions {
 };
 
 struct quotas {
-    uint64_t attention; /* when quota_attend has to be called; NEVER without quotas */
-    bool in_use;        /* a policy has ever switched them on */
+    bool in_use; /* a policy has ever switched them on */
     bool on;
     bool at_completion; /* on, and of that kind */
     bool told;          /* that everything is spent, and nothing has been added since */
     enum corun_quota_kind kind;
-    int64_t left[QUOTA_ROWS][CORUN_MAX_APPLICATIONS]; /* THREAD_AT_COMPLETION: after all that is under way */
-    uint32_t spent[QUOTA_ROWS];                       /* applications of which nothing remains: a mask */
+    int64_t left[MAX_SCHEDULERS][CORUN_MAX_APPLICATIONS]; /* THREAD_AT_COMPLETION: after all that is under way */
+    uint32_t spent[MAX_SCHEDULERS];                       /* applications of which nothing remains: a mask */
     int64_t refill[CORUN_MAX_APPLICATIONS];
     VECTOR(struct quota_order) orders; /* by cycle, from orders_taken on */
     size_t orders_taken;
@@ -70,7 +69,7 @@ struct sm;
  */
 bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances *allowances, uint32_t first_entry,
                     uint32_t application_count);
-/* Does what is due at sm->now: orders, completions, refills. Before warps are picked. */
+/* Does what is due at sm->now (WAKE_QUOTA): orders, completions, refills. Before warps are picked. */
 void quota_attend(struct sm *sm);
 /* The warp's instruction was issued by the scheduler (sm->issue); unless it goes to the memory, it ends at `cycle`. */
 void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t warp, const struct machine_op *op, uint64_t cycle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pool of requests grows and reuses its records; an arrival queue is a ring for what comes in order and a heap for
- * the rest.
+ * The pool of requests grows and reuses its records; a queue of requests is a ring for what comes in order and a heap
+ * for the rest.
  */
 #include "gpu/request.h"
 
@@ -40,10 +40,10 @@ void request_pool_free(struct request_pool *pool)
     *pool = (struct request_pool){0};
 }
 
-static bool ring_grow(struct arrival_queue *queue)
+static bool ring_grow(struct request_queue *queue)
 {
     uint32_t capacity = queue->ring_capacity ? queue->ring_capacity * 2 : 16;
-    struct arrival *ring = capacity ? malloc(capacity * sizeof *ring) : NULL;
+    struct queued_request *ring = capacity ? malloc(capacity * sizeof *ring) : NULL;
     if (!ring)
         return false;
     for (uint32_t i = 0; i < queue->count; i++)
@@ -55,38 +55,38 @@ static bool ring_grow(struct arrival_queue *queue)
     return true;
 }
 
-static bool heap_push(struct arrival_queue *queue, struct arrival arrival)
+static bool heap_push(struct request_queue *queue, struct queued_request entry)
 {
     if (queue->heap_count == queue->heap_capacity) {
         uint32_t capacity = queue->heap_capacity ? queue->heap_capacity * 2 : 16;
-        struct arrival *heap = capacity ? realloc(queue->heap, capacity * sizeof *heap) : NULL;
+        struct queued_request *heap = capacity ? realloc(queue->heap, capacity * sizeof *heap) : NULL;
         if (!heap)
             return false;
         queue->heap = heap;
         queue->heap_capacity = capacity;
     }
     uint32_t at = queue->heap_count++;
-    for (; at && queue->heap[(at - 1) / 2].key > arrival.key; at = (at - 1) / 2)
+    for (; at && queue->heap[(at - 1) / 2].key > entry.key; at = (at - 1) / 2)
         queue->heap[at] = queue->heap[(at - 1) / 2];
-    queue->heap[at] = arrival;
+    queue->heap[at] = entry;
     return true;
 }
 
-bool arrival_queue_push(struct arrival_queue *queue, uint64_t time, uint32_t source, uint32_t request)
+bool request_queue_push(struct request_queue *queue, uint64_t time, uint32_t source, uint32_t request)
 {
-    struct arrival arrival = {time << ARRIVAL_SOURCE_BITS | source, request};
-    if (queue->count && arrival.key < queue->last)
-        return heap_push(queue, arrival);
+    struct queued_request entry = {time << REQUEST_SOURCE_BITS | source, request};
+    if (queue->count && entry.key < queue->last)
+        return heap_push(queue, entry);
     if (queue->count == queue->ring_capacity && !ring_grow(queue))
         return false;
-    queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = arrival;
-    queue->last = arrival.key;
+    queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = entry;
+    queue->last = entry.key;
     return true;
 }
 
-static struct arrival heap_pop(struct arrival_queue *queue)
+static struct queued_request heap_pop(struct request_queue *queue)
 {
-    struct arrival *heap = queue->heap, first = heap[0], moved = heap[--queue->heap_count];
+    struct queued_request *heap = queue->heap, first = heap[0], moved = heap[--queue->heap_count];
     uint32_t at = 0, count = queue->heap_count;
     for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && heap[child + 1].key < heap[child].key)
@@ -99,19 +99,19 @@ static struct arrival heap_pop(struct arrival_queue *queue)
     return first;
 }
 
-struct arrival arrival_queue_pop(struct arrival_queue *queue)
+struct queued_request request_queue_pop(struct request_queue *queue)
 {
     if (queue->heap_count && (!queue->count || queue->heap[0].key < queue->ring[queue->head].key))
         return heap_pop(queue);
-    struct arrival first = queue->ring[queue->head];
+    struct queued_request first = queue->ring[queue->head];
     queue->head = (queue->head + 1) & (queue->ring_capacity - 1);
     queue->count--;
     return first;
 }
 
-void arrival_queue_free(struct arrival_queue *queue)
+void request_queue_free(struct request_queue *queue)
 {
     free(queue->ring);
     free(queue->heap);
-    *queue = (struct arrival_queue){0};
+    *queue = (struct request_queue){0};
 }

@@ -6,6 +6,7 @@
 #ifndef CORUN_GPU_REQUEST_H
 #define CORUN_GPU_REQUEST_H
 
+#include "gpu/clock.h"
 #include "gpu/memory_system.h"
 
 #define NO_REQUEST UINT32_MAX
@@ -70,39 +71,39 @@ static inline uint32_t request_list_pop(struct request_pool *pool, struct reques
  * Requests by (time, source), smallest first; no two have both in common. Most come in order and go to a ring; those
  * that a backlog elsewhere made late go to a heap.
  */
-struct arrival {
-    uint64_t key; /* time << ARRIVAL_SOURCE_BITS | source */
+struct queued_request {
+    uint64_t key; /* time << REQUEST_SOURCE_BITS | source */
     uint32_t request;
 };
-#define ARRIVAL_SOURCE_BITS 10
+#define REQUEST_SOURCE_BITS 10
 
-struct arrival_queue {
-    struct arrival *ring, *heap;
+struct request_queue {
+    struct queued_request *ring, *heap;
     uint32_t ring_capacity, head, count; /* of the ring; capacity is a power of two */
     uint32_t heap_capacity, heap_count;
     uint64_t last; /* key of the ring's last */
 };
 
 /* False when out of memory. */
-bool arrival_queue_push(struct arrival_queue *queue, uint64_t time, uint32_t source, uint32_t request);
-void arrival_queue_free(struct arrival_queue *queue);
+bool request_queue_push(struct request_queue *queue, uint64_t time, uint32_t source, uint32_t request);
+void request_queue_free(struct request_queue *queue);
 
-static inline bool arrival_queue_empty(const struct arrival_queue *queue)
+static inline bool request_queue_empty(const struct request_queue *queue)
 {
     return !(queue->count | queue->heap_count);
 }
 
-/* Time of the first; UINT64_MAX if empty. */
-static inline uint64_t arrival_queue_time(const struct arrival_queue *queue)
+/* Time of the first; NEVER if empty. */
+static inline uint64_t request_queue_time(const struct request_queue *queue)
 {
-    uint64_t key = UINT64_MAX;
+    uint64_t key = NEVER;
     if (queue->count)
         key = queue->ring[queue->head].key;
     if (queue->heap_count && queue->heap[0].key < key)
         key = queue->heap[0].key;
-    return key == UINT64_MAX ? UINT64_MAX : key >> ARRIVAL_SOURCE_BITS;
+    return key == NEVER ? NEVER : key >> REQUEST_SOURCE_BITS;
 }
 
-struct arrival arrival_queue_pop(struct arrival_queue *queue); /* must not be empty */
+struct queued_request request_queue_pop(struct request_queue *queue); /* must not be empty */
 
 #endif

@@ -2,6 +2,8 @@
 /* Counters summed up for kernels, applications, SMs and the GPU. */
 #include "gpu/gpu.h"
 
+#include "gpu/stall.h"
+
 #include <string.h>
 
 static const struct corun_counter_row counter_rows[] = {

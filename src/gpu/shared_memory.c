@@ -5,7 +5,9 @@
  * accesses too: 32 lanes x 16 bytes in a row are 4 words per bank, 32 lanes at one address are one. An atomic is served
  * lane by lane within a bank, since each needs the result of the one before.
  */
-#include "gpu/sm.h"
+#include "gpu/shared_memory.h"
+
+#include "base/bits.h"
 
 #define MOST_BANKS 64u
 #define MOST_WORDS (CORUN_WARP_LANES * 4u) /* of one bank: every lane, every word of a 16-byte access */

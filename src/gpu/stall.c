@@ -7,6 +7,8 @@
  *
  * While no state changes, neither do the causes: they are looked up once and the cycles collected until one does.
  */
+#include "gpu/stall.h"
+
 #include "gpu/sm.h"
 
 static uint64_t *cause_of(struct sm *sm, struct corun_counters *counters, uint64_t warps)

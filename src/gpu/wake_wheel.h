@@ -8,6 +8,7 @@
 #define CORUN_GPU_WAKE_WHEEL_H
 
 #include "base/bits.h"
+#include "gpu/clock.h"
 
 #define WHEEL_SLOTS 512u
 
@@ -42,11 +43,11 @@ static inline uint64_t wheel_take(struct wake_wheel *wheel, uint64_t now)
     return warps;
 }
 
-/* The first cycle after `now` with a wake-up, UINT64_MAX if there is none. */
+/* The first cycle after `now` with a wake-up, NEVER if there is none. */
 static inline uint64_t wheel_next(const struct wake_wheel *wheel, uint64_t now)
 {
     if (!wheel->count)
-        return UINT64_MAX;
+        return NEVER;
     uint32_t start = (uint32_t)(now + 1) % WHEEL_SLOTS;
     uint32_t word = start / 64;
     uint64_t bits = wheel->occupied[word] & ~UINT64_C(0) << (start % 64);

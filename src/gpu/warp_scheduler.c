@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which of its ready warps a scheduler issues. Ages are unique, so every choice is determined. */
+#include "gpu/warp_scheduler.h"
+
 #include "gpu/sm.h"
 
 static uint32_t oldest(const struct sm *sm, uint64_t candidates)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/sm.h"
+#include "gpu/coalescer.h"
 
 #include <string.h>
 

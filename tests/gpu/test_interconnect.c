@@ -256,30 +256,30 @@ static void flits_hold_header_and_payload(void **state)
 static void arrivals_come_in_order_of_time_and_source(void **state)
 {
     (void)state;
-    struct arrival_queue queue = {0};
+    struct request_queue queue = {0};
     uint64_t random = 1, pushed = 0, popped = 0, last = 0, floor = 0;
     for (uint32_t i = 0; i < 20000; i++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        if (random >> 62 && (random >> 61 & 1 || arrival_queue_empty(&queue))) {
+        if (random >> 62 && (random >> 61 & 1 || request_queue_empty(&queue))) {
             /* Never before what has been popped, as in the simulation. Time in the low bits makes keys unique. */
             uint64_t time = (floor + (random >> 40 & 0xff)) << 20 | i;
-            assert_true(arrival_queue_push(&queue, time, random >> 30 & 15, i));
+            assert_true(request_queue_push(&queue, time, random >> 30 & 15, i));
             pushed++;
-        } else if (!arrival_queue_empty(&queue)) {
-            uint64_t time = arrival_queue_time(&queue);
-            struct arrival entry = arrival_queue_pop(&queue);
-            assert_int_equal(entry.key >> ARRIVAL_SOURCE_BITS, time);
+        } else if (!request_queue_empty(&queue)) {
+            uint64_t time = request_queue_time(&queue);
+            struct queued_request entry = request_queue_pop(&queue);
+            assert_int_equal(entry.key >> REQUEST_SOURCE_BITS, time);
             assert_true(entry.key > last);
             last = entry.key;
             floor = (time >> 20) + 1;
             popped++;
         }
     }
-    for (; !arrival_queue_empty(&queue); popped++)
-        arrival_queue_pop(&queue);
+    for (; !request_queue_empty(&queue); popped++)
+        request_queue_pop(&queue);
     assert_int_equal(pushed, popped);
-    assert_int_equal(arrival_queue_time(&queue), UINT64_MAX);
-    arrival_queue_free(&queue);
+    assert_int_equal(request_queue_time(&queue), UINT64_MAX);
+    request_queue_free(&queue);
 }
 
 int main(void)

@@ -172,7 +172,7 @@ enum corun_status corun_gpu_advance(struct corun_gpu *gpu, uint64_t until)
     if (gpu->dispatch_due)
         dispatch(gpu);
     gpu->busy = false;
-    while (status == CORUN_OK && gpu->now < until && !gpu->attention && gpu_go_on(gpu))
+    while (status == CORUN_OK && gpu->now < until && !gpu->attention && gpu_may_continue(gpu))
         status = gpu_step(gpu);
     return status;
 }

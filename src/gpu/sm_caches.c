@@ -4,6 +4,8 @@
  * instruction caches. An MSHR stands for one request under way; requests for sectors that are on their way already wait
  * with it. Uncached reads take an MSHR without a line.
  */
+#include "gpu/sm_caches.h"
+
 #include "gpu/sm.h"
 
 #include <stdlib.h>
@@ -32,51 +34,51 @@ static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, ui
     return true;
 }
 
-bool miss_create(struct sm *sm)
+bool sm_caches_create(struct sm *sm)
 {
     const struct corun_gpu_config *c = sm->config;
     uint32_t mshrs = pool_size(sm), waiters = mshrs * c->l1_mshr_merge;
-    bool fine = cache_open(&sm->caches[CLIENT_L1], c->l1_bytes, c->l1_ways, c->l1_line_bytes, c->l1_sector_bytes,
-                           c->l1_latency) &&
-                cache_open(&sm->caches[CLIENT_TEXTURE], c->texture_bytes, c->texture_ways, c->texture_line_bytes,
-                           c->texture_line_bytes, c->texture_latency) &&
-                cache_open(&sm->caches[CLIENT_CONSTANT], c->constant_perfect ? 0 : c->constant_bytes, c->constant_ways,
-                           c->constant_line_bytes, c->constant_line_bytes, c->constant_latency) &&
-                cache_open(&sm->caches[CLIENT_INSTRUCTION], c->icache_perfect ? 0 : c->icache_bytes, c->icache_ways,
-                           c->icache_line_bytes, c->icache_line_bytes, c->icache_latency_cycles);
-    sm->mshrs = calloc(mshrs, sizeof *sm->mshrs);
-    sm->waiters = calloc(waiters, sizeof *sm->waiters);
-    if (!fine || !sm->mshrs || !sm->waiters)
+    bool fine = cache_open(&sm->caches.by_client[CLIENT_L1], c->l1_bytes, c->l1_ways, c->l1_line_bytes,
+                           c->l1_sector_bytes, c->l1_latency) &&
+                cache_open(&sm->caches.by_client[CLIENT_TEXTURE], c->texture_bytes, c->texture_ways,
+                           c->texture_line_bytes, c->texture_line_bytes, c->texture_latency) &&
+                cache_open(&sm->caches.by_client[CLIENT_CONSTANT], c->constant_perfect ? 0 : c->constant_bytes,
+                           c->constant_ways, c->constant_line_bytes, c->constant_line_bytes, c->constant_latency) &&
+                cache_open(&sm->caches.by_client[CLIENT_INSTRUCTION], c->icache_perfect ? 0 : c->icache_bytes,
+                           c->icache_ways, c->icache_line_bytes, c->icache_line_bytes, c->icache_latency_cycles);
+    sm->caches.mshrs = calloc(mshrs, sizeof *sm->caches.mshrs);
+    sm->caches.waiters = calloc(waiters, sizeof *sm->caches.waiters);
+    if (!fine || !sm->caches.mshrs || !sm->caches.waiters)
         return false;
     for (uint32_t i = 0; i < mshrs; i++)
-        sm->mshrs[i].next = i + 1 < mshrs ? i + 1 : NOTHING;
+        sm->caches.mshrs[i].next = i + 1 < mshrs ? i + 1 : NOTHING;
     for (uint32_t i = 0; i < waiters; i++)
-        sm->waiters[i].next = i + 1 < waiters ? i + 1 : NOTHING;
-    sm->free_mshr = sm->free_waiter = 0;
+        sm->caches.waiters[i].next = i + 1 < waiters ? i + 1 : NOTHING;
+    sm->caches.free_mshr = sm->caches.free_waiter = 0;
     return true;
 }
 
-void miss_destroy(struct sm *sm)
+void sm_caches_destroy(struct sm *sm)
 {
     for (uint32_t i = 0; i < CLIENT_CACHES; i++) {
-        cache_destroy(sm->caches[i].tags);
-        free(sm->caches[i].line_mshr);
+        cache_destroy(sm->caches.by_client[i].tags);
+        free(sm->caches.by_client[i].line_mshr);
     }
-    free(sm->mshrs);
-    free(sm->waiters);
+    free(sm->caches.mshrs);
+    free(sm->caches.waiters);
 }
 
 /* Lets a record (or, for instructions, a warp) wait for an MSHR. The pool has a waiter for every merge that is allowed. */
 static void wait_for(struct sm *sm, uint32_t index, uint32_t record, uint32_t generation)
 {
-    struct mshr *mshr = &sm->mshrs[index];
-    uint32_t waiter = sm->free_waiter;
-    sm->free_waiter = sm->waiters[waiter].next;
-    sm->waiters[waiter] = (struct waiter){mshr->waiter, record, generation};
+    struct mshr *mshr = &sm->caches.mshrs[index];
+    uint32_t waiter = sm->caches.free_waiter;
+    sm->caches.free_waiter = sm->caches.waiters[waiter].next;
+    sm->caches.waiters[waiter] = (struct waiter){mshr->waiter, record, generation};
     mshr->waiter = waiter;
     mshr->merged++;
     if (mshr->client != CLIENT_INSTRUCTION)
-        sm->records[record].outstanding++;
+        sm->load_store.records[record].outstanding++;
 }
 
 /* The sectors of a cache's line as sectors of the L2 line that contains it. */
@@ -96,7 +98,7 @@ static uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, 
 static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index, uint64_t line, uint16_t kernel,
                     uint8_t application)
 {
-    const struct mshr *mshr = &sm->mshrs[index];
+    const struct mshr *mshr = &sm->caches.mshrs[index];
     struct packet packet = {
         .cycle = sm->now,
         .address = line & ~(uint64_t)(sm->config->l2_line_bytes - 1),
@@ -108,15 +110,15 @@ static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index,
         .application = application,
         .client = mshr->client,
     };
-    packet_send(sm, &packet);
+    port_send(&sm->port, &packet);
 }
 
 static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint32_t sectors)
 {
-    uint32_t index = sm->free_mshr;
-    struct mshr *mshr = &sm->mshrs[index];
-    sm->free_mshr = mshr->next;
-    sm->mshrs_used++;
+    uint32_t index = sm->caches.free_mshr;
+    struct mshr *mshr = &sm->caches.mshrs[index];
+    sm->caches.free_mshr = mshr->next;
+    sm->caches.mshrs_used++;
     *mshr = (struct mshr){NOTHING, line, sectors, NOTHING, 0, (uint8_t)client};
     return index;
 }
@@ -124,13 +126,13 @@ static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint
 static bool can_request(const struct sm *sm, enum client client)
 {
     uint32_t limit = client == CLIENT_L1 || client == CLIENT_TEXTURE ? sm->config->l1_mshrs : pool_size(sm);
-    return sm->mshrs_used < limit && sm->under_way < sm->config->icnt_buffer;
+    return sm->caches.mshrs_used < limit && port_has_room(&sm->port);
 }
 
 enum lookup cache_read(struct sm *sm, enum client client, const struct transaction *transaction, bool bypass,
                        uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application)
 {
-    struct sm_cache *cache = &sm->caches[client];
+    struct sm_cache *cache = &sm->caches.by_client[client];
     if (bypass || !cache->tags) {
         if (!can_request(sm, client))
             return LOOKUP_FULL;
@@ -149,10 +151,10 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
             cache_touch(cache->tags, line);
             return LOOKUP_HIT;
         }
-        for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next) {
-            if (sm->mshrs[m].sectors & missing && sm->mshrs[m].merged >= sm->config->l1_mshr_merge)
+        for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->caches.mshrs[m].next) {
+            if (sm->caches.mshrs[m].sectors & missing && sm->caches.mshrs[m].merged >= sm->config->l1_mshr_merge)
                 return LOOKUP_FULL;
-            on_the_way |= sm->mshrs[m].sectors;
+            on_the_way |= sm->caches.mshrs[m].sectors;
         }
     }
     uint32_t fetch = missing & ~on_the_way;
@@ -166,12 +168,12 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
     } else {
         cache_touch(cache->tags, line);
     }
-    for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next)
-        if (sm->mshrs[m].sectors & missing)
+    for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->caches.mshrs[m].next)
+        if (sm->caches.mshrs[m].sectors & missing)
             wait_for(sm, m, record, generation);
     if (fetch) {
         uint32_t index = take_mshr(sm, client, line, fetch);
-        sm->mshrs[index].next = cache->line_mshr[line];
+        sm->caches.mshrs[index].next = cache->line_mshr[line];
         cache->line_mshr[line] = index;
         cache_set_reserved(cache->tags, line, fetch);
         request(sm, cache, index, transaction->line, kernel, application);
@@ -182,10 +184,10 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
 
 static void unlink_mshr(struct sm *sm, struct sm_cache *cache, uint32_t index)
 {
-    uint32_t *link = &cache->line_mshr[sm->mshrs[index].line];
+    uint32_t *link = &cache->line_mshr[sm->caches.mshrs[index].line];
     while (*link != index)
-        link = &sm->mshrs[*link].next;
-    *link = sm->mshrs[index].next;
+        link = &sm->caches.mshrs[*link].next;
+    *link = sm->caches.mshrs[index].next;
 }
 
 static void wake_fetching(struct sm *sm, uint32_t slot, uint32_t generation)
@@ -193,71 +195,67 @@ static void wake_fetching(struct sm *sm, uint32_t slot, uint32_t generation)
     struct sm_warp *warp = &sm->warps[slot];
     if (warp->generation != generation || !(sm->states[WARP_FETCH] >> slot & 1u))
         return;
-    uint32_t line_bytes = sm->caches[CLIENT_INSTRUCTION].line_bytes;
+    uint32_t line_bytes = sm->caches.by_client[CLIENT_INSTRUCTION].line_bytes;
     warp->fetched_line = (uint64_t)warp->pc * sm->config->instruction_bytes / line_bytes;
     warp_evaluate(sm, slot);
 }
 
-void miss_reply(struct sm *sm, const struct packet *packet)
+void sm_caches_reply(struct sm *sm, const struct packet *packet)
 {
     uint32_t index = packet->token;
-    struct mshr *mshr = &sm->mshrs[index];
-    struct sm_cache *cache = &sm->caches[mshr->client];
+    struct mshr *mshr = &sm->caches.mshrs[index];
+    struct sm_cache *cache = &sm->caches.by_client[mshr->client];
     if (mshr->line != CACHE_NO_LINE) {
         unlink_mshr(sm, cache, index);
         cache_set_valid(cache->tags, mshr->line, mshr->sectors);
     }
     uint32_t waiter = mshr->waiter;
     enum client client = mshr->client;
-    mshr->next = sm->free_mshr;
-    sm->free_mshr = index;
-    sm->mshrs_used--;
+    mshr->next = sm->caches.free_mshr;
+    sm->caches.free_mshr = index;
+    sm->caches.mshrs_used--;
     while (waiter != NOTHING) {
-        struct waiter *w = &sm->waiters[waiter];
+        struct waiter *w = &sm->caches.waiters[waiter];
         uint32_t next = w->next;
         if (client == CLIENT_INSTRUCTION) {
             wake_fetching(sm, w->record, w->generation);
         } else {
-            struct load_record *record = &sm->records[w->record];
-            record->outstanding--;
-            if (record->done < sm->now)
-                record->done = sm->now;
-            record_settle(sm, w->record);
+            load_store_answered(sm, w->record);
         }
-        w->next = sm->free_waiter;
-        sm->free_waiter = waiter;
+        w->next = sm->caches.free_waiter;
+        sm->caches.free_waiter = waiter;
         waiter = next;
     }
 }
 
-void caches_flush(struct sm *sm)
+void sm_caches_flush(struct sm *sm)
 {
     for (enum client client = CLIENT_L1; client <= CLIENT_TEXTURE; client++) {
-        struct sm_cache *cache = &sm->caches[client];
+        struct sm_cache *cache = &sm->caches.by_client[client];
         if (!cache->tags)
             continue;
         uint32_t bytes = client == CLIENT_L1 ? sm->config->l1_bytes : sm->config->texture_bytes;
         for (uint32_t line = 0; line < bytes / cache->line_bytes; line++) {
             /* what is on its way still reaches those who wait for it, but no line */
-            for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->mshrs[m].next)
-                sm->mshrs[m].line = CACHE_NO_LINE;
+            for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->caches.mshrs[m].next)
+                sm->caches.mshrs[m].line = CACHE_NO_LINE;
             cache->line_mshr[line] = NOTHING;
         }
         cache_flush(cache->tags);
     }
 }
 
-void caches_clear(struct sm *sm)
+void sm_caches_clear(struct sm *sm)
 {
     for (enum client client = 0; client < CLIENT_CACHES; client++)
-        if (sm->caches[client].tags)
-            cache_flush(sm->caches[client].tags);
+        if (sm->caches.by_client[client].tags)
+            cache_flush(sm->caches.by_client[client].tags);
 }
 
 enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];
-    struct sm_cache *cache = &sm->caches[CLIENT_INSTRUCTION];
+    struct sm_cache *cache = &sm->caches.by_client[CLIENT_INSTRUCTION];
     uint64_t line = (uint64_t)warp->pc * sm->config->instruction_bytes / cache->line_bytes;
     if (warp->fetched_line == line)
         return LOOKUP_HIT;

@@ -3,8 +3,8 @@
  * Kernel slots that are given back: a slot's number stays behind in packets, cache lines and DRAM requests that the memory system still has
  * to do with. A sweep (kernel.c) gives all that to one heir, together with what has been counted; then the slots can be used again.
  */
-#ifndef CORUN_GPU_RETIRED_H
-#define CORUN_GPU_RETIRED_H
+#ifndef CORUN_GPU_RETIRED_KERNELS_H
+#define CORUN_GPU_RETIRED_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which pipeline an instruction takes, for how long, and what it reads and writes on the way. */
-#include "gpu/launch.h"
+#include "gpu/machine_op.h"
 
 #include <string.h>
 

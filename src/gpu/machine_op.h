@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What an SM keeps of an instruction: which pipeline it takes, for how long, what it reads and writes. */
+#ifndef CORUN_GPU_MACHINE_OP_H
+#define CORUN_GPU_MACHINE_OP_H
+
+#include "corun/gpu.h"
+
+/* Pipelines that an instruction can be issued to. Control instructions go through the integer pipelines. */
+enum pipe { PIPE_INT, PIPE_FP32, PIPE_FP64, PIPE_SFU, PIPE_TENSOR, PIPE_MEMORY, PIPE_COUNT };
+
+/* What an SM keeps of an instruction: the source's description with the configuration's timing, ready for use. */
+struct machine_op {
+    uint8_t pipe;         /* enum pipe */
+    uint8_t unit;         /* enum corun_unit, for counters */
+    uint8_t hazard_count; /* scoreboard entries that must be ready */
+    uint8_t read_count;   /* registers read through the banks, without repetition and predicates */
+    uint8_t written_count;
+    uint8_t register_accesses; /* registers read or written, without repetition and predicates */
+    uint8_t space;             /* enum corun_space, static */
+    uint8_t access_bytes;
+    uint16_t flags;   /* enum corun_instruction_flag */
+    uint16_t latency; /* from the start of execution */
+    uint16_t interval;
+    uint16_t hazards[CORUN_MAX_SOURCES + CORUN_MAX_DESTINATIONS];
+    uint16_t reads[CORUN_MAX_SOURCES];
+    uint16_t written[CORUN_MAX_DESTINATIONS];
+};
+
+/* Translates a grid's instructions for this configuration; `ops` has grid->code_length elements. */
+void machine_ops_build(const struct corun_gpu_config *config, const struct corun_grid *grid, struct machine_op *ops);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread block takes of an SM. */
+#ifndef CORUN_GPU_OCCUPANCY_H
+#define CORUN_GPU_OCCUPANCY_H
+
+#include "corun/gpu.h"
+
+/* Resources that one thread block takes on an SM, rounded up to allocation units. */
+struct tb_needs {
+    uint32_t registers, shared_bytes, threads, warps, barriers;
+};
+void tb_needs_compute(const struct corun_gpu_config *config, const struct corun_grid *grid, struct tb_needs *needs);
+
+#endif

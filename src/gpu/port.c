@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes through the port of an SM, and who gets what comes back. */
+#include "gpu/port.h"
+
+#include "gpu/sm.h"
+
+#include <stdlib.h>
+
+bool port_create(struct port *port, const struct corun_gpu_config *config, struct reply_ring *replies,
+                 struct wakes *wakes)
+{
+    port->limit = config->icnt_buffer;
+    port->out = malloc(port->limit * sizeof *port->out);
+    port->replies = replies;
+    replies->first_cycle = &wakes->cycle[WAKE_REPLY];
+    return port->out != NULL;
+}
+
+void port_destroy(struct port *port)
+{
+    free(port->out);
+    free(port->writes_under_way);
+}
+
+static void hand_on(struct sm *sm, const struct packet *packet)
+{
+    struct port *port = &sm->port;
+    port->under_way--;
+    if (packet->kind != PACKET_READ)
+        port->writes_under_way[packet->kernel]--;
+    switch (packet->client) {
+    case CLIENT_STORE:
+        load_store_stored(sm, packet->token);
+        break;
+    case CLIENT_ATOMIC:
+        load_store_answered(sm, packet->token);
+        break;
+    case CLIENT_CONTEXT:
+        context_reply(sm, packet);
+        break;
+    default:
+        sm_caches_reply(sm, packet);
+    }
+    load_store_retry(sm);
+}
+
+void port_receive(struct sm *sm)
+{
+    struct reply_ring *ring = sm->port.replies;
+    uint64_t *first_cycle = &sm->wakes.cycle[WAKE_REPLY];
+    while (*first_cycle <= sm->now) {
+        const struct packet *packet = &ring->slots[ring->head++ & ring->mask];
+        *first_cycle = ring->head != ring->tail ? ring->slots[ring->head & ring->mask].cycle : NEVER;
+        hand_on(sm, packet);
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port of an SM to the memory system: packets go out, as many at a time as the interconnect takes of an SM, and
+ * replies come in, each for the unit that asked.
+ */
+#ifndef CORUN_GPU_PORT_H
+#define CORUN_GPU_PORT_H
+
+#include "gpu/memory_system.h"
+#include "gpu/wake.h"
+
+struct sm;
+
+/* Who asks the memory system, and gets the reply: first the caches, which share one miss machinery (sm_caches.c). */
+enum client {
+    CLIENT_L1,
+    CLIENT_TEXTURE,
+    CLIENT_CONSTANT,
+    CLIENT_INSTRUCTION,
+    CLIENT_CACHES,
+    CLIENT_STORE = CLIENT_CACHES,
+    CLIENT_ATOMIC,
+    CLIENT_CONTEXT
+};
+
+struct port {
+    struct packet *out; /* [limit]: the packets of this step, in order of cycle */
+    uint32_t out_count;
+    uint32_t under_way, limit;  /* packets that were not answered, and how many may be */
+    uint32_t *writes_under_way; /* [kernel slot], as many as `counters` of the SM */
+    struct reply_ring *replies;
+};
+
+/* false: out of memory. The memory system notes in `wakes` when the first reply is there. */
+bool port_create(struct port *port, const struct corun_gpu_config *config, struct reply_ring *replies,
+                 struct wakes *wakes);
+void port_destroy(struct port *port);
+
+static inline bool port_has_room(const struct port *port)
+{
+    return port->under_way < port->limit;
+}
+
+/* false: too many are under way; try again after a reply. */
+static inline bool port_send(struct port *port, const struct packet *packet)
+{
+    if (!port_has_room(port))
+        return false;
+    port->out[port->out_count++] = *packet;
+    port->under_way++;
+    if (packet->kind != PACKET_READ)
+        port->writes_under_way[packet->kernel]++;
+    return true;
+}
+
+/* Takes the replies that are there at sm->now, and gives each to whoever asked. */
+void port_receive(struct sm *sm);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The caches of an SM (L1, texture, constant, instruction) with the MSHRs that they share. */
+#ifndef CORUN_GPU_SM_CACHES_H
+#define CORUN_GPU_SM_CACHES_H
+
+#include "gpu/cache.h"
+#include "gpu/coalescer.h"
+#include "gpu/port.h"
+
+struct sm;
+
+struct sm_cache {
+    struct cache *tags;  /* NULL: no such cache, every access goes out */
+    uint32_t *line_mshr; /* per line: first MSHR that fetches part of it */
+    uint32_t line_bytes, sector_bytes, latency;
+};
+
+struct mshr {
+    uint32_t next;    /* of the same line, or in the free list */
+    uint32_t line;    /* index in its cache, CACHE_NO_LINE: none (uncached or flushed) */
+    uint32_t sectors; /* of its cache */
+    uint32_t waiter;  /* first */
+    uint32_t merged;
+    uint8_t client;
+};
+
+struct waiter {
+    uint32_t next;
+    uint32_t record;     /* load record; for the instruction cache: warp slot */
+    uint32_t generation; /* instruction cache only */
+};
+
+struct sm_caches {
+    struct sm_cache by_client[CLIENT_CACHES];
+    struct mshr *mshrs;
+    struct waiter *waiters;
+    uint32_t free_mshr, free_waiter, mshrs_used;
+};
+
+bool sm_caches_create(struct sm *sm);
+void sm_caches_destroy(struct sm *sm);
+enum lookup { LOOKUP_HIT, LOOKUP_MISS, LOOKUP_FULL };
+/*
+ * Reads the bytes of `transaction` through a cache: HIT: data after the cache's latency; MISS: the record's outstanding
+ * count has been raised by what it waits for; FULL: nothing was changed, try again after the next reply.
+ */
+enum lookup cache_read(struct sm *sm, enum client client, const struct transaction *transaction, bool bypass,
+                       uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application);
+/* Takes the reply to a read of one of them. */
+void sm_caches_reply(struct sm *sm, const struct packet *packet);
+void sm_caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
+void sm_caches_clear(struct sm *sm); /* all of them; nothing is under way */
+/*
+ * Whether the warp's next instruction can be used now; MISS: the warp is woken when it can; FULL: try again after the
+ * next reply.
+ */
+enum lookup instruction_fetch(struct sm *sm, uint32_t warp);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What wakes an SM.
+ *
+ * An SM that could issue nothing in a cycle sleeps until the earliest of a few cycles, one for each thing that can give
+ * it something to do. Each of these cycles has one place, struct wakes, and whoever causes it puts it there: the
+ * sources before WAKE_WARP whenever they learn of it, the others when the SM is about to sleep. A cycle that has passed
+ * means "at once". Too early a cycle costs a look that finds nothing; too late a one would change results.
+ */
+#ifndef CORUN_GPU_WAKE_H
+#define CORUN_GPU_WAKE_H
+
+#include "gpu/clock.h"
+
+#include <stdbool.h>
+
+enum wake_source {
+    WAKE_REPLY,      /* the memory system has answered a packet (port.c; noted by memory_system.c) */
+    WAKE_INCOMING,   /* a thread block reaches the SM (thread_block.c) */
+    WAKE_CONTEXT,    /* a thread block has to leave, or the next packet of a context can be sent (context.c) */
+    WAKE_QUOTA,      /* an order about quotas, a completion that spends one, a refill (quota.c) */
+    WAKE_WARP,       /* what a warp waits for is there: an operand, a branch, a barrier (wake_wheel.h) */
+    WAKE_LOAD_STORE, /* the load/store unit can serve its first instruction (load_store.c) */
+    WAKE_ISSUE,      /* a warp may issue: in the cycle after another one did, or when a pipeline is free (sm.c) */
+    WAKE_SOURCES
+};
+
+struct wakes {
+    uint64_t cycle[WAKE_SOURCES]; /* NEVER: not by this source */
+};
+
+/* The source has something to do at `cycle`, or before. */
+static inline void wake_by(struct wakes *wakes, enum wake_source source, uint64_t cycle)
+{
+    if (cycle < wakes->cycle[source])
+        wakes->cycle[source] = cycle;
+}
+
+static inline bool wake_due(const struct wakes *wakes, enum wake_source source, uint64_t now)
+{
+    return wakes->cycle[source] <= now;
+}
+
+static inline uint64_t wake_next(const struct wakes *wakes)
+{
+    uint64_t next = NEVER;
+    for (uint32_t source = 0; source < WAKE_SOURCES; source++)
+        next = wakes->cycle[source] < next ? wakes->cycle[source] : next;
+    return next;
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* A warp begins, waits for one thing after another, and ends. */
+#include "gpu/warp.h"
+
+#include "gpu/residency.h"
+#include "gpu/sm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_warp *source)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct launch *launch = sm->tbs[tb_slot].launch;
+    struct machine_kernel *kernel = launch->kernel;
+    if (warp->ready_capacity < kernel->hazard_entries) {
+        uint64_t *ready = realloc(warp->ready, kernel->hazard_entries * sizeof *ready);
+        if (!ready)
+            return false;
+        warp->ready = ready;
+        warp->ready_capacity = kernel->hazard_entries;
+    }
+    memset(warp->ready, 0, kernel->hazard_entries * sizeof *warp->ready);
+    warp->source = source;
+    warp->kernel = kernel;
+    warp->counters = sm->counters[kernel->slot];
+    warp->pc = launch->grid->operations->warp_pc(source);
+    warp->op = &kernel->ops[warp->pc];
+    warp->age = sm->next_age++;
+    warp->not_before = sm->now;
+    warp->fetched_line = NEVER;
+    warp->since = sm->now;
+    warp->pending = warp->writes = 0;
+    sm->warp_thread_instructions[slot] = 0;
+    warp->generation++;
+    warp->tb = (uint8_t)tb_slot;
+    warp->application = kernel->application;
+    launch->grid->operations->warp_place(source, slot, sm->config->sms, &sm->now);
+    sm->application_warps[kernel->application] |= UINT64_C(1) << slot;
+    sm->resident_warps++;
+    quota_warp_begin(sm, slot);
+    return true;
+}
+
+void warp_profile(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t cycles = sm->now - warp->since;
+    warp->since = sm->now;
+    if (!warp->kernel->profile)
+        return;
+    struct corun_profile_row *row = &warp->kernel->profile[warp->pc];
+    switch (warp->state) {
+    case WARP_READY:
+        *(warp->op->pipe == PIPE_MEMORY ? &row->stall_memory : &row->stall_pipeline) += cycles;
+        break;
+    case WARP_DATA:
+        row->stall_data += cycles;
+        break;
+    case WARP_LOAD:
+        row->stall_memory_data += cycles;
+        break;
+    case WARP_BARRIER:
+        row->stall_barrier += cycles;
+        break;
+    default:
+        row->stall_other += cycles;
+    }
+}
+
+void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t bit = UINT64_C(1) << slot;
+    if (sm->profiling)
+        warp_profile(sm, slot);
+    if (warp->pipe != PIPE_COUNT)
+        sm->wants[warp->pipe] &= ~bit;
+    sm->states[warp->state] &= ~bit;
+    sm->states[state] |= bit;
+    sm->states_changed = true;
+    warp->state = (uint8_t)state;
+    warp->pipe = PIPE_COUNT;
+    if (state == WARP_READY) {
+        warp->pipe = warp->op->pipe;
+        sm->wants[warp->pipe] |= bit;
+    }
+}
+
+/*
+ * A fetch that finds no MSHR, line or place in the network leaves everything as it was, and nothing but a reply can
+ * help it: it is tried again when one has come. Between two replies of one cycle, it has to wait for the next cycle.
+ */
+static bool fetched(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+    enum lookup result = instruction_fetch(sm, slot);
+    sm->fetch_refused &= ~bit;
+    if (result == LOOKUP_FULL && wake_due(&sm->wakes, WAKE_REPLY, sm->now))
+        *until = sm->now + 1;
+    else if (result == LOOKUP_FULL)
+        sm->fetch_refused |= bit;
+    return result == LOOKUP_HIT;
+}
+
+/* What the warp waits for, and until when (NEVER: until something else wakes it). */
+static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+    *until = NEVER;
+    if (warp->not_before > sm->now) {
+        *until = warp->not_before;
+        return WARP_CONTROL;
+    }
+    if (!sm->config->icache_perfect && !fetched(sm, slot, until))
+        return WARP_FETCH;
+    uint64_t latest = 0;
+    for (uint32_t i = 0; i < op->hazard_count; i++) {
+        uint64_t entry = warp->ready[op->hazards[i]];
+        latest = entry > latest ? entry : latest;
+    }
+    if (latest == UNKNOWN)
+        return WARP_LOAD;
+    if (latest >> 1 > sm->now) {
+        *until = latest >> 1;
+        return latest & 1 ? WARP_LOAD : WARP_DATA;
+    }
+    if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
+        return WARP_FENCE;
+    return WARP_READY;
+}
+
+void warp_evaluate(struct sm *sm, uint32_t slot)
+{
+    uint64_t until;
+    enum warp_state state = judge(sm, slot, &until);
+    warp_set_state(sm, slot, state);
+    if (until != NEVER)
+        wheel_set(&sm->wheel, sm->now, until, slot);
+}
+
+void warp_end(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct sm_tb *tb = &sm->tbs[warp->tb];
+    uint64_t bit = UINT64_C(1) << slot;
+    residency_account(sm);
+    sm->states_changed = true;
+    if (tb->warps & bit) { /* not when a drained warp comes by again */
+        tb->warps &= ~bit;
+        tb->thread_instructions += sm->warp_thread_instructions[slot];
+        sm->application_warps[warp->application] &= ~bit;
+        quota_warps_changed(sm);
+        sm->progress_cycle[warp->application] = sm->now;
+        sm_barrier_warp_ended(sm, warp->tb);
+    }
+    if (warp->pending) {
+        warp_set_state(sm, slot, WARP_DRAIN);
+        return;
+    }
+    if (warp->pipe != PIPE_COUNT)
+        sm->wants[warp->pipe] &= ~bit;
+    warp->pipe = PIPE_COUNT;
+    sm->states[warp->state] &= ~bit;
+    sm->resident_warps--;
+    tb->resident &= ~bit;
+    if (!tb->resident)
+        sm_tb_complete(sm, tb);
+}

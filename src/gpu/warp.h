@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A warp on an SM: the state that it is in, its scoreboard, and what it is counted under.
+ *
+ * A warp is in one state at a time. The states are masks over the warp slots (sm->states), which nothing but
+ * warp_set_state, the beginning and the end of a warp change.
+ */
+#ifndef CORUN_GPU_WARP_H
+#define CORUN_GPU_WARP_H
+
+#include "gpu/kernel.h"
+#include "gpu/sm_limits.h"
+
+struct sm;
+
+/* State of a resident warp with regard to its next instruction. */
+enum warp_state {
+    WARP_READY,
+    WARP_DATA, /* waits for an operand that is being computed */
+    WARP_LOAD, /* waits for an operand that is being loaded */
+    WARP_BARRIER,
+    WARP_FENCE,   /* waits for its stores and atomics to be performed */
+    WARP_CONTROL, /* a branch is being resolved, or a barrier released */
+    WARP_FETCH,   /* its instruction is not in the instruction cache */
+    WARP_DRAIN,   /* has ended, but loads or atomics of it are under way */
+    WARP_STILL,   /* its thread block is being swapped out, or the whole SM is */
+    WARP_STATES
+};
+
+/*
+ * Scoreboard entry: the cycle from which the register can be read, times two, plus one if it comes from memory. Unknown
+ * yet: UNKNOWN. A register that was never written is ready since cycle 0.
+ */
+#define UNKNOWN UINT64_MAX
+static inline uint64_t ready_entry(uint64_t cycle, bool from_memory)
+{
+    return cycle << 1 | from_memory;
+}
+
+struct sm_warp {
+    struct corun_warp *source;
+    const struct machine_op *op; /* next instruction */
+    struct corun_counters *counters;
+    uint64_t *ready; /* [kernel->hazard_entries] */
+    uint32_t ready_capacity;
+    uint32_t pc;
+    uint64_t age;          /* order in which they came to the SM: lower is older */
+    uint64_t not_before;   /* control: cycle from which it may issue */
+    uint64_t fetched_line; /* line of the instruction cache it has */
+    uint64_t since;        /* profile: when the state began */
+    struct machine_kernel *kernel;
+    uint32_t pending;    /* loads and atomics with a result under way */
+    uint32_t writes;     /* stores and reductions under way */
+    uint32_t generation; /* counts the warps that had this slot: late acknowledgements are recognised */
+    uint8_t tb;
+    uint8_t application;
+    uint8_t state;
+    uint8_t pipe;        /* in which `wants` mask it stands, PIPE_COUNT: none */
+    uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
+};
+
+/* A warp of the thread block in `tb_slot` takes the slot; it is in no state yet. false: out of memory. */
+bool warp_begin(struct sm *sm, uint32_t warp, uint32_t tb_slot, struct corun_warp *source);
+void warp_set_state(struct sm *sm, uint32_t warp, enum warp_state state);
+/* Finds out what the warp's next instruction waits for, sets its state and the wake-up that it needs. */
+void warp_evaluate(struct sm *sm, uint32_t warp);
+/* It has issued its last instruction; and again when what it had under way is there. */
+void warp_end(struct sm *sm, uint32_t warp);
+/* Profile: adds the time in the warp's present state to its next instruction. */
+void warp_profile(struct sm *sm, uint32_t warp);
+
+#endif
