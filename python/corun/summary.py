@@ -151,8 +151,8 @@ def as_data(parts: Sequence[Section]) -> Dict[str, Any]:
         members: Dict[str, List[Dict[str, Any]]] = {}
         for row in section.applications:
             members.setdefault(row["key"], []).append({name: _plain(row[name]) for name in row.dtype.names if name != "key"})
-        return [{**{name: _plain(case[name]) for name in case.dtype.names}, "command": command_line(case),
-                 "apps": members.get(case["key"], [])} for case in section.cases]
+        return [{**{"mix" if name == "applications" else name: _plain(case[name]) for name in case.dtype.names},
+                 "command": command_line(case), "applications": members.get(case["key"], [])} for case in section.cases]
 
     return {"sections": [{
         "campaign": section.campaign.name if section.campaign else None,

@@ -152,7 +152,7 @@ class Numbers(Report):
                                                     row["goal"]))
             for case in section["cases"]:
                 if case["status"] == "finished":
-                    self.assertAlmostEqual(sum(app["normalised_ipc"] for app in case["apps"]), case["stp"], places=9)
+                    self.assertAlmostEqual(sum(app["normalised_ipc"] for app in case["applications"]), case["stp"], places=9)
                 else:
                     self.assertRegex(case["message"], "out of bounds|more applications than SMs")
         self.assertEqual(data["sections"][0]["finished"], 3 + 2 * 2 * 6)
