@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Verifies every workload in every size against its reference, and goes on where it was interrupted.
+"""Verifies every workload in every size against its reference, and resumes where it was interrupted.
 
     check_full.py PROGRAM STATE [--jobs N] [--sizes SIZE,...] [WORKLOAD...]
 
@@ -184,7 +184,7 @@ def main():
     except KeyboardInterrupt:
         schedule.stop()
         summary(jobs, time.monotonic() - begin)
-        print("interrupted: the next run goes on from here")
+        print("interrupted: the next run resumes here")
         return 130
     return 0 if summary(jobs, time.monotonic() - begin) else 1
 

@@ -169,7 +169,7 @@ enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limit
  * Memory that another application uses at the same addresses may still be in caches. A program whose grids were dropped has atomics
  * that are never performed: its data are not to be relied on.
  * Also for an application that was stopped: without, it keeps its slot. ARGUMENT: it has left so before, or a step is
- * under way; POLICY, MEMORY from the moment: the GPU cannot go on then.
+ * under way; POLICY, MEMORY from the moment: the GPU cannot continue then.
  */
 enum corun_status corun_gpu_leave(struct corun_gpu *gpu, uint32_t application);
 /*

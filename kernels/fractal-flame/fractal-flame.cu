@@ -184,7 +184,7 @@ __device__ __forceinline__ void draw(unsigned long long *picture, const unsigned
     atomicAdd(&pixel[1], (unsigned long long)(shade >> 16 & 255) | 1ull << 32);
 }
 
-/* All threads' points go on by `steps` steps; the first `skipped` of them are not drawn. */
+/* All threads' points move by `steps` steps; the first `skipped` of them are not drawn. */
 extern "C" __global__ void __launch_bounds__(THREADS)
     fractal_flame(unsigned long long *picture, float4 *points, uint2 *generators, const unsigned int *palette,
                   int width, int height, int steps, int skipped)

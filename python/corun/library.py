@@ -21,7 +21,7 @@ _PROGRESS = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class CorunError(Exception):
-    """corun refuses, or cannot go on. The text is corun's messages, one a line, with their places.
+    """corun refuses, or cannot continue. The text is corun's messages, one a line, with their places.
 
     status: name of the status as in include/corun/status.h, "NOT_FOUND" for instance; "LIBRARY" if the shared library is not there,
     "WORKER" if a worker process cannot be started, or ended before it had a result (WorkerError).
@@ -46,7 +46,7 @@ class WorkerError(CorunError):
 
 
 class CorunWarning(UserWarning):
-    """What corun says although a run went on: an application was stopped, a cache could not be written."""
+    """What corun says although a run was completed: an application was stopped, a cache could not be written."""
 
 
 class _Place(ctypes.Structure):

@@ -300,7 +300,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
     worker          True: the case runs in a process of its own, so that a policy of yours that crashes or calls exit does not end this
                     one; False: on a thread of this process, where a debugger finds the policy, and `progress` is called on that thread
 
-    Either way, the results are the same to the last digit; other threads go on and may run other cases; and Ctrl-C ends the simulation
+    Either way, the results are the same to the last digit; other threads keep running and may run other cases; and Ctrl-C ends the simulation
     before it raises KeyboardInterrupt. A worker ends with its parent, however that ends.
 
     CorunError: something is not there or does not fit, with corun's own messages. WorkerError, one of them: the worker process died; it
@@ -323,7 +323,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
 
 def _in_thread(case: Case, step: StepFunction) -> Outcome:
     """Case.run on another thread: this one can take a KeyboardInterrupt meanwhile. What the run stands on belongs to that thread;
-    when this one goes on, the run has ended, or was never begun."""
+    when this one continues, the run has ended, or was never begun."""
     stop, ended, claim = threading.Event(), threading.Event(), threading.Lock()
     outcome: list[Union[Outcome, BaseException]] = []
 

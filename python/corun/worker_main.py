@@ -40,7 +40,7 @@ def serve(connection: socket.socket) -> None:
         name = next((name for name, one in worker.ERRORS.items() if isinstance(error, one)), library.CorunError.__name__)
         worker.send(connection, worker.ERROR, json.dumps([name, getattr(error, "status", ""), str(error)]).encode())
         return
-    ctypes.CDLL(None).fflush(None)  # what a policy has printed, before the caller goes on
+    ctypes.CDLL(None).fflush(None)  # what a policy has printed, before the caller continues
     worker.send(connection, worker.LINES, json.dumps(outcome.lines).encode())
     for kind, data in ((worker.JSON, outcome.json), (worker.SMS, outcome.sms), (worker.SHARES, outcome.shares),
                        (worker.TOTALS, outcome.totals), (worker.END, b"")):

@@ -9,7 +9,7 @@
  *   after CLAIM_LEASE_SECONDS without a beat otherwise, which is what it takes with a runner on another machine, and with
  *   one that is stopped. The watcher counts these seconds on its own clock, which only goes forward: that a clock is wrong
  *   or set meanwhile changes nothing.
- * A runner that was taken to be dead and is not goes on; then a case may be run twice, with the same result.
+ * A runner that was taken to be dead and is not continues; then a case may be run twice, with the same result.
  */
 #ifndef CORUN_CAMPAIGN_CLAIMS_H
 #define CORUN_CAMPAIGN_CLAIMS_H

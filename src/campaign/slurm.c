@@ -94,7 +94,7 @@ static enum corun_status write_task(struct submission *submission)
     write_beginning(submission, file);
     fprintf(file,
             "task=$SLURM_ARRAY_TASK_ID\n"
-            "# What it has finished is in its file: back in the queue it goes on with the rest.\n"
+            "# What it has finished is in its file: back in the queue it runs the rest.\n"
             "again() {\n"
             "    [ \"${SLURM_RESTART_COUNT:-0}\" -lt %d ] && exec scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$task\"\n"
             "    exit \"$1\"\n"

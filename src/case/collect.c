@@ -39,7 +39,7 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     kernel->ipc_isolated =
         isolated ? metrics_ratio(isolated->counters.thread_instructions, isolated->cycles) : (double)NAN;
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
-    if (run->job->thread_instructions) /* its counters go on after the limit: not the work of the isolated run */
+    if (run->job->thread_instructions) /* its counters count on after the limit: not the work of the isolated run */
         kernel->normalised_ipc = (double)NAN;
     if (!run->job->profile)
         return CORUN_OK;

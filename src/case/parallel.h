@@ -8,7 +8,7 @@
 /* As many as asked for; 0: one for each processor. */
 uint32_t parallel_jobs(uint32_t asked);
 /*
- * Calls `work` on `jobs` threads (PARALLEL_MAX at most), one of them the calling one, so that it goes on if no other
+ * Calls `work` on `jobs` threads (PARALLEL_MAX at most), one of them the calling one, so that the work is done if no other
  * can be started. Returns when all have.
  */
 #define PARALLEL_MAX 64u

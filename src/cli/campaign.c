@@ -57,7 +57,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Runs every case of a campaign, a YAML file (docs/campaigns.md), in worker processes. Each result goes to the "
-    "results file as it comes; whatever ends the command, starting it again goes on with the cases that are missing. "
+    "results file as it comes; whatever ends the command, starting it again runs the cases that are missing. "
     "What is in the file already is not run again unless something changed that it depends on.\v"
     "See `corun query` for what to ask the results file. The exit status is 0 also when cases failed: their messages "
     "are in the results file.";

@@ -49,7 +49,7 @@ static const char doc[] =
     "On the GPU as configured a workload runs for a window; at every other point until it has done the same work.\v"
     "WORKLOAD is a name (see `corun list workloads`) or the path of a launch description or a captured program; SIZE, "
     "PARAMETER and VALUE "
-    "are as for `corun run`.\n\nA run that is interrupted goes on where it was: every finished point is in the cache.";
+    "are as for `corun run`.\n\nA run that was interrupted resumes where it was: every finished point is in the cache.";
 
 /* The files that it writes. */
 enum { CHARACTERIZE_JSON, CHARACTERIZE_MARKDOWN, CHARACTERIZE_OUTPUTS };

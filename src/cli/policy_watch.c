@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A policy of the user's runs in the process that simulates. Whatever it does to that process, be it that it crashes, ends it, or never
- * comes back, somebody must be there to say so: before the first shared object is loaded the command splits in two. The child goes on
- * with the command; the parent does nothing but watch it, hand on the signals that are meant for it, and end as it ends. What the child
+ * comes back, somebody must be there to say so: before the first shared object is loaded the command splits in two. The child runs
+ * the command; the parent does nothing but watch it, hand on the signals that are meant for it, and end as it ends. What the child
  * is about stands in a page that both see, so the parent needs no help of the child, whose memory may be in ruins.
  */
 #include "cli/policy_watch.h"

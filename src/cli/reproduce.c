@@ -46,7 +46,7 @@ static const struct argp_option options[] = {
     {"list", KEY_LIST, NULL, 0, "lists the experiments and what each needs, and runs none", 1},
     {"all", KEY_ALL, NULL, 0, "every experiment whose policies there are, instead of EXPERIMENT", 1},
     {"sample", KEY_SAMPLE, "N", 0,
-     "so many combinations of mixes and goals in each part; a larger sample goes on from a smaller one [as the "
+     "so many combinations of mixes and goals in each part; a larger sample contains a smaller one [as the "
      "experiment says]",
      2},
     {"cycles", KEY_CYCLES, "N", 0, "the window [as the experiment says]", 2},
@@ -67,7 +67,7 @@ static const struct argp_option options[] = {
 static const char doc[] = "Runs what a figure or a table of a paper needs and compares: the paper's number, ours, with "
                           "which sample and window, whether the sign is the same, and how large the effect is beside "
                           "the paper's. EXPERIMENT is one of --list or a YAML file (docs/experiments.md). Whatever "
-                          "ends the command, starting it again goes on with the cases that are missing.\v"
+                          "ends the command, starting it again runs the cases that are missing.\v"
                           "It runs python3, or what the environment variable CORUN_PYTHON names, with numpy, and with "
                           "matplotlib for the page.";
 
@@ -339,7 +339,7 @@ static enum corun_status run_parts(struct reproduce_options *reproduce, const st
             printf(", %u failed", outcome.failed);
         printf(", in %.0f s; results in %s\n", outcome.seconds, reproduce->run.results);
         if (outcome.interrupted)
-            printf("%s: interrupted; the same command goes on\n", experiment->name);
+            printf("%s: interrupted; the same command resumes it\n", experiment->name);
     }
     return status;
 }

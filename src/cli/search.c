@@ -46,7 +46,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Looks for a split of the SMs among applications by running many: policy fixed:split=A/B for each. What was run is "
-    "in the results file and is not run again; a search that was interrupted goes on.\v"
+    "in the results file and is not run again; a search that was interrupted resumes.\v"
     "SEARCH is one of\n"
 #define KIND_DOC(name, word, meaning) "  " word " - " meaning "\n"
     SEARCH_KINDS(KIND_DOC)
@@ -246,7 +246,7 @@ static void print_found(const struct search_options *search, const struct search
     if (outcome->failed)
         printf(", %u runs failed", outcome->failed);
     printf("; %u runs now, in %.0f s%s\n", outcome->run, outcome->seconds,
-           outcome->interrupted ? " (ended early; the same command goes on)" : "");
+           outcome->interrupted ? " (ended early; the same command resumes it)" : "");
 }
 
 static enum corun_status run_search(void *user)

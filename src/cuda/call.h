@@ -24,7 +24,7 @@ struct call {
 };
 
 /*
- * Begin a call: takes the lock and finds the current context. False if the call cannot go on: `error` says why. Every
+ * Begin a call: takes the lock and finds the current context. False if the call cannot proceed: `error` says why. Every
  * call ends with call_end or runtime_end, which give back the lock.
  */
 bool runtime_begin(struct call *call); /* with a context, and that without error; a driver's call as driver_begin */

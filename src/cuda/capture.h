@@ -23,7 +23,7 @@ struct capture *capture_open(const struct process *process);
 /* Completes the file, or leaves beside it why there is none. */
 void capture_close(struct process *process);
 
-/* What cannot be captured: the program goes on, the first reason is what the user is told. */
+/* What cannot be captured: the program runs on, the first reason is what the user is told. */
 void capture_refuse(struct process *process, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* After it was loaded, with the text that was loaded. */

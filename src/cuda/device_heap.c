@@ -14,11 +14,11 @@
 #define MOST_HEAP (UINT64_C(1) << 35) /* offsets in units of 16 bytes have 32 bits */
 
 /*
- * Blocks are powers of two with 16 bytes in front; the second word of them is the class of a block that is used, and of a free one the next
- * free block with DEVICE_HEAP_FREED: so free knows a block that was freed before. Free blocks of a class form a
- * stack whose head is a block's offset / 16 in the low half and a count of changes in the high half, so that a
- * compare-and-swap notices when a block was taken and put back meanwhile. What no stack has is cut off the top of the
- * heap.
+ * Blocks are powers of two with 16 bytes in front. The second word of these is the class of a block that is used; in a
+ * free block it is the next free block with DEVICE_HEAP_FREED, so that free knows a block that was freed before. Free
+ * blocks of a class form a stack whose head is a block's offset / 16 in the low half and a count of changes in the high
+ * half, so that a compare-and-swap notices when a block was taken and put back meanwhile. What no stack has is cut off
+ * the top of the heap.
  */
 static const char heap_text[] =
     ".version 6.0\n.target sm_30\n.address_size 64\n"

@@ -63,7 +63,7 @@ static int bind(struct call *call, struct texture_reference *reference)
 }
 
 /*
- * How it is read has changed. What goes on between calls need not make sense together: then nothing is bound, and
+ * How it is read has changed. What lies between calls need not make sense together: then nothing is bound, and
  * a kernel that fetches says so.
  */
 static void changed(struct call *call, struct texture_reference *reference)

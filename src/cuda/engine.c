@@ -2,10 +2,10 @@
 /*
  * Carrying out what waits in streams.
  *
- * Nothing runs while the program does not ask: tasks collect in streams, and a call that waits makes the machine go on
- * until what it waits for has happened. So the order of events depends on what the program asked for and not on how
- * fast it did; the machine's clock runs while it has work. Without timing, ready tasks are carried out in the order in
- * which they were asked for. Which task is next says stream/scheduler.h.
+ * Nothing runs while the program does not ask: tasks collect in streams, and a call that waits makes the machine
+ * advance until what it waits for has happened. So the order of events depends on what the program asked for and not
+ * on how fast it did; the machine's clock runs while it has work. Without timing, ready tasks are carried out in the
+ * order in which they were asked for. Which task is next says stream/scheduler.h.
  */
 #include "cuda/engine.h"
 
@@ -222,8 +222,8 @@ static struct task *next_functional(struct process *process)
 }
 
 /*
- * The machine has no policy, as `corun run` without one, so that a captured program runs there as it did here. It is made
- * for the first task that takes time.
+ * The machine has no policy, as `corun run` without one, so that a captured program runs there as it did here. It is
+ * made for the first task that takes time.
  */
 static bool open_machine(struct process *process, struct device *device)
 {
@@ -361,7 +361,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
     corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, stream_next_transfer(scheduler));
     enum corun_status status = corun_gpu_advance(scheduler->gpu, corun_gpu_cycles(scheduler->gpu) + slice);
     device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
-    if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can go on */
+    if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can continue */
         for (size_t c = 0; c < process->contexts.count; c++)
             if (process->contexts.data[c]->device == device)
                 failure_of_launch(process, process->contexts.data[c], status);
@@ -373,7 +373,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
 
 /*
  * What can start on a device, one task at a time, or else a slice of its machine: whoever waits looks in between, and
- * goes on at once when what it waits for has ended. Without timing, everything that can be done.
+ * continues at once when what it waits for has ended. Without timing, everything that can be done.
  */
 static bool work(struct process *process, uint64_t slice)
 {
@@ -387,7 +387,7 @@ static bool work(struct process *process, uint64_t slice)
     return any;
 }
 
-/* Works, and lets other threads in. False if nothing can go on. */
+/* Works, and lets other threads in. False if nothing can be done. */
 static bool advance(struct process *process)
 {
     bool any = work(process, SLICE_CYCLES);

@@ -192,7 +192,7 @@ struct graph *graph_copy(struct process *process, struct graph *graph, enum obje
     return copy;
 }
 
-/* A stream goes on when another one has come to where it is now. */
+/* A stream waits until another one has come to where that one is now. */
 static int cross(struct process *process, struct stream *from, struct stream *to)
 {
     if (from == to)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine goes on
+ * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine advances
  * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
- * there is work, a thread of ours goes on in its place. Whoever calls in time never meets it.
+ * there is work, a thread of ours advances it instead. Whoever calls in time never meets it.
  */
 #include "cuda/idle.h"
 

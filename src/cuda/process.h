@@ -19,7 +19,7 @@
  *   graph.h      tasks with dependencies
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
  *   failure.h    what a failed kernel does to its context, and what is said of it
- *   idle.h       goes on for programs that wait without calling
+ *   idle.h       advances the machine for programs that wait without calling
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`
  *   capture.h    the same as a workload, for `corun capture`

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Launches that corun refuses although a GPU would run them: said, recorded for `corun exec`, which ends with a status of
- * its own for them, and the end of a capture. A program may go on without looking at the error.
+ * its own for them, and the end of a capture. A program may continue without looking at the error.
  */
 #include "cuda/refusal.h"
 

@@ -156,7 +156,7 @@ ENTRY(int, cudaMemcpy2DFromArrayAsync, void *to, size_t pitch, const void *array
     return copy_rows(&(struct rows){array, to, x, y, pitch, width, height, false, kind}, stream, false);
 }
 
-/* `bytes` bytes that go on from row to row: the rest of the first row, whole rows, the beginning of the last. */
+/* `bytes` bytes that run over from row to row: the rest of the first row, whole rows, the beginning of the last. */
 static int copy_line(const void *handle, size_t x, size_t y, const void *memory, size_t bytes, bool to_array, int kind,
                      void *stream, bool wait)
 {

@@ -7,7 +7,7 @@
  * applications spread too. What is left of the address after the slice is taken out is dense: the `local` address.
  *
  * The units of a controller's slices are laid out one after the other over the bank groups (neighbours in different groups, so that a
- * stream does not wait for one group), row by row: a stream fills one row in each group before it goes on. The bank within the
+ * stream does not wait for one group), row by row: a stream fills one row in each group before the next row. The bank within the
  * group is the row number modulo the banks, rotated by a hash of its upper bits.
  */
 #ifndef CORUN_GPU_ADDRESS_MAP_H

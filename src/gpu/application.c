@@ -149,7 +149,7 @@ static enum corun_status proceed(struct corun_gpu *gpu, uint32_t index)
     if (application->state != CORUN_APPLICATION_RUNNING)
         return CORUN_OK;
     if (status != CORUN_OK) {
-        application_stop(gpu, index, status, CORUN_NOWHERE, "it could not go on");
+        application_stop(gpu, index, status, CORUN_NOWHERE, "it could not proceed");
         return CORUN_OK;
     }
     if (!proceeding.ended && !application->running && application->wake == NEVER)

@@ -43,10 +43,10 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
     return true;
 }
 
-bool partition_create(struct partition *partition, struct memory_shared *shared, uint32_t controller)
+bool memory_partition_create(struct memory_partition *partition, struct memory_shared *shared, uint32_t controller)
 {
     const struct corun_gpu_config *config = &shared->config;
-    *partition = (struct partition){
+    *partition = (struct memory_partition){
         .shared = shared,
         .slice_count = config->slices_per_controller,
         .dram_cycle = NEVER,
@@ -63,7 +63,7 @@ bool partition_create(struct partition *partition, struct memory_shared *shared,
     return true;
 }
 
-void partition_free(struct partition *partition)
+void memory_partition_free(struct memory_partition *partition)
 {
     for (uint32_t i = 0; partition->slices && i < partition->slice_count; i++) {
         struct l2_slice *slice = &partition->slices[i];
@@ -75,7 +75,7 @@ void partition_free(struct partition *partition)
     }
     free(partition->slices);
     dram_destroy(partition->dram);
-    *partition = (struct partition){0};
+    *partition = (struct memory_partition){0};
 }
 
 /* ---- replies ---- */
@@ -159,20 +159,20 @@ static void complete(struct memory_shared *shared, struct l2_slice *slice, uint3
 
 /* ---- DRAM ---- */
 
-static void note_dram_next(struct partition *partition)
+static void note_dram_next(struct memory_partition *partition)
 {
     uint64_t next = dram_next(partition->dram);
     partition->dram_cycle = next == NEVER ? NEVER : clock_floor(&partition->shared->dram_to_l2, next);
 }
 
-static void note_fill_next(struct partition *partition)
+static void note_fill_next(struct memory_partition *partition)
 {
     const struct dram_fill *fill = dram_first_fill(partition->dram);
     const struct memory_shared *shared = partition->shared;
     partition->fill_cycle = fill ? clock_ceil(&shared->dram_to_l2, fill->cycle) + shared->dram_extra : NEVER;
 }
 
-static void push(struct partition *partition, const struct l2_slice *slice, uint64_t cycle, uint64_t local,
+static void push(struct memory_partition *partition, const struct l2_slice *slice, uint64_t cycle, uint64_t local,
                  uint32_t sectors, bool write, uint16_t kernel, uint32_t token)
 {
     struct memory_shared *shared = partition->shared;
@@ -190,7 +190,7 @@ static void push(struct partition *partition, const struct l2_slice *slice, uint
 }
 
 /* A place for this slice: none while others that came earlier wait for one. */
-static bool has_place(const struct partition *partition, const struct l2_slice *slice)
+static bool has_place(const struct memory_partition *partition, const struct l2_slice *slice)
 {
     if (partition->place_count && partition->place_waiters[partition->place_head] != slice->sub)
         return false;
@@ -198,7 +198,7 @@ static bool has_place(const struct partition *partition, const struct l2_slice *
 }
 
 /* Lets the first slice in line try, in the next cycle at the earliest. */
-static void offer_place(struct partition *partition, uint64_t cycle)
+static void offer_place(struct memory_partition *partition, uint64_t cycle)
 {
     if (!partition->place_count || !dram_places(partition->dram))
         return;
@@ -207,7 +207,7 @@ static void offer_place(struct partition *partition, uint64_t cycle)
         slice->next = later(cycle, slice->tag_free);
 }
 
-static bool stop(struct partition *partition, struct l2_slice *slice, enum slice_state state)
+static bool stop(struct memory_partition *partition, struct l2_slice *slice, enum slice_state state)
 {
     uint32_t kernel = partition->shared->pool.slots[slice->head].packet.kernel;
     partition->shared->counters[kernel].l2_reservation_failures += !slice->stopped_once;
@@ -222,7 +222,7 @@ static bool stop(struct partition *partition, struct l2_slice *slice, enum slice
 }
 
 /* The slice got past what it waited for in DRAM, or waits for something else now. */
-static void leave_place_line(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+static void leave_place_line(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
 {
     if (slice->state != SLICE_WAITS_PLACE)
         return;
@@ -235,7 +235,7 @@ static void leave_place_line(struct partition *partition, struct l2_slice *slice
 
 /* ---- service ---- */
 
-static void write_victim(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+static void write_victim(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
 {
     const struct cache_victim *victim = &slice->victim;
     partition->shared->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
@@ -244,7 +244,7 @@ static void write_victim(struct partition *partition, struct l2_slice *slice, ui
 }
 
 /* A line for the head, its victim written back. CACHE_NO_LINE: the slice has stopped. */
-static uint32_t obtain_line(struct partition *partition, struct l2_slice *slice, const struct request *r,
+static uint32_t obtain_line(struct memory_partition *partition, struct l2_slice *slice, const struct request *r,
                             uint64_t cycle)
 {
     if (slice->victim_waits && !has_place(partition, slice)) {
@@ -285,7 +285,7 @@ static void count_lookup(struct memory_shared *shared, const struct packet *pack
     counters->l2_misses += all - hits;
 }
 
-static bool serve_write(struct partition *partition, struct l2_slice *slice, uint32_t line, uint64_t cycle)
+static bool serve_write(struct memory_partition *partition, struct l2_slice *slice, uint32_t line, uint64_t cycle)
 {
     struct memory_shared *shared = partition->shared;
     const struct packet *packet = &shared->pool.slots[slice->head].packet;
@@ -301,7 +301,8 @@ static bool serve_write(struct partition *partition, struct l2_slice *slice, uin
 }
 
 /* Joins the line's MSHR, or takes one, and fetches what nobody has asked for yet. */
-static bool miss(struct partition *partition, struct l2_slice *slice, uint32_t line, uint32_t missing, uint64_t cycle)
+static bool miss(struct memory_partition *partition, struct l2_slice *slice, uint32_t line, uint32_t missing,
+                 uint64_t cycle)
 {
     struct memory_shared *shared = partition->shared;
     struct request *r = &shared->pool.slots[slice->head];
@@ -334,7 +335,7 @@ static bool miss(struct partition *partition, struct l2_slice *slice, uint32_t l
     return true;
 }
 
-static bool serve_cached(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+static bool serve_cached(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
 {
     struct memory_shared *shared = partition->shared;
     struct request *r = &shared->pool.slots[slice->head];
@@ -354,7 +355,7 @@ static bool serve_cached(struct partition *partition, struct l2_slice *slice, ui
     return true;
 }
 
-static bool serve_uncached(struct partition *partition, struct l2_slice *slice, uint64_t cycle)
+static bool serve_uncached(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
 {
     struct memory_shared *shared = partition->shared;
     const struct request *r = &shared->pool.slots[slice->head];
@@ -368,7 +369,7 @@ static bool serve_uncached(struct partition *partition, struct l2_slice *slice, 
 }
 
 /* Takes the next request from the network and notes when its turn at the tags comes. */
-static void take_head(struct partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+static void take_head(struct memory_partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
 {
     struct memory_shared *shared = partition->shared;
     uint64_t arrival;
@@ -393,7 +394,7 @@ static void take_head(struct partition *partition, struct l2_slice *slice, uint6
             clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, place - turn));
 }
 
-static void serve(struct partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+static void serve(struct memory_partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
 {
     uint64_t cycle = slice->next;
     bool done = slice->tags ? serve_cached(partition, slice, cycle) : serve_uncached(partition, slice, cycle);
@@ -409,7 +410,7 @@ static void serve(struct partition *partition, struct l2_slice *slice, uint64_t 
 /* ---- fills ---- */
 
 /* Completes those waiters that have everything now, in order. */
-static void fill_line(struct partition *partition, struct l2_slice *slice, uint32_t index, uint32_t sectors,
+static void fill_line(struct memory_partition *partition, struct l2_slice *slice, uint32_t index, uint32_t sectors,
                       uint64_t cycle)
 {
     struct memory_shared *shared = partition->shared;
@@ -438,7 +439,7 @@ static void fill_line(struct partition *partition, struct l2_slice *slice, uint3
     slice->first_free_mshr = index;
 }
 
-static void fill(struct partition *partition)
+static void fill(struct memory_partition *partition)
 {
     struct memory_shared *shared = partition->shared;
     struct dram_fill arrived = *dram_first_fill(partition->dram);
@@ -460,7 +461,7 @@ static void fill(struct partition *partition)
 
 /* ---- the partition ---- */
 
-static void issue(struct partition *partition)
+static void issue(struct memory_partition *partition)
 {
     struct memory_shared *shared = partition->shared;
     struct dram_event event;
@@ -480,7 +481,7 @@ static void issue(struct partition *partition)
     offer_place(partition, cycle + 1);
 }
 
-void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_t limit)
+void memory_partition_advance(struct memory_partition *partition, uint64_t icnt_limit, uint64_t limit)
 {
     for (uint32_t i = 0; i < partition->slice_count; i++)
         if (partition->slices[i].head == NO_REQUEST)
@@ -505,7 +506,7 @@ void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_
     }
 }
 
-uint64_t partition_next(const struct partition *partition)
+uint64_t memory_partition_next(const struct memory_partition *partition)
 {
     const struct memory_shared *shared = partition->shared;
     uint64_t next = partition->fill_cycle;
@@ -513,7 +514,7 @@ uint64_t partition_next(const struct partition *partition)
         next = partition->slices[i].next < next ? partition->slices[i].next : next;
     if (partition->dram_cycle == NEVER)
         return next;
-    /* A command lets a slice go on that waits for a place; otherwise nobody hears of it before its data has come back. */
+    /* A command makes room for a slice that waits for a place; otherwise nobody hears of it before its data has come back. */
     uint64_t heard = partition->dram_cycle + 1;
     if (!partition->place_count)
         heard = clock_floor(&shared->dram_to_l2, dram_next(partition->dram) + dram_read_cycles(partition->dram)) +

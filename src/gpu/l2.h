@@ -84,7 +84,7 @@ struct l2_slice {
     uint64_t served_count;
 };
 
-struct partition {
+struct memory_partition {
     struct memory_shared *shared;
     struct dram *dram;
     struct l2_slice *slices;
@@ -95,16 +95,16 @@ struct partition {
     uint64_t fill_cycle; /* L2 cycle at which the next fill is at its slice */
 };
 
-/* False when out of memory; partition_free is to be called either way. */
-bool partition_create(struct partition *partition, struct memory_shared *shared, uint32_t controller);
-void partition_free(struct partition *partition);
+/* False when out of memory; memory_partition_free is to be called either way. */
+bool memory_partition_create(struct memory_partition *partition, struct memory_shared *shared, uint32_t controller);
+void memory_partition_free(struct memory_partition *partition);
 /*
  * Plays it up to, not including, `limit`. Requests whose head arrives before `icnt_limit` have all been sent, and none that is sent later
  * can be served before `limit`.
  */
-void partition_advance(struct partition *partition, uint64_t icnt_limit, uint64_t limit);
+void memory_partition_advance(struct memory_partition *partition, uint64_t icnt_limit, uint64_t limit);
 /* Lower bound for the cycle at which any request that has left the network can be replied to; NEVER if none. */
-uint64_t partition_next(const struct partition *partition);
+uint64_t memory_partition_next(const struct memory_partition *partition);
 /* The next reply of a slice that is ready before `limit`: NO_REQUEST if there is none. */
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit);
 /* When its next reply is ready; NEVER if there is none. */

@@ -24,7 +24,7 @@
 
 struct memory_system {
     struct memory_shared shared;
-    struct partition *partitions;
+    struct memory_partition *partitions;
     struct reply_ring *rings; /* per SM */
     void (*perform)(void *user, const struct packet *packet);
     void *user;
@@ -80,7 +80,7 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
     bool complete = memory->partitions && memory->rings && network_create(&shared->requests, config, true) &&
                     network_create(&shared->replies, config, false);
     for (uint32_t i = 0; complete && i < config->memory_controllers; i++)
-        complete = partition_create(&memory->partitions[i], shared, i);
+        complete = memory_partition_create(&memory->partitions[i], shared, i);
     uint32_t slots = 1;
     while (slots < config->icnt_buffer)
         slots *= 2;
@@ -101,7 +101,7 @@ void memory_system_destroy(struct memory_system *memory)
         return;
     struct memory_shared *shared = &memory->shared;
     for (uint32_t i = 0; memory->partitions && i < shared->config.memory_controllers; i++)
-        partition_free(&memory->partitions[i]);
+        memory_partition_free(&memory->partitions[i]);
     for (uint32_t i = 0; memory->rings && i < shared->config.sms; i++)
         free(memory->rings[i].slots);
     free(memory->partitions);
@@ -287,7 +287,7 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
         return false;
     uint32_t atomic_ends[MOST_CONTROLLERS];
     for (uint32_t i = 0; i < config->memory_controllers; i++) {
-        partition_advance(&memory->partitions[i], heads, turns);
+        memory_partition_advance(&memory->partitions[i], heads, turns);
         atomic_ends[i] = shared->atomic_count;
     }
     if (shared->failed)
@@ -326,8 +326,8 @@ uint64_t memory_system_next(const struct memory_system *memory)
         icnt = arrival < icnt ? arrival : icnt;
     }
     for (uint32_t i = 0; i < config->memory_controllers; i++) {
-        const struct partition *partition = &memory->partitions[i];
-        uint64_t next = partition_next(partition);
+        const struct memory_partition *partition = &memory->partitions[i];
+        uint64_t next = memory_partition_next(partition);
         l2 = next < l2 ? next : l2;
         for (uint32_t s = 0; s < partition->slice_count; s++) {
             const struct l2_slice *slice = &partition->slices[s];

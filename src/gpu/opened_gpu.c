@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A GPU that is driven from outside (corun_gpu_open): applications come and go, launches are given to them, and whoever does that
- * lets the GPU go on until something has happened. Between two calls no time passes.
+ * advances the GPU until something has happened. Between two calls no time passes.
  */
 #include "gpu/gpu.h"
 

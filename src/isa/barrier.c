@@ -110,7 +110,7 @@ static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint3
                "comes to barrier %" PRIu32 " with %" PRIu32 " of the %" PRIu32
                " threads of a warp, while thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") of thread block (%" PRIu32
                ",%" PRIu32 ",%" PRIu32 ") is at line %" PRIu32
-               "; it goes on as if all had come, which a GPU need not do",
+               "; the kernel continues as if all had come, which a GPU need not do",
                number, came, all, thread[0][first], thread[1][first], thread[2][first], tb->position.x, tb->position.y,
                tb->position.z, line);
     return true;

@@ -5,7 +5,7 @@
  * A copy is a load and a store to shared memory. Both act at once, which the PTX memory model allows: nobody may look at the
  * data before he has waited. The scoreboard is told of a token instead of the data: so the store waits for nothing, further copies
  * follow, and it is the operation that waits for copies that stands until their loads have come. Behind a bulk copy that is the one
- * that tells the barrier of its bytes: the thread that asked for them stands, whoever waits at the barrier goes on when they have come.
+ * that tells the barrier of its bytes: the thread that asked for them stands, whoever waits at the barrier continues when they have come.
  */
 #include "isa/atomics.h"
 #include "isa/bulk.h"

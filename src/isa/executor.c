@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs warp instructions. One step: fetch the operation, apply the guard, let a lane function or one of the files beside this one do
- * the work, set the next pc, let lanes that have met go on together.
+ * the work, set the next pc, let lanes that have met run together again.
  */
 #include "isa/executor.h"
 
@@ -82,7 +82,7 @@ static void leave(struct corun_warp *warp, const struct operation *op, uint32_t 
     simt_settle(&warp->stack);
 }
 
-/* No lane goes on. */
+/* No lane continues. */
 static void stop(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     if (op->variant == TRAP_ASSERT)

@@ -68,7 +68,7 @@ static enum corun_status check(const struct corun_launch_description *descriptio
     return CORUN_OK;
 }
 
-/* %tid of every lane; those behind the end of the block go on counting and are never active. */
+/* %tid of every lane; those behind the end of the block count further and are never active. */
 static void number_threads(struct launch *launch)
 {
     struct corun_dim3 next = {0, 0, 0};

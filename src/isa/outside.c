@@ -20,7 +20,7 @@ static void note_shared(const struct corun_warp *warp, uint64_t address, uint32_
 {
     fault_note(warp, NOTE_OUTSIDE,
                "%s %" PRIu32 " bytes at shared address 0x%" PRIx64 ", beyond the %" PRIu32
-               " bytes that its thread block has; it goes on, as on a GPU",
+               " bytes that its thread block has; the kernel continues, as on a GPU",
                store ? "writes" : "loads", bytes, address, warp->tb->launch->grid.tb_shared_bytes);
 }
 
@@ -31,7 +31,7 @@ static void note_memory(const struct corun_warp *warp, uint64_t address, uint32_
     bool freed = memory_freed(sm->memory, address);
     enum note_kind kind = freed ? NOTE_FREED : NOTE_OUTSIDE;
     if (!*sm->notes[kind].text)
-        fault_note(warp, kind, "%s %" PRIu32 " bytes at 0x%" PRIx64 ", %s: %s; it goes on, %s",
+        fault_note(warp, kind, "%s %" PRIu32 " bytes at 0x%" PRIx64 ", %s: %s; the kernel continues, %s",
                    store ? "writes" : "loads", bytes, address,
                    freed ? "a use after free" : "where nothing is allocated",
                    fault_place(sm->memory, address, bytes, place),

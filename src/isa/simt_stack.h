@@ -35,7 +35,7 @@ void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask);
  * (SIMT_NOWHERE: never).
  */
 void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next, uint32_t reconverge);
-/* A new top entry for a call by the lanes `mask`; the caller's entry goes on at its pc. */
+/* A new top entry for a call by the lanes `mask`; the caller's entry continues at its pc. */
 struct simt_entry *simt_call(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t call);
 /* Index of the entry of the innermost call, UINT32_MAX if the kernel itself runs. */
 uint32_t simt_frame(const struct simt_stack *stack);

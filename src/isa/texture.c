@@ -232,7 +232,7 @@ static void find_face(const float *direction, int64_t *face, double *place)
     place[1] = m > 0 ? (t / m + 1.0) / 2.0 : 0.5;
 }
 
-/* Faces lie one after the other as layers do; beyond the edge of one its own texels go on. */
+/* Faces lie one after the other as layers do; beyond the edge of one its own texels repeat. */
 static bool fetch_cube(struct sampler *sampler, const struct operation *op, uint32_t lane, union texel *texel,
                        uint64_t *address)
 {

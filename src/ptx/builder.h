@@ -16,7 +16,7 @@
  * Functions, registers and labels are named by index. Indices of the source stay valid in the builder; indices in the finished module
  * may differ. Pointers to variables that the builder gives are those of the finished module.
  *
- * Running out of memory is remembered: the functions go on and return what does no harm, and ptx_builder_finish says MEMORY.
+ * Running out of memory is remembered: the functions continue and return what does no harm, and ptx_builder_finish says MEMORY.
  */
 #ifndef CORUN_PTX_BUILDER_H
 #define CORUN_PTX_BUILDER_H

@@ -259,7 +259,7 @@ void lexer_next(struct lexer *lexer, struct token *token)
 
 void lexer_skip_line(struct lexer *lexer, const struct token *token)
 {
-    if (token->place.line != lexer->line) /* a comment or string went on to a later line */
+    if (token->place.line != lexer->line) /* a comment or string ended on a later line */
         return;
     while (lexer->at < lexer->end && *lexer->at != '\n')
         lexer->at++;

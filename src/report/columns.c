@@ -116,7 +116,7 @@ static size_t bytes_of(const char *text, uint32_t width)
     return (size_t)(end - text);
 }
 
-/* Bytes of what goes on one line of that width: whole words, if there are. */
+/* Bytes of what fits one line of that width: whole words, if there are. */
 static size_t line_of(const char *text, uint32_t width)
 {
     size_t most = bytes_of(text, width), bytes = most;
@@ -194,7 +194,7 @@ static bool is_taken(const struct columns *columns, const struct row *row, const
     return false;
 }
 
-/* Names in the first column that are too long lose their middle; those that differ go on to differ. False when out of memory. */
+/* Names in the first column that are too long lose their middle; those that differ still do. False when out of memory. */
 static bool shorten_names(struct columns *columns, const struct report_style *style, uint32_t width)
 {
     for (struct row *row = columns->first; row; row = row->next)

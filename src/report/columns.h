@@ -16,7 +16,7 @@ struct report_style {
     bool utf8;     /* rules may be drawn with U+2500 */
     bool colour;   /* ANSI escapes */
     bool markdown; /* tables of a Markdown page */
-    bool wraps;    /* texts that are too long go on below, in their column */
+    bool wraps;    /* texts that are too long continue below, in their column */
     uint32_t
         width; /* columns that a table may take; names in its first one are shortened for that. 0: as many as it needs */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collecting a timeline. Thread blocks get a lane of their SM for as long as they are there, so that slices never
+ * Collecting a timeline. Thread blocks get a track of their SM for as long as they are there, so that slices never
  * overlap.
  */
 #include "report/timeline_records.h"
@@ -35,16 +35,16 @@ struct timeline *timeline_create(const struct timeline_settings *settings)
     uint32_t sms = timeline->sms = settings->gpu->sms;
     uint32_t entries = sms * settings->application_count;
     timeline->settings = *settings;
-    timeline->lanes = settings->gpu->tbs_per_sm;
+    timeline->tracks = settings->gpu->tbs_per_sm;
     timeline->arena = arena_create();
     if (timeline->arena && set_limits(timeline)) {
-        timeline->residents = ARENA_ARRAY(timeline->arena, struct resident_tb, (size_t)sms * timeline->lanes);
-        timeline->lanes_used = ARENA_ARRAY(timeline->arena, uint32_t, sms);
+        timeline->residents = ARENA_ARRAY(timeline->arena, struct resident_tb, (size_t)sms * timeline->tracks);
+        timeline->tracks_used = ARENA_ARRAY(timeline->arena, uint32_t, sms);
         timeline->tb_limit = ARENA_ARRAY(timeline->arena, uint32_t, entries);
         timeline->order = ARENA_ARRAY(timeline->arena, uint32_t, entries);
         timeline->exclusive = ARENA_ARRAY(timeline->arena, bool, sms);
     }
-    if (!timeline->residents || !timeline->lanes_used || !timeline->tb_limit || !timeline->order ||
+    if (!timeline->residents || !timeline->tracks_used || !timeline->tb_limit || !timeline->order ||
         !timeline->exclusive) {
         timeline_destroy(timeline);
         return NULL;
@@ -112,18 +112,18 @@ static void enter(struct timeline *timeline, const struct corun_observation *see
     struct launch_slice *launch = launch_of(timeline, seen->launch);
     if (launch && seen->cycle < launch->first_tb)
         launch->first_tb = seen->cycle;
-    struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
-    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
-        if (lanes[lane].launch)
+    struct resident_tb *tracks = &timeline->residents[seen->sm * timeline->tracks];
+    for (uint32_t track = 0; track < timeline->tracks; track++) {
+        if (tracks[track].launch)
             continue;
-        lanes[lane] = (struct resident_tb){.launch = seen->launch,
-                                           .start = seen->cycle,
-                                           .tb = seen->tb,
-                                           .name = launch ? launch->name : 0,
-                                           .application = (uint8_t)seen->application,
-                                           .phase = (uint8_t)phase};
-        if (lane >= timeline->lanes_used[seen->sm])
-            timeline->lanes_used[seen->sm] = lane + 1;
+        tracks[track] = (struct resident_tb){.launch = seen->launch,
+                                             .start = seen->cycle,
+                                             .tb = seen->tb,
+                                             .name = launch ? launch->name : 0,
+                                             .application = (uint8_t)seen->application,
+                                             .phase = (uint8_t)phase};
+        if (track >= timeline->tracks_used[seen->sm])
+            timeline->tracks_used[seen->sm] = track + 1;
         return;
     }
 }
@@ -131,15 +131,15 @@ static void enter(struct timeline *timeline, const struct corun_observation *see
 /* NULL if we were never told that it is there. */
 static struct resident_tb *find_tb(const struct timeline *timeline, const struct corun_observation *seen)
 {
-    struct resident_tb *lanes = &timeline->residents[seen->sm * timeline->lanes];
-    for (uint32_t lane = 0; lane < timeline->lanes; lane++) {
-        if (lanes[lane].launch == seen->launch && lanes[lane].tb == seen->tb)
-            return &lanes[lane];
+    struct resident_tb *tracks = &timeline->residents[seen->sm * timeline->tracks];
+    for (uint32_t track = 0; track < timeline->tracks; track++) {
+        if (tracks[track].launch == seen->launch && tracks[track].tb == seen->tb)
+            return &tracks[track];
     }
     return NULL;
 }
 
-/* One that ends with its phase leaves its lane, unless another phase begins. */
+/* One that ends with its phase leaves its track, unless another phase begins. */
 static void end_phase(struct timeline *timeline, struct resident_tb *tb, uint64_t end, enum slice_end how)
 {
     uint32_t place = (uint32_t)(tb - timeline->residents);
@@ -149,8 +149,8 @@ static void end_phase(struct timeline *timeline, struct resident_tb *tb, uint64_
                              .launch = tb->launch,
                              .tb = tb->tb,
                              .name = tb->name,
-                             .sm = place / timeline->lanes,
-                             .lane = (uint8_t)(place % timeline->lanes),
+                             .sm = place / timeline->tracks,
+                             .track = (uint8_t)(place % timeline->tracks),
                              .application = tb->application,
                              .how = (uint8_t)how,
                              .phase = tb->phase};
@@ -172,7 +172,7 @@ static void tb_leaves(struct timeline *timeline, const struct corun_observation 
         launch->tbs_completed++;
 }
 
-/* It stops, or goes on. */
+/* It stops, or resumes. */
 static void next_phase(struct timeline *timeline, const struct corun_observation *seen, enum tb_phase phase)
 {
     struct resident_tb *tb = find_tb(timeline, seen);
@@ -205,7 +205,7 @@ static void launch_start(struct timeline *timeline, const struct corun_observati
 /* Thread blocks that are still there: their application was stopped, or the run is over. */
 static void end_residents(struct timeline *timeline, uint64_t launch, uint64_t cycle, enum slice_end how)
 {
-    for (uint32_t i = 0; i < timeline->sms * timeline->lanes; i++) {
+    for (uint32_t i = 0; i < timeline->sms * timeline->tracks; i++) {
         if (timeline->residents[i].launch == launch)
             end_phase(timeline, &timeline->residents[i], cycle, how);
     }
@@ -305,14 +305,14 @@ static uint64_t later(uint64_t a, uint64_t b)
 static void count_residents(const struct timeline *timeline, uint64_t cycle, struct application_sample *samples)
 {
     for (uint32_t sm = 0; sm < timeline->sms; sm++) {
-        const struct resident_tb *lanes = &timeline->residents[sm * timeline->lanes];
+        const struct resident_tb *tracks = &timeline->residents[sm * timeline->tracks];
         bool here[CORUN_MAX_APPLICATIONS] = {false};
-        for (uint32_t lane = 0; lane < timeline->lanes_used[sm]; lane++) {
-            if (!lanes[lane].launch || lanes[lane].start > cycle)
+        for (uint32_t track = 0; track < timeline->tracks_used[sm]; track++) {
+            if (!tracks[track].launch || tracks[track].start > cycle)
                 continue;
-            samples[lanes[lane].application].tb_cycles += cycle - lanes[lane].start;
-            samples[lanes[lane].application].sms += !here[lanes[lane].application];
-            here[lanes[lane].application] = true;
+            samples[tracks[track].application].tb_cycles += cycle - tracks[track].start;
+            samples[tracks[track].application].sms += !here[tracks[track].application];
+            here[tracks[track].application] = true;
         }
     }
 }

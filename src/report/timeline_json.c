@@ -3,8 +3,8 @@
  * Writing a timeline: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU (Trace Event
  * Format), one event a line.
  *
- * Process 1 is the GPU: its thread 1 has the policy's moments, thread 99 the epochs, thread 100 * (SM + 1) + lane the
- * thread blocks of that lane, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a;
+ * Process 1 is the GPU: its thread 1 has the policy's moments, thread 99 the epochs, thread 100 * (SM + 1) + track the
+ * thread blocks of that track, thread 100 * (SM + 1) + 99 the SM's owners and its power. Process 2 + a is application a;
  * its one thread has the launches. Every thread has slices that follow one another ("X", never overlapping) or instants
  * ("i"); counters ("C") belong to the process.
  *
@@ -53,14 +53,14 @@ static uint32_t application_process(uint32_t application)
     return GPU_PROCESS + 1 + application;
 }
 
-static uint32_t lane_thread(uint32_t sm, uint32_t lane)
+static uint32_t track_thread(uint32_t sm, uint32_t track)
 {
-    return 100 * (sm + 1) + lane;
+    return 100 * (sm + 1) + track;
 }
 
 static uint32_t state_thread(uint32_t sm)
 {
-    return lane_thread(sm, 99); /* an SM has 64 lanes at most */
+    return track_thread(sm, 99); /* an SM has 64 tracks at most */
 }
 
 static uint64_t nanoseconds(const struct timeline_writer *writer, uint64_t cycle)
@@ -140,17 +140,17 @@ static bool put_tracks(struct timeline_writer *writer)
         put_metadata(writer, process, process, "thread", "kernel launches", 0);
     }
     for (uint32_t sm = 0; sm < timeline->sms; sm++) {
-        if (timeline->state[sm].start != NO_CYCLE) { /* before its lanes */
+        if (timeline->state[sm].start != NO_CYCLE) { /* before its tracks */
             snprintf(name, sizeof name, "SM %" PRIu32 " is for", sm);
-            put_metadata(writer, GPU_PROCESS, state_thread(sm), "thread", name, lane_thread(sm, 0) - 1);
+            put_metadata(writer, GPU_PROCESS, state_thread(sm), "thread", name, track_thread(sm, 0) - 1);
         }
-        uint32_t lanes = timeline->lanes_used[sm] ? timeline->lanes_used[sm] : 1;
-        for (uint32_t lane = 0; lane < lanes; lane++) {
-            if (lane)
-                snprintf(name, sizeof name, "SM %" PRIu32 " lane %" PRIu32, sm, lane);
+        uint32_t tracks = timeline->tracks_used[sm] ? timeline->tracks_used[sm] : 1;
+        for (uint32_t track = 0; track < tracks; track++) {
+            if (track)
+                snprintf(name, sizeof name, "SM %" PRIu32 " track %" PRIu32, sm, track);
             else
                 snprintf(name, sizeof name, "SM %" PRIu32, sm);
-            put_metadata(writer, GPU_PROCESS, lane_thread(sm, lane), "thread", name, lane_thread(sm, lane));
+            put_metadata(writer, GPU_PROCESS, track_thread(sm, track), "thread", name, track_thread(sm, track));
         }
     }
     return true;
@@ -181,7 +181,7 @@ static void put_launch(struct timeline_writer *writer, const struct launch_slice
 static void put_tb(struct timeline_writer *writer, const struct tb_slice *tb)
 {
     static const char *const before[] = {[TB_RUNS] = "", [TB_IS_SAVED] = "saving ", [TB_IS_RESTORED] = "restoring "};
-    if (begin_slice(writer, GPU_PROCESS, lane_thread(tb->sm, tb->lane), tb->start, tb->end))
+    if (begin_slice(writer, GPU_PROCESS, track_thread(tb->sm, tb->track), tb->start, tb->end))
         fprintf(writer->stream,
                 ",\"name\":\"%s%s\",\"cat\":\"%s\",\"args\":{\"application\":\"%s\",\"launch\":%" PRIu64
                 ",\"thread_block\":%" PRIu32 ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64

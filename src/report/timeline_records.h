@@ -19,7 +19,7 @@ struct tb_slice {
     uint64_t key;
     uint64_t start, end, launch;
     uint32_t tb, name, sm;
-    uint8_t lane, application, how, phase;
+    uint8_t track, application, how, phase;
 };
 
 struct launch_slice {
@@ -87,7 +87,7 @@ struct timeline_sample {
 };
 
 struct resident_tb {
-    uint64_t launch; /* 0: the lane is free */
+    uint64_t launch; /* 0: the track is free */
     uint64_t start;
     uint32_t tb, name;
     uint8_t application, phase;
@@ -95,12 +95,12 @@ struct resident_tb {
 
 struct timeline {
     struct timeline_settings settings;
-    uint32_t sms, lanes; /* of each SM: as many as it can hold thread blocks */
+    uint32_t sms, tracks; /* of each SM: as many as it can hold thread blocks */
     struct arena *arena;
     VECTOR(const char *) names; /* of kernels */
     struct series tbs, launches, moments, epochs, samples, states, variables;
-    struct resident_tb *residents;              /* [sm][lane] */
-    uint32_t *lanes_used;                       /* [sm] */
+    struct resident_tb *residents;              /* [sm][track] */
+    uint32_t *tracks_used;                      /* [sm] */
     uint64_t tb_cycles[CORUN_MAX_APPLICATIONS]; /* of thread blocks that have ended */
     VECTOR(struct launch_slice) running;        /* in flight */
     struct sm_slice *state;                     /* [sm]: now, without an end; start NO_CYCLE: nothing is known */

@@ -13,7 +13,8 @@
 enum { PARAMETER_RUNS };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RUNS] = {"runs", 1, 1, 1e6, true, "runs that an application completes before the turn goes on", NULL},
+    [PARAMETER_RUNS] = {"runs", 1, 1, 1e6, true, "runs that an application completes before the next one has its turn",
+                        NULL},
 };
 
 struct cooperative_state {

@@ -24,7 +24,7 @@ struct qos_state {
     struct tb_plan plan;
     uint32_t allowed[TB_PLAN_SMS]; /* bit mask: applications that may have thread blocks there */
     uint32_t due[TB_PLAN_SMS];     /* bit mask: applications to which this epoch's adjustment has not come yet there */
-    uint32_t next_entry;           /* application * SMs + SM: there the adjustment goes on, after the last swap */
+    uint32_t next_entry;           /* application * SMs + SM: there the adjustment continues, after the last swap */
     struct qos_member members[CORUN_MAX_APPLICATIONS];
     /*
      * Applications, as a bit mask, whose running kernel lives in the room of their kernel before, and of that kernel: its thread blocks'

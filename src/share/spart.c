@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its contexts are saved, and its
- * new owner goes on there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, dynamic spatial
+ * new owner runs there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, dynamic spatial
  * sharing, as Wang's thesis on simultaneous multikernel, SMK, section 2.5, compares with it: an equal number of SMs for
  * each kernel; the SM stalls meanwhile).
  *

@@ -58,14 +58,14 @@ tb_share tb_plan_sm_share(const struct tb_plan *plan, uint32_t sm, uint32_t with
 enum tb_measure { TB_DOMINANT_SHARE, TB_THREAD_COUNT };
 /*
  * Fills an empty SM: each time, the member that has least gets one thread block; one that does not fit any more stays with what it
- * has, and the others go on. Of equal ones, that which has more thread blocks (smaller ones, which leaves them closer together), then the first.
+ * has, while the others get more. Of equal ones, that which has more thread blocks (smaller ones, which leaves them closer together), then the first.
  */
 void tb_plan_fill(const struct tb_plan *plan, uint32_t members, enum tb_measure measure,
                   uint32_t tbs[CORUN_MAX_APPLICATIONS]);
 
 /* On the machine now, by its view: resident and on their way. */
 uint32_t tb_held(const struct corun_view *view, uint32_t sm, uint32_t application);
-/* Thread blocks that can be started or go on. */
+/* Thread blocks that can be started or resumed. */
 uint32_t tb_waiting(const struct corun_view *view, uint32_t application);
 /* The plan becomes the limits; what is above them is swapped out. */
 void tb_plan_allow(const struct tb_plan *plan, struct corun_allowances *allowances);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their contexts are saved, and the next
- * application goes on where it was stopped. That is what processes of their own get on GPUs of today, the temporal
+ * application resumes where it was stopped. That is what processes of their own get on GPUs of today, the temporal
  * multitasking that Adriaens et al. ("The case for GPGPU spatial multitasking", HPCA 2012, section 2) set spatial
  * multitasking against.
  *

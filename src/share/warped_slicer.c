@@ -151,6 +151,18 @@ static uint32_t next_step(const struct curve *curve, uint32_t tbs)
     return 0;
 }
 
+/* Of the applications in `open`, which is not empty, the first that has reached least with so many thread blocks. */
+static uint32_t furthest_behind(const struct slicer_state *state, uint32_t open, const uint32_t *tbs)
+{
+    uint32_t least = 0;
+    while (!(open >> least & 1u))
+        least++;
+    for (uint32_t a = least + 1; a < state->plan.application_count; a++)
+        if (open >> a & 1u && reached(find_curve(state, a), tbs[a]) < reached(find_curve(state, least), tbs[least]))
+            least = a;
+    return least;
+}
+
 /* Water filling on SM 0 of the plan; false if not even one of each fits. */
 static bool fill_water(struct slicer_state *state, uint32_t members, double *predicted)
 {
@@ -165,11 +177,7 @@ static bool fill_water(struct slicer_state *state, uint32_t members, double *pre
         tbs[a] = 1;
     }
     while (open) {
-        uint32_t least = TB_PLAN_NEVER;
-        for (uint32_t a = 0; a < plan->application_count; a++)
-            if (open >> a & 1u && (least == TB_PLAN_NEVER || reached(find_curve(state, a), tbs[a]) <
-                                                                 reached(find_curve(state, least), tbs[least])))
-                least = a;
+        uint32_t least = furthest_behind(state, open, tbs);
         uint32_t had = tbs[least], wanted = next_step(find_curve(state, least), had);
         while (tbs[least] < wanted && tb_plan_fits(plan, 0, least))
             tbs[least]++;
@@ -196,7 +204,7 @@ static void split(struct slicer_state *state, struct corun_allowances *allowance
     allowances->variables[VARIABLE_PREDICTED] = predicted;
     for (uint32_t s = 1; inside && s < plan->sm_count; s++)
         memcpy(plan->tbs[s], plan->tbs[0], sizeof plan->tbs[s]);
-    if (inside)
+    if (inside || !count)
         return;
     memset(plan->tbs, 0, sizeof plan->tbs); /* whole SMs, evenly */
     for (uint32_t a = 0; a < plan->application_count; a++) {

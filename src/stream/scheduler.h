@@ -70,7 +70,7 @@ struct stream_group {
 struct stream_host {
     uint64_t last_sequence;
     uint32_t launches_waiting; /* asked for and not ended */
-    uint64_t room_cycle;       /* when the last launch ended: whoever waited for room goes on then */
+    uint64_t room_cycle;       /* when the last launch ended: whoever waited for room resumes then */
 };
 
 /* The streams of one GPU. */

@@ -34,7 +34,7 @@
  * height and depth: a box of `width` bytes a row, `height` rows every `pitch` bytes, `depth` times that every `slice`
  * bytes.
  *
- * The host asks for TRANSFER, POINT, RECORD, WAIT and LAUNCH in this order, each in a stream, and goes on; AWAIT_… is
+ * The host asks for TRANSFER, POINT, RECORD, WAIT and LAUNCH in this order, each in a stream, and waits for none of them; AWAIT_… is
  * where it waited. What a task does to memory follows it: WRITE, FILL, COPY and CHECK happen when it ends. Behind HOST,
  * they are the host's own.
  */

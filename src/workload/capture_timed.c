@@ -106,7 +106,7 @@ static enum stream_task_kind kind_of(enum capture_kind kind)
     return kind == CAPTURE_LAUNCH ? STREAM_LAUNCH : kind == CAPTURE_TRANSFER ? STREAM_TRANSFER : STREAM_POINT;
 }
 
-/* The host asks for the task at timed->next and goes on behind what belongs to it. */
+/* The host asks for the task at timed->next and moves on behind what belongs to it. */
 static bool ask(struct timed *timed)
 {
     const struct captured *captured = timed->replay->captured;
@@ -131,7 +131,7 @@ static bool ask(struct timed *timed)
     return true;
 }
 
-/* Has what the host waits for here ended? Then it goes on, from when it had. */
+/* Has what the host waits for here ended? Then the host resumes, from when it had. */
 static bool arrives(struct timed *timed, const struct capture_operation *operation)
 {
     uint64_t cycle = 0;
@@ -151,7 +151,7 @@ static bool arrives(struct timed *timed, const struct capture_operation *operati
     return true;
 }
 
-/* The host goes on until it has to wait. False when out of memory. */
+/* The host runs until it has to wait. False when out of memory. */
 static bool run_host(struct timed *timed)
 {
     const struct captured *captured = timed->replay->captured;

@@ -191,7 +191,7 @@ static void another_machine_has_a_lease(void **state)
     assert_int_equal(take(place, second, "a"), CLAIM_ELSEWHERE);
     beat(place, second, 100 + 2 * CLAIM_LEASE_SECONDS + 20);
     assert_int_equal(take(place, second, "a"), CLAIM_TAKEN);
-    beat(place, first, 2e9); /* it was only stopped, and goes on with the others */
+    beat(place, first, 2e9); /* it was only stopped, and continues with the others */
     assert_int_equal(take(place, first, "a"), CLAIM_ELSEWHERE);
     assert_int_equal(take(place, first, "b"), CLAIM_TAKEN);
     assert_int_equal(take(place, second, "b"), CLAIM_ELSEWHERE);

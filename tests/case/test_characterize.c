@@ -142,7 +142,7 @@ static bool count_calls(void *user, const struct corun_characterize_progress *pr
     return true;
 }
 
-/* Interrupted after some points; then it goes on with the rest, and all is as if it had run through. */
+/* Interrupted after some points; then the rest is done, and all is as if it had run through. */
 static void goes_on_after_an_interruption(void **state)
 {
     struct rig *rig = *state;

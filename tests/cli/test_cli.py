@@ -433,7 +433,7 @@ class Run(Command):
                                 "./work.yaml", "./more.yaml")
         for app in json.loads(done.stdout)["applications"]:
             self.assertGreaterEqual(app["thread_instructions"], 200000)
-            self.assertLess(app["thread_instructions"], 230000)  # it goes on until a step ends, and is not counted then
+            self.assertLess(app["thread_instructions"], 230000)  # it runs until a step ends, and is not counted then
             self.assertAlmostEqual(app["ipc"], app["thread_instructions"] / app["cycles"])
             self.assertLess(app["normalised_ipc"], 1.05)
 

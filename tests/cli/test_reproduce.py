@@ -143,7 +143,7 @@ class Runs(Reproduce):
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, INTERRUPTED)
-        self.assertIn("the same command goes on", out)
+        self.assertIn("the same command resumes it", out)
         self.write("tiny.yaml", TINY.format(cycles="20K"))
         self.assertEqual(self.counts(), (9, 0, 9))
 

@@ -342,9 +342,9 @@ class Timeline(unittest.TestCase):
             "launches:\n  - {kernel: half, grid: [64], block: [32], arguments: [{buffer: data}]}\n")
         trace, _ = self.timeline("./half.yaml", "./one.yaml@small,n=16K:start=1K", status=FAULT)
         for sm in range(SMS):
-            lanes = {event["tid"] for event in self.of(trace, "X", "thread block")
+            tracks = {event["tid"] for event in self.of(trace, "X", "thread block")
                      if event["tid"] // 100 == sm + 1 and event["args"]["start_cycle"] > 1000}
-            self.assertEqual(len(lanes), 2048 // 128)
+            self.assertEqual(len(tracks), 2048 // 128)
 
     def test_the_same_workload_twice(self):
         trace, _ = self.timeline("./one.yaml", "./one.yaml")

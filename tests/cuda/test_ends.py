@@ -94,7 +94,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(process.returncode, 5)
 
 
-# A shell with job control, as far as it goes: its job has the terminal, is stopped, goes on in the foreground, and ends.
+# A shell with job control, as far as it goes: its job has the terminal, is stopped, resumes in the foreground, and ends.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)

@@ -190,7 +190,7 @@ class Exec(unittest.TestCase):
         return done.stderr
 
     def test_mistakes_are_named(self):
-        """What a user reads of a mistake, with timing and without: with --check it is a fault, without it the program may go on."""
+        """What a user reads of a mistake, with timing and without: with --check it is a fault, without it the program may continue."""
         line = r"corun: mistakes\(1\)\.ptx:\d+: "
         freed = (r"0x10000201510.* a use after free: 16 bytes into the 4096 bytes of allocation 2 \(cudaMalloc\) at "
                  r"0x10000201500, freed by cudaFree after 1 launch")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Applications that come and go on a machine that is open: whoever takes a slot finds nothing of who had it before. */
+/* Applications that come and go, on a machine that is open: whoever takes a slot finds nothing of who had it before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -293,7 +293,7 @@ static void one_that_comes_back_to_a_stalled_sm_stands_still(void **state)
     uint64_t last = 0;
     for (uint32_t i = 0; i < stage->issue_count; i++)
         last = stage->issues[i].application == 0 ? stage->issues[i].cycle : last;
-    assert_true(last > 8900); /* and goes on afterwards */
+    assert_true(last > 8900); /* and issues afterwards */
     stage_end(stage);
 }
 
@@ -530,7 +530,7 @@ static void an_exclusive_sm_is_drained_before_the_next_one_enters(void **state)
 }
 
 /*
- * The watchdog stops an application while its thread blocks are being saved, or loaded: the other one goes on,
+ * The watchdog stops an application while its thread blocks are being saved, or loaded: the other one runs on,
  * stalled SM or not.
  */
 static void an_application_may_stop_in_the_middle(void **state)

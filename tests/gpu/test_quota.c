@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Quotas: at which instruction warps stop, when they go on, and that nothing waits for ever. */
+/* Quotas: at which instruction warps stop, when they resume, and that nothing waits for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,7 +207,7 @@ static void naive_quotas_end_below_zero_and_only_k1_is_refilled(void **state)
     assert_int_equal(issues_before(stage, 0, change), 4);
     assert_int_equal(issue_cycle(stage, 0, 4), change);
     assert_int_equal(issues_before(stage, 0, stage->cycles), 8);
-    /* K1: 50 - 2 * 32 = -14, waits for the end of K0's quota, then goes on with -14 + 50 = 36 */
+    /* K1: 50 - 2 * 32 = -14, waits for the end of K0's quota, then issues again with -14 + 50 = 36 */
     uint64_t spent = completion_of(stage, 0, 3);
     assert_int_equal(issues_before(stage, 1, spent), 2);
     assert_int_equal(issue_cycle(stage, 1, 2), spent);

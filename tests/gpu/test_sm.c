@@ -181,7 +181,7 @@ static void an_l1_hit_takes_its_latency(void **state)
     (void)state;
     struct corun_gpu_config config = config_of();
     struct corun_counters counters;
-    /* the loop's branch goes on while the load is under way */
+    /* the loop's branch issues while the load is under way */
     uint64_t taken = global_cycles(&config, 4, true, 300, &counters) - global_cycles(&config, 4, true, 200, NULL);
     assert_int_equal(taken, 100 * (config.collect_cycles + config.l1_latency));
     assert_int_equal(counters.l1_accesses, 300);
@@ -433,7 +433,7 @@ static void instruction_cache_misses_are_counted_and_cost(void **state)
 }
 
 /*
- * Warps whose fetch is refused go on with the reply that can help them: as early as if they had been let wait for it, or
+ * Warps whose fetch is refused resume with the reply that can help them: as early as if they had been let wait for it, or
  * as soon as there is a place in the network.
  */
 static void refused_fetches_go_on_with_a_reply(void **state)

@@ -310,7 +310,7 @@ class Failures(Script):
 
     def test_broken_exports(self):
         self.run_script("nowhere", "counted", status=BROKEN, words=["nowhere", "launch.json"])
-        self.assertEqual({row["workload"] for row in self.rows()}, {"counted"})  # the others go on
+        self.assertEqual({row["workload"] for row in self.rows()}, {"counted"})  # the others are measured
         for change, word in ((lambda facts: facts.update(version=2), "version 2"),
                              (lambda facts: facts.update(format="x"), "not written by corun export"),
                              (lambda facts: facts.pop("ptx"), "ptx"),

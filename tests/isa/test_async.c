@@ -68,7 +68,7 @@ static void test_phases(void **state)
     runner_free(&runner);
 }
 
-/* Four warps go through a barrier five times; whoever goes on sees what all others wrote before. */
+/* Four warps go through a barrier five times; whoever is through sees what all others wrote before. */
 static void test_many_warps(void **state)
 {
     (void)state;

@@ -148,7 +148,7 @@ static void test_what_is_remembered(void **state)
     corun_memory_destroy(memory);
 }
 
-/* By pages a load of freed memory goes on; the note has a place of its own beside that of an edge. */
+/* By pages a load of freed memory succeeds; the note has a place of its own beside that of an edge. */
 static void test_notes_and_checks(void **state)
 {
     (void)state;
@@ -167,11 +167,11 @@ static void test_notes_and_checks(void **state)
             assert_string_equal(
                 corun_diagnostics_get(runner.list, 0)->message,
                 "kernel k loads 4 bytes at 0x100002014f8, where nothing is allocated: 272 bytes behind the "
-                "1000 bytes at 0x10000201000; it goes on, as on a GPU");
+                "1000 bytes at 0x10000201000; the kernel continues, as on a GPU");
             assert_string_equal(
                 corun_diagnostics_get(runner.list, 1)->message,
                 "kernel k loads 4 bytes at 0x10000201508, a use after free: 8 bytes into the 512 bytes at "
-                "0x10000201500, freed by cudaFree after 0 launches; it goes on, and gets zero (a GPU may "
+                "0x10000201500, freed by cudaFree after 0 launches; the kernel continues, and gets zero (a GPU may "
                 "give what was there)");
         } else {
             assert_non_null(strstr(runner_message(&runner), "is a use after free: 8 bytes into the 512 bytes at"));
@@ -242,13 +242,13 @@ static void test_divergent_barriers(void **state)
     expect_barrier(
         KERNEL("setp.ge.u32 %p1, %t, 16;\n@%p1 bra SKIP;\nbar.sync 0;\nSKIP:\nst.global.u32 [%mine], 1;"), 64,
         "kernel k comes to barrier 0 with 16 of the 32 threads of a warp, while thread (16,0,0) of thread block "
-        "(0,0,0) is at line 23; it goes on as if all had come, which a GPU need not do",
+        "(0,0,0) is at line 23; the kernel continues as if all had come, which a GPU need not do",
         FAULT "divergent barrier 0: 16 of the 32 threads of warp 0 come to it, thread (16,0,0) is at line 23", 21);
     /* Held back by a guard. */
     expect_barrier(
         KERNEL("setp.lt.u32 %p1, %t, 8;\n@%p1 bar.sync 3;\nst.global.u32 [%mine], 1;"), 20,
         "kernel k comes to barrier 3 with 8 of the 20 threads of a warp, while thread (8,0,0) of thread block "
-        "(0,0,0) is at line 20; it goes on as if all had come, which a GPU need not do",
+        "(0,0,0) is at line 20; the kernel continues as if all had come, which a GPU need not do",
         FAULT "divergent barrier 3: 8 of the 20 threads of warp 0 come to it, thread (8,0,0) is at line 20", 20);
     /* Threads that have ended, that only have to end, and those that never were. */
     expect_barrier(KERNEL("setp.ge.u32 %p1, %t, 16;\n@%p1 exit;\nbar.sync 0;\nst.global.u32 [%mine], 1;"), 48, NULL,
@@ -265,7 +265,7 @@ static void test_divergent_barriers(void **state)
                "[%mine], 1;"),
         32,
         "kernel k comes to barrier 0 with 31 of the 32 threads of a warp, while thread (31,0,0) of thread block "
-        "(0,0,0) is at line 23; it goes on as if all had come, which a GPU need not do",
+        "(0,0,0) is at line 23; the kernel continues as if all had come, which a GPU need not do",
         FAULT "divergent barrier 0: 31 of the 32 threads of warp 0 come to it, thread (31,0,0) is at line 23", 21);
 }
 

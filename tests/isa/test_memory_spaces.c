@@ -330,28 +330,28 @@ static void test_mapped_pages(void **state)
     expect_mapped(KERNEL("ld.global.u32 %r1, [%out+996];\nst.global.u32 [%out], %r1;"), 0, NULL);
     expect_mapped(KERNEL("ld.global.u32 %r1, [%out+-4];\nst.global.u32 [%out], %r1;"), 0,
                   "kernel k loads 4 bytes at 0x10000200ffc, where nothing is allocated: 4 bytes before the 1000 "
-                  "bytes at 0x10000201000; it goes on, as on a GPU");
+                  "bytes at 0x10000201000; the kernel continues, as on a GPU");
     expect_mapped(KERNEL("ld.global.u32 %r1, [%out+-2097152];\nst.global.u32 [%out], %r1;"), 0,
                   "kernel k loads 4 bytes at 0x10000001000, where nothing is allocated: 2097152 bytes before the 1000 "
-                  "bytes at 0x10000201000; it goes on, as on a GPU");
+                  "bytes at 0x10000201000; the kernel continues, as on a GPU");
     expect_mapped(KERNEL("ld.global.u32 %r1, [%out+2098172];\nst.global.u32 [%out], %r1;"), 0,
                   "kernel k loads 4 bytes at 0x100004013fc, where nothing is allocated: 2097172 bytes behind the 1000 "
-                  "bytes at 0x10000201000; it goes on, as on a GPU");
+                  "bytes at 0x10000201000; the kernel continues, as on a GPU");
     /* What is stored behind the end stays there. */
     expect_mapped(KERNEL("st.global.u32 [%out+1020], 5;\nld.global.u32 %r1, [%out+1020];\nst.global.u32 [%out], %r1;"),
                   5,
                   "kernel k writes 4 bytes at 0x100002013fc, where nothing is allocated: 20 bytes behind the 1000 "
-                  "bytes at 0x10000201000; it goes on, as on a GPU");
+                  "bytes at 0x10000201000; the kernel continues, as on a GPU");
     expect_mapped(KERNEL("atom.global.add.u32 %r1, [%out+1000], 3;\natom.global.add.u32 %r1, [%out+1000], 1;\n"
                          "st.global.u32 [%out], %r1;"),
                   3,
                   "kernel k writes 4 bytes at 0x100002013e8, where nothing is allocated: right behind the 1000 "
-                  "bytes at 0x10000201000; it goes on, as on a GPU");
+                  "bytes at 0x10000201000; the kernel continues, as on a GPU");
     expect_mapped(KERNEL(".shared .align 4 .b8 s[40];\nst.shared.u32 [s+252], 9;\nld.shared.u32 %r1, [s+252];\n"
                          "st.global.u32 [%out], %r1;"),
                   9,
-                  "kernel k writes 4 bytes at shared address 0xfc, beyond the 40 bytes that its thread block has; it "
-                  "goes on, as on a GPU");
+                  "kernel k writes 4 bytes at shared address 0xfc, beyond the 40 bytes that its thread block has; the "
+                  "kernel continues, as on a GPU");
     expect_unmapped(KERNEL(".shared .align 4 .b8 s[40];\nld.shared.u32 %r1, [s+256];"));
     expect_unmapped(KERNEL("mov.u32 %r1, 0;\nld.shared.u32 %r1, [%r1];"));
     expect_unmapped(KERNEL("ld.global.u32 %r1, [%out+-2097156];"));

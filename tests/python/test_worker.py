@@ -165,7 +165,7 @@ class Policies(Folder):
         self.assertEqual((error.returncode, error.status), (returncode, "WORKER"), error)
         for word in words:
             self.assertIn(word, str(error))
-        self.assertEqual(self.run_case(policy="even").cycles, 8000)  # and we go on
+        self.assertEqual(self.run_case(policy="even").cycles, 8000)  # and we continue
         return error
 
     def test_that_crash(self):

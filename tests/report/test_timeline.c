@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timelines of handmade observations: lanes, ranges, limits, names. A real run's are checked by
+ * Timelines of handmade observations: tracks, ranges, limits, names. A real run's are checked by
  * tests/cli/test_timeline.py.
  */
 #include "report/series.h"
@@ -207,7 +207,7 @@ static void overlapping_thread_blocks_get_lanes_of_their_own(void **state)
     assert_string_equal(thread_name(trace, 100), "SM 0"); /* also one that had nothing to do */
     assert_string_equal(thread_name(trace, 101), "");
     assert_string_equal(thread_name(trace, 200), "SM 1");
-    assert_string_equal(thread_name(trace, 202), "SM 1 lane 2");
+    assert_string_equal(thread_name(trace, 202), "SM 1 track 2");
     const json_t *slice = find(trace, "X", "launch", 0);
     expect_times(slice, 0.010, 0.033);
     assert_int_equal(argument(slice, "thread_blocks"), 4);
@@ -297,7 +297,7 @@ static void a_limit_shows_a_sample_and_says_so(void **state)
     char name[80];
     snprintf(name, sizeof name, "tiny (shows %zu of 6000 thread blocks)", shown);
     assert_string_equal(process_name(trace, 1), name);
-    /* spread over SMs, lanes, applications and time */
+    /* spread over SMs, tracks, applications and time */
     size_t threads[SMS][2] = {{0}}, quarters[4] = {0}, of_process[2] = {0};
     for (size_t i = 0; i < shown; i++) {
         const json_t *event = find(trace, "X", "thread block", i);
@@ -395,7 +395,7 @@ static void preempted_thread_blocks_are_saved_and_restored(void **state)
     tb(&bench, true, 7, 1, 0, 2, 30);
     preempt(&bench, CORUN_OBSERVED_TB_PREEMPTED, 0, 300);
     preempt(&bench, CORUN_OBSERVED_TB_SAVED, 0, 360);
-    tb(&bench, true, 7, 1, 0, 3, 360); /* its lane is free */
+    tb(&bench, true, 7, 1, 0, 3, 360); /* its track is free */
     preempt(&bench, CORUN_OBSERVED_TB_RESTORING, 2, 600);
     preempt(&bench, CORUN_OBSERVED_TB_RESUMED, 2, 690);
     preempt(&bench, CORUN_OBSERVED_TB_SAVED, 1, 700); /* not there */

@@ -104,7 +104,7 @@ static inline void stage_moment(struct stage *stage, enum corun_policy_event eve
 /* Of each application, in a line of a script. */
 #define IPC(...) ((const double[CORUN_MAX_APPLICATIONS]){__VA_ARGS__})
 
-/* Time goes on; application a completes ipc[a] thread instructions a cycle. */
+/* Time passes; application a completes ipc[a] thread instructions a cycle. */
 static inline void stage_run(struct stage *stage, uint64_t cycles, const double *ipc)
 {
     assert(stage->view.application_count <= CORUN_MAX_APPLICATIONS);

@@ -121,7 +121,7 @@ static void newcomer_gets_its_share(void **unused)
     stage_end(&tb.stage);
 }
 
-/* The same resource for both: swaps go on while the range becomes smaller, and stop at 0. */
+/* The same resource for both: swaps continue while the range becomes smaller, and stop at 0. */
 static void range_test_ends_swapping(void **unused)
 {
     (void)unused;

@@ -73,7 +73,7 @@ static void decide(void *state, const struct corun_view *view, struct corun_poli
     uint32_t entries = view->sm_count * view->application_count;
     if (moment.event != CORUN_EVENT_EPOCH)
         return;
-    if (tormentor->epochs++ % 8 >= 5) { /* from time to time everybody may go on */
+    if (tormentor->epochs++ % 8 >= 5) { /* from time to time everybody may run */
         for (uint32_t i = 0; i < entries; i++)
             allowances->tb_limit[i] = CORUN_UNLIMITED;
         memset(allowances->partition, 0, entries * sizeof *allowances->partition);

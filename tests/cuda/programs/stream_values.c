@@ -32,7 +32,7 @@ static void *write_later(void *word)
     return NULL;
 }
 
-/* Does a wait of that kind go on with what is there? */
+/* Does a wait of that kind end with what is there? */
 static void comparison(void *stream, address_t word, uint32_t there, uint32_t value, unsigned how, bool goes_on)
 {
     GOOD(cuMemsetD32_v2(word, there, 1));
