@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Runs the same cases with two builds of the command and compares what they print, byte for byte apart from wall time.
 
-    compare_runs.py [--drawn N] [--policy NAME…] [--capture FILE…] [--cycles N] [--jobs N] BUILD OTHER_BUILD
+    compare_runs.py BUILD OTHER_BUILD [--drawn N] [--policy NAME…] [--capture FILE…] [--cycles N] [--jobs N]
 
-With none of the first three it runs a few cases of its own. --drawn runs N cases with each policy (all that BUILD has, or
+With neither --drawn nor --capture it runs a few cases of its own. --drawn runs N cases with each policy (all that BUILD has, or
 those that are named): small workloads, GPUs of few SMs, goals, arrivals and settings are drawn, the same ones every time.
 --capture runs each captured program with each policy, beside a workload.
 
@@ -116,7 +116,10 @@ def parse(arguments):
     parser.add_argument("--cycles", default="20K", help="window of the cases that are drawn [20K]")
     parser.add_argument("--jobs", type=int, default=1, help="cases side by side [1]")
     parser.add_argument("builds", nargs=2, metavar="BUILD")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.policy and not (options.drawn or options.capture):
+        parser.error("--policy goes with --drawn or --capture")
+    return options
 
 
 def main(arguments):
@@ -126,8 +129,8 @@ def main(arguments):
         print(f"skipped: there is no {second}/corun (make check builds it)")
         return 77
     drawing = options.drawn or options.capture
-    policies = options.policy or (listed(first, "policies") if drawing else [])
-    cases = [] if drawing or options.policy else CASES
+    policies = (options.policy or listed(first, "policies")) if drawing else []
+    cases = [] if drawing else CASES
     for policy in policies:
         cases += drawn(policy, options.drawn, options.cycles)
         cases += [with_capture(file, policy, options.cycles) for file in options.capture]
