@@ -231,13 +231,35 @@ static void layout_follows(void **state)
     ptx_module_destroy(built);
 }
 
+/* A structure behind the other parameters, aligned as it wants. */
+static void structure_is_a_parameter(void **state)
+{
+    (void)state;
+    struct ptx_builder *builder = start(HEAD ".entry k(.param .u32 a) {\n.reg .u32 %r; ret;\n}\n");
+    const struct ptx_variable *parameter = ptx_builder_parameter_bytes(builder, 0, "a", 24, 8);
+    assert_string_equal(parameter->name, "a$1");
+    ptx_body_begin(builder, 0);
+    struct ptx_instruction load = ptx_make(PTX_OP_LD, PTX_TYPE_U32);
+    load.space = PTX_SPACE_PARAM;
+    ptx_body_emit(builder, load, 2, (struct ptx_operand[]){ptx_register(0), ptx_address_in(parameter, 20)});
+    ptx_body_end(builder);
+    struct ptx_module *built = finish(builder);
+    assert_int_equal(parameter->offset, 8);
+    assert_int_equal(built->functions[0]->parameter_bytes, 32);
+    struct ptx_module *wanted = parse_text(HEAD ".entry k(.param .u32 a, .param .align 8 .b8 b[24]) {\n"
+                                                ".reg .u32 %r; ld.param.u32 %r, [b+20]; ret;\n}\n");
+    assert_true(ptx_module_equal(wanted, built));
+    ptx_module_destroy(wanted);
+    ptx_module_destroy(built);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corpus_is_copied),         cmocka_unit_test(special_register_is_replaced),
         cmocka_unit_test(instructions_come_and_go), cmocka_unit_test(labels_are_in_order),
         cmocka_unit_test(calls_get_arguments),      cmocka_unit_test(missing_argument_is_refused),
-        cmocka_unit_test(layout_follows),
+        cmocka_unit_test(layout_follows),           cmocka_unit_test(structure_is_a_parameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,37 +131,61 @@ static inline void run_part(struct corun_program *program, const struct slice_ca
     corun_grid_destroy(grid);
 }
 
-/* Runs a launch in slices, or whole as it was in `original`; gives the content of the buffer, which the caller frees. */
-static inline uint8_t *run_cut(const struct slice_case *item, const char *original, const struct slice_launch *launch,
-                               const struct cutting *cutting)
-{
-    struct corun_memory *memory = corun_memory_create(0);
+/* A program in memory of its own, with a buffer. */
+struct loaded {
+    struct corun_memory *memory;
     struct corun_module *module;
     struct corun_program *program;
     uint64_t out;
-    const char *text = cutting->slice ? item->text : original;
-    if (corun_module_load("test.ptx", text, strlen(text), item->list, &module) != CORUN_OK ||
-        corun_program_create(module, memory, item->list, &program) != CORUN_OK)
+};
+
+static inline struct loaded load_text(const struct slice_case *item, const char *text)
+{
+    struct loaded loaded = {.memory = corun_memory_create(0)};
+    if (corun_module_load("test.ptx", text, strlen(text), item->list, &loaded.module) != CORUN_OK ||
+        corun_program_create(loaded.module, loaded.memory, item->list, &loaded.program) != CORUN_OK)
         fail_with(item->list, "loading");
-    assert_int_equal(corun_memory_allocate(memory, SLICE_OUT_BYTES, &out), CORUN_OK);
-    uint64_t total = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    if (!cutting->slice) {
-        run_part(program, item, launch, module, 0, 0, out);
-    } else {
-        size_t count;
-        uint64_t *firsts = slice_order(total, cutting, &count);
-        for (size_t i = 0; i < count; i++) {
-            uint64_t rest = total - firsts[i];
-            run_part(program, item, launch, module, firsts[i], rest < cutting->slice ? rest : cutting->slice, out);
-        }
-        free(firsts);
-    }
+    assert_int_equal(corun_memory_allocate(loaded.memory, SLICE_OUT_BYTES, &loaded.out), CORUN_OK);
+    return loaded;
+}
+
+/* The content of the buffer, which the caller frees. */
+static inline uint8_t *unload(struct loaded *loaded)
+{
     uint8_t *content = malloc(SLICE_OUT_BYTES);
-    assert_int_equal(corun_memory_read(memory, out, content, SLICE_OUT_BYTES), CORUN_OK);
-    corun_program_destroy(program);
-    corun_module_destroy(module);
-    corun_memory_destroy(memory);
+    assert_int_equal(corun_memory_read(loaded->memory, loaded->out, content, SLICE_OUT_BYTES), CORUN_OK);
+    corun_program_destroy(loaded->program);
+    corun_module_destroy(loaded->module);
+    corun_memory_destroy(loaded->memory);
     return content;
+}
+
+/* One slice, or with a count of 0 a kernel that was refused, of the sliced module; gives the buffer. */
+static inline uint8_t *run_slice(const struct slice_case *item, const struct slice_launch *launch, uint64_t first,
+                                 uint64_t count)
+{
+    struct loaded loaded = load_text(item, item->text);
+    run_part(loaded.program, item, launch, loaded.module, first, count, loaded.out);
+    return unload(&loaded);
+}
+
+/* A launch in slices, or whole as it was in `original`; gives the buffer. */
+static inline uint8_t *run_cut(const struct slice_case *item, const char *original, const struct slice_launch *launch,
+                               const struct cutting *cutting)
+{
+    struct loaded loaded = load_text(item, cutting->slice ? item->text : original);
+    uint64_t total = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    size_t count = 0;
+    uint64_t *firsts = cutting->slice ? slice_order(total, cutting, &count) : NULL;
+    if (!cutting->slice)
+        run_part(loaded.program, item, launch, loaded.module, 0, 0, loaded.out);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t rest = total - firsts[i];
+        run_part(loaded.program, item, launch, loaded.module, firsts[i], rest < cutting->slice ? rest : cutting->slice,
+                 loaded.out);
+    }
+    free(firsts);
+    return unload(&loaded);
 }
 
 /* Slices of 1, 2, 3, 7, a half, one less than all, and all, in order and not, do what the whole grid did; gives what that is. */

@@ -109,12 +109,232 @@ static void some_dimensions(void **state)
     }
 }
 
+/* The grid is larger than memory can show: the place of its last thread blocks, which no 32-bit number counts. */
+static void large_grids(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t grid[3];
+        uint64_t first;
+        uint32_t blocks, place[3]; /* of the last thread block of the slice */
+    } rows[] = {
+        {{INT32_MAX, 65535, 65535}, (UINT64_C(0x7fffffff) * 65535 * 65535) - 3, 3, {INT32_MAX - 1, 65534, 65534}},
+        {{INT32_MAX, 65535, 2}, UINT64_C(0x7fffffff) * 65535 - 1, 2, {0, 0, 1}},
+        {{1, 65535, 65535}, UINT64_C(65535) * 65534 + 65533, 2, {0, 65534, 65534}},
+        {{1, 65535, 65535}, 65534, 65537, {0, 0, 2}},
+        {{65536, 65535, 3}, (UINT64_C(1) << 32) - 1, 2, {0, 1, 1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        /* only the last thread block of a slice writes: the others would lie beyond the buffer */
+        static const char text[] = HEAD
+            ".visible .entry k(.param .u64 out, .param .u32 x, .param .u32 y, .param .u32 z)\n{\n"
+            ".reg .b32 %r<8>; .reg .b64 %d; .reg .pred %p<3>;\nld.param.u64 %d, [out];\n"
+            "ld.param.u32 %r4, [x]; ld.param.u32 %r5, [y]; ld.param.u32 %r6, [z];\n"
+            "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; mov.u32 %r3, %nctaid.x;\n"
+            "setp.ne.u32 %p0, %r0, %r4; @%p0 ret;\nsetp.ne.u32 %p0, %r1, %r5; @%p0 ret;\n"
+            "setp.ne.u32 %p0, %r2, %r6; @%p0 ret;\nred.global.add.u32 [%d], 1;\nst.global.u32 [%d+4], %r3;\nret;\n}\n";
+        struct slice_case item = slice_case_create(text, sizeof text - 1);
+        struct slice_launch launch = {
+            .kernel = "k", .grid = {rows[i].grid[0], rows[i].grid[1], rows[i].grid[2]}, .block = {1, 1, 1}};
+        memcpy(launch.words, rows[i].place, sizeof rows[i].place);
+        const uint32_t *found = (const uint32_t *)run_slice(&item, &launch, rows[i].first, rows[i].blocks);
+        assert_int_equal(found[0], 1);
+        assert_int_equal(found[1], rows[i].grid[0]);
+        free((void *)(uintptr_t)found);
+        slice_case_destroy(&item);
+    }
+}
+
+/* f(a) = a * %nctaid.x + g(), g() = %ctaid.x + %ctaid.y: what both read is handed on, once by each. */
+#define CALLED \
+    ".func (.param .b32 r) g()\n{\n.reg .b32 %r<3>;\nmov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %ctaid.y;\n" \
+    "add.u32 %r0, %r0, %r1;\nst.param.b32 [r], %r0;\nret;\n}\n" \
+    ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %r<4>;\nld.param.b32 %r0, [a];\nmov.u32 %r1, %nctaid.x;\n" \
+    "mul.lo.u32 %r0, %r0, %r1;\n{ .param .b32 q;\ncall.uni (q), g;\nld.param.b32 %r2, [q]; }\nadd.u32 %r0, %r0, " \
+    "%r2;\n" \
+    "st.param.b32 [r], %r0;\nret;\n}\n"
+/* words[place of the thread block] += f(7) */
+#define CALLS_AND_WRITES(name) \
+    ".visible .entry " name "(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n" \
+    "{ .param .b32 v, q;\nst.param.b32 [v], 7;\ncall.uni (q), f, (v);\nld.param.b32 %r0, [q]; }\n" \
+    "mov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r1, %r1, 64, %r2;\nmul.wide.u32 %d1, %r1, 4;\n" \
+    "add.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], %r0;\nret;\n}\n"
+
+static void functions_are_told(void **state)
+{
+    (void)state;
+    const struct slice_launch launch = {"k", {5, 3, 2}, {1, 1, 1}, {0}};
+    uint8_t *found = expect_same(HEAD CALLED CALLS_AND_WRITES("k"), &launch);
+    for (uint32_t y = 0; y < 3; y++)
+        for (uint32_t x = 0; x < 5; x++)
+            assert_int_equal(((const uint32_t *)found)[64 * y + x], 2 * (7 * 5 + x + y));
+    free(found);
+    struct slice_case item =
+        slice_case_create(HEAD CALLED CALLS_AND_WRITES("k"), strlen(HEAD CALLED CALLS_AND_WRITES("k")));
+    assert_int_equal(slice_case_kernel(&item, "k")->reads,
+                     1u << GRID_CTAID_X | 1u << GRID_CTAID_Y | 1u << GRID_NCTAID_X);
+    assert_int_equal(slice_case_kernel(&item, "k")->parameter_index, 1);
+    assert_int_equal(slice_case_kernel(&item, "k")->parameter_offset, 8);
+    slice_case_destroy(&item);
+}
+
+/* A function that calls itself hands on what it was given. */
+static void recursion(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .func (.param .b32 r) f(.param .b32 n)\n{\n.reg .b32 %r<4>; .reg .pred %p;\n"
+             "ld.param.b32 %r0, [n];\nmov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p, %r0, 0;\n@%p bra END;\n"
+             "sub.u32 %r0, %r0, 1;\n{ .param .b32 v, q;\nst.param.b32 [v], %r0;\ncall.uni (q), f, (v);\n"
+             "ld.param.b32 %r2, [q]; }\nadd.u32 %r1, %r1, %r2;\nEND:\nst.param.b32 [r], %r1;\nret;\n}\n"
+             ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n"
+             "{ .param .b32 v, q;\nst.param.b32 [v], 3;\ncall.uni (q), f, (v);\nld.param.b32 %r0, [q]; }\n"
+             "mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], 1;\nret;\n}\n";
+    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    uint8_t *found = expect_same(text, &launch);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_int_equal(((const uint32_t *)found)[4 * i], 1);
+    free(found);
+}
+
+static void expect_refusal(const struct slice_case *item, const char *name, uint32_t line, const char *refusal)
+{
+    const struct slice_kernel *kernel = slice_case_kernel(item, name);
+    assert_non_null(kernel->refusal);
+    assert_string_equal(kernel->refusal, refusal);
+    assert_int_equal(kernel->place.line, line);
+    assert_int_equal(kernel->parameter_index, kernel->function->signature.parameter_count);
+    assert_int_equal(kernel->parameter_offset, kernel->function->parameter_bytes);
+    assert_int_equal(kernel->registers_before, kernel->registers_after);
+}
+
+/* What cannot be sliced is refused with its place; the other kernels of the module are sliced. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD /* 4 */ ".func pointed() { .reg .u32 %r; mov.u32 %r, %ctaid.y; ret; }\n"
+                     ".func harmless() { ret; }\n"
+                     ".func meets() { .reg .u32 %r; mov.u32 %r, %envreg2; ret; }\n"
+                     ".extern .func elsewhere();\n.extern .func malloc(.param .u64 n);\n"
+                     /* 9 */ ".global .u64 table[2] = {pointed, harmless};\n"
+                     ".entry meeting() {\n.reg .u32 %r;\nmov.u32 %r, %envreg1; ret; }\n"
+                     /* 13 */ ".entry indirect() { .reg .u64 %d;\nP: .callprototype _ ();\ncall %d, P; ret; }\n"
+                     /* 16 */ ".entry other() { .reg .u64 %d;\nP: .callprototype _ (.param .u32 _);\n.param .u32 a;\n"
+                     "call %d, (a), P; ret; }\n"
+                     /* 20 */ ".entry direct() { call pointed;\nret; }\n"
+                     ".entry deep() { call meets; ret; }\n"
+                     ".entry outside() { call elsewhere; ret; }\n"
+                     ".entry allocates() { .param .u64 n;\ncall malloc, (n); ret; }\n"
+                     /* 26 */ ".entry named() { .reg .u64 %d;\nT: .calltargets harmless;\ncall %d, T; ret; }\n"
+                     ".entry launched() { ret; }\n"
+                     /* 30 */ ".entry launches() { .reg .u64 %d; mov.u64 %d, launched; ret; }\n"
+                     ".entry full(.param .b8 p[4090]) { ret; }\n.entry fits(.param .b8 p[4064]) { ret; }\n";
+    struct slice_case item = slice_case_create(text, sizeof text - 1);
+    expect_refusal(&item, "meeting", 12, "reads %envreg1: all thread blocks of its grid wait for each other");
+    expect_refusal(&item, "indirect", 15, "calls through a pointer, perhaps 'pointed', which reads %ctaid.y");
+    expect_refusal(&item, "direct", 20, "calls 'pointed', which reads %ctaid.y and is called through pointers too");
+    expect_refusal(&item, "deep", 6, "'meets' reads %envreg2: all thread blocks of its grid wait for each other");
+    expect_refusal(&item, "outside", 23, "calls 'elsewhere', of which there is no body here");
+    expect_refusal(&item, "launched", 29,
+                   "its address is taken: who launches it through that gives it its old parameters");
+    expect_refusal(&item, "full", 31, "its parameters leave no room for one more");
+    static const char *const sliced[] = {"other", "allocates", "named", "launches", "fits"};
+    for (size_t i = 0; i < sizeof sliced / sizeof sliced[0]; i++)
+        assert_null(slice_case_kernel(&item, sliced[i])->refusal);
+    assert_int_equal(item.slices.sliced_count, 5);
+    assert_int_equal(item.slices.kernel_count, 12);
+    slice_case_destroy(&item);
+}
+
+/* A kernel that is refused calls a function that a sliced one calls too: it hands on what its own launch says. */
+static void refused_kernel_hands_on(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD CALLED CALLS_AND_WRITES(
+        "k") ".visible .entry whole(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n"
+             "mov.u32 %r3, %envreg1;\n{ .param .b32 v, q;\nst.param.b32 [v], 7;\ncall.uni (q), f, (v);\n"
+             "ld.param.b32 %r0, [q]; }\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %d1, %r2, 4;\nadd.u64 %d0, %d0, %d1;\n"
+             "st.global.u32 [%d0], %r0;\nret;\n}\n";
+    struct slice_case item = slice_case_create(text, sizeof text - 1);
+    assert_null(slice_case_kernel(&item, "k")->refusal);
+    assert_non_null(slice_case_kernel(&item, "whole")->refusal);
+    const struct slice_launch launch = {"whole", {6, 1, 1}, {1, 1, 1}, {0}};
+    uint8_t *found = run_slice(&item, &launch, 0, 0);
+    for (uint32_t x = 0; x < 6; x++)
+        assert_int_equal(((const uint32_t *)found)[x], 7 * 6 + x);
+    free(found);
+    slice_case_destroy(&item);
+}
+
+/* The parameter lies behind the others, aligned, and its name is free. */
+static void parameter_is_behind_the_others(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".global .u32 corun_slice;\n.entry k(.param .u64 a, .param .u8 b, .param .u32 c) "
+                                    "{ .reg .u32 %r; mov.u32 %r, %nctaid.x; ret; }\n";
+    struct slice_case item = slice_case_create(text, sizeof text - 1);
+    const struct slice_kernel *kernel = slice_case_kernel(&item, "k");
+    assert_int_equal(kernel->parameter_index, 3);
+    assert_int_equal(kernel->parameter_offset, 16);
+    assert_int_equal(kernel->function->parameter_bytes, 48);
+    assert_string_equal(kernel->function->signature.parameters[3]->name, "corun_slice$1");
+    assert_int_equal(kernel->reads, 1u << GRID_NCTAID_X);
+    slice_case_destroy(&item);
+}
+
+/* A jump to the first instruction does not rectify again. */
+static void loops_to_the_beginning(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<3>; .reg .pred %p;\n"
+             "AGAIN: mov.u32 %r0, %ctaid.x;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, 5;\n@%p bra AGAIN;\n"
+             "ld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n"
+             "st.global.u32 [%d0], %r1;\nret;\n}\n";
+    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    uint8_t *found = expect_same(text, &launch);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_int_equal(((const uint32_t *)found)[i], 5);
+    free(found);
+}
+
+/* All slices of a launch read one %gridid, whichever width they read it in. */
+static void grid_id_is_that_of_the_launch(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<3>; .reg .b64 %d<4>;\n"
+             "ld.param.u64 %d0, [out];\nmov.u32 %r0, %ctaid.x;\nmul.wide.u32 %d1, %r0, 16;\nadd.u64 %d0, %d0, %d1;\n"
+             "mov.u64 %d2, %gridid;\nmov.u32 %r1, %gridid;\nst.global.u64 [%d0], %d2;\nst.global.u32 [%d0+8], "
+             "%r1;\nret;\n}\n";
+    struct slice_case item = slice_case_create(text, sizeof text - 1);
+    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    uint8_t *found = run_cut(&item, text, &launch, &(struct cutting){2, 1});
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_int_equal(((const uint64_t *)found)[2 * i], 77);
+        assert_int_equal(((const uint32_t *)found)[4 * i + 2], 77);
+    }
+    free(found);
+    slice_case_destroy(&item);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(x_alone_is_an_add),        cmocka_unit_test(kernel_that_reads_nothing_gets_the_parameter),
-        cmocka_unit_test(shape_is_loaded_in_place), cmocka_unit_test(all_dimensions),
+        cmocka_unit_test(x_alone_is_an_add),
+        cmocka_unit_test(kernel_that_reads_nothing_gets_the_parameter),
+        cmocka_unit_test(shape_is_loaded_in_place),
+        cmocka_unit_test(all_dimensions),
         cmocka_unit_test(some_dimensions),
+        cmocka_unit_test(large_grids),
+        cmocka_unit_test(functions_are_told),
+        cmocka_unit_test(recursion),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(refused_kernel_hands_on),
+        cmocka_unit_test(parameter_is_behind_the_others),
+        cmocka_unit_test(loops_to_the_beginning),
+        cmocka_unit_test(grid_id_is_that_of_the_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
