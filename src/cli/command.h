@@ -25,6 +25,7 @@
     C(report, "the results of campaigns as tables, figures, CSV and JSON") \
     C(reproduce, "a figure or a table of a paper again, beside its own numbers") \
     C(check, "read a PTX file and tell what is in it") \
+    C(rewrite, "kernels of a PTX file so that their launches can be taken apart") \
     C(export, "a workload as files, to run it somewhere else") \
     C(list, "GPUs, their parameters, workloads, policies, counters") \
     C(completion, "a script with which a shell completes command lines") \
@@ -127,6 +128,7 @@ void output_guard(void);
  */
 struct output {
     const char *option, *path; /* path: NULL if it is not asked for */
+    const char *ending; /* of files that it makes and may replace, although inputs end in it as well; NULL: none */
     FILE *file;
     char *target; /* where a file without a name goes in the end; NULL: it has its name already */
 };

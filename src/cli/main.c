@@ -23,6 +23,7 @@
  *   src/workload  launch descriptions in YAML, their data, their CPU references; captured CUDA programs (capture.h)
  *   src/share     the policies: they read a view and write allowances, one file each
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
+ *   src/rewrite   kernels so that a scheduler can take their launches apart: slices (slice.c)
  *   src/isa       the source: PTX decoded and executed, 32 lanes at a time
  *   src/ptx       PTX text to a checked module
  *   src/base      arenas, vectors, numbers, diagnostics, YAML as a tree

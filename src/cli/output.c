@@ -153,8 +153,8 @@ static bool is_same(const char *left_path, const char *right_path)
     return same;
 }
 
-/* What a slip of the pen would destroy: no output of ours is named or marked like that. */
-static const char *why_kept(const char *path)
+/* What a slip of the pen would destroy: no output of ours is named or marked like that, unless its own files are. */
+static const char *why_kept(const char *path, const char *own)
 {
     static const struct {
         const char *ending, *kind;
@@ -168,7 +168,7 @@ static const char *why_kept(const char *path)
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         size_t ending = strlen(inputs[i].ending);
         if (length > ending && !strcmp(path + length - ending, inputs[i].ending))
-            return inputs[i].kind;
+            return own && !strcmp(own, inputs[i].ending) ? NULL : inputs[i].kind;
     }
     return about.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH) ? "a program" : NULL;
 }
@@ -182,7 +182,7 @@ enum corun_status outputs_check(const struct output *outputs, size_t count, stru
         if (!*output->path)
             return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: the name of the file is missing",
                                 output->option);
-        const char *kept = why_kept(output->path);
+        const char *kept = why_kept(output->path, output->ending);
         if (kept)
             return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
                                 "%s: %s is there and is %s by its looks: it is not replaced", output->option,

@@ -17,6 +17,11 @@ const struct grid_value_row grid_values[GRID_VALUES] = {
 #undef GRID_VALUE_ROW
 };
 
+const char *grid_value_text(enum grid_value value)
+{
+    return ptx_special_registers[grid_values[value].special].text;
+}
+
 /* `callee` has an effect on `caller`. */
 struct call_edge {
     uint32_t caller, callee;
@@ -135,7 +140,7 @@ static void look_at_fixed_callee(struct reading *reading, uint32_t caller, const
     enum grid_value value = 0;
     while (!(reads & 1u << value))
         value++;
-    const char *text = ptx_special_registers[grid_values[value].special].text;
+    const char *text = grid_value_text(value);
     if (instruction->call->function)
         obstruct(reading, caller, instruction->place,
                  "calls '%.100s', which reads %s and is called through pointers too", callee->name, text);

@@ -33,6 +33,9 @@ struct grid_value_row {
 };
 extern const struct grid_value_row grid_values[GRID_VALUES];
 
+/* "%ctaid.x" */
+const char *grid_value_text(enum grid_value value);
+
 /* Of one function. */
 struct grid_reads {
     uint32_t reads;         /* set of enum grid_value; functions that are called directly included */

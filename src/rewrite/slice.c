@@ -16,6 +16,7 @@
 #include "rewrite/slice.h"
 
 #include "ptx/builder.h"
+#include "ptx/printer.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -380,7 +381,7 @@ static enum corun_status slice(struct slicing *slicing, struct corun_diagnostics
         status = describe(slicing, module, slices);
     if (status != CORUN_OK) {
         ptx_module_destroy(module);
-        slices->module = NULL;
+        *slices = (struct slices){0};
     }
     return status;
 }
@@ -403,5 +404,31 @@ enum corun_status slice_module(const struct ptx_module *source, struct corun_dia
         corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while slicing kernels");
     ptx_builder_destroy(slicing.builder);
     arena_destroy(arena);
+    return status;
+}
+
+void slices_destroy(struct slices *slices)
+{
+    ptx_module_destroy(slices->module);
+    *slices = (struct slices){0};
+}
+
+enum corun_status slice_text(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
+                             struct slices *slices, char **sliced, size_t *sliced_bytes)
+{
+    struct ptx_module *source;
+    *slices = (struct slices){0};
+    *sliced = NULL;
+    enum corun_status status = ptx_parse(name, text, bytes, list, &source);
+    if (status == CORUN_OK)
+        status = slice_module(source, list, slices);
+    ptx_module_destroy(source);
+    if (status != CORUN_OK)
+        return status;
+    status = ptx_print(slices->module, sliced, sliced_bytes);
+    if (status != CORUN_OK) {
+        slices_destroy(slices);
+        corun_report(list, status, CORUN_NOWHERE, "out of memory while printing sliced kernels");
+    }
     return status;
 }

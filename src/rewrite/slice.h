@@ -58,10 +58,17 @@ struct slices {
 
 /*
  * A new module in which every kernel that can be sliced is. `source` stays as it is and may be destroyed afterwards. Everything in
- * *slices belongs to slices->module: end it with ptx_module_destroy. The module is printed with ptx_print. A kernel that is refused is
- * no error. MEMORY; on failure slices->module is NULL.
+ * *slices belongs to slices->module. A kernel that is refused is no error. MEMORY; on failure there is nothing to destroy.
  */
 enum corun_status slice_module(const struct ptx_module *source, struct corun_diagnostics *list, struct slices *slices);
+void slices_destroy(struct slices *slices);
+
+/*
+ * The same from text to text, for whoever loads modules. `name` is the file in messages and places. *sliced ends with NUL (not counted in
+ * *sliced_bytes) and is the caller's to free. Statuses of ptx_parse as well.
+ */
+enum corun_status slice_text(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
+                             struct slices *slices, char **sliced, size_t *sliced_bytes);
 
 /* Thread blocks of a grid: up to 2^63 with the limits of CUDA. */
 static inline uint64_t slice_total(const uint32_t grid[3])

@@ -16,6 +16,7 @@ import time
 import unittest
 
 import programs
+from json_page import differences
 
 CORUN = None
 OK, USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, LIMIT, FAULT, DEADLOCK, WATCHDOG = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -321,6 +322,56 @@ class Check(Command):
     def test_no_such_file(self):
         self.fails(NOT_FOUND, ["nowhere.ptx"], "check", "nowhere.ptx")
         self.fails(FILE, ["."], "check", ".")
+
+
+class Rewrite(Command):
+    MEETS = ".visible .entry meets()\n{\n    .reg .b32 %r;\n    mov.u32 %r, %envreg1;\n    ret;\n}\n"
+
+    def test_slices(self):
+        text = self.run_command("rewrite", "slice", "kernels.ptx", "-o", "sliced.ptx").stdout
+        for name in ("add", "outside", "stuck", "endless", "speak"):
+            self.assertRegex(text, rf"(?m)^(kernels.ptx)? +{name} +yes ")
+        self.assertIn("5 of 5 kernels sliced", text)
+        again = self.run_command("check", "sliced.ptx").stdout
+        self.assertRegex(again, r"(?m)^add ")
+        self.assertEqual(self.run_command("rewrite", "slice", "-o", "-", "kernels.ptx").stdout,
+                         (self.folder / "sliced.ptx").read_text())
+
+    def test_a_slice_is_launched(self):
+        self.run_command("rewrite", "slice", "-q", "kernels.ptx", "-o", "sliced.ptx")
+        vectors = ("--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--save", "2=part.bin",
+                   "--arg", "buf=4000", "--arg", "u32=1000")
+        # Thread blocks 3 to 7 of 16: first is (3, 0, 0) and the grid (16, 1, 1), in 32 bytes.
+        (self.folder / "slice.bin").write_bytes(struct.pack("<6IQ", 3, 0, 0, 16, 1, 1, 0))
+        self.run_command("launch", "sliced.ptx", "--kernel", "add", "--grid", "5", *vectors, "--arg", "bytes=@slice.bin")
+        part = struct.unpack("<1000f", (self.folder / "part.bin").read_bytes())
+        self.assertEqual(list(part), [i + 0.5 if 192 <= i < 512 else 0 for i in range(1000)])
+
+    def test_refuses_by_name_and_goes_on(self):
+        self.write("meets.ptx", HEADER + self.MEETS + ".visible .entry plain()\n{\n    ret;\n}\n")
+        text = self.run_command("rewrite", "slice", "meets.ptx", "kernels.ptx").stdout
+        self.assertRegex(text, r"meets +no .* line 7: reads %envreg1: all thread blocks of its grid wait")
+        self.assertRegex(text, r"plain +yes")
+        self.assertIn("6 of 7 kernels sliced", text)
+
+    def test_json(self):
+        self.write("meets.ptx", HEADER + self.MEETS)
+        self.run_command("rewrite", "slice", "--json", "slices.json", "kernels.ptx", "meets.ptx")
+        written = json.loads((self.folder / "slices.json").read_text())
+        self.assertEqual(differences("Sliced kernels", written), ([], []))
+        self.assertEqual([kernel["sliced"] for kernel in written["files"][1]["kernels"]], [False])
+        self.assertEqual(written["files"][0]["kernels"][0]["reads"], ["%ctaid.x"])
+
+    def test_wrong_usage(self):
+        self.fails(USAGE, ["is missing"], "rewrite")
+        self.fails(USAGE, ["a PTX file is missing"], "rewrite", "slice")
+        self.fails(USAGE, ["did you mean `slice`"], "rewrite", "slices", "kernels.ptx")
+        self.fails(USAGE, ["--output", "2"], "rewrite", "slice", "-o", "x.ptx", "kernels.ptx", "kernels.ptx")
+        self.fails(USAGE, ["is not replaced"], "rewrite", "slice", "-o", "kernels.ptx", "kernels.ptx")
+        self.fails(NOT_FOUND, ["nowhere.ptx"], "rewrite", "slice", "nowhere.ptx", "kernels.ptx")
+        self.write("malformed.ptx", HEADER + "nothing\n")
+        self.fails(SYNTAX, ["malformed.ptx:4"], "rewrite", "slice", "malformed.ptx", "-o", "new.ptx")
+        self.assertFalse((self.folder / "new.ptx").exists())
 
 
 class Launch(Command):

@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "corun/program.h"
-#include "ptx/printer.h"
 #include "rewrite/slice.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -38,19 +37,14 @@ static inline void fail_with(const struct corun_diagnostics *list, const char *w
 static inline struct slice_case slice_case_create(const char *text, size_t bytes)
 {
     struct slice_case item = {.list = corun_diagnostics_create()};
-    struct ptx_module *source;
-    if (ptx_parse("test.ptx", text, bytes, item.list, &source) != CORUN_OK)
-        fail_with(item.list, "parsing");
-    if (slice_module(source, item.list, &item.slices) != CORUN_OK)
+    if (slice_text("test.ptx", text, bytes, item.list, &item.slices, &item.text, &item.text_bytes) != CORUN_OK)
         fail_with(item.list, "slicing");
-    ptx_module_destroy(source); /* the slices need nothing of it */
-    assert_int_equal(ptx_print(item.slices.module, &item.text, &item.text_bytes), CORUN_OK);
     return item;
 }
 
 static inline void slice_case_destroy(struct slice_case *item)
 {
-    ptx_module_destroy(item->slices.module);
+    slices_destroy(&item->slices);
     corun_diagnostics_destroy(item->list);
     free(item->text);
 }

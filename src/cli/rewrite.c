@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* corun rewrite: passes over the kernels of PTX files. */
+#include "cli/command.h"
+
+#include "base/text_file.h"
+#include "base/vector.h"
+#include "report/slice_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PTX_MOST_BYTES (UINT64_C(1) << 30)
+
+enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q' };
+
+static const struct argp_option options[] = {
+    {"output", KEY_OUTPUT, "FILE", 0, "where the new PTX of one file goes; - is standard output", 1},
+    {"json", KEY_JSON, "FILE", 0, "the table as JSON (docs/json.md); - is standard output", 1},
+    {"quiet", KEY_QUIET, NULL, 0, "no table", 1},
+    {0},
+};
+
+struct rewrite_options;
+
+/* What can be done with kernels: P(name, meaning) */
+#define PASSES(P) \
+    P(slice, "a launch may run any part of the grid; whatever the kernels read of their place is made right")
+
+enum rewrite_output { REWRITE_PTX, REWRITE_JSON, REWRITE_OUTPUTS };
+
+struct rewrite_options {
+    struct command command;
+    const char *pass;
+    VECTOR(const char *) paths;
+    struct output outputs[REWRITE_OUTPUTS];
+    bool quiet;
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct rewrite_options *rewrite = state->input;
+    switch (key) {
+    case KEY_OUTPUT:
+        rewrite->outputs[REWRITE_PTX].path = value;
+        break;
+    case KEY_JSON:
+        rewrite->outputs[REWRITE_JSON].path = value;
+        break;
+    case KEY_QUIET:
+        rewrite->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (!rewrite->pass)
+            rewrite->pass = value;
+        else if (!vector_push(&rewrite->paths, value))
+            argp_failure(state, corun_status_exit(CORUN_MEMORY), 0, "out of memory at `%s`", value);
+        break;
+    case ARGP_KEY_END:
+        if (!rewrite->pass)
+            argp_error(state, "what is to be done is missing, as in `corun rewrite slice FILE.ptx`");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* One file, whose text goes to the output if there is one. */
+static enum corun_status slice_file(const struct rewrite_options *rewrite, struct sliced_file *file)
+{
+    struct corun_diagnostics *list = rewrite->command.list;
+    char *text = NULL, *sliced = NULL;
+    size_t bytes = 0, sliced_bytes = 0;
+    enum corun_status status = text_file_read(file->path, PTX_MOST_BYTES, list, &text, &bytes);
+    if (status == CORUN_OK)
+        status = slice_text(file->path, text, bytes, list, &file->slices, &sliced, &sliced_bytes);
+    FILE *stream = rewrite->outputs[REWRITE_PTX].file;
+    if (status == CORUN_OK && stream)
+        fwrite(sliced, 1, sliced_bytes, stream); /* whether that arrived, outputs_close says */
+    free(sliced);
+    free(text);
+    return status;
+}
+
+/* A file that cannot be read does not keep the others from being told; the first status counts. */
+static enum corun_status pass_slice(struct rewrite_options *rewrite)
+{
+    size_t count = 0;
+    struct sliced_file *files = ARENA_ARRAY(rewrite->command.arena, struct sliced_file, rewrite->paths.count);
+    enum corun_status first = files ? CORUN_OK : CORUN_MEMORY;
+    for (size_t i = 0; files && i < rewrite->paths.count; i++) {
+        files[count].path = rewrite->paths.data[i];
+        enum corun_status status = slice_file(rewrite, &files[count]);
+        count += status == CORUN_OK;
+        first = first == CORUN_OK ? status : first;
+    }
+    const struct output *outputs = rewrite->outputs;
+    struct report_style style = output_style(stdout);
+    bool taken = outputs[REWRITE_PTX].file == stdout || outputs[REWRITE_JSON].file == stdout;
+    if (!rewrite->quiet && !taken && count && !slice_table(files, count, rewrite->command.arena, &style, stdout))
+        first = CORUN_MEMORY;
+    if (outputs[REWRITE_JSON].file && (first == CORUN_OK || count) &&
+        slice_json(files, count, outputs[REWRITE_JSON].file) != CORUN_OK)
+        first = CORUN_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        slices_destroy(&files[i].slices);
+    return first;
+}
+
+static enum corun_status run_rewrite(void *user)
+{
+    static const struct {
+        const char *name;
+        enum corun_status (*run)(struct rewrite_options *rewrite);
+    } passes[] = {
+#define PASS_ROW(name, meaning) {#name, pass_##name},
+        PASSES(PASS_ROW)
+#undef PASS_ROW
+    };
+    enum { PASS_COUNT = sizeof passes / sizeof passes[0] };
+    struct rewrite_options *rewrite = user;
+    struct corun_diagnostics *list = rewrite->command.list;
+    const char *names[PASS_COUNT];
+    char hint[128];
+    size_t pass = 0;
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        names[i] = passes[i].name;
+    while (pass < PASS_COUNT && strcmp(rewrite->pass, names[pass]) != 0)
+        pass++;
+    if (pass == PASS_COUNT)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s",
+                            rewrite->pass,
+                            command_hint(rewrite->pass, names, PASS_COUNT, "there is `slice`", hint, sizeof hint));
+    if (!rewrite->paths.count)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
+    if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--output takes the PTX of one file, here are %zu",
+                            rewrite->paths.count);
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < rewrite->paths.count && status == CORUN_OK; i++)
+        status = outputs_spare(rewrite->outputs, REWRITE_OUTPUTS, rewrite->paths.data[i], list);
+    if (status == CORUN_OK)
+        status = outputs_open(rewrite->outputs, REWRITE_OUTPUTS, list);
+    if (status == CORUN_OK)
+        status = outputs_close(rewrite->outputs, REWRITE_OUTPUTS, passes[pass].run(rewrite), list);
+    return status;
+}
+
+int command_rewrite(int argc, char **argv)
+{
+#define PASS_DOC(name, meaning) "  " #name " - " meaning "\n"
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse_option,
+        .args_doc = "PASS FILE.ptx...",
+        .doc =
+            "Rewrites the kernels of PTX files, and tells of each whether that can be done, what it costs in "
+            "registers, "
+            "and where its new parameter lies (docs/rewrite.md). A kernel that cannot be rewritten stays what it is.\v"
+            "PASS is one of\n" PASSES(PASS_DOC),
+        .help_filter = command_help_filter};
+    struct rewrite_options rewrite = {
+        .outputs = {[REWRITE_PTX] = {.option = "--output", .ending = ".ptx"}, [REWRITE_JSON] = {.option = "--json"}}};
+    int exit_status = command_perform(&rewrite.command, &argp, argc, argv, run_rewrite, &rewrite);
+    vector_free(&rewrite.paths);
+    return exit_status;
+}
