@@ -508,7 +508,12 @@ void ptx_body_emit(struct ptx_builder *builder, struct ptx_instruction instructi
 {
     const struct writing *writing = &builder->writing;
     assert(!instruction.carry && count <= UINT8_MAX);
-    instruction.operands = copy(builder, operands, count * sizeof *operands);
+    struct ptx_operand *copied = copy(builder, operands, count * sizeof *operands);
+    for (uint32_t i = 0; copied && i < count; i++)
+        if (count_elements(&operands[i]))
+            copied[i].elements =
+                copy(builder, operands[i].elements, count_elements(&operands[i]) * sizeof *operands[i].elements);
+    instruction.operands = copied;
     instruction.operand_count = (uint8_t)count;
     instruction.place = writing->next ? writing->old[writing->next - 1].place : writing->draft->function->place;
     push(builder, &writing->draft->instructions, instruction);

@@ -113,6 +113,11 @@ static inline struct ptx_operand ptx_label_of(uint32_t index)
 {
     return (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .index = index};
 }
+/* {a, b}; the elements are copied when the instruction is written */
+static inline struct ptx_operand ptx_vector(uint32_t count, const struct ptx_operand *elements)
+{
+    return (struct ptx_operand){.kind = PTX_OPERAND_VECTOR, .element_count = (uint16_t)count, .elements = elements};
+}
 /* [register + offset], [variable + offset], and the address of a variable as a value */
 static inline struct ptx_operand ptx_address(uint32_t index, int64_t offset)
 {

@@ -12,7 +12,8 @@
 #include <string.h>
 
 const struct grid_value_row grid_values[GRID_VALUES] = {
-#define GRID_VALUE_ROW(name, special, same, type) {#name, PTX_SPECIAL_##special, PTX_SPECIAL_##same, PTX_TYPE_##type},
+#define GRID_VALUE_ROW(name, text, special, same, type) \
+    {#text, PTX_SPECIAL_##special, PTX_SPECIAL_##same, PTX_TYPE_##type},
     GRID_VALUES_OF(GRID_VALUE_ROW)
 #undef GRID_VALUE_ROW
 };

@@ -8,18 +8,18 @@
 
 #include "ptx/module.h"
 
-/* V(NAME, register, the same in a grid without clusters, or again, type). Bit GRID_NAME of a set of values. */
+/* V(NAME, name, register, the same in a grid without clusters, or again, type). Bit GRID_NAME of a set of values. */
 #define GRID_VALUES_OF(V) \
-    V(CTAID_X, CTAID_X, CLUSTERID_X, B32) \
-    V(CTAID_Y, CTAID_Y, CLUSTERID_Y, B32) \
-    V(CTAID_Z, CTAID_Z, CLUSTERID_Z, B32) \
-    V(NCTAID_X, NCTAID_X, NCLUSTERID_X, B32) \
-    V(NCTAID_Y, NCTAID_Y, NCLUSTERID_Y, B32) \
-    V(NCTAID_Z, NCTAID_Z, NCLUSTERID_Z, B32) \
-    V(GRIDID, GRIDID, GRIDID, B64)
+    V(CTAID_X, ctaid_x, CTAID_X, CLUSTERID_X, B32) \
+    V(CTAID_Y, ctaid_y, CTAID_Y, CLUSTERID_Y, B32) \
+    V(CTAID_Z, ctaid_z, CTAID_Z, CLUSTERID_Z, B32) \
+    V(NCTAID_X, nctaid_x, NCTAID_X, NCLUSTERID_X, B32) \
+    V(NCTAID_Y, nctaid_y, NCTAID_Y, NCLUSTERID_Y, B32) \
+    V(NCTAID_Z, nctaid_z, NCTAID_Z, NCLUSTERID_Z, B32) \
+    V(GRIDID, gridid, GRIDID, GRIDID, B64)
 
 enum grid_value {
-#define GRID_VALUE_ENUM(name, special, same, type) GRID_##name,
+#define GRID_VALUE_ENUM(name, text, special, same, type) GRID_##name,
     GRID_VALUES_OF(GRID_VALUE_ENUM)
 #undef GRID_VALUE_ENUM
         GRID_VALUES

@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Index rectification. The prologue of a kernel finds its thread block in the grid:
- *
- *     x = %ctaid.x + first.x                     below 2^32: both are below 2^31
- *     y = first.y, z = first.z                   of those, what is read
- *     if (x >= grid.x)                           the slice has reached another row: the only division
- *         y += x / grid.x, x %= grid.x
- *         if (y >= grid.y)
- *             z += y / grid.y, y %= grid.y
- *
- * Reads of %ctaid become reads of x, y and z, those of %nctaid loads of the parameter in the same place, which keeps no register. A
- * function that reads any of it gets it as further parameters from whoever calls it; a kernel that was not sliced hands on what the
- * special registers say.
+ * Index rectification. A kernel computes where its thread block lies in the grid (block_index.h), and reads of %ctaid become reads of
+ * that. Reads of %nctaid become loads of the parameter in the same place, which keeps no register. A function that reads any of it
+ * gets it as further parameters from whoever calls it; a kernel that was not sliced hands on what the special registers say.
  */
 #include "rewrite/slice.h"
 
-#include "ptx/builder.h"
 #include "ptx/printer.h"
+#include "rewrite/block_index.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-#define BLOCKS (1u << GRID_CTAID_X | 1u << GRID_CTAID_Y | 1u << GRID_CTAID_Z)
 #define MOST_PARAMETER_BYTES 4096u        /* of a kernel, before PTX 8.1 and sm_70 */
 #define MOST_PARAMETER_BYTES_LATER 32764u /* since */
 
@@ -33,7 +23,7 @@ struct function_plan {
     bool reached; /* from a kernel that is sliced */
     const struct ptx_variable *slice;
     const struct ptx_variable *parameters[GRID_VALUES];
-    uint32_t registers[GRID_VALUES]; /* with ORIGIN_SLICE: those of x, y and z */
+    struct block_index index; /* with ORIGIN_SLICE */
 };
 
 struct slicing {
@@ -50,32 +40,14 @@ static bool is_kernel(const struct ptx_function *function)
     return function->is_entry && function->has_body;
 }
 
-/* In struct slice_arguments. */
+/* In struct slice_arguments, of what is loaded as it is. */
 static int64_t offset_of(enum grid_value value)
 {
-    static const int64_t offsets[GRID_VALUES] = {
-        offsetof(struct slice_arguments, first[0]), offsetof(struct slice_arguments, first[1]),
-        offsetof(struct slice_arguments, first[2]), offsetof(struct slice_arguments, grid[0]),
-        offsetof(struct slice_arguments, grid[1]),  offsetof(struct slice_arguments, grid[2]),
-        offsetof(struct slice_arguments, grid_id)};
+    static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct slice_arguments, grid_x),
+                                                 [GRID_NCTAID_Y] = offsetof(struct slice_arguments, grid_y),
+                                                 [GRID_NCTAID_Z] = offsetof(struct slice_arguments, grid_z),
+                                                 [GRID_GRIDID] = offsetof(struct slice_arguments, grid_id)};
     return offsets[value];
-}
-
-/*
- * One instruction each.
- */
-static void emit(const struct slicing *slicing, enum ptx_opcode opcode, uint32_t to, struct ptx_operand left,
-                 struct ptx_operand right)
-{
-    struct ptx_instruction instruction = ptx_make(opcode, PTX_TYPE_U32);
-    if (opcode == PTX_OP_MUL)
-        instruction.half = PTX_HALF_LO;
-    ptx_body_emit(slicing->builder, instruction, 3, (struct ptx_operand[]){ptx_register(to), left, right});
-}
-
-static void emit_move(const struct slicing *slicing, enum ptx_type type, uint32_t to, struct ptx_operand from)
-{
-    ptx_body_emit(slicing->builder, ptx_make(PTX_OP_MOV, type), 2, (struct ptx_operand[]){ptx_register(to), from});
 }
 
 static struct ptx_instruction load(enum ptx_type type)
@@ -85,70 +57,10 @@ static struct ptx_instruction load(enum ptx_type type)
     return instruction;
 }
 
-static uint32_t load_argument(const struct slicing *slicing, uint32_t function, const char *name, enum grid_value value)
+/* A part of the block index is in a register, all the rest is loaded. */
+static bool is_computed(const struct function_plan *plan, enum grid_value value)
 {
-    uint32_t to = ptx_builder_register(slicing->builder, function, name, PTX_TYPE_B32);
-    struct ptx_operand from = ptx_address_in(slicing->plans[function].slice, offset_of(value));
-    ptx_body_emit(slicing->builder, load(PTX_TYPE_B32), 2, (struct ptx_operand[]){ptx_register(to), from});
-    return to;
-}
-
-static void jump_if_below(const struct slicing *slicing, uint32_t function, uint32_t left, uint32_t right,
-                          uint32_t label)
-{
-    uint32_t below = ptx_builder_register(slicing->builder, function, "slice_below", PTX_TYPE_PRED);
-    struct ptx_instruction compare = ptx_make(PTX_OP_SETP, PTX_TYPE_U32), jump = ptx_make(PTX_OP_BRA, PTX_TYPE_NONE);
-    compare.comparison = PTX_COMPARISON_LT;
-    ptx_body_emit(slicing->builder, compare, 3,
-                  (struct ptx_operand[]){ptx_register(below), ptx_register(left), ptx_register(right)});
-    jump.guard = below;
-    ptx_body_emit(slicing->builder, jump, 1, (struct ptx_operand[]){ptx_label_of(label)});
-}
-
-/* place %= count, and what is carried goes to `next`, unless that is not wanted (PTX_NONE). */
-static void carry(const struct slicing *slicing, uint32_t function, uint32_t place, bool place_is_read, uint32_t count,
-                  uint32_t next)
-{
-    if (next == PTX_NONE) {
-        emit(slicing, PTX_OP_REM, place, ptx_register(place), ptx_register(count));
-        return;
-    }
-    uint32_t rows = ptx_builder_register(slicing->builder, function, "slice_rows", PTX_TYPE_B32);
-    emit(slicing, PTX_OP_DIV, rows, ptx_register(place), ptx_register(count));
-    emit(slicing, PTX_OP_ADD, next, ptx_register(next), ptx_register(rows));
-    if (place_is_read) {
-        emit(slicing, PTX_OP_MUL, rows, ptx_register(rows), ptx_register(count));
-        emit(slicing, PTX_OP_SUB, place, ptx_register(place), ptx_register(rows));
-    }
-}
-
-/* See the head of this file. */
-static void write_prologue(const struct slicing *slicing, uint32_t function, uint32_t reads)
-{
-    struct function_plan *plan = &slicing->plans[function];
-    bool reads_z = reads & 1u << GRID_CTAID_Z, reads_y = reads & 1u << GRID_CTAID_Y;
-    uint32_t *x = &plan->registers[GRID_CTAID_X], *y = &plan->registers[GRID_CTAID_Y],
-             *z = &plan->registers[GRID_CTAID_Z];
-    if (!(reads & BLOCKS))
-        return;
-    uint32_t first = load_argument(slicing, function, "slice_first", GRID_CTAID_X);
-    *x = ptx_builder_register(slicing->builder, function, "slice_x", PTX_TYPE_B32);
-    emit_move(slicing, PTX_TYPE_U32, *x, ptx_special(PTX_SPECIAL_CTAID_X));
-    emit(slicing, PTX_OP_ADD, *x, ptx_register(*x), ptx_register(first));
-    if (reads_y || reads_z)
-        *y = load_argument(slicing, function, "slice_y", GRID_CTAID_Y);
-    if (reads_z)
-        *z = load_argument(slicing, function, "slice_z", GRID_CTAID_Z);
-    uint32_t in_row = ptx_body_label(slicing->builder, "slice_in_row");
-    uint32_t row = load_argument(slicing, function, "slice_row", GRID_NCTAID_X);
-    jump_if_below(slicing, function, *x, row, in_row);
-    carry(slicing, function, *x, reads & 1u << GRID_CTAID_X, row, reads_y || reads_z ? *y : PTX_NONE);
-    if (reads_y || reads_z) {
-        uint32_t layer = load_argument(slicing, function, "slice_layer", GRID_NCTAID_Y);
-        jump_if_below(slicing, function, *y, layer, in_row);
-        carry(slicing, function, *y, reads_y, layer, reads_z ? *z : PTX_NONE);
-    }
-    ptx_body_place_label(slicing->builder, in_row);
+    return plan->origin == ORIGIN_SLICE && 1u << value & BLOCK_INDEX_READS;
 }
 
 /* A value of the grid as a register, for a call or for an instruction that cannot load it itself. */
@@ -156,11 +68,12 @@ static uint32_t fetch(const struct slicing *slicing, uint32_t function, enum gri
 {
     const struct function_plan *plan = &slicing->plans[function];
     enum ptx_type type = grid_values[value].type;
-    if (plan->origin == ORIGIN_SLICE && 1u << value & BLOCKS)
-        return plan->registers[value];
+    if (is_computed(plan, value))
+        return plan->index.registers[value - GRID_CTAID_X];
     uint32_t to = ptx_builder_register(slicing->builder, function, grid_values[value].name, type);
     if (plan->origin == ORIGIN_SPECIAL) {
-        emit_move(slicing, type, to, ptx_special(grid_values[value].special));
+        ptx_body_emit(slicing->builder, ptx_make(PTX_OP_MOV, type), 2,
+                      (struct ptx_operand[]){ptx_register(to), ptx_special(grid_values[value].special)});
         return to;
     }
     struct ptx_operand from = plan->origin == ORIGIN_SLICE ? ptx_address_in(plan->slice, offset_of(value))
@@ -178,8 +91,7 @@ static void write_read(const struct slicing *slicing, uint32_t function, const s
     struct ptx_operand to = instruction->operands[0];
     bool moves = instruction->opcode == PTX_OP_MOV,
          narrows = ptx_types[instruction->types[0]].bits < ptx_types[type].bits;
-    bool kept = plan->origin == ORIGIN_SLICE && 1u << value & BLOCKS;
-    if (moves && !narrows && !kept && to.kind == PTX_OPERAND_REGISTER) {
+    if (moves && !narrows && !is_computed(plan, value) && to.kind == PTX_OPERAND_REGISTER) {
         struct ptx_instruction loads = load(type);
         loads.guard = instruction->guard;
         loads.guard_negated = instruction->guard_negated;
@@ -213,21 +125,29 @@ static void write_call(const struct slicing *slicing, uint32_t function, const s
 
 static void write_body(const struct slicing *slicing, uint32_t function)
 {
-    const struct function_plan *plan = &slicing->plans[function];
-    ptx_body_begin(slicing->builder, function);
-    if (plan->origin == ORIGIN_SLICE)
-        write_prologue(slicing, function, slicing->reads[function].reads);
-    for (const struct ptx_instruction *next; (next = ptx_body_next(slicing->builder));) {
+    struct ptx_builder *builder = slicing->builder;
+    struct function_plan *plan = &slicing->plans[function];
+    struct block_index *index = &plan->index;
+    bool computes = plan->origin == ORIGIN_SLICE && index->reads & BLOCK_INDEX_READS;
+    ptx_body_begin(builder, function);
+    if (computes && !index->position)
+        block_index_write(index, builder, function, plan->slice);
+    const struct ptx_instruction *next;
+    for (uint32_t i = 0; (next = ptx_body_next(builder)); i++) {
         enum grid_value value = plan->origin == ORIGIN_SPECIAL ? GRID_VALUES : grid_value_read(next);
         const struct ptx_function *callee = next->call ? next->call->function : NULL;
+        if (computes && index->position && i == index->position)
+            block_index_write(index, builder, function, plan->slice);
+        if (computes && (i == index->moves[0] || i == index->moves[1] || i == index->moves[2]))
+            continue; /* its register has the value */
         if (value < GRID_VALUES)
             write_read(slicing, function, next, value);
         else if (callee && slicing->plans[callee->index].origin == ORIGIN_PARAMETERS)
             write_call(slicing, function, callee);
         else
-            ptx_body_keep(slicing->builder);
+            ptx_body_keep(builder);
     }
-    ptx_body_end(slicing->builder);
+    ptx_body_end(builder);
 }
 
 /*
@@ -249,7 +169,7 @@ static void refuse(struct slice_kernel *kernel, const char *reason, struct ptx_p
 static void decide(const struct slicing *slicing, const struct ptx_function *function, struct slice_kernel *kernel)
 {
     const struct grid_reads *row = &slicing->reads[function->index];
-    uint64_t align = _Alignof(struct slice_arguments), behind = (function->parameter_bytes + align - 1) & ~(align - 1);
+    uint64_t align = SLICE_PARAMETER_ALIGN, behind = (function->parameter_bytes + align - 1) & ~(align - 1);
     *kernel = (struct slice_kernel){.function = function, .reads = row->reads};
     if (row->obstacle)
         refuse(kernel, row->obstacle, row->place);
@@ -289,9 +209,11 @@ static enum corun_status reach(struct slicing *slicing)
 static void add_parameters(const struct slicing *slicing, uint32_t function)
 {
     struct function_plan *plan = &slicing->plans[function];
-    if (plan->origin == ORIGIN_SLICE)
+    if (plan->origin == ORIGIN_SLICE) {
         plan->slice = ptx_builder_parameter_bytes(slicing->builder, function, SLICE_PARAMETER,
-                                                  sizeof(struct slice_arguments), _Alignof(struct slice_arguments));
+                                                  sizeof(struct slice_arguments), SLICE_PARAMETER_ALIGN);
+        plan->index = block_index_plan(slicing->source->functions[function], slicing->reads[function].reads);
+    }
     for (enum grid_value value = 0; plan->origin == ORIGIN_PARAMETERS && value < GRID_VALUES; value++)
         if (slicing->reads[function].reads & 1u << value)
             plan->parameters[value] =

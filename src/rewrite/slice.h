@@ -24,16 +24,20 @@
 #include "ptx/register_count.h"
 #include "rewrite/grid_reads.h"
 
-/* The last parameter of a kernel that was sliced: `.param .align 8 .b8 corun_slice[32]`, with a suffix if that name is taken. */
+/* The last parameter of a kernel that was sliced: `.param .align 16 .b8 corun_slice[40]`, with a suffix if that name is taken. */
 #define SLICE_PARAMETER "corun_slice"
+#define SLICE_PARAMETER_ALIGN 16u
 #define SLICE_MOST_BLOCKS INT32_MAX /* of one slice: CUDA's limit for x */
 
+/* Filled by slice_arguments_set. */
 struct slice_arguments {
-    uint32_t first[3]; /* x, y, z of the first thread block of the slice, in the grid */
-    uint32_t grid[3];  /* thread blocks of the grid in x, y, z; none is 0 */
-    uint64_t grid_id;  /* %gridid: the same number for all slices of a launch, another one for each launch */
+    uint32_t first_x, grid_x; /* of the slice's first thread block in the grid; thread blocks of the grid */
+    uint32_t first_y, grid_y;
+    uint32_t first_z, grid_z;
+    uint32_t row_reciprocal, layer_reciprocal; /* 2^32 / grid_x and 2^32 / grid_y, rounded down, at most 2^32 - 1 */
+    uint64_t grid_id; /* %gridid: the same number for all slices of a launch, another one for each launch */
 };
-_Static_assert(sizeof(struct slice_arguments) == 32, "the layout is that of the parameter");
+_Static_assert(sizeof(struct slice_arguments) == 40, "the layout is that of the parameter");
 
 /* One entry of the module. */
 struct slice_kernel {
@@ -83,11 +87,16 @@ static inline uint64_t slice_total(const uint32_t grid[3])
 static inline void slice_arguments_set(struct slice_arguments *arguments, const uint32_t grid[3], uint64_t first,
                                        uint64_t grid_id)
 {
-    uint64_t row = first / grid[0];
-    *arguments =
-        (struct slice_arguments){{(uint32_t)(first % grid[0]), (uint32_t)(row % grid[1]), (uint32_t)(row / grid[1])},
-                                 {grid[0], grid[1], grid[2]},
-                                 grid_id};
+    const uint64_t row = first / grid[0], one = UINT64_C(1) << 32;
+    *arguments = (struct slice_arguments){.first_x = (uint32_t)(first % grid[0]),
+                                          .grid_x = grid[0],
+                                          .first_y = (uint32_t)(row % grid[1]),
+                                          .grid_y = grid[1],
+                                          .first_z = (uint32_t)(row / grid[1]),
+                                          .grid_z = grid[2],
+                                          .row_reciprocal = (uint32_t)(grid[0] == 1 ? one - 1 : one / grid[0]),
+                                          .layer_reciprocal = (uint32_t)(grid[1] == 1 ? one - 1 : one / grid[1]),
+                                          .grid_id = grid_id};
 }
 
 #endif

@@ -341,8 +341,8 @@ class Rewrite(Command):
         self.run_command("rewrite", "slice", "-q", "kernels.ptx", "-o", "sliced.ptx")
         vectors = ("--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--save", "2=part.bin",
                    "--arg", "buf=4000", "--arg", "u32=1000")
-        # Thread blocks 3 to 7 of 16: first is (3, 0, 0) and the grid (16, 1, 1), in 32 bytes.
-        (self.folder / "slice.bin").write_bytes(struct.pack("<6IQ", 3, 0, 0, 16, 1, 1, 0))
+        # Thread blocks 3 to 7 of 16, as struct slice_arguments says it.
+        (self.folder / "slice.bin").write_bytes(struct.pack("<8IQ", 3, 16, 0, 1, 0, 1, 2**32 // 16, 2**32 - 1, 0))
         self.run_command("launch", "sliced.ptx", "--kernel", "add", "--grid", "5", *vectors, "--arg", "bytes=@slice.bin")
         wanted = struct.pack("<1000f", *[0.5 if 192 <= i < 512 else 0 for i in range(1000)])
         self.assertTrue((self.folder / "part.bin").read_bytes() == wanted)

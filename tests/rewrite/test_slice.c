@@ -15,22 +15,74 @@ static void expect_text(const char *text, const char *wanted)
     slice_case_destroy(&item);
 }
 
-/* One add where the grid has one dimension, and a remainder where the slice has left its row. */
+/* Where the grid has one dimension, x is an add and a comparison away, in the register in which it is wanted. */
 static void x_alone_is_an_add(void **state)
 {
     (void)state;
-    expect_text(HEAD ".entry k(.param .u32 n) { .reg .u32 %r;\nmov.u32 %r, %ctaid.x;\nret; }\n", HEAD
-                ".entry k(.param .u32 n, .param .align 8 .b8 s[32]) { .reg .u32 %r; .reg .b32 f, x, w; .reg .pred p;\n"
-                "ld.param.b32 f, [s]; mov.u32 x, %ctaid.x; add.u32 x, x, f;\n"
-                "ld.param.b32 w, [s+12]; setp.lt.u32 p, x, w; @p bra ROW; rem.u32 x, x, w;\n"
-                "ROW: mov.u32 %r, x;\nret; }\n");
+    expect_text(
+        HEAD ".entry k(.param .u32 n) { .reg .u32 %r, %t;\nmov.u32 %t, %tid.x;\nmov.u32 %r, %ctaid.x;\nret; }\n",
+        HEAD ".entry k(.param .u32 n, .param .align 16 .b8 s[40]) {\n.reg .u32 %r, %t; .reg .b32 f, w; .reg .pred p;\n"
+             "mov.u32 %t, %tid.x;\nld.param.v2.b32 {f, w}, [s]; mov.u32 %r, %ctaid.x; add.u32 %r, %r, f;\n"
+             "setp.lt.u32 p, %r, w; @p bra ROW; rem.u32 %r, %r, w;\nROW: ret; }\n");
+}
+
+/* A slice that leaves its row or its layer goes on in the next one. */
+static void all_dimensions_are_carried(void **state)
+{
+    (void)state;
+    expect_text(
+        HEAD ".entry k() { .reg .u32 %r2, %r0, %r1;\nmov.u32 %r2, %ctaid.z; mov.u32 %r0, %ctaid.x; mov.u32 %r1, "
+             "%ctaid.y;\nret; }\n",
+        HEAD
+        ".entry k(.param .align 16 .b8 s[40]) { .reg .u32 %r2, %r0, %r1; .reg .b32 f, w, l; .reg .pred a;\n"
+        ".reg .b32 q; .reg .pred b, c; .reg .b32 u; .reg .pred d;\n"
+        "ld.param.v4.b32 {f, w, %r1, l}, [s]; ld.param.b32 %r2, [s+16];\nmov.u32 %r0, %ctaid.x; add.u32 %r0, %r0, f;\n"
+        "setp.lt.u32 a, %r0, w; @a bra ROW;\nld.param.b32 q, [s+24]; mul.hi.u32 q, %r0, q; add.u32 %r1, %r1, q;\n"
+        "mul.lo.u32 q, q, w; sub.u32 %r0, %r0, q; setp.ge.u32 b, %r0, w;\n"
+        "@b sub.u32 %r0, %r0, w; @b add.u32 %r1, %r1, 1;\nsetp.lt.u32 c, %r1, l; @c bra ROW;\n"
+        "ld.param.b32 u, [s+28]; mul.hi.u32 u, %r1, u; add.u32 %r2, %r2, u;\nmul.lo.u32 u, u, l; sub.u32 %r1, %r1, u;\n"
+        "setp.ge.u32 d, %r1, l; @d sub.u32 %r1, %r1, l; @d add.u32 %r2, %r2, 1;\nROW: ret; }\n");
+}
+
+/*
+ * A register that is written elsewhere too, read before, or by some threads only cannot be that of x; and what not all threads come to
+ * does not compute it: then it is computed at the beginning.
+ */
+static void registers_are_kept_where_they_have_to_be(void **state)
+{
+    (void)state;
+#define PARAMETER "(.param .align 16 .b8 s[40])"
+#define INDEX \
+    "ld.param.v2.b32 {f, w}, [s]; mov.u32 x, %ctaid.x; add.u32 x, x, f; setp.lt.u32 p, x, w; @p bra ROW;\n" \
+    "rem.u32 x, x, w;\nROW: "
+#define DECLARED ".reg .b32 x, f, w; .reg .pred p;\n"
+    static const struct {
+        const char *before, *after;
+    } rows[] = {
+        {"mov.u32 %r, %ctaid.x; add.u32 %r, %r, 1; ret;", INDEX "mov.u32 %r, x; add.u32 %r, %r, 1; ret;"},
+        {"add.u32 %t, %r, 1; mov.u32 %r, %ctaid.x; ret;", "add.u32 %t, %r, 1; " INDEX "mov.u32 %r, x; ret;"},
+        {"add.u32 %t, %t, 1; @%q mov.u32 %r, %ctaid.x; ret;", "add.u32 %t, %t, 1; " INDEX "@%q mov.u32 %r, x; ret;"},
+        {"add.u32 %t, %t, 1; mov.b32 %f, %ctaid.x; ret;", "add.u32 %t, %t, 1; " INDEX "mov.b32 %f, x; ret;"},
+        {"add.u32 %t, %t, 1; @%q bra E; mov.u32 %r, %ctaid.x;\nE: ret;",
+         INDEX "add.u32 %t, %t, 1; @%q bra E; mov.u32 %r, x;\nE: ret;"},
+        {"add.u32 %t, %t, 1;\nB: mov.u32 %r, %ctaid.x; @%q bra B; ret;",
+         INDEX "add.u32 %t, %t, 1;\nB: mov.u32 %r, x; @%q bra B; ret;"},
+        {"@%q ret; mov.u32 %r, %ctaid.x; ret;", INDEX "@%q ret; mov.u32 %r, x; ret;"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[1024], wanted[1024];
+        static const char own[] = ".reg .u32 %r, %t; .reg .f32 %f; .reg .pred %q;\n";
+        snprintf(text, sizeof text, HEAD ".entry k() { %s%s }\n", own, rows[i].before);
+        snprintf(wanted, sizeof wanted, HEAD ".entry k" PARAMETER " { %s" DECLARED "%s }\n", own, rows[i].after);
+        expect_text(text, wanted);
+    }
 }
 
 static void kernel_that_reads_nothing_gets_the_parameter(void **state)
 {
     (void)state;
     expect_text(HEAD ".entry k() { .reg .u32 %r;\nmov.u32 %r, %tid.x;\nret; }\n",
-                HEAD ".entry k(.param .align 8 .b8 s[32]) { .reg .u32 %r;\nmov.u32 %r, %tid.x;\nret; }\n");
+                HEAD ".entry k" PARAMETER " { .reg .u32 %r;\nmov.u32 %r, %tid.x;\nret; }\n");
 }
 
 /* The shape is loaded where it was read, under the same guard. */
@@ -40,11 +92,11 @@ static void shape_is_loaded_in_place(void **state)
     expect_text(HEAD ".entry k() { .reg .u32 %r; .reg .pred %p; .reg .b64 %d; .reg .b16 %h; .reg .f32 %f;\n"
                      "AGAIN: @!%p mov.u32 %r, %nctaid.x; mov.u16 %h, %nctaid.y; @%p cvt.u64.u32 %d, %nctaid.z;\n"
                      "mov.b32 %f, %nctaid.x; mov.u64 %d, %gridid; bra AGAIN; }\n",
-                HEAD ".entry k(.param .align 8 .b8 s[32]) { .reg .u32 %r; .reg .pred %p; .reg .b64 %d; .reg .b16 %h;\n"
+                HEAD ".entry k" PARAMETER " { .reg .u32 %r; .reg .pred %p; .reg .b64 %d; .reg .b16 %h;\n"
                      ".reg .f32 %f; .reg .b32 a, b;\n"
-                     "AGAIN: @!%p ld.param.b32 %r, [s+12]; ld.param.b32 a, [s+16]; cvt.u16.u32 %h, a;\n"
+                     "AGAIN: @!%p ld.param.b32 %r, [s+4]; ld.param.b32 a, [s+12]; cvt.u16.u32 %h, a;\n"
                      "ld.param.b32 b, [s+20]; @%p cvt.u64.u32 %d, b;\n"
-                     "ld.param.b32 %f, [s+12]; ld.param.b64 %d, [s+24]; bra AGAIN; }\n");
+                     "ld.param.b32 %f, [s+4]; ld.param.b64 %d, [s+32]; bra AGAIN; }\n");
 }
 
 /* Every thread writes what it reads of the grid to words[16 * (thread of the grid)]. */
@@ -174,7 +226,7 @@ static void functions_are_told(void **state)
     assert_int_equal(slice_case_kernel(&item, "k")->reads,
                      1u << GRID_CTAID_X | 1u << GRID_CTAID_Y | 1u << GRID_NCTAID_X);
     assert_int_equal(slice_case_kernel(&item, "k")->parameter_index, 1);
-    assert_int_equal(slice_case_kernel(&item, "k")->parameter_offset, 8);
+    assert_int_equal(slice_case_kernel(&item, "k")->parameter_offset, 16);
     slice_case_destroy(&item);
 }
 
@@ -229,7 +281,7 @@ static void refusals(void **state)
                      /* 26 */ ".entry named() { .reg .u64 %d;\nT: .calltargets harmless;\ncall %d, T; ret; }\n"
                      ".entry launched() { ret; }\n"
                      /* 30 */ ".entry launches() { .reg .u64 %d; mov.u64 %d, launched; ret; }\n"
-                     ".entry full(.param .b8 p[4090]) { ret; }\n.entry fits(.param .b8 p[4064]) { ret; }\n";
+                     ".entry full(.param .b8 p[4064]) { ret; }\n.entry fits(.param .b8 p[4048]) { ret; }\n";
     struct slice_case item = slice_case_create(text, sizeof text - 1);
     expect_refusal(&item, "meeting", 12, "reads %envreg1: all thread blocks of its grid wait for each other");
     expect_refusal(&item, "indirect", 15, "calls through a pointer, perhaps 'pointed', which reads %ctaid.y");
@@ -277,7 +329,7 @@ static void parameter_is_behind_the_others(void **state)
     const struct slice_kernel *kernel = slice_case_kernel(&item, "k");
     assert_int_equal(kernel->parameter_index, 3);
     assert_int_equal(kernel->parameter_offset, 16);
-    assert_int_equal(kernel->function->parameter_bytes, 48);
+    assert_int_equal(kernel->function->parameter_bytes, 56);
     assert_string_equal(kernel->function->signature.parameters[3]->name, "corun_slice$1");
     assert_int_equal(kernel->reads, 1u << GRID_NCTAID_X);
     slice_case_destroy(&item);
@@ -323,6 +375,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(x_alone_is_an_add),
+        cmocka_unit_test(all_dimensions_are_carried),
+        cmocka_unit_test(registers_are_kept_where_they_have_to_be),
         cmocka_unit_test(kernel_that_reads_nothing_gets_the_parameter),
         cmocka_unit_test(shape_is_loaded_in_place),
         cmocka_unit_test(all_dimensions),
