@@ -19,7 +19,8 @@ enum {
     KEY_CHECK,
     KEY_KEEP_STATUS,
     KEY_KERNEL_TIMEOUT,
-    KEY_WALL_TIMEOUT
+    KEY_WALL_TIMEOUT,
+    KEY_LAUNCH_COSTS
 };
 
 static const struct argp_option options[] = {
@@ -30,6 +31,10 @@ static const struct argp_option options[] = {
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
+    {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
+     "launches take the host and the GPU the time that published measurements say (launch_interval_ns, "
+     "launch_gap_ns); without it they take none",
+     1},
     {"kernel-timeout", KEY_KERNEL_TIMEOUT, "TIME", 0,
      "stop a kernel that has run for so long on the simulated GPU, 10ms, 500us, 2s, or 5M cycles: the program gets "
      "cudaErrorLaunchTimeout",
@@ -71,6 +76,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_FUNCTIONAL:
         program->functional = true;
+        break;
+    case KEY_LAUNCH_COSTS:
+        program->launch_costs = true;
         break;
     case KEY_THREADS:
         command_number(&exec->command, "--threads", value, 1000, 1, 1000, &program->threads);

@@ -12,6 +12,7 @@ struct program {
     uint64_t threads;           /* that advance SMs; 0: as the libraries have it */
     const char *kernel_timeout; /* simulated, as --kernel-timeout takes it; NULL: none */
     bool functional;
+    bool launch_costs;            /* launches take time */
     const char *checks;           /* names of checks with commas; NULL: none */
     bool native;                  /* without corun's libraries, as it is */
     bool output_to_errors;        /* its standard output goes where its errors go */

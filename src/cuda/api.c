@@ -129,6 +129,8 @@ int api_launch(struct call *call, const struct api_launch *launch)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     task->launch.request = request;
+    if (!stream->capture)
+        engine_host_launches(call->process, stream);
     error = stream_ask(call->process, stream, task);
     return error == CUDA_SUCCESS ? engine_make_room(call->process, call->context) : error;
 }

@@ -16,6 +16,11 @@ double device_nanoseconds(const struct device *device, uint64_t cycle)
     return (double)cycle * 1e6 / device->config.core_clock_khz;
 }
 
+uint64_t device_cycles(const struct device *device, uint64_t nanoseconds)
+{
+    return nanoseconds * device->config.core_clock_khz / 1000000;
+}
+
 static int memory_bus_bits(const struct corun_gpu_config *c)
 {
     return (int)(c->memory_controllers * c->dram_bus_bytes * 8);

@@ -34,5 +34,6 @@ int device_attribute(const struct device *device, int attribute, int *value);
 void device_copy_properties(const struct device *device, int version, void *properties);
 uint64_t device_memory_bytes(const struct device *device);
 double device_nanoseconds(const struct device *device, uint64_t cycle);
+uint64_t device_cycles(const struct device *device, uint64_t nanoseconds); /* whole ones; up to 10^13 ns */
 
 #endif

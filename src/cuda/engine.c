@@ -518,11 +518,19 @@ int engine_ask_event(struct process *process, struct event *event, uint64_t coun
     return error;
 }
 
+void engine_host_launches(const struct process *process, const struct stream *stream)
+{
+    struct device *device = stream->context->device;
+    if (process->launch_costs && !process->functional)
+        device->host_cycle += device_cycles(device, device->config.launch_interval_ns);
+}
+
 bool engine_nudge(struct process *process)
 {
     bool any = work(process, NUDGE_CYCLES);
     for (uint32_t i = 0; i < process->device_count; i++)
-        process->devices[i].host_cycle = process->devices[i].cycle;
+        if (process->devices[i].host_cycle < process->devices[i].cycle)
+            process->devices[i].host_cycle = process->devices[i].cycle;
     return any;
 }
 
@@ -574,6 +582,8 @@ void engine_prepare(struct process *process)
         scheduler->host = &process->host;
         scheduler->in_order_of_calls = process->capture; /* as it is written down */
         scheduler->may_start = may_start;
+        if (process->launch_costs)
+            scheduler->gap_cycles = device_cycles(&process->devices[i], process->devices[i].config.launch_gap_ns);
         scheduler->ended = has_ended;
         scheduler->user = &process->devices[i];
     }

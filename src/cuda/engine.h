@@ -29,6 +29,8 @@ int engine_ask_event(struct process *process, struct event *event, uint64_t coun
 bool engine_nudge(struct process *process);
 /* Waits until there are not too many launches ahead. */
 int engine_make_room(struct process *process, struct context *context);
+/* The host spends the time of a launch, where launches have a cost. To be called before it is put into its stream. */
+void engine_host_launches(const struct process *process, const struct stream *stream);
 /* Once, when the devices are known and whether a capture is wanted. */
 void engine_prepare(struct process *process);
 /* Ends the machine of a device. */

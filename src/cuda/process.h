@@ -70,6 +70,7 @@ struct thread_state {
 struct process {
     pthread_mutex_t lock;
     bool ready, failed, forked, driver_started, functional;
+    bool launch_costs;   /* launches take time */
     bool watched, ended; /* idle.c */
     uint64_t calls;
     uint32_t threads;

@@ -129,6 +129,7 @@ static int with_executable(void *handle, void *stream_handle, bool launch)
             if (stream->capture) {
                 call.error = graph_capture_launch(call.process, stream, graph);
             } else {
+                engine_host_launches(call.process, stream);
                 call.error = graph_launch(call.process, graph, stream);
                 if (call.error == CUDA_SUCCESS)
                     call.error = engine_make_room(call.process, call.context);

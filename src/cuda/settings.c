@@ -105,6 +105,8 @@ bool settings_read(struct process *process)
                      "%s is a time like 10ms or a number of cycles, not `%s`", setting_KERNEL_TIMEOUT, timeout);
         return false;
     }
+    const char *costs = getenv(setting_LAUNCH_COSTS);
+    process->launch_costs = costs && strcmp(costs, "1") == 0;
     process->functional = functional && strcmp(functional, "1") == 0;
     process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
     if (process->threads < 1 || process->threads > 1000)

@@ -8,6 +8,8 @@
     S(DATA, "CORUN_DATA", "folder of data; without it, what lies beside the library") \
     S(FUNCTIONAL, "CORUN_CUDA_FUNCTIONAL", "1: results without timing") \
     S(THREADS, "CORUN_CUDA_THREADS", "host threads that advance SMs") \
+    S(LAUNCH_COSTS, "CORUN_CUDA_LAUNCH_COSTS", \
+      "1: launches take the host and the GPU the time that the GPU's description says") \
     S(CHECK, "CORUN_CUDA_CHECK", "what is checked, as --check takes it") \
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
       "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \

@@ -127,7 +127,8 @@ enum corun_status stream_start_launch(struct stream_scheduler *scheduler, struct
 {
     struct stream_queue *queue = task->queue;
     if (queue->launched) /* a kernel behind another one of its stream */
-        since = later(since, queue->free_cycle + corun_gpu_configuration(scheduler->gpu)->launch_latency);
+        since = later(since, queue->free_cycle + corun_gpu_configuration(scheduler->gpu)->launch_latency +
+                                 scheduler->gap_cycles);
     task->application = application;
     enum corun_status status = corun_gpu_launch(scheduler->gpu, application, grid,
                                                 stream_machine_cycle(scheduler, since), queue->priority, &task->number);

@@ -78,6 +78,7 @@ struct stream_scheduler {
     struct stream_host *host;
     struct corun_gpu *gpu; /* NULL until there is one */
     uint64_t base_cycle;   /* of the tasks' clock when the machine's began */
+    uint64_t gap_cycles;   /* between kernels of a stream, beside launch_latency */
     VECTOR(struct stream_group *) groups;
     VECTOR(struct stream_task *) launches, transfers; /* in flight, in the order in which they were started */
     bool alone;                                       /* the launch in flight is a cooperative one */
