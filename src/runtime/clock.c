@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Times are told by events of the driver: nanoseconds since a base event, which is replaced now and then, because the driver tells them
+ * in milliseconds of single precision.
+ */
+#include "runtime/state.h"
+
+#include <math.h>
+
+#define REBASE_NANOSECONDS UINT64_C(50000000) /* a float tells 4 ns there */
+
+void *clock_event(struct runtime *runtime)
+{
+    void *event = NULL;
+    if (runtime->events.count)
+        return runtime->events.data[--runtime->events.count];
+    return CALL(runtime, event_create(&event, 0)) ? event : NULL;
+}
+
+void clock_give(struct runtime *runtime, void *event)
+{
+    if (event && !vector_push(&runtime->events, event))
+        (void)runtime->driver.event_destroy(event);
+}
+
+bool clock_reached(struct runtime *runtime, void *event, uint64_t *time)
+{
+    float milliseconds = 0;
+    int result = runtime->driver.event_elapsed(&milliseconds, runtime->base_event, event);
+    if (result == NOT_READY || !runtime_worked(runtime, result))
+        return false;
+    /* The host has seen it: what it asks for from now on, it asks for after that. */
+    if (!CALL(runtime, event_query(event)))
+        return false;
+    int64_t nanoseconds = llround(1e6 * (double)milliseconds); /* below 0: it was before the base */
+    uint64_t base = runtime->base_time + runtime->idle_time;
+    *time = nanoseconds >= 0 || base > (uint64_t)-nanoseconds ? base + (uint64_t)nanoseconds : 0;
+    if (*time > runtime->latest)
+        runtime->latest = *time;
+    return true;
+}
+
+bool clock_begin(struct runtime *runtime, uint64_t time)
+{
+    runtime->base_event = clock_event(runtime);
+    runtime->base_time = time;
+    runtime->idle_time = 0;
+    return runtime->base_event && CALL(runtime, event_record(runtime->base_event, runtime->clock_stream)) &&
+           CALL(runtime, event_synchronize(runtime->base_event));
+}
+
+void clock_end(struct runtime *runtime)
+{
+    clock_give(runtime, runtime->base_event);
+    runtime->base_event = NULL;
+}
+
+uint64_t clock_now(struct runtime *runtime)
+{
+    uint64_t time = runtime->latest;
+    void *event = clock_event(runtime);
+    if (!event || !CALL(runtime, event_record(event, runtime->clock_stream)) ||
+        !CALL(runtime, event_synchronize(event)) || !clock_reached(runtime, event, &time)) {
+        clock_give(runtime, event);
+        return runtime->latest;
+    }
+    if (time - runtime->base_time - runtime->idle_time < REBASE_NANOSECONDS) {
+        clock_give(runtime, event);
+        return time;
+    }
+    clock_give(runtime, runtime->base_event);
+    runtime->base_event = event;
+    runtime->base_time = time;
+    runtime->idle_time = 0;
+    return time;
+}

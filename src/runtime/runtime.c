@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* A runtime is opened and closed: its driver, its context, streams, and what it says of itself. */
+#include "runtime/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXT_BLOCKING = 4, STREAM_ON_ITS_OWN = 1 };
+enum { CLOCK_RATE = 13, MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 }; /* attributes of a device */
+
+static const enum driver_entry needed[] = {
+    DRIVER_device_get,      DRIVER_device_name,       DRIVER_device_attribute, DRIVER_context_create,
+    DRIVER_context_destroy, DRIVER_context_get,       DRIVER_context_set,      DRIVER_memory_allocate,
+    DRIVER_memory_free,     DRIVER_memory_info,       DRIVER_memory_fill,      DRIVER_host_register,
+    DRIVER_host_unregister, DRIVER_copy_in,           DRIVER_copy_out,         DRIVER_copy_within,
+    DRIVER_stream_create,   DRIVER_stream_wait,       DRIVER_event_create,     DRIVER_event_destroy,
+    DRIVER_event_record,    DRIVER_event_synchronize, DRIVER_event_query,      DRIVER_event_elapsed,
+    DRIVER_module_load,     DRIVER_module_unload,     DRIVER_module_function,  DRIVER_module_variable,
+    DRIVER_launch};
+
+bool runtime_worked(struct runtime *runtime, int result)
+{
+    if (result && !runtime->error)
+        runtime->error = result;
+    return !result;
+}
+
+void runtime_enter(struct runtime *runtime)
+{
+    (void)runtime->driver.context_get(&runtime->outside);
+    (void)CALL(runtime, context_set(runtime->context));
+}
+
+void runtime_leave(struct runtime *runtime)
+{
+    (void)runtime->driver.context_set(runtime->outside);
+}
+
+enum corun_status runtime_fault(struct runtime *runtime, struct corun_diagnostics *list, const char *what)
+{
+    int error = runtime->error;
+    runtime->error = 0;
+    if (!error)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for %s", what);
+    return corun_report(list, CORUN_FAULT, CORUN_NOWHERE, "%s: %s: %s", runtime->info.device, what,
+                        driver_error(&runtime->driver, error));
+}
+
+bool runtime_make_context(struct runtime *runtime)
+{
+    if (!CALL(runtime, context_create(&runtime->context, CONTEXT_BLOCKING, runtime->device)))
+        return false;
+    bool good = CALL(runtime, stream_create(&runtime->clock_stream, STREAM_ON_ITS_OWN)) &&
+                CALL(runtime, stream_create(&runtime->between_stream, STREAM_ON_ITS_OWN));
+    for (uint32_t i = 0; i < LANES && good; i++)
+        if (i < runtime->options.streams || i >= RUNTIME_MOST_STREAMS)
+            good = CALL(runtime, stream_create(&runtime->lanes[i].stream, STREAM_ON_ITS_OWN));
+    return good && clock_begin(runtime, runtime->latest);
+}
+
+void runtime_drop_context(struct runtime *runtime)
+{
+    for (uint32_t i = 0; i < LANES; i++)
+        vector_free(&runtime->lanes[i].items);
+    memset(runtime->lanes, 0, sizeof runtime->lanes);
+    runtime->last_copy = NULL;
+    runtime->copies_given = 0;
+    memset(runtime->copies_known, 0, sizeof runtime->copies_known);
+    vector_free(&runtime->events); /* they go with the context, as streams do */
+    runtime->base_event = NULL;
+    (void)(runtime->context && runtime->driver.context_destroy(runtime->context));
+    runtime->context = NULL;
+}
+
+static enum corun_status find_device(struct runtime *runtime, struct corun_diagnostics *list)
+{
+    struct runtime_info *info = &runtime->info;
+    int sms = 0, threads = 0, clock = 0;
+    snprintf(info->device, sizeof info->device, "GPU %u", runtime->options.device);
+    if (runtime->options.device >= runtime->driver.count)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "there is no device %u: the driver has %u",
+                            runtime->options.device, runtime->driver.count);
+    if (!CALL(runtime, device_get(&runtime->device, (int)runtime->options.device)) ||
+        !CALL(runtime, device_name(info->device, (int)sizeof info->device, runtime->device)) ||
+        !CALL(runtime, device_attribute(&sms, MULTIPROCESSORS, runtime->device)) ||
+        !CALL(runtime, device_attribute(&threads, THREADS_PER_MULTIPROCESSOR, runtime->device)) ||
+        !CALL(runtime, device_attribute(&clock, CLOCK_RATE, runtime->device)))
+        return runtime_fault(runtime, list, "the device");
+    info->sms = (uint32_t)sms;
+    info->threads_per_sm = (uint32_t)threads;
+    info->clock_khz = (uint32_t)clock;
+    info->simulated = runtime->driver.simulated;
+    return CORUN_OK;
+}
+
+static enum corun_status open_device(struct runtime *runtime, struct corun_diagnostics *list)
+{
+    size_t free_bytes = 0, all_bytes = 0;
+    enum corun_status status = find_device(runtime, list);
+    if (status != CORUN_OK)
+        return status;
+    (void)runtime->driver.context_get(&runtime->outside);
+    bool good = runtime_make_context(runtime) && CALL(runtime, memory_info(&free_bytes, &all_bytes));
+    runtime_leave(runtime);
+    if (!good)
+        return runtime_fault(runtime, list, "the context");
+    uint64_t most = free_bytes - free_bytes / 16;
+    if (runtime->options.memory_bytes && runtime->options.memory_bytes < most)
+        most = runtime->options.memory_bytes;
+    runtime->info.memory_bytes = most;
+    runtime->memory = (struct blocks){.driver = &runtime->driver, .most_bytes = most};
+    runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
+    return CORUN_OK;
+}
+
+enum corun_status runtime_open(const struct runtime_options *options, struct corun_diagnostics *list,
+                               struct runtime **result)
+{
+    *result = NULL;
+    if (options->streams > RUNTIME_MOST_STREAMS)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a runtime has up to %u streams, not %u",
+                            RUNTIME_MOST_STREAMS, options->streams);
+    struct runtime *runtime = calloc(1, sizeof *runtime);
+    if (!runtime)
+        return CORUN_MEMORY;
+    runtime->options = *options;
+    runtime->options.library = NULL; /* the caller's */
+    runtime->options.streams = options->streams ? options->streams : RUNTIME_MOST_STREAMS;
+    runtime->free_job = runtime->waiting_first = runtime->waiting_last = NO_JOB;
+    enum corun_status status =
+        driver_open(&runtime->driver, options->library, needed, sizeof needed / sizeof *needed, list);
+    if (status == CORUN_OK)
+        status = open_device(runtime, list);
+    if (status != CORUN_OK)
+        runtime_close(runtime);
+    else
+        *result = runtime;
+    return status;
+}
+
+void runtime_close(struct runtime *runtime)
+{
+    if (!runtime)
+        return;
+    if (runtime->context) {
+        runtime_enter(runtime);
+        for (uint32_t i = 0; i < LANES; i++) /* nothing may still be moving in memory of the host */
+            if (lane_busy(&runtime->lanes[i]))
+                (void)runtime->driver.event_synchronize(
+                    runtime->lanes[i].items.data[runtime->lanes[i].items.count - 1].end);
+        for (size_t j = 0; j < runtime->jobs.count; j++)
+            for (size_t b = 0; runtime->jobs.data[j].results &&
+                               b < program_of(runtime, &runtime->jobs.data[j])->commands->buffer_count;
+                 b++)
+                blocks_give(&runtime->pinned, &runtime->jobs.data[j].results[b]);
+        blocks_clear(&runtime->pinned);
+        for (size_t i = 0; i < runtime->programs.count; i++)
+            program_unpin(runtime, &runtime->programs.data[i]);
+        runtime_leave(runtime);
+    }
+    runtime_drop_context(runtime); /* modules and memory go with it */
+    for (size_t j = 0; j < runtime->jobs.count; j++) {
+        free(runtime->jobs.data[j].blocks);
+        free(runtime->jobs.data[j].results);
+        program_give_image(program_of(runtime, &runtime->jobs.data[j]), runtime->jobs.data[j].image);
+    }
+    for (size_t i = 0; i < runtime->programs.count; i++)
+        program_free(&runtime->programs.data[i]);
+    blocks_forget(&runtime->memory);
+    vector_free(&runtime->programs);
+    vector_free(&runtime->jobs);
+    vector_free(&runtime->seen);
+    tally_free(&runtime->tally);
+    free(runtime);
+}
+
+void runtime_describe(const struct runtime *runtime, struct runtime_info *info)
+{
+    *info = runtime->info;
+}
+
+uint64_t runtime_now(struct runtime *runtime)
+{
+    runtime_enter(runtime);
+    uint64_t now = clock_now(runtime);
+    runtime_leave(runtime);
+    return now;
+}
+
+void runtime_statistics(struct runtime *runtime, struct runtime_statistics *statistics)
+{
+    *statistics = runtime->statistics;
+    statistics->copy_nanoseconds = tally_length(&runtime->tally, TALLY_COPY);
+    statistics->kernel_nanoseconds = tally_length(&runtime->tally, TALLY_KERNEL);
+    statistics->overlap_nanoseconds = tally_overlap(&runtime->tally);
+    statistics->memory_peak_bytes = runtime->memory.peak_bytes;
+}

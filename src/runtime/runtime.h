@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many users' jobs on one GPU behind a CUDA driver: the machine below kernel schedulers (Zhong and He, "Kernelet", TPDS 2014,
+ * sections 2.2 and 3.2). A job is one run of a program: a list of commands over buffers of its own. The memory command scheduler, the
+ * first of the paper's two levels, is in here: it gives jobs device memory in the order in which they were submitted, copies their data
+ * in while kernels of others run, and their results out. The second level, which kernel runs next and in which slices, is the caller's.
+ *
+ *     submit ──► waiting ──► arriving ──► ready ──► running ──► leaving ──► ended
+ *                  │ memory    │ inputs     │ the launch's slices │ results
+ *                  │ is free   │ are copied │ run, launch after   │ are copied
+ *                  └───────────┴────────────┘ launch: the caller  └─────────
+ *
+ * The driver is NVIDIA's or corun's own on the simulated GPU; nothing in here knows which. Times come from events: on the simulated GPU
+ * they are simulated times. While nothing is under way, time passes only as the caller waits for an arrival: a GPU is slept for, a
+ * simulated one is idle for so long at no cost.
+ *
+ * A runtime belongs to one thread at a time; several may live in one process, each with a context of its own.
+ */
+#ifndef CORUN_RUNTIME_RUNTIME_H
+#define CORUN_RUNTIME_RUNTIME_H
+
+#include "corun/status.h"
+
+#define RUNTIME_MOST_STREAMS 16u
+
+struct runtime;
+struct workload_commands;
+
+struct runtime_options {
+    const char *library; /* the driver's, as driver_open takes it */
+    uint32_t device;     /* of the driver's */
+    uint32_t streams;    /* that slices go into: 1 to RUNTIME_MOST_STREAMS; 0: the most */
+    uint64_t
+        memory_bytes; /* of the device for data of jobs; 0: what is free when the runtime opens, less a sixteenth */
+    /* Copies between host and device and kernels take turns, instead of going on side by side. */
+    bool in_turns;
+    /*
+     * Inputs that no run changes are copied once for each program and stay (the paper's Case I). Otherwise every job brings its own
+     * (Case II).
+     */
+    bool resident;
+};
+
+struct runtime_info {
+    char device[128];
+    uint32_t sms;
+    uint32_t threads_per_sm;
+    uint32_t clock_khz; /* of the SMs */
+    uint64_t memory_bytes;
+    bool simulated; /* times are simulated times */
+};
+
+/* ARGUMENT (streams, device), what driver_open returns, FAULT (the driver's error), MEMORY. */
+enum corun_status runtime_open(const struct runtime_options *options, struct corun_diagnostics *list,
+                               struct runtime **runtime);
+void runtime_close(struct runtime *runtime);
+void runtime_describe(const struct runtime *runtime, struct runtime_info *info);
+
+/*
+ * Makes a program known: its module, as it is and sliced. The commands must stay until the runtime is closed. LIMIT: a job of it can
+ * never fit the memory; SYNTAX and others of slicing and loading; FAULT, MEMORY.
+ */
+enum corun_status runtime_add_program(struct runtime *runtime, const struct workload_commands *commands,
+                                      struct corun_diagnostics *list, uint32_t *program);
+
+/* A launch of a program. */
+struct runtime_launch {
+    const char *kernel;
+    uint64_t tbs; /* thread blocks of its grid */
+    uint32_t grid[3], block[3], shared_bytes;
+    uint32_t tbs_per_sm; /* that fit an SM, by the driver; 0: it does not say */
+    const char *refusal; /* NULL: it can be sliced; else why not, and all of it is launched at once */
+};
+uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t program);
+void runtime_launch_at(const struct runtime *runtime, uint32_t program, uint32_t launch, struct runtime_launch *result);
+
+/* Nanoseconds since the runtime was opened. */
+uint64_t runtime_now(struct runtime *runtime);
+
+/* A job of a program comes, now. It has a number that no other job has while it lives. MEMORY. */
+enum corun_status runtime_submit(struct runtime *runtime, uint32_t program, uint32_t *job);
+
+/* R(NAME, meaning) */
+#define RUNTIME_EVENTS(R) \
+    R(NONE, "nothing until then") \
+    R(READY, "a launch of a job can begin: its data are on the device, and the launch before it has ended") \
+    R(SLICE_ENDED, "thread blocks have completed") \
+    R(LAUNCH_ENDED, "the last slice of a launch has ended") \
+    R(RETURNED, "a job that was not done starts over, because another one's fault took its data: what was launched " \
+                "of it is void") \
+    R(ENDED, "the results of a job are on the host") \
+    R(FAILED, "a kernel of a job has failed, and the job is over")
+
+enum runtime_event_kind {
+#define RUNTIME_EVENT_ENUM(name, meaning) RUNTIME_##name,
+    RUNTIME_EVENTS(RUNTIME_EVENT_ENUM)
+#undef RUNTIME_EVENT_ENUM
+};
+
+struct runtime_event {
+    enum runtime_event_kind kind;
+    uint32_t job, launch;  /* launch: 0 for the first of its program */
+    uint64_t time;         /* when that was, in nanoseconds; not later than runtime_now */
+    uint64_t first, count; /* SLICE_ENDED: thread blocks */
+    uint32_t stream;       /* the same */
+    const char *failure;   /* FAILED: the error's name; stays until the job is released */
+};
+
+/*
+ * Launches the thread blocks [first, first + count) of the launch for which the job is ready, behind what has been given to the stream
+ * before. Thread blocks are counted with x fastest. ARGUMENT: no such job, it is not ready, thread blocks beyond the grid or handed out
+ * before, no such stream, or a part of a launch that cannot be sliced; BUSY is no status of this machine: a launch in turns with copies
+ * waits by itself. FAULT: see runtime_wait, which will tell; MEMORY.
+ */
+enum corun_status runtime_slice(struct runtime *runtime, uint32_t job, uint64_t first, uint64_t count, uint32_t stream);
+
+/*
+ * The next event in order of time, of those that have been seen; waits for it if there is none, but not beyond `until`, nanoseconds as of
+ * runtime_now (UINT64_MAX: for ever; with nothing under way that is NONE at once). Results of a kernel's fault are the events FAILED and
+ * RETURNED. FAULT: the device is lost; MEMORY.
+ */
+enum corun_status runtime_wait(struct runtime *runtime, uint64_t until, struct corun_diagnostics *list,
+                               struct runtime_event *event);
+
+/* After ENDED: what the job left in a buffer of its program, which is an output; until the job is released. */
+const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t buffer);
+/* After ENDED or FAILED: the job's number is free for others. */
+void runtime_release(struct runtime *runtime, uint32_t job);
+
+/* Sums over the time since the runtime was opened. */
+struct runtime_statistics {
+    uint64_t jobs_ended, jobs_failed, jobs_returned;
+    uint64_t slices;
+    uint64_t bytes_in, bytes_out;
+    uint64_t copy_nanoseconds;    /* in which copies were under way between host and device */
+    uint64_t overlap_nanoseconds; /* of these, those in which kernels were under way, too */
+    uint64_t kernel_nanoseconds;  /* in which kernels were under way */
+    uint64_t memory_peak_bytes;   /* of the device, for data of jobs */
+    uint64_t memory_waits;        /* jobs that came when there was no memory for them */
+};
+void runtime_statistics(struct runtime *runtime, struct runtime_statistics *statistics);
+
+#endif

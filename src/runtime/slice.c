@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches of jobs, whole or in slices, and the copies between them. */
+#include "rewrite/slice.h"
+
+#include "runtime/state.h"
+
+#include <string.h>
+
+#define MOST_ARGUMENTS 64u /* as launch descriptions have at most */
+
+static enum corun_status trouble(const struct runtime *runtime)
+{
+    return runtime->error ? CORUN_FAULT : CORUN_MEMORY;
+}
+
+/* Where a buffer lies for the kernels of one of the two modules. */
+static unsigned long long place_of(struct runtime *runtime, const struct job *job, size_t buffer, uint32_t which)
+{
+    const struct program *program = program_of(runtime, job);
+    if (program->commands->buffers[buffer].symbol)
+        return job->image->places[which][buffer];
+    return program->resident[buffer].bytes ? program->resident[buffer].address : job->blocks[buffer].address;
+}
+
+static bool copy_within(struct runtime *runtime, const struct job *job, const struct command *copy)
+{
+    const struct command_buffer *to = &program_of(runtime, job)->commands->buffers[copy->to];
+    unsigned long long from = place_of(runtime, job, copy->from, 1) + copy->from_offset;
+    for (uint32_t which = to->symbol ? 0 : 1; which < 2; which++)
+        if (!CALL(runtime, copy_within(place_of(runtime, job, copy->to, which) + copy->to_offset, from,
+                                       copy->copy_bytes, runtime->between_stream)))
+            return false;
+    return true;
+}
+
+enum corun_status slice_proceed(struct runtime *runtime, uint32_t index, uint64_t time)
+{
+    struct job *job = &runtime->jobs.data[index];
+    const struct workload_commands *commands = program_of(runtime, job)->commands;
+    bool copied = false;
+    clock_give(runtime, job->gate);
+    job->gate = NULL;
+    job->gated = 0;
+    for (; job->command < commands->command_count && !commands->commands[job->command].kernel; job->command++) {
+        if (!copy_within(runtime, job, &commands->commands[job->command]))
+            return trouble(runtime);
+        copied = true;
+    }
+    if (copied &&
+        (!(job->gate = clock_event(runtime)) || !CALL(runtime, event_record(job->gate, runtime->between_stream))))
+        return trouble(runtime);
+    if (job->command == commands->command_count)
+        return transfer_leave(runtime, index);
+    job->state = JOB_READY;
+    job->handed_out = job->completed = 0;
+    job->told_ready = true;
+    struct runtime_event event = {.kind = RUNTIME_READY, .job = index, .launch = job->launch, .time = time};
+    return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* What the stream has to wait for before a slice of the job. */
+static bool wait_for_copies(struct runtime *runtime, struct job *job, uint32_t stream)
+{
+    uint32_t bit = UINT32_C(1) << stream;
+    void *handle = runtime->lanes[stream].stream;
+    if (job->gate && !(job->gated & bit) && !CALL(runtime, stream_wait(handle, job->gate, 0)))
+        return false;
+    job->gated |= bit;
+    bool behind =
+        runtime->options.in_turns && runtime->last_copy && runtime->copies_known[stream] < runtime->copies_given;
+    runtime->copies_known[stream] = runtime->copies_given;
+    return !behind || CALL(runtime, stream_wait(handle, runtime->last_copy, 0));
+}
+
+static bool launch(struct runtime *runtime, const struct job *job, uint64_t first, uint64_t count, uint32_t stream)
+{
+    const struct program *program = program_of(runtime, job);
+    const struct program_launch *about = &program->launches[job->launch];
+    const struct command *command = about->command;
+    bool whole = count == about->tbs;
+    uint32_t which = whole && !program->sliced_only ? 0 : 1;
+    bool sliced = which == 1 && !about->refusal;
+    uint64_t values[MOST_ARGUMENTS];
+    void *arguments[MOST_ARGUMENTS + 1];
+    struct slice_arguments slice;
+    for (uint32_t i = 0; i < command->argument_count; i++) {
+        const struct command_argument *argument = &command->arguments[i];
+        values[i] = argument->bits + (argument->is_buffer ? place_of(runtime, job, argument->buffer, which) : 0);
+        arguments[i] = &values[i];
+    }
+    arguments[command->argument_count] = &slice;
+    const uint32_t *grid = command->grid, *block = command->block;
+    slice_arguments_set(&slice, grid, first, job->number * program->commands->launch_count + job->launch + 1);
+    return CALL(runtime, launch(job->image->functions[which][job->launch], sliced ? (uint32_t)count : grid[0],
+                                sliced ? 1 : grid[1], sliced ? 1 : grid[2], block[0], block[1], block[2],
+                                command->shared_bytes, runtime->lanes[stream].stream, arguments, NULL));
+}
+
+enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count, uint32_t stream)
+{
+    struct job *job = &runtime->jobs.data[index];
+    struct flights *lane = &runtime->lanes[stream];
+    struct flight flight = {.job = index,
+                            .launch = job->launch,
+                            .first = first,
+                            .count = count,
+                            .given = runtime->latest,
+                            .end = clock_event(runtime)};
+    job->in_flight++; /* from here on: if the context fails, this one may have done it */
+    job->handed_out += count;
+    if (!flight.end || !wait_for_copies(runtime, job, stream) || !launch(runtime, job, first, count, stream) ||
+        !CALL(runtime, event_record(flight.end, lane->stream)) || !vector_push(&lane->items, flight))
+        return trouble(runtime);
+    runtime->statistics.slices++;
+    return CORUN_OK;
+}
+
+enum corun_status runtime_slice(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count,
+                                uint32_t stream)
+{
+    const struct job *job = index < runtime->jobs.count ? &runtime->jobs.data[index] : NULL;
+    if (!job || job->state != JOB_READY || stream >= runtime->options.streams)
+        return CORUN_ARGUMENT;
+    const struct program_launch *about = &program_of(runtime, job)->launches[job->launch];
+    if (!count || first >= about->tbs || count > about->tbs - first || count > about->tbs - job->handed_out ||
+        (count < about->tbs && (about->refusal || count > SLICE_MOST_BLOCKS)))
+        return CORUN_ARGUMENT;
+    if (runtime->error) /* the context has gone; runtime_wait says so */
+        return CORUN_FAULT;
+    runtime_enter(runtime);
+    enum corun_status status = slice_launch(runtime, index, first, count, stream);
+    runtime_leave(runtime);
+    return status;
+}

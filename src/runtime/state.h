@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a runtime consists of, for its files:
+ *
+ *   runtime.c    opens and closes it: context, streams, base of time
+ *   clock.c      events of the driver, and what time they tell
+ *   program.c    modules as they are and sliced, loaded as often as jobs need them
+ *   transfer.c   the memory command scheduler: memory for jobs, copies in and out
+ *   slice.c      launches, and what comes between two of a job
+ *   wait.c       sees what has ended, and tells the caller
+ *   recover.c    a kernel has failed, and its context with it
+ *   blocks.h     memory in blocks
+ *   tally.h      how long copies and kernels went on side by side
+ */
+#ifndef CORUN_RUNTIME_STATE_H
+#define CORUN_RUNTIME_STATE_H
+
+#include "runtime/blocks.h"
+#include "runtime/runtime.h"
+#include "runtime/tally.h"
+#include "workload/commands.h"
+
+enum { NOT_READY = 600 };
+
+/* Modules of a program in the context: [0] as it is, [1] sliced. */
+struct image {
+    struct image *next; /* free ones of a program */
+    void *modules[2];
+    void **functions[2];           /* [launches] */
+    unsigned long long *places[2]; /* [buffers] of variables; 0: no variable */
+};
+
+struct program_launch {
+    const struct command *command;
+    char *refusal; /* NULL: it can be sliced */
+    uint64_t tbs;
+    uint32_t tbs_per_sm;
+};
+
+struct program {
+    const struct workload_commands *commands;
+    char *sliced_text;
+    struct program_launch *launches; /* [commands->launch_count] */
+    bool has_variables;              /* which jobs use as buffers: each job needs an image of its own */
+    bool sliced_only;                /* kernels write variables: whole launches use the sliced module, too */
+    uint64_t cost;                   /* of a job's blocks, those that stay left out */
+    struct block *resident;          /* [buffers] that stay; of no bytes: not this one */
+    void *resident_event; /* its copies have ended; NULL: they have not begun, or it is known that they have ended */
+    bool resident_loaded;
+    struct image *free_images; /* without variables: the only one, shared */
+};
+
+enum job_state { JOB_FREE, JOB_WAITING, JOB_ARRIVING, JOB_READY, JOB_LEAVING, JOB_OVER };
+
+struct job {
+    enum job_state state;
+    uint32_t program;
+    uint32_t launch;     /* the one that can begin, or has begun */
+    size_t command;      /* its place */
+    uint64_t handed_out; /* its thread blocks */
+    uint64_t completed;
+    uint32_t in_flight; /* slices */
+    uint32_t gated;     /* mask of streams that have waited for `gate` */
+    bool told_ready;
+    void *gate;      /* copies before the launch; NULL: none */
+    uint64_t number; /* in order of submission */
+    struct image *image;
+    struct block *blocks;  /* [buffers] of the device */
+    struct block *results; /* [buffers] of the host */
+    const char *failure;
+    uint32_t next; /* waiting, or free */
+};
+
+/* A slice in a stream, or copies of a job in a stream. */
+struct flight {
+    uint32_t job, launch;
+    uint64_t first, count;
+    uint64_t given; /* when the host did */
+    void *begin;    /* copies: event before the first; NULL: a slice */
+    void *end;      /* event behind it */
+    uint64_t bytes;
+};
+
+struct flights {
+    void *stream;
+    uint64_t last_end; /* time at which the last one that was seen to end had ended */
+    size_t first;      /* oldest that has not been seen to end */
+    VECTOR(struct flight) items;
+};
+
+#define NO_JOB UINT32_MAX
+
+enum { LANE_IN = RUNTIME_MOST_STREAMS, LANE_OUT, LANES };
+
+struct runtime {
+    struct driver driver;
+    struct runtime_options options;
+    struct runtime_info info;
+    int device;
+    int error; /* first one of the driver since it was looked at; 0: none */
+    void *context, *outside;
+    void *clock_stream, *between_stream;
+    struct flights lanes[LANES]; /* streams of slices; copies in; copies out (in turns: all are copies in) */
+    void *last_copy;             /* in turns: event of the copy that was given last; belongs to its flight */
+    uint64_t copies_given, copies_known[RUNTIME_MOST_STREAMS]; /* in turns: which of them a stream waits for */
+    void *base_event;
+    uint64_t base_time, idle_time, latest;
+    VECTOR(void *) events; /* that nobody uses */
+    VECTOR(struct program) programs;
+    VECTOR(struct job) jobs;
+    VECTOR(struct runtime_event) seen; /* to be told */
+    uint32_t free_job, waiting_first, waiting_last;
+    uint64_t submitted;
+    struct blocks memory, pinned;
+    struct runtime_statistics statistics;
+    struct tally tally;
+};
+
+/* Notes the first error of a sequence of calls. */
+bool runtime_worked(struct runtime *runtime, int result);
+#define CALL(runtime, call) runtime_worked((runtime), (runtime)->driver.call)
+
+/* runtime.c */
+/* Context, streams, base of time; false: runtime->error, or out of memory. */
+bool runtime_make_context(struct runtime *runtime);
+void runtime_drop_context(struct runtime *runtime);
+/* The runtime's context is current between these; the caller's comes back. They nest not. */
+void runtime_enter(struct runtime *runtime);
+void runtime_leave(struct runtime *runtime);
+/* FAULT with the driver's error in words. */
+enum corun_status runtime_fault(struct runtime *runtime, struct corun_diagnostics *list, const char *what);
+
+/* clock.c */
+void *clock_event(struct runtime *runtime); /* NULL: runtime->error is set */
+void clock_give(struct runtime *runtime, void *event);
+/* Has the event been reached, and when? An error that is not NOT_READY is noted. */
+bool clock_reached(struct runtime *runtime, void *event, uint64_t *time);
+/* Where the host is; goes on a little from call to call. */
+uint64_t clock_now(struct runtime *runtime);
+bool clock_begin(struct runtime *runtime, uint64_t time);
+void clock_end(struct runtime *runtime);
+
+/* program.c */
+/* An image for a job, loaded if need be; NULL: runtime->error, or out of memory. */
+struct image *program_take_image(struct runtime *runtime, struct program *program);
+void program_give_image(struct program *program, struct image *image);
+void program_free(struct program *program);
+/* Page-locks the host's data, so that copies need not be moved once more. Where the driver refuses, they are. */
+void program_pin(struct runtime *runtime, const struct program *program);
+void program_unpin(struct runtime *runtime, const struct program *program);
+/* The context has gone. */
+void program_forget(struct program *program);
+
+/* transfer.c */
+/* Gives memory to jobs that wait, as far as there is some, and begins their copies. MEMORY, FAULT. */
+enum corun_status transfer_admit(struct runtime *runtime);
+/* Begins the copies of a job's results. */
+enum corun_status transfer_leave(struct runtime *runtime, uint32_t job);
+/* Gives back everything that a job has on the device. */
+void transfer_return(struct runtime *runtime, struct job *job);
+void transfer_append(struct runtime *runtime, uint32_t job);
+/* The memory of one job and its copies, begun. *full: there is no room now. */
+enum corun_status transfer_begin(struct runtime *runtime, uint32_t job, bool *full);
+
+/* slice.c */
+/* The copies between two launches, up to the next launch; tells READY, or begins to leave behind the last one. */
+enum corun_status slice_proceed(struct runtime *runtime, uint32_t job, uint64_t time);
+enum corun_status slice_launch(struct runtime *runtime, uint32_t job, uint64_t first, uint64_t count, uint32_t stream);
+
+/* wait.c */
+bool wait_tell(struct runtime *runtime, const struct runtime_event *event);
+/* Looks at everything that is under way, without waiting. */
+enum corun_status wait_look(struct runtime *runtime, bool *any);
+
+/* recover.c */
+enum corun_status recover(struct runtime *runtime, struct corun_diagnostics *list);
+
+/* ---- small things ---- */
+
+static inline struct program *program_of(struct runtime *runtime, const struct job *job)
+{
+    return &runtime->programs.data[job->program];
+}
+
+static inline bool lane_busy(const struct flights *lane)
+{
+    return lane->first < lane->items.count;
+}
+
+#endif

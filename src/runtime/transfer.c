@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory command scheduler (Kernelet, section 3.2): jobs get device memory in the order in which they came, all that they need at
+ * once, and nobody overtakes; so working sets beyond the memory take turns, and no job starves. Inputs go through one stream, results
+ * through another, beside kernels, unless copies and kernels take turns.
+ */
+#include "runtime/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void transfer_append(struct runtime *runtime, uint32_t index)
+{
+    struct job *jobs = runtime->jobs.data;
+    uint32_t *link = &runtime->waiting_first;
+    uint32_t last = runtime->waiting_last;
+    if (last != NO_JOB && jobs[last].number < jobs[index].number) /* but for one that comes back, the youngest */
+        link = &jobs[last].next;
+    while (*link != NO_JOB && jobs[*link].number < jobs[index].number)
+        link = &jobs[*link].next;
+    jobs[index].next = *link;
+    *link = index;
+    jobs[index].state = JOB_WAITING;
+    if (jobs[index].next == NO_JOB)
+        runtime->waiting_last = index;
+}
+
+static void take_first(struct runtime *runtime)
+{
+    runtime->waiting_first = runtime->jobs.data[runtime->waiting_first].next;
+    if (runtime->waiting_first == NO_JOB)
+        runtime->waiting_last = NO_JOB;
+}
+
+void transfer_return(struct runtime *runtime, struct job *job)
+{
+    struct program *program = program_of(runtime, job);
+    for (size_t i = 0; i < program->commands->buffer_count; i++)
+        blocks_give(&runtime->memory, &job->blocks[i]);
+    program_give_image(program, job->image);
+    job->image = NULL;
+    clock_give(runtime, job->gate);
+    job->gate = NULL;
+}
+
+/* Of a driver's error, or of the host. */
+static enum corun_status trouble(const struct runtime *runtime)
+{
+    return runtime->error ? CORUN_FAULT : CORUN_MEMORY;
+}
+
+/* What a stream of copies has to wait for, in turns. */
+static bool wait_for_kernels(struct runtime *runtime, void *stream)
+{
+    bool good = true;
+    for (uint32_t i = 0; runtime->options.in_turns && i < runtime->options.streams && good; i++) {
+        const struct flights *lane = &runtime->lanes[i];
+        if (lane_busy(lane))
+            good = CALL(runtime, stream_wait(stream, lane->items.data[lane->items.count - 1].end, 0));
+    }
+    return good;
+}
+
+static bool begin_copies(struct runtime *runtime, void *stream, struct flight *flight)
+{
+    flight->given = runtime->latest;
+    flight->begin = clock_event(runtime);
+    flight->end = clock_event(runtime);
+    return flight->begin && flight->end && wait_for_kernels(runtime, stream) &&
+           CALL(runtime, event_record(flight->begin, stream));
+}
+
+static bool end_copies(struct runtime *runtime, uint32_t lane, const struct flight *flight)
+{
+    if (!CALL(runtime, event_record(flight->end, runtime->lanes[lane].stream)) ||
+        !vector_push(&runtime->lanes[lane].items, *flight))
+        return false;
+    runtime->last_copy = flight->end;
+    runtime->copies_given++;
+    return true;
+}
+
+/* From the host's data, or zeros. */
+static bool fill(struct runtime *runtime, const struct command_buffer *buffer, unsigned long long place, void *stream,
+                 struct flight *flight)
+{
+    if (!buffer->bytes)
+        return true;
+    if (!buffer->initial)
+        return CALL(runtime, memory_fill(place, 0, buffer->bytes, stream));
+    flight->bytes += buffer->bytes;
+    return CALL(runtime, copy_in(place, buffer->initial, buffer->bytes, stream));
+}
+
+static bool fill_all(struct runtime *runtime, const struct job *job, void *stream, struct flight *flight)
+{
+    struct program *program = program_of(runtime, job);
+    bool good = true;
+    for (size_t i = 0; i < program->commands->buffer_count && good; i++) {
+        const struct command_buffer *buffer = &program->commands->buffers[i];
+        if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
+            good = buffer->kept || (fill(runtime, buffer, job->image->places[0][i], stream, flight) &&
+                                    fill(runtime, buffer, job->image->places[1][i], stream, flight));
+        else if (!program->resident[i].bytes)
+            good = fill(runtime, buffer, job->blocks[i].address, stream, flight);
+        else if (!program->resident_loaded)
+            good = fill(runtime, buffer, program->resident[i].address, stream, flight);
+    }
+    program->resident_loaded |= good;
+    return good;
+}
+
+/* Blocks for all buffers of a job and, for the first of its program, for what stays. */
+static enum corun_status take_blocks(struct runtime *runtime, struct job *job, bool *full)
+{
+    struct program *program = program_of(runtime, job);
+    int error = 0;
+    for (size_t i = 0; i < program->commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &program->commands->buffers[i];
+        struct block *block = program->resident[i].bytes ? &program->resident[i] : &job->blocks[i];
+        if (buffer->symbol || block->address || blocks_take(&runtime->memory, buffer->bytes, block, &error))
+            continue;
+        *full = !error;
+        (void)runtime_worked(runtime, error);
+        if (block != &job->blocks[i])
+            block->address = 0;
+        return error ? CORUN_FAULT : CORUN_OK;
+    }
+    return CORUN_OK;
+}
+
+enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *full)
+{
+    struct job *job = &runtime->jobs.data[index];
+    struct program *program = program_of(runtime, job);
+    void *stream = runtime->lanes[LANE_IN].stream;
+    struct flight flight = {.job = index};
+    *full = runtime->memory.used_bytes > runtime->memory.most_bytes - program->cost;
+    enum corun_status status = *full ? CORUN_OK : take_blocks(runtime, job, full);
+    if (status == CORUN_OK && !*full && !job->image && !(job->image = program_take_image(runtime, program)))
+        status = trouble(runtime);
+    if (*full || status != CORUN_OK) {
+        transfer_return(runtime, job);
+        return status;
+    }
+    if (!begin_copies(runtime, stream, &flight) || !fill_all(runtime, job, stream, &flight) ||
+        !end_copies(runtime, LANE_IN, &flight))
+        return trouble(runtime);
+    runtime->statistics.bytes_in += flight.bytes;
+    job->state = JOB_ARRIVING;
+    job->command = 0;
+    job->launch = 0;
+    return CORUN_OK;
+}
+
+enum corun_status transfer_admit(struct runtime *runtime)
+{
+    while (runtime->waiting_first != NO_JOB) {
+        uint32_t index = runtime->waiting_first;
+        bool full = false;
+        enum corun_status status = transfer_begin(runtime, index, &full);
+        if (status != CORUN_OK || full)
+            return status;
+        take_first(runtime);
+    }
+    return CORUN_OK;
+}
+
+enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
+{
+    struct job *job = &runtime->jobs.data[index];
+    const struct program *program = program_of(runtime, job);
+    uint32_t lane = runtime->options.in_turns ? LANE_IN : LANE_OUT;
+    void *stream = runtime->lanes[lane].stream;
+    struct flight flight = {.job = index};
+    job->state = JOB_LEAVING;
+    if (!begin_copies(runtime, stream, &flight) || (job->gate && !CALL(runtime, stream_wait(stream, job->gate, 0))))
+        return trouble(runtime);
+    for (size_t i = 0; i < program->commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &program->commands->buffers[i];
+        int error = 0;
+        unsigned long long from = buffer->symbol ? job->image->places[1][i] : job->blocks[i].address;
+        if (!buffer->is_output || !buffer->bytes)
+            continue;
+        if (!job->results[i].address && !blocks_take(&runtime->pinned, buffer->bytes, &job->results[i], &error)) {
+            (void)runtime_worked(runtime, error);
+            return trouble(runtime);
+        }
+        if (program->resident[i].bytes)
+            from = program->resident[i].address;
+        if (!CALL(runtime, copy_out((void *)(uintptr_t)job->results[i].address, from, buffer->bytes, stream)))
+            return trouble(runtime);
+        flight.bytes += buffer->bytes;
+    }
+    runtime->statistics.bytes_out += flight.bytes;
+    return end_copies(runtime, lane, &flight) ? CORUN_OK : trouble(runtime);
+}
+
+enum corun_status runtime_submit(struct runtime *runtime, uint32_t program, uint32_t *number)
+{
+    size_t buffers = runtime->programs.data[program].commands->buffer_count;
+    struct job job = {.state = JOB_WAITING,
+                      .program = program,
+                      .number = runtime->submitted,
+                      .blocks = calloc(buffers + 1, sizeof *job.blocks),
+                      .results = calloc(buffers + 1, sizeof *job.results)};
+    *number = runtime->free_job;
+    bool good = job.blocks && job.results;
+    if (good && *number != NO_JOB) {
+        runtime->free_job = runtime->jobs.data[*number].next;
+        runtime->jobs.data[*number] = job;
+    } else if (good) {
+        *number = (uint32_t)runtime->jobs.count;
+        good = vector_push(&runtime->jobs, job);
+    }
+    if (!good) {
+        free(job.blocks);
+        free(job.results);
+        return CORUN_MEMORY;
+    }
+    runtime->submitted++;
+    transfer_append(runtime, *number);
+    runtime_enter(runtime);
+    enum corun_status status = transfer_admit(runtime);
+    runtime_leave(runtime);
+    runtime->statistics.memory_waits += runtime->jobs.data[*number].state == JOB_WAITING;
+    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+}
+
+const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t buffer)
+{
+    return (const void *)(uintptr_t)runtime->jobs.data[job].results[buffer].address;
+}
+
+void runtime_release(struct runtime *runtime, uint32_t index)
+{
+    struct job *job = &runtime->jobs.data[index];
+    for (size_t i = 0; i < program_of(runtime, job)->commands->buffer_count; i++)
+        blocks_give(&runtime->pinned, &job->results[i]);
+    free(job->blocks);
+    free(job->results);
+    *job = (struct job){.next = runtime->free_job};
+    runtime->free_job = index;
+}

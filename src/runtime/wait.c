@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Sees what has ended, in every stream the oldest first, and tells the caller. */
+#include "runtime/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool wait_tell(struct runtime *runtime, const struct runtime_event *event)
+{
+    return vector_push(&runtime->seen, *event);
+}
+
+static uint64_t later(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+static enum corun_status slice_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight,
+                                     uint64_t time)
+{
+    struct job *job = &runtime->jobs.data[flight->job];
+    uint64_t begin = later(flight->given, runtime->lanes[stream].last_end);
+    if (runtime->options.in_turns) /* it has waited for all copies before */
+        begin = later(begin, runtime->lanes[LANE_IN].last_end);
+    struct runtime_event event = {.kind = RUNTIME_SLICE_ENDED,
+                                  .job = flight->job,
+                                  .launch = flight->launch,
+                                  .time = time,
+                                  .first = flight->first,
+                                  .count = flight->count,
+                                  .stream = stream};
+    job->in_flight--;
+    job->completed += flight->count;
+    if (!tally_add(&runtime->tally, TALLY_KERNEL, begin, time) || !wait_tell(runtime, &event))
+        return CORUN_MEMORY;
+    if (job->completed < program_of(runtime, job)->launches[job->launch].tbs)
+        return CORUN_OK;
+    event.kind = RUNTIME_LAUNCH_ENDED;
+    if (!wait_tell(runtime, &event))
+        return CORUN_MEMORY;
+    job->launch++;
+    job->command++;
+    return slice_proceed(runtime, flight->job, time);
+}
+
+static enum corun_status copies_ended(struct runtime *runtime, const struct flight *flight, uint64_t time)
+{
+    struct job *job = &runtime->jobs.data[flight->job];
+    uint64_t begin = time;
+    (void)clock_reached(runtime, flight->begin, &begin);
+    clock_give(runtime, flight->begin);
+    if (runtime->last_copy == flight->end)
+        runtime->last_copy = NULL;
+    if (!tally_add(&runtime->tally, TALLY_COPY, begin, time))
+        return CORUN_MEMORY;
+    if (job->state == JOB_ARRIVING)
+        return slice_proceed(runtime, flight->job, time);
+    job->state = JOB_OVER;
+    transfer_return(runtime, job);
+    runtime->statistics.jobs_ended++;
+    struct runtime_event event = {.kind = RUNTIME_ENDED, .job = flight->job, .time = time};
+    return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* Those that have been seen to end, out of the way now and then. */
+static void compact(struct flights *lane)
+{
+    if (lane->first < 64 || lane->first * 2 < lane->items.count)
+        return;
+    memmove(lane->items.data, lane->items.data + lane->first,
+            (lane->items.count - lane->first) * sizeof *lane->items.data);
+    lane->items.count -= lane->first;
+    lane->first = 0;
+}
+
+enum corun_status wait_look(struct runtime *runtime, bool *any)
+{
+    enum corun_status status = CORUN_OK;
+    *any = false;
+    for (uint32_t i = LANES; i-- > 0 && status == CORUN_OK;) { /* copies first: slices wait for them */
+        struct flights *lane = &runtime->lanes[i];
+        uint64_t time;
+        while (status == CORUN_OK && lane_busy(lane) &&
+               clock_reached(runtime, lane->items.data[lane->first].end, &time)) {
+            struct flight flight = lane->items.data[lane->first++];
+            *any = true;
+            status = flight.begin ? copies_ended(runtime, &flight, time) : slice_ended(runtime, i, &flight, time);
+            lane->last_end = time;
+            clock_give(runtime, flight.end);
+        }
+        compact(lane);
+    }
+    if (status == CORUN_OK && !runtime->error && *any)
+        status = transfer_admit(runtime);
+    return runtime->error ? CORUN_FAULT : status;
+}
+
+/* What the host gave to the device first, of all that has not ended; NULL: nothing is under way. */
+static const struct flight *oldest(const struct runtime *runtime)
+{
+    const struct flight *best = NULL;
+    for (uint32_t i = 0; i < LANES; i++) {
+        const struct flights *lane = &runtime->lanes[i];
+        if (lane_busy(lane) && (!best || lane->items.data[lane->first].given < best->given))
+            best = &lane->items.data[lane->first];
+    }
+    return best;
+}
+
+/* The one that happened first, of those that are to be told. */
+static struct runtime_event take_seen(struct runtime *runtime)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < runtime->seen.count; i++)
+        if (runtime->seen.data[i].time < runtime->seen.data[best].time)
+            best = i;
+    struct runtime_event event = runtime->seen.data[best];
+    memmove(&runtime->seen.data[best], &runtime->seen.data[best + 1],
+            (--runtime->seen.count - best) * sizeof *runtime->seen.data);
+    return event;
+}
+
+static void sleep_for(uint64_t nanoseconds)
+{
+    struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
+    while (nanosleep(&time, &time))
+        ;
+}
+
+/* Nothing is under way until then. */
+static void be_idle(struct runtime *runtime, uint64_t until, uint64_t now)
+{
+    if (until <= now)
+        return;
+    if (!runtime->driver.simulated) {
+        sleep_for(until - now);
+        return;
+    }
+    runtime->idle_time += until - now;
+    runtime->latest = until;
+}
+
+/* A job that waits although nobody else has memory: the driver has less of it than it said. */
+static bool fail_starved(struct runtime *runtime)
+{
+    uint32_t index = runtime->waiting_first;
+    for (size_t i = 0; i < runtime->jobs.count; i++) {
+        enum job_state state = runtime->jobs.data[i].state;
+        if (state == JOB_ARRIVING || state == JOB_READY || state == JOB_LEAVING)
+            return false;
+    }
+    if (index == NO_JOB)
+        return false;
+    struct job *job = &runtime->jobs.data[index];
+    runtime->waiting_first = job->next;
+    if (runtime->waiting_first == NO_JOB)
+        runtime->waiting_last = NO_JOB;
+    job->state = JOB_OVER;
+    job->failure = "CUDA_ERROR_OUT_OF_MEMORY";
+    runtime->statistics.jobs_failed++;
+    struct runtime_event event = {
+        .kind = RUNTIME_FAILED, .job = index, .time = runtime->latest, .failure = job->failure};
+    return wait_tell(runtime, &event);
+}
+
+/* One look at what there is, and a little waiting if there is nothing. True: *event is to be told. */
+static enum corun_status look_and_wait(struct runtime *runtime, uint64_t until, struct runtime_event *event, bool *told)
+{
+    bool any;
+    enum corun_status status = wait_look(runtime, &any);
+    *told = status == CORUN_OK && runtime->seen.count;
+    if (*told)
+        *event = take_seen(runtime);
+    if (*told || status != CORUN_OK || any)
+        return status;
+    const struct flight *first = oldest(runtime);
+    uint64_t now = until != UINT64_MAX ? clock_now(runtime) : 0;
+    *event = (struct runtime_event){.kind = RUNTIME_NONE, .time = runtime->latest};
+    *told = first ? now >= until : !fail_starved(runtime);
+    if (*told && !first && until != UINT64_MAX) {
+        be_idle(runtime, until, now);
+        event->time = until;
+    } else if (first && !*told) {
+        int result = runtime->driver.event_query(first->end);
+        if (result != NOT_READY)
+            (void)runtime_worked(runtime, result);
+    }
+    return runtime->error ? CORUN_FAULT : CORUN_OK;
+}
+
+enum corun_status runtime_wait(struct runtime *runtime, uint64_t until, struct corun_diagnostics *list,
+                               struct runtime_event *event)
+{
+    bool told = false;
+    enum corun_status status = CORUN_OK;
+    runtime_enter(runtime);
+    while (!told && status == CORUN_OK) {
+        status = runtime->error ? CORUN_FAULT : look_and_wait(runtime, until, event, &told);
+        if (status == CORUN_FAULT)
+            status = recover(runtime, list);
+    }
+    runtime_leave(runtime);
+    return status == CORUN_MEMORY ? corun_report(list, status, CORUN_NOWHERE, "out of memory for jobs") : status;
+}

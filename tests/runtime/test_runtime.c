@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jobs of the suite through a CUDA driver: corun's own on a simulated GPU, which the test is given by its path (CORUN_TEST_DRIVER).
+ * Nothing in here is special to that driver; results are compared byte for byte with a run without timing.
+ */
+#include "runtime/serve.h"
+
+static struct runtime *open_with(const struct runtime_options *given)
+{
+    struct runtime *runtime;
+    struct runtime_options options = *given;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    options.library = getenv("CORUN_TEST_DRIVER");
+    enum corun_status status = runtime_open(&options, list, &runtime);
+    if (status != CORUN_OK)
+        fail_msg("%s", corun_diagnostics_get(list, 0)->message);
+    corun_diagnostics_destroy(list);
+    return runtime;
+}
+
+/* The kernels of the paper, in sizes of a moment. */
+static const char *const suite[] = {"black-scholes@small,options=8000,blocks=12",
+                                    "matmul@small",
+                                    "tea@small,bytes=40000",
+                                    "mri-q@small,points=512,samples=32",
+                                    "pointer-chasing@small",
+                                    "spmv@small",
+                                    "stencil@small,nx=64,nz=4",
+                                    "sad@small"};
+
+enum { SUITE = sizeof suite / sizeof *suite };
+
+static void serve_suite(const struct runtime_options *options, const struct server *how, uint32_t instances,
+                        struct runtime_statistics *statistics)
+{
+    struct server server = *how;
+    struct workload_commands *commands[SUITE];
+    uint32_t programs[SUITE];
+    server.runtime = open_with(options);
+    for (size_t i = 0; i < SUITE; i++) {
+        commands[i] = commands_of(suite[i]);
+        programs[i] = program_in(server.runtime, commands[i]);
+    }
+    for (size_t i = 0; i < SUITE * (size_t)instances; i++)
+        submit(&server, programs[i % SUITE], commands[i % SUITE]);
+    serve(&server);
+    assert_int_equal(server.ended, SUITE * instances);
+    assert_int_equal(server.failed + server.returned, 0);
+    runtime_statistics(server.runtime, statistics);
+    runtime_close(server.runtime);
+    for (size_t i = 0; i < SUITE; i++)
+        workload_commands_destroy(commands[i]);
+}
+
+static void whole_launches(void **state)
+{
+    (void)state;
+    struct runtime_statistics statistics;
+    serve_suite(&(struct runtime_options){0}, &(struct server){.streams = 4}, 1, &statistics);
+    assert_int_equal(statistics.jobs_ended, SUITE);
+    assert_true(statistics.kernel_nanoseconds > 0 && statistics.copy_nanoseconds > 0);
+}
+
+static void slices_of_seven(void **state)
+{
+    (void)state;
+    struct runtime_statistics statistics;
+    serve_suite(&(struct runtime_options){0}, &(struct server){.streams = 3, .slice = 7}, 1, &statistics);
+    assert_true(statistics.slices > 2 * SUITE);
+}
+
+static void slices_in_any_order(void **state)
+{
+    (void)state;
+    struct runtime_statistics statistics;
+    serve_suite(&(struct runtime_options){0}, &(struct server){.streams = 16, .slice = 5, .shuffle = 42}, 1,
+                &statistics);
+}
+
+static void data_that_stay(void **state)
+{
+    (void)state;
+    struct runtime_statistics moved, stayed;
+    serve_suite(&(struct runtime_options){0}, &(struct server){.streams = 4, .slice = 16}, 2, &moved);
+    serve_suite(&(struct runtime_options){.resident = true}, &(struct server){.streams = 4, .slice = 16}, 2, &stayed);
+    assert_true(stayed.bytes_in < moved.bytes_in);
+    assert_int_equal(stayed.bytes_out, moved.bytes_out);
+}
+
+/* Side by side, some of the copying is hidden; in turns, nothing is. */
+static void copies_and_kernels(void **state)
+{
+    (void)state;
+    struct runtime_statistics beside, in_turns;
+    struct server how = {.streams = 2, .slice = 16};
+    serve_suite(&(struct runtime_options){0}, &how, 2, &beside);
+    serve_suite(&(struct runtime_options){.in_turns = true}, &how, 2, &in_turns);
+    assert_true(beside.overlap_nanoseconds > 0);
+    assert_int_equal(in_turns.overlap_nanoseconds, 0);
+}
+
+/* Bytes of the device that jobs of these commands take. */
+static uint64_t bytes_of(const struct workload_commands *commands)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        bytes += commands->buffers[i].symbol ? 0 : (commands->buffers[i].bytes + 511) / 512 * 512;
+    return bytes;
+}
+
+static void working_sets_take_turns(void **state)
+{
+    (void)state;
+    struct workload_commands *tea = commands_of("tea@small,bytes=40000"), *matmul = commands_of("matmul@small");
+    uint64_t most = 2 * bytes_of(matmul) + bytes_of(tea) - 1;
+    struct server server = {.streams = 4, .slice = 16};
+    struct runtime_statistics statistics;
+    server.runtime = open_with(&(struct runtime_options){.memory_bytes = most});
+    uint32_t programs[] = {program_in(server.runtime, tea), program_in(server.runtime, matmul)};
+    for (uint32_t i = 0; i < 12; i++)
+        submit(&server, programs[i % 2], i % 2 ? matmul : tea);
+    serve(&server);
+    runtime_statistics(server.runtime, &statistics);
+    assert_int_equal(server.ended, 12);
+    assert_true(statistics.memory_peak_bytes <= most);
+    assert_true(statistics.memory_waits >= 8);
+    runtime_close(server.runtime);
+    workload_commands_destroy(tea);
+    workload_commands_destroy(matmul);
+}
+
+static void too_large_for_ever(void **state)
+{
+    (void)state;
+    struct workload_commands *tea = commands_of("tea@small");
+    struct runtime *runtime = open_with(&(struct runtime_options){.memory_bytes = bytes_of(tea) - 1});
+    uint32_t program;
+    assert_int_equal(runtime_add_program(runtime, tea, NULL, &program), CORUN_LIMIT);
+    runtime_close(runtime);
+    workload_commands_destroy(tea);
+}
+
+/* A kernel that writes where nothing is, and what others lose by it. */
+static const char bad_ptx[] =
+    ".version 6.0\n.target sm_52\n.address_size 64\n"
+    ".visible .entry bad(.param .u64 place)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\n"
+    "ld.param.u64 %rd1, [place];\nmov.u32 %r1, 7;\nst.global.u32 [%rd1+268435456], %r1;\nret;\n}\n";
+
+static void the_one_that_fails_fails_alone(void **state)
+{
+    (void)state;
+    const struct command_argument place = {.bytes = 8, .is_buffer = true};
+    const uint32_t zeros[64] = {0};
+    const struct command_buffer buffer = {.name = "place", .bytes = sizeof zeros, .final = zeros};
+    const struct command launch = {
+        .kernel = "bad", .grid = {4, 1, 1}, .block = {32, 1, 1}, .argument_count = 1, .arguments = &place};
+    const struct workload_commands bad = {.name = "bad",
+                                          .ptx = bad_ptx,
+                                          .ptx_bytes = sizeof bad_ptx - 1,
+                                          .buffers = &buffer,
+                                          .buffer_count = 1,
+                                          .commands = &launch,
+                                          .command_count = 1,
+                                          .launch_count = 1};
+    struct workload_commands *good = commands_of("matmul@small");
+    struct runtime_statistics statistics;
+    struct server server = {.streams = 4, .slice = 3};
+    server.runtime = open_with(&(struct runtime_options){0});
+    uint32_t programs[] = {program_in(server.runtime, good), program_in(server.runtime, &bad)};
+    for (uint32_t i = 0; i < 6; i++)
+        submit(&server, programs[i == 2 || i == 4], i == 2 || i == 4 ? &bad : good);
+    serve(&server);
+    assert_int_equal(server.failed, 2);
+    assert_int_equal(server.ended, 4);
+    assert_string_equal(server.failure, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    runtime_statistics(server.runtime, &statistics);
+    assert_int_equal(statistics.jobs_failed, 2);
+    runtime_close(server.runtime);
+    workload_commands_destroy(good);
+}
+
+static void two_runtimes(void **state)
+{
+    (void)state;
+    struct workload_commands *tea = commands_of("tea@small,bytes=40000");
+    struct server servers[2] = {{.streams = 2, .slice = 9}, {.streams = 1}};
+    for (uint32_t i = 0; i < 2; i++) {
+        servers[i].runtime = open_with(&(struct runtime_options){0});
+        uint32_t program = program_in(servers[i].runtime, tea);
+        submit(&servers[i], program, tea);
+        submit(&servers[i], program, tea);
+    }
+    for (uint32_t i = 2; i-- > 0;) {
+        serve(&servers[i]);
+        assert_int_equal(servers[i].ended, 2);
+    }
+    runtime_close(servers[0].runtime);
+    runtime_close(servers[1].runtime);
+    workload_commands_destroy(tea);
+}
+
+/* With nothing under way, time passes for who waits for it, and costs nothing on a simulated GPU. */
+static void nothing_to_do(void **state)
+{
+    (void)state;
+    struct runtime *runtime = open_with(&(struct runtime_options){0});
+    struct runtime_event event;
+    uint64_t until = runtime_now(runtime) + 1000000000;
+    assert_int_equal(runtime_wait(runtime, UINT64_MAX, NULL, &event), CORUN_OK);
+    assert_int_equal(event.kind, RUNTIME_NONE);
+    assert_int_equal(runtime_wait(runtime, until, NULL, &event), CORUN_OK);
+    assert_int_equal(event.kind, RUNTIME_NONE);
+    assert_true(runtime_now(runtime) >= until);
+    assert_true(runtime_now(runtime) < until + 1000000000);
+    runtime_close(runtime);
+}
+
+static void waits_no_longer_than_asked(void **state)
+{
+    (void)state;
+    struct workload_commands *matmul = commands_of("matmul@small");
+    struct runtime *runtime = open_with(&(struct runtime_options){0});
+    uint32_t program = program_in(runtime, matmul), job;
+    struct runtime_event event;
+    assert_int_equal(runtime_submit(runtime, program, &job), CORUN_OK);
+    uint64_t now = runtime_now(runtime);
+    assert_int_equal(runtime_wait(runtime, now, NULL, &event), CORUN_OK);
+    assert_int_equal(event.kind, RUNTIME_NONE);
+    assert_int_equal(runtime_wait(runtime, UINT64_MAX, NULL, &event), CORUN_OK);
+    assert_int_equal(event.kind, RUNTIME_READY);
+    runtime_close(runtime); /* with a job that nobody served */
+    workload_commands_destroy(matmul);
+}
+
+static void wrong_requests_are_refused(void **state)
+{
+    (void)state;
+    struct workload_commands *matmul = commands_of("matmul@small");
+    struct runtime *runtime = open_with(&(struct runtime_options){.streams = 2});
+    uint32_t program = program_in(runtime, matmul), job;
+    struct runtime_event event;
+    struct runtime_launch about;
+    runtime_launch_at(runtime, program, 0, &about);
+    assert_null(about.refusal);
+    assert_true(about.tbs_per_sm > 0);
+    assert_int_equal(runtime_slice(runtime, 0, 0, 1, 0), CORUN_ARGUMENT); /* no job */
+    assert_int_equal(runtime_submit(runtime, program, &job), CORUN_OK);
+    assert_int_equal(runtime_slice(runtime, job, 0, 1, 0), CORUN_ARGUMENT); /* it is not ready */
+    assert_int_equal(runtime_wait(runtime, UINT64_MAX, NULL, &event), CORUN_OK);
+    assert_int_equal(runtime_slice(runtime, job, 0, about.tbs + 1, 0), CORUN_ARGUMENT);
+    assert_int_equal(runtime_slice(runtime, job, about.tbs, 1, 0), CORUN_ARGUMENT);
+    assert_int_equal(runtime_slice(runtime, job, UINT64_MAX, 2, 0), CORUN_ARGUMENT);
+    assert_int_equal(runtime_slice(runtime, job, 0, 0, 0), CORUN_ARGUMENT);
+    assert_int_equal(runtime_slice(runtime, job, 0, 1, 2), CORUN_ARGUMENT); /* no such stream */
+    assert_int_equal(runtime_slice(runtime, job, 0, 1, 1), CORUN_OK);
+    assert_int_equal(runtime_slice(runtime, job, 0, about.tbs, 1), CORUN_ARGUMENT); /* one of them twice */
+    runtime_close(runtime);
+    workload_commands_destroy(matmul);
+}
+
+static void no_driver_is_named(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct runtime_options options = {.library = "/nowhere/libcuda.so.1"};
+    assert_int_equal(runtime_open(&options, list, &runtime), CORUN_NOT_FOUND);
+    assert_non_null(strstr(corun_diagnostics_get(list, 0)->message, "/nowhere/libcuda.so.1"));
+    corun_diagnostics_clear(list);
+    options = (struct runtime_options){.library = getenv("CORUN_TEST_DRIVER"), .device = 9};
+    assert_int_equal(runtime_open(&options, list, &runtime), CORUN_ARGUMENT);
+    assert_string_equal(corun_diagnostics_get(list, 0)->message, "there is no device 9: the driver has 1");
+    options = (struct runtime_options){.streams = 17};
+    assert_int_equal(runtime_open(&options, NULL, &runtime), CORUN_ARGUMENT);
+    assert_null(runtime);
+    corun_diagnostics_destroy(list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_launches),
+        cmocka_unit_test(slices_of_seven),
+        cmocka_unit_test(slices_in_any_order),
+        cmocka_unit_test(data_that_stay),
+        cmocka_unit_test(copies_and_kernels),
+        cmocka_unit_test(working_sets_take_turns),
+        cmocka_unit_test(too_large_for_ever),
+        cmocka_unit_test(the_one_that_fails_fails_alone),
+        cmocka_unit_test(two_runtimes),
+        cmocka_unit_test(nothing_to_do),
+        cmocka_unit_test(waits_no_longer_than_asked),
+        cmocka_unit_test(wrong_requests_are_refused),
+        cmocka_unit_test(no_driver_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
