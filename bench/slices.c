@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What slicing costs: bench_slices DRIVER WORKLOAD[@SIZE] KERNEL [MOST]. Times the first launch of the kernel, whole and in slices of
+ * growing size, in one stream and round two, through a CUDA driver: corun's own (BUILD/cuda/libcuda.so.1; CORUN_CUDA_GPU and
+ * CORUN_CUDA_LAUNCH_COSTS=1 say on which GPU) or NVIDIA's (libcuda.so.1). Up to MOST sizes, the last the whole grid in one slice of
+ * the sliced kernel's. Prints a row for each: device, workload, kernel, thread blocks of the grid, SMs, thread blocks that fit an SM,
+ * streams, thread blocks of a slice (0: whole, as the program has it), nanoseconds.
+ */
+#include "runtime/measure.h"
+#include "workload/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct corun_diagnostics *list;
+
+static void need(enum corun_status status)
+{
+    if (status == CORUN_OK)
+        return;
+    for (size_t i = 0; i < corun_diagnostics_count(list); i++)
+        fprintf(stderr, "bench_slices: %s\n", corun_diagnostics_get(list, i)->message);
+    exit(1);
+}
+
+static struct workload_commands *load(const char *specification)
+{
+    char data[4096];
+    struct corun_workload *workload;
+    struct workload_commands *commands;
+    need(corun_data_directory(data, sizeof data, list));
+    need(corun_workload_load(specification, data, list, &workload));
+    need(workload_commands_create(workload, 1, list, &commands));
+    corun_workload_destroy(workload);
+    return commands;
+}
+
+/* Thread blocks for each SM: 1, 2, 3, 4, 6, 8, 12, … */
+static uint64_t size_at(uint32_t index)
+{
+    return index % 2 ? UINT64_C(2) << index / 2 : index ? UINT64_C(3) << (index / 2 - 1) : 1;
+}
+
+static void measure(struct runtime *runtime, const char *workload, uint32_t program, uint32_t launch, uint32_t most)
+{
+    struct runtime_info info;
+    struct runtime_launch about;
+    runtime_describe(runtime, &info);
+    runtime_launch_at(runtime, program, launch, &about);
+    for (uint32_t i = 0; i <= 2 * most; i++) { /* whole; then each size in one stream and round two */
+        uint64_t slice = i ? size_at((i - 1) / 2) * info.sms : 0, nanoseconds;
+        uint32_t streams = i ? 1 + (i - 1) % 2 : 1;
+        if (slice >= about.tbs)
+            break;
+        need(runtime_measure(runtime, program, launch, slice, streams, list, &nanoseconds));
+        printf("%s,\"%s\",%s,%" PRIu64 ",%u,%u,%u,%" PRIu64 ",%" PRIu64 "\n", info.device, workload, about.kernel,
+               about.tbs, info.sms, about.tbs_per_sm, streams, slice, nanoseconds);
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct runtime *runtime;
+    struct runtime_launch about;
+    uint32_t program, launch = 0;
+    if (argc < 4 || argc > 5) {
+        fputs("bench_slices DRIVER WORKLOAD[@SIZE] KERNEL [MOST]\n", stderr);
+        return 2;
+    }
+    list = corun_diagnostics_create();
+    struct runtime_options options = {.library = argv[1], .streams = 2};
+    need(runtime_open(&options, list, &runtime));
+    struct workload_commands *commands = load(argv[2]);
+    need(runtime_add_program(runtime, commands, list, &program));
+    for (; launch < runtime_launch_count(runtime, program); launch++) {
+        runtime_launch_at(runtime, program, launch, &about);
+        if (!strcmp(about.kernel, argv[3]))
+            break;
+    }
+    if (launch == runtime_launch_count(runtime, program)) {
+        fprintf(stderr, "bench_slices: %s launches no kernel %s\n", argv[2], argv[3]);
+        return 1;
+    }
+    measure(runtime, argv[2], program, launch, argc > 4 ? (uint32_t)atoi(argv[4]) : 64);
+    runtime_close(runtime);
+    workload_commands_destroy(commands);
+    corun_diagnostics_destroy(list);
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* One job, alone, with one of its launches in slices. */
+#include "runtime/measure.h"
+
+#include "runtime/state.h"
+
+struct measured {
+    uint32_t program, launch, streams;
+    uint64_t slice, begin, nanoseconds;
+};
+
+static enum corun_status give(struct runtime *runtime, struct measured *measured, const struct runtime_event *ready)
+{
+    uint64_t tbs = runtime->programs.data[measured->program].launches[ready->launch].tbs;
+    bool cut = ready->launch == measured->launch && measured->slice && measured->slice < tbs;
+    uint64_t size = cut ? measured->slice : tbs;
+    enum corun_status status = CORUN_OK;
+    if (ready->launch == measured->launch)
+        measured->begin = runtime_now(runtime);
+    for (uint64_t first = 0, i = 0; first < tbs && status == CORUN_OK; first += size, i++)
+        status = runtime_slice(runtime, ready->job, first, size < tbs - first ? size : tbs - first,
+                               (uint32_t)(i % measured->streams));
+    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait says so */
+}
+
+static bool is_alone(const struct runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->jobs.count; i++)
+        if (runtime->jobs.data[i].state != JOB_FREE)
+            return false;
+    return true;
+}
+
+enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uint32_t launch, uint64_t slice,
+                                  uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds)
+{
+    struct measured measured = {.program = program, .launch = launch, .streams = streams, .slice = slice};
+    struct runtime_launch about;
+    struct runtime_event event = {0};
+    uint32_t job;
+    runtime_launch_at(runtime, program, launch, &about);
+    if (slice && slice < about.tbs && about.refusal)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "kernel %s cannot be sliced: %s", about.kernel,
+                            about.refusal);
+    if (!streams || streams > runtime->options.streams || !is_alone(runtime))
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s is to be measured alone, in up to %u streams",
+                            about.kernel, runtime->options.streams);
+    enum corun_status status = runtime_submit(runtime, program, &job);
+    while (status == CORUN_OK && event.kind != RUNTIME_ENDED && event.kind != RUNTIME_FAILED) {
+        status = runtime_wait(runtime, UINT64_MAX, list, &event);
+        if (status == CORUN_OK && event.kind == RUNTIME_READY)
+            status = give(runtime, &measured, &event);
+        if (event.kind == RUNTIME_LAUNCH_ENDED && event.launch == launch)
+            measured.nanoseconds = event.time - measured.begin;
+    }
+    if (status == CORUN_OK && event.kind == RUNTIME_FAILED)
+        status = corun_report(list, CORUN_FAULT, CORUN_NOWHERE, "kernel %s: %s", about.kernel, event.failure);
+    if (event.kind == RUNTIME_ENDED || event.kind == RUNTIME_FAILED)
+        runtime_release(runtime, job);
+    *nanoseconds = measured.nanoseconds;
+    return status;
+}
+
+enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
+                                         struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds)
+{
+    struct runtime_launch about;
+    uint64_t sms = runtime->info.sms, time;
+    runtime_launch_at(runtime, program, launch, &about);
+    *slice = about.tbs;
+    enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds);
+    uint64_t good = (about.tbs + sms - 1) / sms, bad = 0; /* in SMs */
+    while (status == CORUN_OK && !about.refusal && good - bad > 1) {
+        uint64_t middle = bad + (good - bad) / 2;
+        status = runtime_measure(runtime, program, launch, middle * sms, 1, list, &time);
+        if ((double)time <= (1 + most) * (double)*nanoseconds)
+            good = middle;
+        else
+            bad = middle;
+    }
+    if (good * sms < about.tbs)
+        *slice = good * sms;
+    return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What slicing costs: a launch that runs alone, whole or in slices of a size. */
+#ifndef CORUN_RUNTIME_MEASURE_H
+#define CORUN_RUNTIME_MEASURE_H
+
+#include "runtime/runtime.h"
+
+/*
+ * Runs one job of a program, with nobody else on the device, and times launch number `launch`: in slices of `slice` thread blocks
+ * (0: whole, as the program has it) that go round `streams` streams, all of them given as soon as it is ready. In one stream slices
+ * follow one another, as those of a co-schedule do (Kernelet, section 4.1). Other launches of the job run whole. *nanoseconds: from the
+ * moment at which the host begins to launch to the end of the last slice. ARGUMENT: the launch cannot be sliced, or other jobs are there;
+ * what runtime_wait returns; FAULT: the kernel has failed.
+ */
+enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uint32_t launch, uint64_t slice,
+                                  uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds);
+
+/*
+ * The smallest slice, a multiple of the SMs, that makes the launch longer by no more than the share `most` (0.02 in the paper), in one
+ * stream; and its time whole, *nanoseconds. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
+ * be sliced. Sizes are halved as long as the cost stays below: some eight runs. Statuses as above.
+ */
+enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
+                                         struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds);
+
+#endif
