@@ -32,7 +32,7 @@ static struct workload_commands *load(const char *specification)
     struct workload_commands *commands;
     need(corun_data_directory(data, sizeof data, list));
     need(corun_workload_load(specification, data, list, &workload));
-    need(workload_commands_create(workload, 1, list, &commands));
+    need(workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, list, &commands));
     corun_workload_destroy(workload);
     return commands;
 }
@@ -49,6 +49,7 @@ static void measure(struct runtime *runtime, const char *workload, uint32_t prog
     struct runtime_launch about;
     runtime_describe(runtime, &info);
     runtime_launch_at(runtime, program, launch, &about);
+    need(runtime_measure(runtime, program, launch, 0, 1, list, &(uint64_t){0})); /* fills caches */
     for (uint32_t i = 0; i <= 2 * most; i++) { /* whole; then each size in one stream and round two */
         uint64_t slice = i ? size_at((i - 1) / 2) * info.sms : 0, nanoseconds;
         uint32_t streams = i ? 1 + (i - 1) % 2 : 1;

@@ -68,7 +68,9 @@ enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t progr
     uint64_t sms = runtime->info.sms, time;
     runtime_launch_at(runtime, program, launch, &about);
     *slice = about.tbs;
-    enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds);
+    enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds); /* fills caches */
+    if (status == CORUN_OK)
+        status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds);
     uint64_t good = (about.tbs + sms - 1) / sms, bad = 0; /* in SMs */
     while (status == CORUN_OK && !about.refusal && good - bad > 1) {
         uint64_t middle = bad + (good - bad) / 2;

@@ -8,7 +8,8 @@
 /*
  * Runs one job of a program, with nobody else on the device, and times launch number `launch`: in slices of `slice` thread blocks
  * (0: whole, as the program has it) that go round `streams` streams, all of them given as soon as it is ready. In one stream slices
- * follow one another, as those of a co-schedule do (Kernelet, section 4.1). Other launches of the job run whole. *nanoseconds: from the
+ * follow one another, as those of a co-schedule do (Kernelet, section 4.1). Other launches of the job run whole. A first run finds caches empty that
+ * later ones do not: who compares, runs once before. *nanoseconds: from the
  * moment at which the host begins to launch to the end of the last slice. ARGUMENT: the launch cannot be sliced, or other jobs are there;
  * what runtime_wait returns; FAULT: the kernel has failed.
  */

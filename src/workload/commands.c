@@ -10,10 +10,16 @@
 
 struct maker {
     const struct corun_workload *workload;
+    uint32_t launch; /* WORKLOAD_ALL_LAUNCHES, or only that one */
     struct corun_instance *instance;
     struct workload_commands *commands;
     struct command_buffer *buffers;
 };
+
+static bool is_all(const struct maker *maker)
+{
+    return maker->launch == WORKLOAD_ALL_LAUNCHES;
+}
 
 static const void *memory_of(const struct maker *maker, size_t storage)
 {
@@ -47,7 +53,7 @@ static bool take_buffers(struct maker *maker)
         *buffer = (struct command_buffer){.name = arena_copy_text(commands->arena, from->name, strlen(from->name)),
                                           .bytes = maker->workload->plan->buffers[i].bytes,
                                           .initial = copy_of(maker, i),
-                                          .kept = from->kind == INITIAL_KEEP};
+                                          .kept = from->kind == INITIAL_KEEP && is_all(maker)};
         if (from->symbol.text)
             buffer->symbol = arena_copy_text(commands->arena, from->symbol.text, strlen(from->symbol.text));
         if (!buffer->name || !buffer->initial || (from->symbol.text && !buffer->symbol))
@@ -68,6 +74,7 @@ static bool take_results(struct maker *maker)
         if (!(buffer->final = copy_of(maker, i)))
             return false;
         buffer->is_constant = memcmp(buffer->initial, buffer->final, buffer->bytes) == 0;
+        buffer->is_output = is_all(maker) ? buffer->is_output : !buffer->is_constant;
         if (buffer->kept || is_zero(buffer->initial, buffer->bytes))
             buffer->initial = NULL;
     }
@@ -101,6 +108,11 @@ static bool make_commands(const struct maker *maker)
     const struct plan *plan = maker->workload->plan;
     struct workload_commands *commands = maker->commands;
     struct command *made = ARENA_ARRAY(commands->arena, struct command, plan->operations.count + 1);
+    if (made && !is_all(maker)) {
+        commands->command_count = 1;
+        commands->commands = made;
+        return make_launch(maker, &plan->operations.data[maker->instance->operation_of[maker->launch]], made);
+    }
     commands->commands = made;
     commands->command_count = plan->operations.count;
     for (size_t i = 0; made && i < plan->operations.count; i++) {
@@ -115,6 +127,27 @@ static bool make_commands(const struct maker *maker)
             return false;
     }
     return made != NULL;
+}
+
+/* A run without timing; the buffers are taken before and after what is wanted of it. */
+static enum corun_status run(struct maker *maker, struct corun_diagnostics *list)
+{
+    uint32_t count = corun_instance_grid_count(maker->instance);
+    enum corun_status status = CORUN_OK;
+    if (is_all(maker) && !take_buffers(maker))
+        return CORUN_MEMORY;
+    for (uint32_t i = 0; i < count && status == CORUN_OK; i++) {
+        struct corun_functional_result result;
+        struct corun_grid *grid = (struct corun_grid *)(uintptr_t)corun_instance_grid(maker->instance, i);
+        if (i == maker->launch && !take_buffers(maker))
+            return CORUN_MEMORY;
+        status = corun_run_functional(grid, 0, list, NULL, NULL, &result);
+        if (i == maker->launch && status == CORUN_OK && !take_results(maker))
+            return CORUN_MEMORY;
+    }
+    if (status == CORUN_OK)
+        (void)corun_instance_grid(maker->instance, count); /* copies behind the last launch */
+    return status == CORUN_OK && is_all(maker) && !take_results(maker) ? CORUN_MEMORY : status;
 }
 
 static bool take_texts(const struct maker *maker)
@@ -137,18 +170,19 @@ static enum corun_status make(struct maker *maker, uint64_t seed, struct corun_d
     enum corun_status status = corun_instance_create(maker->workload, 1, seed, list, &maker->instance);
     if (status != CORUN_OK)
         return status;
-    if (!take_texts(maker) || !take_buffers(maker) || !make_commands(maker))
+    if (!is_all(maker) && maker->launch >= corun_instance_grid_count(maker->instance))
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "workload '%s' has no launch %u",
+                            workload_name(maker->workload), maker->launch);
+    if (!take_texts(maker) || !make_commands(maker))
         return CORUN_MEMORY;
     corun_workload_describe(maker->workload, &info);
-    status = corun_instance_run(maker->instance, 0, list, NULL, NULL, NULL);
-    if (status == CORUN_OK && !take_results(maker))
-        status = CORUN_MEMORY;
+    status = run(maker, list);
     return status == CORUN_OK && info.has_reference
                ? corun_instance_verify(maker->instance, list, &(struct corun_verification){0})
                : status;
 }
 
-enum corun_status workload_commands_create(const struct corun_workload *workload, uint64_t seed,
+enum corun_status workload_commands_create(const struct corun_workload *workload, uint32_t launch, uint64_t seed,
                                            struct corun_diagnostics *list, struct workload_commands **commands)
 {
     *commands = NULL;
@@ -156,7 +190,7 @@ enum corun_status workload_commands_create(const struct corun_workload *workload
         return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){workload->captured->path, 0, 0},
                             "not supported: the kernels of a captured program as jobs; its data hold addresses of the "
                             "memory that it ran in");
-    struct maker maker = {.workload = workload, .commands = calloc(1, sizeof *maker.commands)};
+    struct maker maker = {.workload = workload, .launch = launch, .commands = calloc(1, sizeof *maker.commands)};
     enum corun_status status = maker.commands ? make(&maker, seed, list) : CORUN_MEMORY;
     corun_instance_destroy(maker.instance);
     if (status != CORUN_OK)

@@ -13,16 +13,21 @@
 
 #include <cmocka.h>
 
-static inline struct workload_commands *commands_of(const char *specification)
+static inline struct workload_commands *commands_of_launch(const char *specification, uint32_t launch)
 {
     char data[4096];
     struct corun_workload *workload;
     struct workload_commands *commands;
     assert_int_equal(corun_data_directory(data, sizeof data, NULL), CORUN_OK);
     assert_int_equal(corun_workload_load(specification, data, NULL, &workload), CORUN_OK);
-    assert_int_equal(workload_commands_create(workload, 1, NULL, &commands), CORUN_OK);
+    assert_int_equal(workload_commands_create(workload, launch, 1, NULL, &commands), CORUN_OK);
     corun_workload_destroy(workload);
     return commands;
+}
+
+static inline struct workload_commands *commands_of(const char *specification)
+{
+    return commands_of_launch(specification, WORKLOAD_ALL_LAUNCHES);
 }
 
 static inline uint32_t program_in(struct runtime *runtime, const struct workload_commands *commands)

@@ -3,6 +3,7 @@
  * Jobs of the suite through a CUDA driver: corun's own on a simulated GPU, which the test is given by its path (CORUN_TEST_DRIVER).
  * Nothing in here is special to that driver; results are compared byte for byte with a run without timing.
  */
+#include "runtime/measure.h"
 #include "runtime/serve.h"
 
 static struct runtime *open_with(const struct runtime_options *given)
@@ -179,6 +180,26 @@ static void the_one_that_fails_fails_alone(void **state)
     workload_commands_destroy(good);
 }
 
+/* The second launch of a run, over the data that the first one leaves. */
+static void a_launch_out_of_a_run(void **state)
+{
+    (void)state;
+    struct workload_commands *commands = commands_of_launch("mri-q@small,points=512,samples=32", 1);
+    assert_int_equal(commands->command_count, 1);
+    assert_string_equal(commands->commands[0].kernel, "compute_q");
+    struct server server = {.streams = 2, .slice = 1, .runtime = open_with(&(struct runtime_options){0})};
+    uint32_t program = program_in(server.runtime, commands), outputs = 0;
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        outputs += commands->buffers[i].is_output;
+    assert_int_equal(outputs, 2); /* q_r, q_i */
+    submit(&server, program, commands);
+    submit(&server, program, commands);
+    serve(&server);
+    assert_int_equal(server.ended, 2);
+    runtime_close(server.runtime);
+    workload_commands_destroy(commands);
+}
+
 static void two_runtimes(void **state)
 {
     (void)state;
@@ -196,6 +217,31 @@ static void two_runtimes(void **state)
     }
     runtime_close(servers[0].runtime);
     runtime_close(servers[1].runtime);
+    workload_commands_destroy(tea);
+}
+
+/* Small slices cost more than large ones, and the smallest that is good enough is between. */
+static void the_cost_of_slices(void **state)
+{
+    (void)state;
+    struct workload_commands *tea = commands_of("tea@small,bytes=60000");
+    struct runtime *runtime = open_with(&(struct runtime_options){0});
+    struct runtime_launch about;
+    uint32_t program = program_in(runtime, tea);
+    uint64_t whole, small, large, least, again, job_time;
+    runtime_launch_at(runtime, program, 0, &about);
+    for (uint32_t i = 0; i < 2; i++) /* the second with warm caches */
+        assert_int_equal(runtime_measure(runtime, program, 0, 0, 1, NULL, &whole), CORUN_OK);
+    assert_int_equal(runtime_measure(runtime, program, 0, 4, 1, NULL, &small), CORUN_OK);
+    assert_int_equal(runtime_measure(runtime, program, 0, 32, 1, NULL, &large), CORUN_OK);
+    assert_true(small > large && large > whole && whole > 0);
+    double cost = (double)large / (double)whole - 1;
+    assert_int_equal(runtime_smallest_slice(runtime, program, 0, cost + 0.05, NULL, &least, &again), CORUN_OK);
+    assert_true(least > 4 && least <= 32);
+    assert_int_equal(runtime_smallest_slice(runtime, program, 0, -0.5, NULL, &least, &again), CORUN_OK);
+    assert_int_equal(least, about.tbs); /* nothing is that cheap */
+    assert_int_equal(runtime_measure(runtime, program, 0, 1, 0, NULL, &job_time), CORUN_ARGUMENT);
+    runtime_close(runtime);
     workload_commands_destroy(tea);
 }
 
@@ -287,7 +333,9 @@ int main(void)
         cmocka_unit_test(working_sets_take_turns),
         cmocka_unit_test(too_large_for_ever),
         cmocka_unit_test(the_one_that_fails_fails_alone),
+        cmocka_unit_test(a_launch_out_of_a_run),
         cmocka_unit_test(two_runtimes),
+        cmocka_unit_test(the_cost_of_slices),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(waits_no_longer_than_asked),
         cmocka_unit_test(wrong_requests_are_refused),
