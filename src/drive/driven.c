@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Submissions and slices of a queue as jobs and slices of a runtime, and what has to be done again after another one's fault. */
+#include "drive/driven.h"
+
+#include "base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A slice that was handed out. */
+struct handed {
+    struct queue_slice slice;
+    bool told; /* the queue knows that it has ended */
+};
+
+/* A submission, from driven_submit to OVER. */
+struct served {
+    size_t number;
+    const struct workload_commands *commands;
+    bool ready;          /* the queue has been told */
+    bool here;           /* its data are on the device */
+    bool gone;           /* nothing of it runs any more, though the queue has not handed out all of it */
+    const char *failure; /* gone, because its kernel has failed */
+    VECTOR(struct handed) slices;
+};
+
+struct driven {
+    struct corun_diagnostics *list;
+    struct runtime *runtime;
+    uint32_t *programs;
+    const struct workload_commands *const *kinds;
+    uint64_t begin_ns, last_tick, clock_khz, mismatches;
+    VECTOR(struct served *) jobs; /* by the runtime's number of the job; NULL: not of ours */
+    VECTOR(uint32_t) numbers;     /* [submission]: its job; UINT32_MAX: over */
+    VECTOR(struct driven_event) due;
+    size_t next_due;
+};
+
+static uint64_t to_tick(const struct driven *driven, uint64_t nanoseconds)
+{
+    uint64_t since = nanoseconds > driven->begin_ns ? nanoseconds - driven->begin_ns : 0;
+    return (uint64_t)((unsigned __int128)since * driven->clock_khz / 1000000);
+}
+
+/* The first nanosecond of a tick, rounded up, so that the tick has come then. */
+static uint64_t to_nanoseconds(const struct driven *driven, uint64_t tick)
+{
+    unsigned __int128 since = ((unsigned __int128)tick * 1000000 + driven->clock_khz - 1) / driven->clock_khz;
+    return tick == UINT64_MAX ? tick : driven->begin_ns + (uint64_t)since;
+}
+
+static bool tell(struct driven *driven, const struct driven_event *event)
+{
+    return vector_push(&driven->due, *event);
+}
+
+enum corun_status driven_create(const struct driven_request *request, struct corun_diagnostics *list,
+                                struct driven **result)
+{
+    struct driven *driven = calloc(1, sizeof *driven);
+    *result = NULL;
+    if (!driven)
+        return CORUN_MEMORY;
+    driven->list = list;
+    driven->clock_khz = request->clock_khz;
+    driven->kinds = request->kinds;
+    driven->programs = calloc(request->count + 1, sizeof *driven->programs);
+    enum corun_status status =
+        driven->programs ? runtime_open(&request->options, list, &driven->runtime) : CORUN_MEMORY;
+    for (uint32_t k = 0; k < request->count && status == CORUN_OK; k++) {
+        const struct workload_commands *commands = request->kinds[k];
+        if (commands->launch_count != 1)
+            status =
+                corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has %u launches, and a queue serves single ones",
+                             commands->name, commands->launch_count);
+        else
+            status = runtime_add_program(driven->runtime, commands, list, &driven->programs[k]);
+    }
+    if (status == CORUN_OK) {
+        driven->begin_ns = runtime_now(driven->runtime);
+        *result = driven;
+    } else {
+        driven_destroy(driven);
+    }
+    return status;
+}
+
+static void end_job(struct driven *driven, uint32_t job)
+{
+    struct served *served = driven->jobs.data[job];
+    driven->jobs.data[job] = NULL;
+    if (served)
+        vector_free(&served->slices);
+    free(served);
+}
+
+void driven_destroy(struct driven *driven)
+{
+    if (!driven)
+        return;
+    for (uint32_t i = 0; i < driven->jobs.count; i++)
+        end_job(driven, i);
+    vector_free(&driven->jobs);
+    vector_free(&driven->numbers);
+    vector_free(&driven->due);
+    runtime_close(driven->runtime);
+    free(driven->programs);
+    free(driven);
+}
+
+struct runtime *driven_runtime(struct driven *driven)
+{
+    return driven->runtime;
+}
+
+const char *driven_refusal(const struct driven *driven, uint32_t kind)
+{
+    struct runtime_launch launch;
+    runtime_launch_at(driven->runtime, driven->programs[kind], 0, &launch);
+    return launch.refusal;
+}
+
+enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind)
+{
+    uint32_t job;
+    struct served *served = calloc(1, sizeof *served);
+    if (!served)
+        return CORUN_MEMORY;
+    served->number = number;
+    served->commands = driven->kinds[kind];
+    enum corun_status status = runtime_submit(driven->runtime, driven->programs[kind], &job);
+    while (status == CORUN_OK && driven->jobs.count <= job)
+        status = vector_push(&driven->jobs, NULL) ? CORUN_OK : CORUN_MEMORY;
+    while (status == CORUN_OK && driven->numbers.count <= number)
+        status = vector_push(&driven->numbers, UINT32_MAX) ? CORUN_OK : CORUN_MEMORY;
+    if (status != CORUN_OK) {
+        free(served);
+        return status;
+    }
+    driven->jobs.data[job] = served;
+    driven->numbers.data[number] = job;
+    return CORUN_OK;
+}
+
+/* Nothing of a launch that is gone runs any more; the queue still hands out the rest of it. */
+static enum corun_status end_at_once(struct driven *driven, struct served *served, const struct queue_slice *slice)
+{
+    struct driven_event event = {
+        .what = DRIVEN_SLICE, .tick = driven->last_tick, .number = served->number, .slice = *slice};
+    return tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* All of it has been handed out. */
+static enum corun_status over(struct driven *driven, uint32_t job)
+{
+    struct served *served = driven->jobs.data[job];
+    struct driven_event event = {
+        .what = DRIVEN_OVER, .tick = driven->last_tick, .number = served->number, .failure = served->failure};
+    driven->numbers.data[served->number] = UINT32_MAX;
+    runtime_release(driven->runtime, job);
+    end_job(driven, job);
+    return tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+enum corun_status driven_launch(struct driven *driven, size_t number, const struct queue_slice *slice)
+{
+    uint32_t job = number < driven->numbers.count ? driven->numbers.data[number] : UINT32_MAX;
+    struct served *served = job == UINT32_MAX ? NULL : driven->jobs.data[job];
+    if (!served)
+        return CORUN_ARGUMENT;
+    if (served->gone) {
+        enum corun_status status = end_at_once(driven, served, slice);
+        return status == CORUN_OK && slice->last ? over(driven, job) : status;
+    }
+    if (!vector_push(&served->slices, (struct handed){.slice = *slice}))
+        return CORUN_MEMORY;
+    if (!served->here) /* it is launched when the data have come again */
+        return CORUN_OK;
+    enum corun_status status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, slice->lane);
+    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+}
+
+/* Data have come, for the first time or again. */
+static enum corun_status ready(struct driven *driven, uint32_t job, struct driven_event *event)
+{
+    struct served *served = driven->jobs.data[job];
+    enum corun_status status = CORUN_OK;
+    served->here = true;
+    if (!served->ready) {
+        served->ready = true;
+        event->what = DRIVEN_READY;
+        return tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
+    }
+    for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++) {
+        const struct queue_slice *slice = &served->slices.data[i].slice;
+        status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, slice->lane);
+    }
+    return status == CORUN_FAULT ? CORUN_OK : status;
+}
+
+static enum corun_status slice_ended(struct driven *driven, uint32_t job, uint64_t first, struct driven_event *event)
+{
+    struct served *served = driven->jobs.data[job];
+    size_t i = 0;
+    while (i < served->slices.count && served->slices.data[i].slice.first != first)
+        i++;
+    if (i == served->slices.count || served->slices.data[i].told) /* done once more */
+        return CORUN_OK;
+    served->slices.data[i].told = true;
+    event->what = DRIVEN_SLICE;
+    event->slice = served->slices.data[i].slice;
+    return tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/*
+ * Nothing of the job runs any more: all of it is done; or it has failed; or it was done alone, after another one's fault. What the queue
+ * has in flight of it has ended, and what the queue still hands out of it will end at once.
+ */
+static enum corun_status finish(struct driven *driven, uint32_t job, const char *failure)
+{
+    struct served *served = driven->jobs.data[job];
+    struct driven_event event = {.what = DRIVEN_READY, .tick = driven->last_tick, .number = served->number};
+    enum corun_status status = CORUN_OK;
+    bool all = false;
+    served->gone = true;
+    served->failure = failure;
+    for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++) {
+        all |= served->slices.data[i].slice.last;
+        if (!served->slices.data[i].told)
+            status = end_at_once(driven, served, &served->slices.data[i].slice);
+        served->slices.data[i].told = true;
+    }
+    if (status == CORUN_OK && !served->ready) /* it never came to the queue */
+        status = tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
+    served->ready = true;
+    return status == CORUN_OK && all ? over(driven, job) : status;
+}
+
+/* Counts results that are not what a run without timing leaves. */
+static void check(struct driven *driven, uint32_t job)
+{
+    const struct workload_commands *commands = driven->jobs.data[job]->commands;
+    bool same = true;
+    for (size_t i = 0; i < commands->buffer_count && same; i++)
+        same = !commands->buffers[i].is_output ||
+               !memcmp(runtime_result(driven->runtime, job, i), commands->buffers[i].final, commands->buffers[i].bytes);
+    driven->mismatches += !same;
+}
+
+static enum corun_status take(struct driven *driven, const struct runtime_event *from)
+{
+    if (from->kind == RUNTIME_NONE || from->kind == RUNTIME_LAUNCH_ENDED)
+        return CORUN_OK;
+    struct served *served = driven->jobs.data[from->job];
+    struct driven_event event = {.tick = driven->last_tick, .number = served->number};
+    switch (from->kind) {
+    case RUNTIME_READY:
+        return ready(driven, from->job, &event);
+    case RUNTIME_SLICE_ENDED:
+        return slice_ended(driven, from->job, from->first, &event);
+    case RUNTIME_RETURNED:
+        served->here = false;
+        return CORUN_OK;
+    case RUNTIME_FAILED:
+        return finish(driven, from->job, from->failure);
+    default:
+        check(driven, from->job);
+        return finish(driven, from->job, NULL);
+    }
+}
+
+enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event)
+{
+    uint64_t until_ns = to_nanoseconds(driven, until);
+    enum corun_status status = CORUN_OK;
+    struct runtime_event seen = {.kind = RUNTIME_LAUNCH_ENDED};
+    while (status == CORUN_OK && driven->next_due == driven->due.count && seen.kind != RUNTIME_NONE) {
+        driven->next_due = driven->due.count = 0;
+        status = runtime_wait(driven->runtime, until_ns, driven->list, &seen);
+        uint64_t tick = to_tick(driven, seen.time);
+        if (status == CORUN_OK && tick > driven->last_tick)
+            driven->last_tick = tick;
+        if (status == CORUN_OK)
+            status = take(driven, &seen);
+    }
+    *event = (struct driven_event){.what = DRIVEN_NOTHING, .tick = driven->last_tick};
+    if (status == CORUN_OK && driven->next_due < driven->due.count)
+        *event = driven->due.data[driven->next_due++];
+    return status;
+}
+
+uint64_t driven_mismatches(const struct driven *driven)
+{
+    return driven->mismatches;
+}
+
+uint64_t driven_now(struct driven *driven)
+{
+    uint64_t tick = to_tick(driven, runtime_now(driven->runtime));
+    if (tick > driven->last_tick)
+        driven->last_tick = tick;
+    return driven->last_tick;
+}

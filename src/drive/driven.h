@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A CUDA driver as the machine of a ready queue (docs/queue.md): launches of its kinds become jobs of a runtime, slices go into streams
+ * by their lanes. The runtime's memory command scheduler copies the data, so a launch is ready when the machine says so.
+ *
+ *     driven_submit ──► (copies) ──► driven_wait: READY ──► driven_launch: slices ──► driven_wait: SLICE … ──► (copies) ──► OVER
+ *
+ * A kernel that fails takes the data of everybody along. Nobody above hears of that: what the queue had handed out of the others is done
+ * again, and their slices end later. The launch that failed has its slices end at once, and is over, failed.
+ */
+#ifndef CORUN_DRIVE_DRIVEN_H
+#define CORUN_DRIVE_DRIVEN_H
+
+#include "queue/queue.h"
+#include "runtime/runtime.h"
+#include "workload/commands.h"
+
+struct driven;
+
+struct driven_request {
+    struct runtime_options options;               /* streams: 0, one for each lane */
+    uint32_t clock_khz;                           /* ticks per millisecond */
+    const struct workload_commands *const *kinds; /* one launch each; [count]; must stay */
+    uint32_t count;
+};
+
+/* What runtime_open and runtime_add_program return; ARGUMENT: commands with several launches. */
+enum corun_status driven_create(const struct driven_request *request, struct corun_diagnostics *list,
+                                struct driven **driven);
+void driven_destroy(struct driven *driven);
+struct runtime *driven_runtime(struct driven *driven);
+/* NULL: launches of the kind can be cut into slices; else why not. */
+const char *driven_refusal(const struct driven *driven, uint32_t kind);
+
+/* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
+enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
+/* Begins a slice of the submission, which is ready. What runtime_slice returns. */
+enum corun_status driven_launch(struct driven *driven, size_t number, const struct queue_slice *slice);
+
+enum driven_what {
+    DRIVEN_NOTHING, /* `until` has come; or nothing is under way, and there is nothing to wait for */
+    DRIVEN_READY,   /* a submission */
+    DRIVEN_SLICE,   /* has ended */
+    DRIVEN_OVER     /* a submission: its results are on the host, or it has failed */
+};
+
+struct driven_event {
+    enum driven_what what;
+    uint64_t tick; /* when; from one event to the next not earlier */
+    size_t number;
+    struct queue_slice slice;
+    const char *failure; /* OVER: NULL, or the error's name */
+};
+
+/* The next event, but not beyond the tick `until` (UINT64_MAX: for ever). What runtime_wait returns. */
+enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event);
+/*
+ * Submissions whose results were not, byte for byte, what a run without timing leaves. Kernels that add floats in whatever order may
+ * differ rightly.
+ */
+uint64_t driven_mismatches(const struct driven *driven);
+/* Ticks since driven_create. */
+uint64_t driven_now(struct driven *driven);
+
+#endif
