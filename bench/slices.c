@@ -2,8 +2,7 @@
 /*
  * What slicing costs: bench_slices DRIVER WORKLOAD[@SIZE] KERNEL [MOST]. Times the first launch of the kernel, whole and in slices of
  * growing size, in one stream and round two, through a CUDA driver: corun's own (BUILD/cuda/libcuda.so.1; CORUN_CUDA_GPU and
- * CORUN_CUDA_LAUNCH_COSTS=1 say on which GPU) or NVIDIA's (libcuda.so.1). Up to MOST sizes, the last the whole grid in one slice of
- * the sliced kernel's. Prints a row for each: device, workload, kernel, thread blocks of the grid, SMs, thread blocks that fit an SM,
+ * CORUN_CUDA_LAUNCH_COSTS=1 say on which GPU) or NVIDIA's (libcuda.so.1). Up to MOST sizes: 1, 2, 4, … thread blocks for each SM. Prints a row for each: device, workload, kernel, thread blocks of the grid, SMs, thread blocks that fit an SM,
  * streams, thread blocks of a slice (0: whole, as the program has it), nanoseconds.
  */
 #include "runtime/measure.h"
@@ -37,12 +36,6 @@ static struct workload_commands *load(const char *specification)
     return commands;
 }
 
-/* Thread blocks for each SM: 1, 2, 3, 4, 6, 8, 12, … */
-static uint64_t size_at(uint32_t index)
-{
-    return index % 2 ? UINT64_C(2) << index / 2 : index ? UINT64_C(3) << (index / 2 - 1) : 1;
-}
-
 static void measure(struct runtime *runtime, const char *workload, uint32_t program, uint32_t launch, uint32_t most)
 {
     struct runtime_info info;
@@ -51,7 +44,7 @@ static void measure(struct runtime *runtime, const char *workload, uint32_t prog
     runtime_launch_at(runtime, program, launch, &about);
     need(runtime_measure(runtime, program, launch, 0, 1, list, &(uint64_t){0})); /* fills caches */
     for (uint32_t i = 0; i <= 2 * most; i++) { /* whole; then each size in one stream and round two */
-        uint64_t slice = i ? size_at((i - 1) / 2) * info.sms : 0, nanoseconds;
+        uint64_t slice = i ? (uint64_t)info.sms << (i - 1) / 2 : 0, nanoseconds; /* 1, 2, 4, … for each SM */
         uint32_t streams = i ? 1 + (i - 1) % 2 : 1;
         if (slice >= about.tbs)
             break;
@@ -85,7 +78,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_slices: %s launches no kernel %s\n", argv[2], argv[3]);
         return 1;
     }
-    measure(runtime, argv[2], program, launch, argc > 4 ? (uint32_t)atoi(argv[4]) : 64);
+    measure(runtime, argv[2], program, launch, argc > 4 ? (uint32_t)atoi(argv[4]) : 16);
     runtime_close(runtime);
     workload_commands_destroy(commands);
     corun_diagnostics_destroy(list);

@@ -65,7 +65,7 @@ enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t progr
                                          struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds)
 {
     struct runtime_launch about;
-    uint64_t sms = runtime->info.sms, time;
+    uint64_t sms = runtime->info.sms, time = 0;
     runtime_launch_at(runtime, program, launch, &about);
     *slice = about.tbs;
     enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds); /* fills caches */
