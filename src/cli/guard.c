@@ -20,9 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUR_END SIGUSR1 /* what the kernel sends the guard when we end; from us: everything is to end at once */
-#define NO_MORE SIGUSR2 /* from us: there is nothing to be guarded any more */
-#define GRACE_SECONDS 2 /* that what was told to end has, when the program itself has ended or its time is over */
+#define OUR_END SIGUSR1  /* what the kernel sends the guard when we end; from us: everything is to end at once */
+#define NO_MORE SIGUSR2  /* from us: there is nothing to be guarded any more */
+#define GRACE_SECONDS 2  /* that what was told to end has, when the program itself has ended or its time is over */
+#define STOP_SECONDS 0.5 /* that what was told to stop has to do so */
 #define CANNOT_START 127
 
 static const int held_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
@@ -94,19 +95,26 @@ struct relatives {
     VECTOR(struct relative) list;
 };
 
-/* 0 if there is no such process any more. */
-static pid_t parent_of(const char *process)
+/* Of a process; 0 and Z if there is no such process any more. */
+struct standing {
+    pid_t parent;
+    char state; /* as proc(5) has them: R runs, T is stopped, Z has ended, … */
+};
+
+static struct standing standing_of(pid_t process)
 {
     char path[64], text[512], *name_end;
-    snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes = descriptor < 0 ? 0 : read(descriptor, text, sizeof text - 1);
     if (descriptor >= 0)
         close(descriptor);
     text[bytes > 0 ? bytes : 0] = 0;
     name_end = strrchr(text, ')'); /* of its name, which may have anything in it; the state and the parent follow */
+    char state;
     int parent;
-    return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+    return name_end && sscanf(name_end + 1, " %c %d", &state, &parent) == 2 ? (struct standing){parent, state}
+                                                                            : (struct standing){0, 'Z'};
 }
 
 /* Stops what is below this process and has not been: true if there was anything. */
@@ -115,9 +123,10 @@ static bool stop_more(struct relatives *stopped)
     struct relatives all = {0};
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (isdigit((unsigned char)entry->d_name[0]))
-            (void)vector_push(&all.list,
-                              ((struct relative){(pid_t)atol(entry->d_name), parent_of(entry->d_name), false}));
+        if (isdigit((unsigned char)entry->d_name[0])) {
+            pid_t process = (pid_t)atol(entry->d_name);
+            (void)vector_push(&all.list, ((struct relative){process, standing_of(process).parent, false}));
+        }
     if (folder)
         closedir(folder);
     pid_t self = getpid();
@@ -144,15 +153,31 @@ static bool stop_more(struct relatives *stopped)
     return any;
 }
 
+/* Whether what was told to stop has stopped, or ended. */
+static bool all_stand(const struct relatives *stopped)
+{
+    for (size_t i = 0; i < stopped->list.count; i++)
+        if (!strchr("TtZXx", standing_of(stopped->list.data[i].process).state))
+            return false;
+    return true;
+}
+
 /*
- * To everything below this process. What is stopped starts nothing that could be missed, so they all are first; what they
- * start because of the signal does not get it.
+ * To everything below this process. What has stopped starts nothing that could be missed, so they all are stopped first.
+ * One that is in a fork when it is told to stop completes the fork before it does, and nobody has told its child: so we
+ * look once more when all stand. One that waits for its vfork cannot stand: it starts nothing either, and is not waited
+ * for longer than STOP_SECONDS. What they start because of the signal does not get it.
  */
 static void signal_all(int signal)
 {
     struct relatives stopped = {0};
-    while (stop_more(&stopped))
-        ;
+    double until = clock_seconds() + STOP_SECONDS;
+    bool stood;
+    do {
+        stood = all_stand(&stopped) || clock_seconds() >= until;
+        if (!stood)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } while (stop_more(&stopped) || !stood);
     for (size_t i = 0; i < stopped.list.count; i++) {
         kill(stopped.list.data[i].process, signal);
         kill(stopped.list.data[i].process, SIGCONT);

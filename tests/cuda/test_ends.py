@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-What is left of a program when `corun exec` or `corun capture` is ended: nothing. Usage: test_ends.py CORUN [TEST...]
+What is left of a program when `corun exec` or `corun capture` is ended: nothing. Usage: test_ends.py CORUN FORKING [TEST...], FORKING being
+programs/forking.c.
 
 A process that still runs keeps its end of the pipe that is its standard output: where that pipe has come to its end, nothing runs.
 """
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-CORUN = sys.argv[1]
+CORUN, FORKING = sys.argv[1:3]
 # A shell, a program that it waits for, one in the background, and one in a session of its own.
 FAMILY = "sleep 1000 & setsid sleep 1000 & echo ready; sleep 1000; true"
 
@@ -61,6 +62,14 @@ class Ends(unittest.TestCase):
         process = self.start("exec", "-q", "--", "sh", "-c", FAMILY, start_new_session=True)
         os.killpg(process.pid, signal.SIGKILL)
         self.is_all_over(process)
+
+    def test_a_child_whose_fork_is_under_way(self):
+        """It comes to be after we have looked for what there is, and is told all the same."""
+        for _ in range(8):  # about half of them hit the fork
+            process = self.start("exec", "-q", "--", FORKING)
+            process.send_signal(signal.SIGTERM)
+            words = self.is_all_over(process).split()
+            self.assertGreaterEqual(words.count("told"), 1 + words.count("there"), words)
 
     def test_the_program_may_clean_up(self):
         process = self.start("exec", "-q", "--", "sh", "-c", "trap 'echo bye; exit 7' TERM; sleep 1000 & echo ready; wait")
@@ -163,4 +172,4 @@ class Terminal(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
