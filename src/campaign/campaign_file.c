@@ -9,7 +9,7 @@
 #include "case/policy_probe.h"
 #include "case/specification.h"
 #include "workload/capture_format.h"
-#include "workload/yaml_reader.h"
+#include "base/yaml_reader.h"
 
 #include <assert.h>
 #include <stdlib.h>

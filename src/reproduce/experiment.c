@@ -4,7 +4,7 @@
 
 #include "base/text_file.h"
 #include "campaign/campaign_file.h"
-#include "workload/yaml_reader.h"
+#include "base/yaml_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/vector.h"
 #include "workload/expression.h"
-#include "workload/yaml_reader.h"
+#include "base/yaml_reader.h"
 
 #define DESCRIPTION_MAX_BYTES (1u << 20)
 #define DESCRIPTION_MAX_BUFFERS 64u

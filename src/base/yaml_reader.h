@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading what a YAML tree says: every error names its place. */
-#ifndef CORUN_WORKLOAD_YAML_READER_H
-#define CORUN_WORKLOAD_YAML_READER_H
+#ifndef CORUN_BASE_YAML_READER_H
+#define CORUN_BASE_YAML_READER_H
 
 #include "base/yaml_tree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes of a YAML tree read as texts, numbers, lists and maps; a wrong node is reported with its place. */
-#include "workload/yaml_reader.h"
+#include "base/yaml_reader.h"
 
 #include "base/nearest.h"
 #include "base/number.h"
