@@ -139,7 +139,7 @@ struct corun_host_view {
     const struct corun_host_application_view *applications; /* [application_count] */
     uint32_t application_count;
     const struct corun_host_query_view
-        *queries; /* [query_count]; an entry may be given to another query once it is free */
+        *queries; /* [query_count], as far as the last one that is not free; at most CORUN_HOST_QUERIES */
     uint32_t query_count;
 };
 
@@ -157,8 +157,8 @@ enum corun_host_fairness {
 struct corun_host_allowances {
     struct corun_host_share *application; /* [application_count] */
     uint32_t *instances;                  /* [application_count]: of a batch program that may run; HOST_ALL */
-    struct corun_host_share *query;       /* [query_count] */
-    bool *start;                          /* [query_count]: it may start; nothing takes that back */
+    struct corun_host_share *query;       /* [CORUN_HOST_QUERIES] */
+    bool *start;                          /* [CORUN_HOST_QUERIES]: it may start; nothing takes that back */
     enum corun_host_fairness fairness;
     const char *refusal; /* in words, why `start` does not return OK; constant text; may stay NULL */
 };

@@ -8,7 +8,7 @@
 #include "campaign/selection.h"
 #include "campaign/store.h"
 #include "campaign/worker.h"
-#include "case/parallel.h"
+#include "base/parallel.h"
 #include "case/run.h"
 
 #include <errno.h>

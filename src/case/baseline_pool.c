@@ -5,7 +5,7 @@
 #include "case/baseline_pool.h"
 
 #include "case/cache_lock.h"
-#include "case/parallel.h"
+#include "base/parallel.h"
 
 #include <string.h>
 #include <unistd.h>

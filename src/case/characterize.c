@@ -4,7 +4,7 @@
 
 #include "base/vector.h"
 #include "case/baseline.h"
-#include "case/parallel.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
  */
 #include "reproduce/reproduction.h"
 
-#include "case/parallel.h"
+#include "base/parallel.h"
 #include "case/run.h"
 
 #include <stdlib.h>

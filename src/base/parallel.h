@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The same work done by several threads side by side, each taking the next piece from what `user` points to. */
-#ifndef CORUN_CASE_PARALLEL_H
-#define CORUN_CASE_PARALLEL_H
+#ifndef CORUN_BASE_PARALLEL_H
+#define CORUN_BASE_PARALLEL_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A function runs on several threads, the calling one among them, until all have ended. */
-#include "case/parallel.h"
+#include "base/parallel.h"
 
 #include <pthread.h>
 #include <unistd.h>

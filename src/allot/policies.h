@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The policies of a host, one file each, and what they share. */
+#ifndef CORUN_ALLOT_POLICIES_H
+#define CORUN_ALLOT_POLICIES_H
+
+#include "corun/host.h"
+
+extern const struct corun_host_policy allot_os, allot_fixed, allot_static_opt, allot_heracles, allot_emu;
+
+/* Cores and ways that nobody has for its own, as the allowances stand: those of an application, and of queries that run. */
+struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances);
+/* The waiting query that arrived first, of any service; NONE. */
+uint32_t allot_first_waiting(const struct corun_host_view *view, const struct corun_host_allowances *allowances);
+/* All waiting queries may start. */
+void allot_start_all(const struct corun_host_view *view, struct corun_host_allowances *allowances);
+
+#endif

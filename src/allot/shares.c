@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What several policies ask of a view: what is free, and who waits. */
+#include "allot/policies.h"
+
+struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances)
+{
+    struct corun_host_share free = {view->core_count, view->way_count};
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        free.cores -= allowances->application[a].cores;
+        free.ways -= allowances->application[a].ways;
+    }
+    for (uint32_t q = 0; q < view->query_count; q++) {
+        if (view->queries[q].state == CORUN_HOST_QUERY_RUNNING ||
+            (view->queries[q].state == CORUN_HOST_QUERY_WAITING && allowances->start[q])) {
+            free.cores -= allowances->query[q].cores;
+            free.ways -= allowances->query[q].ways;
+        }
+    }
+    return free;
+}
+
+uint32_t allot_first_waiting(const struct corun_host_view *view, const struct corun_host_allowances *allowances)
+{
+    uint32_t first = CORUN_HOST_NONE;
+    for (uint32_t q = 0; q < view->query_count; q++)
+        if (view->queries[q].state == CORUN_HOST_QUERY_WAITING && !allowances->start[q] &&
+            (first == CORUN_HOST_NONE || view->queries[q].id < view->queries[first].id))
+            first = q;
+    return first;
+}
+
+void allot_start_all(const struct corun_host_view *view, struct corun_host_allowances *allowances)
+{
+    for (uint32_t q = 0; q < view->query_count; q++)
+        allowances->start[q] |= view->queries[q].state == CORUN_HOST_QUERY_WAITING;
+}
