@@ -150,7 +150,7 @@ static void obey_shares(struct simulation *simulation)
     }
     for (uint32_t q = 0; q < simulation->view.query_count; q++) {
         struct corun_host_query_view *entry = &simulation->entries[q];
-        if (entry->state != CORUN_HOST_QUERY_RUNNING)
+        if (!runs(simulation, q))
             continue;
         entry->share = simulation->allowances.query[q];
         simulation->given[entry->application].cores += entry->share.cores;
