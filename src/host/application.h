@@ -46,6 +46,7 @@ struct host_application {
     uint32_t threads;
     struct host_sizes sizes;        /* service */
     struct host_curve instructions; /* x a size; batch: one point, x 0 */
+    double variation;               /* service: deviation of the logarithm of the instructions of queries of one size */
     double cycles_per_instruction, overlap, writebacks;
     struct host_speedup *speedups; /* [speedup_count], by size */
     size_t speedup_count;

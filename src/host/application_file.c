@@ -348,7 +348,7 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
     enum corun_status status = yaml_expect_map(
         &reader->yaml, root,
         "application kind threads instructions cycles_per_instruction overlap misses | summary measured "
-        "unit sizes writebacks speedup stages");
+        "unit sizes variation writebacks speedup stages");
     if (status == CORUN_OK)
         status = read_texts(reader, root);
     if (status == CORUN_OK)
@@ -358,6 +358,8 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
     application->threads = (uint32_t)threads;
     if (status == CORUN_OK)
         status = read_instructions(reader, yaml_find(root, "instructions"));
+    if (status == CORUN_OK)
+        status = read_entry(reader, root, "variation", 0, 3, &application->variation);
     if (status == CORUN_OK)
         status = read_entry(reader, root, "cycles_per_instruction", 1e-3, 1e3, &application->cycles_per_instruction);
     if (status == CORUN_OK)

@@ -23,6 +23,13 @@ double host_random_next(struct host_random *random)
     return ((double)(word >> 11) + 0.5) * 0x1p-53;
 }
 
+/* Box and Muller: of the two normal numbers one is used, so that each takes two steps of the stream, of which one was `uniform`. */
+static double normal(struct host_random *random, double uniform)
+{
+    double angle = 2 * acos(-1) * host_random_next(random);
+    return sqrt(-2 * log(uniform)) * cos(angle);
+}
+
 static double draw(struct host_random *random, const struct host_sizes *sizes)
 {
     double uniform = host_random_next(random);
@@ -34,11 +41,8 @@ static double draw(struct host_random *random, const struct host_sizes *sizes)
         return sizes->table.points[sizes->table.count - 1].x;
     case HOST_SIZE_EXPONENTIAL:
         return -sizes->mean * log(uniform);
-    case HOST_SIZE_LOGNORMAL: {
-        /* Box and Muller: of the two normal numbers one is used, so that each size takes two steps of the stream. */
-        double angle = 2 * acos(-1) * host_random_next(random);
-        return sizes->mean * exp(sizes->sigma * sqrt(-2 * log(uniform)) * cos(angle));
-    }
+    case HOST_SIZE_LOGNORMAL:
+        return sizes->mean * exp(sizes->sigma * normal(random, uniform));
     default:
         return sizes->mean;
     }
@@ -61,15 +65,18 @@ double host_mean_size(const struct host_sizes *sizes, uint64_t seed, uint32_t dr
     return sum / draws;
 }
 
-void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t tenant, const struct host_sizes *sizes,
-                           double mean_ns, uint64_t seed)
+void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t tenant,
+                           const struct host_application *application, double mean_ns, uint64_t seed)
 {
-    struct host_random times = host_random_of(seed, 2 * (uint64_t)tenant + 1),
-                       draws = host_random_of(seed, 2 * (uint64_t)tenant + 2);
+    struct host_random times = host_random_of(seed, 3 * (uint64_t)tenant + 1),
+                       sizes = host_random_of(seed, 3 * (uint64_t)tenant + 2),
+                       efforts = host_random_of(seed, 3 * (uint64_t)tenant + 3);
     double at_ns = 0;
     for (size_t i = 0; i < count; i++) {
         at_ns -= mean_ns * log(host_random_next(&times));
-        arrivals[i] = (struct host_arrival){(uint64_t)at_ns, tenant, host_random_size(&draws, sizes)};
+        double size = host_random_size(&sizes, &application->sizes);
+        double effort = exp(application->variation * normal(&efforts, host_random_next(&efforts)));
+        arrivals[i] = (struct host_arrival){(uint64_t)at_ns, tenant, size, effort};
     }
 }
 

@@ -22,8 +22,8 @@ double host_mean_size(const struct host_sizes *sizes, uint64_t seed, uint32_t dr
  * and sizes of a tenant depend on nothing but seed, tenant and mean, so that all policies get the same queries; with another mean, all times
  * are stretched and the sizes are the same.
  */
-void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t tenant, const struct host_sizes *sizes,
-                           double mean_ns, uint64_t seed);
+void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t tenant,
+                           const struct host_application *application, double mean_ns, uint64_t seed);
 /* By time, those at the same time by tenant, those of a tenant as they were. */
 void host_arrivals_sort(struct host_arrival *arrivals, size_t count);
 

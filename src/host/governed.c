@@ -259,7 +259,8 @@ bool simulation_admit(struct simulation *simulation, size_t arrival, uint32_t *f
         if (simulation->entries[q].state != CORUN_HOST_QUERY_FREE)
             continue;
         double work =
-            host_application_instructions(simulation->scenario->tenants[arriving->tenant].application, arriving->size);
+            host_application_instructions(simulation->scenario->tenants[arriving->tenant].application, arriving->size) *
+            arriving->effort;
         simulation->queries[q] = (struct query){
             .arrival = arrival, .total = work, .remaining = work, .end_ns = NEVER, .next_interval_ns = NEVER};
         simulation->entries[q] =

@@ -23,6 +23,7 @@ struct host_arrival {
     uint64_t at_ns;
     uint32_t tenant;
     double size;
+    double effort; /* its instructions over those that its size says; 1 where nothing else is known */
 };
 
 /* What became of the query of the same index. */

@@ -26,15 +26,15 @@ static void one_server_and_exponential_sizes(void **state)
     }
 }
 
-/* P(N >= k) for N Poisson of that mean. */
+/* P(N >= k) for N Poisson of a mean below k: terms that shrink, from the logarithm of the first. */
 static double poisson_tail(int k, double mean)
 {
-    double below = 0, term = exp(-mean);
-    for (int j = 0; j < k; j++) {
-        below += term;
+    double sum = 0, term = exp(k * log(mean) - mean - lgamma(k + 1.0));
+    for (int j = k; term > 1e-18 * (sum + 1e-300); j++) {
+        sum += term;
         term *= mean / (j + 1);
     }
-    return 1 - below;
+    return sum;
 }
 
 /* Crommelin, Delay probability formulae, 1934: the mean wait over the service time, `offered` = lambda * service. */
@@ -91,7 +91,7 @@ static uint64_t alone_ns(struct run *run)
     run->count = 1;
     run->arrivals = calloc(1, sizeof *run->arrivals);
     assert_non_null(run->arrivals);
-    run->arrivals[0] = (struct host_arrival){1000, 0, run->tenants[0].application->sizes.mean};
+    run->arrivals[0] = (struct host_arrival){1000, 0, run->tenants[0].application->sizes.mean, 1};
     run_perform(run, 0);
     assert_int_equal(run->answers[0].started_ns, 1000);
     return run->answers[0].ended_ns - 1000;
