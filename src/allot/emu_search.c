@@ -32,10 +32,13 @@ struct corun_host_share emu_search(const struct corun_host_model *model, double 
     return share;
 }
 
+/* So that 2.4 / 1.6, which is a bit below 1.5 in binary, rounds as 1.5 does. */
+#define ROUNDING 1e-9
+
 /* Lines 9 to 13 for one of the two resources. */
 static uint32_t scaled(uint32_t count, double factor, uint32_t initial, uint32_t most)
 {
-    double wanted = floor(count * factor + 0.5) + (factor > 1);
+    double wanted = floor(count * factor + 0.5 + ROUNDING) + (factor > 1);
     double bounded = fmax(initial, fmin(most, wanted));
     return (uint32_t)fmin(bounded, most);
 }
