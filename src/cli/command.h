@@ -14,6 +14,7 @@
     C(run, "several applications share one simulated GPU") \
     C(launch, "one kernel of any PTX file") \
     C(exec, "a CUDA program that nobody changed") \
+    C(host, "services and batch programs share a multicore server: cores and cache ways for each query") \
     C(split, "a program that divides a task between CPU and GPU, under several strategies") \
     C(cc, "compile CUDA C with clang alone, for `corun exec` and `corun launch`") \
     C(capture, "a CUDA program as a workload, in a file") \

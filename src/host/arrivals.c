@@ -56,13 +56,9 @@ double host_random_size(struct host_random *random, const struct host_sizes *siz
     return size;
 }
 
-double host_mean_size(const struct host_sizes *sizes, uint64_t seed, uint32_t draws)
+double host_random_effort(struct host_random *random, const struct host_application *service)
 {
-    struct host_random random = host_random_of(seed, 0);
-    double sum = 0;
-    for (uint32_t i = 0; i < draws; i++)
-        sum += host_random_size(&random, sizes);
-    return sum / draws;
+    return exp(service->variation * normal(random, host_random_next(random)));
 }
 
 void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t tenant,
@@ -75,8 +71,7 @@ void host_arrivals_poisson(struct host_arrival *arrivals, size_t count, uint32_t
     for (size_t i = 0; i < count; i++) {
         at_ns -= mean_ns * log(host_random_next(&times));
         double size = host_random_size(&sizes, &application->sizes);
-        double effort = exp(application->variation * normal(&efforts, host_random_next(&efforts)));
-        arrivals[i] = (struct host_arrival){(uint64_t)at_ns, tenant, size, effort};
+        arrivals[i] = (struct host_arrival){(uint64_t)at_ns, tenant, size, host_random_effort(&efforts, application)};
     }
 }
 

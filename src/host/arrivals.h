@@ -14,8 +14,8 @@ double host_random_next(struct host_random *random);
 
 /* A size of a query. */
 double host_random_size(struct host_random *random, const struct host_sizes *sizes);
-/* The mean of so many sizes drawn with that seed. */
-double host_mean_size(const struct host_sizes *sizes, uint64_t seed, uint32_t draws);
+/* The instructions of a query over those that its size says. */
+double host_random_effort(struct host_random *random, const struct host_application *service);
 
 /*
  * Appends `count` queries of a tenant whose times between arrivals are exponential (a Poisson process) with that mean, from time 0 on. The times

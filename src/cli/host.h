@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands below `corun host`. */
+#ifndef CORUN_CLI_HOST_H
+#define CORUN_CLI_HOST_H
+
+#include "cli/command.h"
+#include "host/study.h"
+#include "report/host_report.h"
+#include "report/host_timeline.h"
+
+/* C(name, summary): each has a function host_command_NAME. argv[0] is "corun host NAME". */
+#define CORUN_HOST_COMMANDS(C) \
+    C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
+    C(sweep, "each service with each batch program, under one policy after the other")
+
+#define HOST_COMMAND_FUNCTION(name, summary) int host_command_##name(int argc, char **argv);
+CORUN_HOST_COMMANDS(HOST_COMMAND_FUNCTION)
+#undef HOST_COMMAND_FUNCTION
+
+#define DEFAULT_HOST "e5-2650v4"
+#define HOST_MOST_POLICIES 16u
+
+/* What all of them take. */
+struct host_options {
+    struct command command;
+    struct output outputs[2]; /* --json, --timeline */
+    const char *host, *data;
+    char data_room[PATH_BYTES];
+    struct host_machine machine;
+    const char *policies;
+    const char *services[HOST_MOST_TENANTS], *batches[HOST_MOST_TENANTS]; /* NAME[:key=value,...] */
+    uint32_t service_count, batch_count;
+    uint64_t goal_ns, interval_ns, seed;
+    double load;
+    uint32_t queries, instances, jobs;
+    bool quiet;
+};
+
+enum {
+    KEY_HOST = 'H',
+    KEY_POLICY = 'p',
+    KEY_SERVICE = 's',
+    KEY_BATCH = 'b',
+    KEY_HOST_JSON = 'j',
+    KEY_HOST_QUIET = 'q',
+    KEY_GOAL = 0x200,
+    KEY_LOAD,
+    KEY_QUERIES,
+    KEY_INSTANCES,
+    KEY_INTERVAL,
+    KEY_SEED,
+    KEY_JOBS,
+    KEY_TIMELINE
+};
+
+#define HOST_OPTIONS \
+    {"host", KEY_HOST, "HOST", 0, "the simulated host, NAME[:parameter=value,...] [" DEFAULT_HOST "]", 1}, \
+        {"policy", KEY_POLICY, "HOSTPOLICY,...", 0, "NAME[:parameter=value,...] [os,static-opt,emu]", 1}, \
+        {"service", KEY_SERVICE, "SERVICE", 0, "NAME[:goal=150ms,load=0.3,queries=1000]; again for more", 2}, \
+        {"batch", KEY_BATCH, "BATCH", 0, "a batch program, NAME[:instances=8]; again for more", 2}, \
+        {"goal", KEY_GOAL, "TIME", 0, "within which 99 of 100 queries are answered [150ms]", 3}, \
+        {"load", \
+         KEY_LOAD, \
+         "FRACTION", \
+         0, \
+         "of the time that the queries would take if each were alone on the host [0.3]", \
+         3}, \
+        {"queries", KEY_QUERIES, "N", 0, "of each service [1000]", 3}, \
+        {"instances", KEY_INSTANCES, "N", 0, "of each batch program [8]", 3}, \
+        {"interval", KEY_INTERVAL, "TIME", 0, "between two looks at a query [20ms]", 3}, \
+        {"seed", KEY_SEED, "N", 0, "of arrivals and sizes [1]", 3}, \
+        {"jobs", KEY_JOBS, "N", 0, "simulations side by side [processors]", 4}, \
+        {"json", KEY_HOST_JSON, "FILE", 0, "all results; - is standard output", 4}, \
+    { \
+        "quiet", KEY_HOST_QUIET, NULL, 0, "no tables", 4 \
+    }
+
+/* Defaults of all options. */
+void host_options_begin(struct host_options *options);
+/* For the end of a parser: ARGP_ERR_UNKNOWN if it is none of them. */
+error_t host_option(int key, char *value, struct argp_state *state, struct host_options *options);
+
+/* Policies of --policy, each with its words. */
+struct host_policies {
+    struct host_setting settings[HOST_MOST_POLICIES]; /* without tenants */
+    const char *words[HOST_MOST_POLICIES];
+    uint32_t count;
+};
+
+/* The host and the data directory. */
+enum corun_status host_load(struct host_options *options);
+/* --policy; a comma before a word without `=` begins another policy. */
+enum corun_status host_load_policies(struct host_options *options, struct host_policies *policies);
+/*
+ * The words of --service and --batch, or, without any, all descriptions of the data directory of that kind: loaded, baselines measured, models trained.
+ * What is known is the arena's; host_unload ends the applications.
+ */
+enum corun_status host_load_services(struct host_options *options, struct host_service_setting *services,
+                                     uint32_t *count);
+enum corun_status host_load_batches(struct host_options *options, struct host_batch_setting *batches, uint32_t *count);
+void host_unload(const struct host_service_setting *services, uint32_t service_count,
+                 const struct host_batch_setting *batches, uint32_t batch_count);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The assignment against trying all, and against what is known of large ones. */
+#include "host/stage.h"
+
+#include "host/assignment.h"
+
+/* The best sum over all permutations of the columns from `row` on. */
+static double best_sum(const double *values, size_t count, size_t row, uint32_t taken)
+{
+    double best = row == count ? 0 : -INFINITY;
+    for (size_t c = 0; c < count && row < count; c++)
+        if (!(taken >> c & 1u))
+            best = fmax(best, values[row * count + c] + best_sum(values, count, row + 1, taken | 1u << c));
+    return best;
+}
+
+static double sum_of(const double *values, size_t count, const size_t *column)
+{
+    double sum = 0;
+    bool *taken = calloc(count, sizeof *taken);
+    assert_non_null(taken);
+    for (size_t r = 0; r < count; r++) {
+        assert_true(column[r] < count);
+        assert_false(taken[column[r]]);
+        taken[column[r]] = true;
+        sum += values[r * count + column[r]];
+    }
+    free(taken);
+    return sum;
+}
+
+static void as_good_as_trying_all(void **state)
+{
+    (void)state;
+    struct host_random random = host_random_of(5, 0);
+    for (int round = 0; round < 400; round++) {
+        size_t count = 1 + (size_t)round % 7, column[7];
+        double values[49];
+        /* In every second round few different values, so that many assignments are equally good; some below 0. */
+        for (size_t i = 0; i < count * count; i++)
+            values[i] = round % 2 ? floor(host_random_next(&random) * 4) - 1 : host_random_next(&random) * 10 - 3;
+        assert_int_equal(host_assign(values, count, column), CORUN_OK);
+        assert_true(fabs(sum_of(values, count, column) - best_sum(values, count, 0, 0)) < 1e-9);
+    }
+}
+
+/* Values r * c: the largest sum pairs equal ranks, of 300 rows and columns that are mixed up. */
+static void a_large_one_with_a_known_answer(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    double *values = malloc(sizeof *values * COUNT * COUNT), expected = 0;
+    size_t column[COUNT];
+    assert_non_null(values);
+    for (size_t r = 0; r < COUNT; r++)
+        for (size_t c = 0; c < COUNT; c++)
+            values[r * COUNT + c] = (double)(r * 7 % COUNT) * (double)(c * 11 % COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        expected += (double)(i * i);
+    assert_int_equal(host_assign(values, COUNT, column), CORUN_OK);
+    assert_true(sum_of(values, COUNT, column) == expected);
+    free(values);
+}
+
+static void nothing_to_assign(void **state)
+{
+    (void)state;
+    assert_int_equal(host_assign(NULL, 0, NULL), CORUN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_good_as_trying_all),
+                                       cmocka_unit_test(a_large_one_with_a_known_answer),
+                                       cmocka_unit_test(nothing_to_assign)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
