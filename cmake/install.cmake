@@ -46,6 +46,7 @@ if(TARGET corun)
 endif()
 install(DIRECTORY include/corun DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES ${gpu_files} DESTINATION share/corun/gpu)
+install(DIRECTORY configs/host DESTINATION share/corun FILES_MATCHING PATTERN "*.yaml")
 install(DIRECTORY experiments DESTINATION share/corun FILES_MATCHING PATTERN "*.yaml")
 install(DIRECTORY python DESTINATION share/corun FILES_MATCHING PATTERN "*.py" PATTERN "*.ipynb" PATTERN py.typed PATTERN pyproject.toml
         PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN "*.egg-info" EXCLUDE)

@@ -2,16 +2,19 @@
 /* os: the operating system alone. Everything shares all cores and the whole cache, and queries start when they arrive. */
 #include "allot/policies.h"
 
-enum { SHARE };
+enum { SHARE, INSTANCES };
 
 static const struct corun_host_parameter parameters[] = {
     [SHARE] = {"share", 0, 0, 1, true, "who gets equal turns on the cores", "threads|applications"},
+    [INSTANCES] = {"instances", 0, 0, 1024, true, "of each batch program that run; 0: all", NULL},
 };
 
 static enum corun_status start(void *state, const struct corun_host_view *view, const double *values,
                                struct corun_host_allowances *allowances)
 {
-    (void)state, (void)view;
+    (void)state;
+    for (uint32_t a = 0; a < view->application_count && values[INSTANCES] > 0; a++)
+        allowances->instances[a] = (uint32_t)values[INSTANCES];
     allowances->fairness = values[SHARE] > 0 ? CORUN_HOST_FAIR_APPLICATIONS : CORUN_HOST_FAIR_THREADS;
     return CORUN_OK;
 }

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "corun/case.h"
 #include "corun/config.h"
+#include "corun/host.h"
 #include "corun/policy.h"
 #include "corun/workload.h"
 #include "share/parameter_words.h"
@@ -18,6 +19,10 @@
 #define SOURCES(K) \
     K(GPU, gpus) \
     K(POLICY, policies) \
+    K(HOST, hosts) \
+    K(HOSTPOLICY, host_policies) \
+    K(SERVICE, host_applications) \
+    K(BATCH, host_applications) \
     K(APPLICATION, applications) \
     K(WORKLOAD, workloads) \
     K(SIZE, sizes) \
@@ -116,6 +121,16 @@ static void offer_gpus(const struct candidates *candidates)
     }
 }
 
+static void offer_hosts(const struct candidates *candidates)
+{
+    offer_descriptions(candidates, "host");
+}
+
+static void offer_host_applications(const struct candidates *candidates)
+{
+    offer_descriptions(candidates, "host/applications");
+}
+
 static void offer_choices(const struct candidates *candidates, const char *choices)
 {
     while (*choices) {
@@ -159,6 +174,23 @@ static void offer_policies(const struct candidates *candidates)
     }
     if (!named)
         puts("@files");
+}
+
+/* The last of "os,emu:margin=": its name, or its parameters. */
+static void offer_host_policies(const struct candidates *all)
+{
+    struct candidates last = behind_last(all, strchr(all->word, ':') ? "" : ","), *candidates = &last;
+    size_t length = strcspn(candidates->word, ":");
+    struct candidates rest = behind_last(candidates, ":,");
+    for (size_t i = 0; corun_host_policy_at(i); i++) {
+        const struct corun_host_policy *policy = corun_host_policy_at(i);
+        if (!candidates->word[length])
+            offer(candidates, policy->name, policy->summary);
+        else if (strlen(policy->name) == length && !strncmp(policy->name, candidates->word, length))
+            for (uint32_t p = 0; p < policy->parameter_count; p++)
+                offer_parameter(&rest, policy->parameters[p].name, strlen(policy->parameters[p].name),
+                                policy->parameters[p].meaning);
+    }
 }
 
 /* "NAME", "NAME@SIZE" or "NAME@SIZE,PARAMETER=" as far as the word has come. */

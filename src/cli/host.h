@@ -34,6 +34,7 @@ struct host_options {
     double load;
     uint32_t queries, instances, jobs;
     bool quiet;
+    bool tenants_needed; /* without any, nothing is simulated */
 };
 
 enum {

@@ -23,8 +23,7 @@ static const char sweep_doc[] =
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct host_options *options = state->input;
-    if (key == ARGP_KEY_END && !options->service_count && !options->batch_count &&
-        state->root_argp->options == simulate_options)
+    if (key == ARGP_KEY_END && options->tenants_needed && !options->service_count && !options->batch_count)
         argp_error(state, "nothing is to be simulated: --service or --batch is missing");
     return host_option(key, value, state, options);
 }
@@ -152,6 +151,7 @@ int host_command_simulate(int argc, char **argv)
         .options = simulate_options, .parser = parse_option, .doc = simulate_doc, .help_filter = command_help_filter};
     struct host_options options;
     host_options_begin(&options);
+    options.tenants_needed = true;
     return command_perform(&options.command, &argp, argc, argv, simulate, &options);
 }
 

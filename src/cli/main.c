@@ -22,6 +22,9 @@
  *                 launches of anybody's PTX (launch.c, argument.c)
  *   src/workload  launch descriptions in YAML, their data, their CPU references; captured CUDA programs (capture.h)
  *   src/share     the policies: they read a view and write allowances, one file each
+ *   src/allot     policies of a host, one file each; they know include/corun/host.h and nothing else
+ *   src/host      the simulated host: descriptions (application_file.c, machine.c), time (simulate.c), rates (contention.c), what a policy
+ *                 sees and may (governed.c), co-locations (study.c)
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
  *   src/rewrite   kernels so that a scheduler can take their launches apart: slices (slice.c)
  *   src/isa       the source: PTX decoded and executed, 32 lanes at a time

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #define MEMORY_STEPS 40u /* of the bisection: the load to 1e-12 */
+#define ROUGH_STEPS 12u  /* the same while rooms in the cache are still being looked for */
 #define CACHE_STEPS 16u
 #define LEAST_EFFICIENCY 0.05 /* of a thread that is always switched */
 
@@ -142,11 +143,11 @@ static double traffic_of(const struct contention *contention, const struct conte
 }
 
 /* The load at which the traffic makes that load; then the rates. */
-static void solve_memory(struct contention *contention, struct contention_pace *paces)
+static void solve_memory(struct contention *contention, struct contention_pace *paces, uint32_t steps)
 {
     const struct host_machine *machine = contention->machine;
     double capacity = machine->memory_mbps / 1000.0, low = 0, high = 1; /* bytes per ns */
-    for (uint32_t step = 0; step < MEMORY_STEPS; step++) {
+    for (uint32_t step = 0; step < steps; step++) {
         double load = (low + high) / 2, latency_ns = latency_under(machine, load), traffic = 0;
         for (uint32_t i = 0; i < contention->runner_count; i++) {
             const struct contention_runner *runner = &contention->runners[i];
@@ -221,14 +222,14 @@ void contention_solve(struct contention *contention)
         paces[i] = (struct contention_pace){.compute_ns = contention->runners[i].application->cycles_per_instruction *
                                                           1e6 / contention->machine->clock_khz};
     divide_cores(contention, paces);
-    bool shared = divide_cache_evenly(contention);
-    for (uint32_t step = 0; step < (shared ? CACHE_STEPS : 1); step++) {
+    uint32_t cache_steps = divide_cache_evenly(contention) ? CACHE_STEPS : 1;
+    for (uint32_t step = 0; step < cache_steps; step++) {
         if (step)
             adjust_rooms(contention, paces);
         for (uint32_t i = 0; i < contention->runner_count; i++) {
             const struct contention_runner *runner = &contention->runners[i];
             paces[i].misses = runner->count ? misses_with(contention, runner, fmin(runner->room, runner->filled)) : 0;
         }
-        solve_memory(contention, paces);
+        solve_memory(contention, paces, step + 1 < cache_steps ? ROUGH_STEPS : MEMORY_STEPS);
     }
 }

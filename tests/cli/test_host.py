@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""corun host: services and batch programs on a simulated host. Usage: test_host.py CORUN [TEST...]"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CORUN = None
+OK, USAGE, SYNTAX, NOT_FOUND, ARGUMENT, POLICY = 0, 2, 3, 5, 6, 12
+APPLICATIONS = pathlib.Path(__file__).resolve().parent.parent / "host" / "applications"
+SERVICE, BATCH = str(APPLICATIONS / "synthetic-parallel.yaml"), str(APPLICATIONS / "synthetic-stream.yaml")
+SMALL = ("--queries", "200")
+
+
+class Host(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def corun(self, *words, status=OK):
+        done = subprocess.run([CORUN, "host", *words], cwd=self.folder.name, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL, timeout=600)
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done
+
+    def results(self, *words):
+        self.corun(*words, "--quiet", "--json", "r.json")
+        return json.loads(pathlib.Path(self.folder.name, "r.json").read_text(encoding="utf-8"))
+
+    def test_one_service_and_one_batch_program(self):
+        results = self.results("simulate", "-s", SERVICE, "-b", BATCH, "-p", "os:instances=1,emu:margin=0.3,cache=off,heracles", *SMALL)
+        cases = results["cases"]
+        self.assertEqual([case["policy"] for case in cases], ["os:instances=1", "emu:margin=0.3,cache=off", "heracles"])
+        for case in cases:
+            service, batch = case["services"][0], case["batches"][0]
+            self.assertEqual(service["queries"], 200)
+            self.assertLessEqual(service["p50_ns"], service["p95_ns"])
+            self.assertLessEqual(service["p99_ns"], service["longest_ns"])
+            self.assertGreater(service["p50_ns"], 0)
+            self.assertEqual(case["violations"], int(service["p99_of_goal"] > 1))
+            self.assertGreater(batch["throughput"], 0)
+            self.assertLessEqual(batch["cores"] + service["cores"], 12.000001)
+            self.assertLess(case["busiest_memory_load"], 1)
+        self.assertEqual(results["host"]["cores"], 12)
+
+    def test_the_same_digits_for_any_number_of_threads(self):
+        texts = []
+        for jobs in ("1", "2", "5"):
+            results = self.results("sweep", "-s", SERVICE, "-b", BATCH, "-b", str(APPLICATIONS / "synthetic-cache.yaml"), "--jobs", jobs, *SMALL)
+            del results["wall_seconds"]
+            texts.append(json.dumps(results))
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+
+    def test_a_sweep_takes_each_service_with_each_batch_program(self):
+        services = [SERVICE, str(APPLICATIONS / "synthetic-serial.yaml")]
+        done = self.corun("sweep", "-s", services[0], "-s", services[1], "-b", BATCH, "-b", str(APPLICATIONS / "synthetic-compute.yaml"),
+                          "-p", "static-opt:instances=0,emu", "--json", "r.json", *SMALL)
+        cases = json.loads(pathlib.Path(self.folder.name, "r.json").read_text(encoding="utf-8"))["cases"]
+        pairs = {(case["services"][0]["application"], case["batches"][0]["application"], case["policy"]) for case in cases}
+        self.assertEqual(len(cases), 8)
+        self.assertEqual(len(pairs), 8)
+        self.assertIn("co-locations", done.stdout)
+        for case in cases:
+            if case["policy"] == "static-opt:instances=0":
+                self.assertEqual(case["throughput"], 0)
+
+    def test_static_opt_takes_the_most_instances_that_do_no_harm(self):
+        compute = str(APPLICATIONS / "synthetic-compute.yaml")
+        words = ("simulate", "-s", SERVICE + "", "-b", compute, "--goal", "400ms", *SMALL)
+        found = self.results(*words, "-p", "static-opt")["cases"][0]
+        self.assertGreater(found["instances"], 0)
+        self.assertLess(found["instances"], 8)
+        self.assertEqual(found["violations"], 0)
+        more = self.results(*words, "-p", f"static-opt:instances={found['instances'] + 1}")["cases"][0]
+        self.assertEqual(more["violations"], 1)
+
+    def test_two_services_with_goals_of_their_own(self):
+        results = self.results("simulate", "-s", SERVICE + ":goal=300ms,load=0.1,queries=50",
+                               "-s", str(APPLICATIONS / "synthetic-serial.yaml") + ":queries=70", "-b", BATCH + ":instances=2", "-p", "emu")
+        services = results["cases"][0]["services"]
+        self.assertEqual([service["goal_ns"] for service in services], [300000000, 150000000])
+        self.assertEqual([service["queries"] for service in services], [50, 70])
+        self.assertEqual(results["cases"][0]["batches"][0]["instances"], 2)
+
+    def test_a_timeline(self):
+        self.corun("simulate", "-s", SERVICE, "-b", BATCH, "-p", "emu", "--timeline", "t.json", "--queries", "20")
+        events = json.loads(pathlib.Path(self.folder.name, "t.json").read_text(encoding="utf-8"))["traceEvents"]
+        begun = [event["id"] for event in events if event["ph"] == "b"]
+        ended = [event["id"] for event in events if event["ph"] == "e"]
+        self.assertEqual(begun, list(range(20)))
+        self.assertEqual(sorted(ended), begun)
+        cores = {2: 0, 3: 12}
+        for event in events:
+            if event.get("name") == "cores":
+                cores[event["pid"]] = event["args"]["cores"]
+                self.assertLessEqual(cores[event["pid"]], 12)
+        self.assertTrue(any(event.get("name") == "memory" for event in events))
+
+    def test_mistakes_are_named(self):
+        for words, status, message in (
+                (("simulate",), USAGE, "nothing is to be simulated"),
+                (("simulat",), USAGE, "did you mean `simulate`?"),
+                ((), USAGE, "which COMMAND?"),
+                (("simulate", "-s", SERVICE, "-p", "emo"), NOT_FOUND, "a host has no policy 'emo'; did you mean 'emu'?"),
+                (("simulate", "-s", SERVICE, "-p", "emu:margins=1"), ARGUMENT, "did you mean 'margin'?"),
+                (("simulate", "-s", SERVICE, "-p", "emu:margin=2"), ARGUMENT, "margin of policy emu is a number from 0 to 0.99, not '2'"),
+                (("simulate", "-s", SERVICE, "-p", "emu:cache=maybe"), ARGUMENT, "cache of policy emu is one of off|on, not 'maybe'"),
+                (("simulate", "-s", SERVICE, "-p", "emu:model=nn"), ARGUMENT, "has no model of that name for a service"),
+                (("simulate", "-s", SERVICE, "-p", "fixed:cores=13"), ARGUMENT, "gives a query more than the host has"),
+                (("simulate", "-s", BATCH), ARGUMENT, "synthetic-stream is a batch program, no service"),
+                (("simulate", "-b", SERVICE), ARGUMENT, "synthetic-parallel is a service, no batch program"),
+                (("simulate", "-s", "no-such-service"), NOT_FOUND, "there is no application 'no-such-service'"),
+                (("simulate", "-s", SERVICE + ":speed=3"), USAGE, "speed is not among goal=TIME, load=FRACTION, queries=N"),
+                (("simulate", "-s", SERVICE, "--goal", "soon"), USAGE, "`soon` is no time, such as 20ms"),
+                (("simulate", "-s", SERVICE, "--load", "0"), USAGE, "`0` is no fraction"),
+                (("simulate", "-s", SERVICE, "-H", "nowhere"), NOT_FOUND, "there is no host 'nowhere'"),
+                (("simulate", "-s", SERVICE, "-H", "e5-2650v4:cors=1"), ARGUMENT, "a host has no parameter 'cors'; did you mean 'cores'?"),
+                (("simulate", "-s", SERVICE, "-H", "e5-2650v4:cores=0"), ARGUMENT, "cores is between 1 and 1024")):
+            done = self.corun(*words, status=status)
+            self.assertIn(message, done.stderr)
+
+    def test_a_host_that_changes(self):
+        slow = self.results("simulate", "-b", BATCH, "-H", "e5-2650v4:memory_mbps=10K", "-p", "os")
+        fast = self.results("simulate", "-b", BATCH, "-H", "e5-2650v4:memory_mbps=200K", "-p", "os")
+        self.assertLess(slow["cases"][0]["batches"][0]["bytes_per_second"], 10e9)
+        self.assertGreater(fast["cases"][0]["batches"][0]["bytes_per_second"], 20e9)
+
+
+if __name__ == "__main__":
+    CORUN = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
