@@ -34,6 +34,7 @@ struct wanted {
     const char *name;
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): argp's type */
 static error_t parse_name(int key, char *value, struct argp_state *state)
 {
     struct wanted *wanted = state->input;

@@ -152,7 +152,7 @@ static enum corun_status read_speeds(struct reader *reader, const struct yaml_no
         return yaml_out_of_memory(&reader->yaml);
     for (const struct yaml_node *entry = node->first; entry && status == CORUN_OK; entry = entry->next)
         status = read_number(reader, entry, 1000, 1e-6, HOST_MOST_THREADS, &row->speed[row->count++]);
-    if (status == CORUN_OK && row->speed[0] != 1)
+    if (status == CORUN_OK && node->first && row->speed[0] != 1)
         return WRONG(reader, node->first, "the speed-up on one core is 1");
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "report/json_writer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static struct sums sum_up(const struct host_report *report, size_t first)
 /* Policies follow one another in the same order in each pair: their number. */
 static size_t policies_of(const struct host_report *report)
 {
-    size_t count = 1;
+    size_t count = 1; /* also of an empty report, whose tables have no rows */
     while (count < report->count && strcmp(report->policies[count], report->policies[0]) != 0)
         count++;
     return count;
@@ -117,6 +118,7 @@ bool host_report_pairs(const struct host_report *report, struct arena *arena, co
     static const char *const sum_titles[] = {"<policy",   "co-locations", "violations",
                                              "worst P99", "mean P99",     "throughput"};
     size_t policies = policies_of(report);
+    assert(policies > 0);
     const char *titles[COLUMNS_MAX] = {"<service", "<batch"};
     uint32_t shown = (uint32_t)(policies < (COLUMNS_MAX - 2) / 2 ? policies : (COLUMNS_MAX - 2) / 2);
     for (uint32_t p = 0; p < shown; p++) {

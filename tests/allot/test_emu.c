@@ -64,7 +64,8 @@ static void the_search_finds_what_trying_all_finds(void **state)
     (void)state;
     uint32_t asked = 0, *counter = &asked;
     const struct corun_host_model model = {"table", &counter, predict};
-    for (double limit_ms = 1; limit_ms < 120; limit_ms += 0.7) {
+    for (int tenths = 10; tenths < 1200; tenths += 7) {
+        double limit_ms = tenths / 10.0;
         struct corun_host_share best = {12, 16}, found = emu_search(&model, 100, limit_ms * 1e6, best);
         struct corun_host_prediction prediction;
         for (predict(&counter, 100, best.cores - 1, 16, &prediction);

@@ -236,7 +236,10 @@ class Help(Command):
             parts = page.split(f".Ss Options of {command}\n")
             part = parts[1].split("\n.S")[0] if len(parts) == 2 else ""
             known = set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", part, re.M))
-            told = set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", self.run_command(command, "--help").stdout, re.M))
+            text = self.run_command(command, "--help").stdout
+            for below in re.findall(r"^  ([a-z]+) - ", text.partition("COMMAND is one of\n")[2], re.M):
+                text += self.run_command(command, below, "--help").stdout
+            told = set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", text, re.M))
             self.assertEqual(told - {"help", "usage"}, known, command)
 
     def test_version(self):
