@@ -27,7 +27,7 @@ class Words(Completion):
         told = dict(re.findall(r"^  ([a-z]+) +(.+)$", self.corun("help").stdout.split("Commands:\n")[1].split("\n\n")[0], re.M))
         self.assertEqual(self.words(""), told)
         self.assertEqual(self.words("help", ""), told)
-        self.assertEqual(sorted(self.words("re")), ["report", "reproduce"])
+        self.assertEqual(sorted(self.words("re")), ["report", "reproduce", "rewrite"])
         self.assertEqual(self.words("nothing", ""), {})
         self.assertEqual(self.words(), {})
 
