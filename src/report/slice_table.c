@@ -78,9 +78,7 @@ bool slice_table(const struct sliced_file *files, size_t count, struct arena *ar
 
 static json_t *json_kernel(struct json_writer *writer, const struct slice_kernel *kernel)
 {
-    static const char *const from[] = {
-                                       [PTX_REGISTERS_MAXNREG] = "maxnreg",
-                                       [PTX_REGISTERS_ALLOCATION] = "allocation"};
+    static const char *const from[] = {[PTX_REGISTERS_MAXNREG] = "maxnreg", [PTX_REGISTERS_ALLOCATION] = "allocation"};
     json_t *object = json_object(), *reads = json_array();
     json_put(writer, object, "kernel", json_text(kernel->function->name));
     json_put(writer, object, "sliced", json_boolean(!kernel->refusal));
