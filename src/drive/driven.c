@@ -3,6 +3,7 @@
 #include "drive/driven.h"
 
 #include "base/vector.h"
+#include "runtime/measure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct driven {
     struct runtime *runtime;
     uint32_t *programs;
     const struct workload_commands *const *kinds;
-    uint64_t begin_ns, last_tick, clock_khz, mismatches;
+    uint64_t begin_ns, begin_tick, last_tick, clock_khz, mismatches, failures;
     VECTOR(struct served *) jobs; /* by the runtime's number of the job; NULL: not of ours */
     VECTOR(uint32_t) numbers;     /* [submission]: its job; UINT32_MAX: over */
     VECTOR(struct driven_event) due;
@@ -39,19 +40,27 @@ struct driven {
 static uint64_t to_tick(const struct driven *driven, uint64_t nanoseconds)
 {
     uint64_t since = nanoseconds > driven->begin_ns ? nanoseconds - driven->begin_ns : 0;
-    return (uint64_t)((unsigned __int128)since * driven->clock_khz / 1000000);
+    return driven->begin_tick + (uint64_t)((unsigned __int128)since * driven->clock_khz / 1000000);
 }
 
 /* The first nanosecond of a tick, rounded up, so that the tick has come then. */
 static uint64_t to_nanoseconds(const struct driven *driven, uint64_t tick)
 {
-    unsigned __int128 since = ((unsigned __int128)tick * 1000000 + driven->clock_khz - 1) / driven->clock_khz;
-    return tick == UINT64_MAX ? tick : driven->begin_ns + (uint64_t)since;
+    uint64_t since = tick > driven->begin_tick ? tick - driven->begin_tick : 0;
+    unsigned __int128 nanoseconds = ((unsigned __int128)since * 1000000 + driven->clock_khz - 1) / driven->clock_khz;
+    return tick == UINT64_MAX ? tick : driven->begin_ns + (uint64_t)nanoseconds;
 }
 
 static bool tell(struct driven *driven, const struct driven_event *event)
 {
     return vector_push(&driven->due, *event);
+}
+
+static const char *refusal_of(const struct driven *driven, uint32_t kind)
+{
+    struct runtime_launch launch;
+    runtime_launch_at(driven->runtime, driven->programs[kind], 0, &launch);
+    return launch.refusal;
 }
 
 enum corun_status driven_create(const struct driven_request *request, struct corun_diagnostics *list,
@@ -75,6 +84,10 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
                              commands->name, commands->launch_count);
         else
             status = runtime_add_program(driven->runtime, commands, list, &driven->programs[k]);
+        const char *refusal = status == CORUN_OK ? refusal_of(driven, k) : NULL;
+        if (refusal)
+            status = corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "kernel %s of %s cannot be sliced: %s",
+                                  commands->commands[0].kernel, commands->name, refusal);
     }
     if (status == CORUN_OK) {
         driven->begin_ns = runtime_now(driven->runtime);
@@ -113,11 +126,31 @@ struct runtime *driven_runtime(struct driven *driven)
     return driven->runtime;
 }
 
-const char *driven_refusal(const struct driven *driven, uint32_t kind)
+void driven_start(struct driven *driven, uint64_t tick)
 {
-    struct runtime_launch launch;
-    runtime_launch_at(driven->runtime, driven->programs[kind], 0, &launch);
-    return launch.refusal;
+    driven->begin_ns = runtime_now(driven->runtime);
+    driven->begin_tick = driven->last_tick = tick;
+    runtime_begin_statistics(driven->runtime);
+}
+
+enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice)
+{
+    uint64_t tbs, nanoseconds;
+    enum corun_status status =
+        runtime_smallest_slice(driven->runtime, driven->programs[kind], 0, most, driven->list, &tbs, &nanoseconds);
+    *slice = (uint32_t)tbs;
+    return status;
+}
+
+/* Gives a slice to the stream that has the fewest. */
+static enum corun_status give(struct driven *driven, uint32_t job, const struct queue_slice *slice)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < RUNTIME_MOST_STREAMS; i++)
+        if (runtime_in_flight(driven->runtime, i) < runtime_in_flight(driven->runtime, best))
+            best = i;
+    enum corun_status status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, best);
+    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
 }
 
 enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind)
@@ -176,8 +209,7 @@ enum corun_status driven_launch(struct driven *driven, size_t number, const stru
         return CORUN_MEMORY;
     if (!served->here) /* it is launched when the data have come again */
         return CORUN_OK;
-    enum corun_status status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, slice->lane);
-    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+    return give(driven, job, slice);
 }
 
 /* Data have come, for the first time or again. */
@@ -191,11 +223,9 @@ static enum corun_status ready(struct driven *driven, uint32_t job, struct drive
         event->what = DRIVEN_READY;
         return tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
     }
-    for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++) {
-        const struct queue_slice *slice = &served->slices.data[i].slice;
-        status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, slice->lane);
-    }
-    return status == CORUN_FAULT ? CORUN_OK : status;
+    for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++)
+        status = give(driven, job, &served->slices.data[i].slice);
+    return status;
 }
 
 static enum corun_status slice_ended(struct driven *driven, uint32_t job, uint64_t first, struct driven_event *event)
@@ -224,6 +254,7 @@ static enum corun_status finish(struct driven *driven, uint32_t job, const char 
     bool all = false;
     served->gone = true;
     served->failure = failure;
+    driven->failures += failure != NULL;
     for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++) {
         all |= served->slices.data[i].slice.last;
         if (!served->slices.data[i].told)
@@ -300,4 +331,9 @@ uint64_t driven_now(struct driven *driven)
     if (tick > driven->last_tick)
         driven->last_tick = tick;
     return driven->last_tick;
+}
+
+uint64_t driven_failures(const struct driven *driven)
+{
+    return driven->failures;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A CUDA driver as the machine of a ready queue (docs/queue.md): launches of its kinds become jobs of a runtime, slices go into streams
- * by their lanes. The runtime's memory command scheduler copies the data, so a launch is ready when the machine says so.
+ * A CUDA driver as the machine of a ready queue (docs/queue.md): launches of its kinds become jobs of a runtime, slices that are in
+ * flight go into streams of their own, as far as there are some. The runtime's memory command scheduler copies the data, so a launch is ready when the machine says so.
  *
  *     driven_submit ──► (copies) ──► driven_wait: READY ──► driven_launch: slices ──► driven_wait: SLICE … ──► (copies) ──► OVER
  *
@@ -18,20 +18,25 @@
 struct driven;
 
 struct driven_request {
-    struct runtime_options options;               /* streams: 0, one for each lane */
+    struct runtime_options options;               /* with 0 streams: the most */
     uint32_t clock_khz;                           /* ticks per millisecond */
     const struct workload_commands *const *kinds; /* one launch each; [count]; must stay */
     uint32_t count;
 };
 
-/* What runtime_open and runtime_add_program return; ARGUMENT: commands with several launches. */
+/*
+ * What runtime_open and runtime_add_program return; ARGUMENT: commands with several launches; UNSUPPORTED: a kernel
+ * that cannot be sliced. */
 enum corun_status driven_create(const struct driven_request *request, struct corun_diagnostics *list,
                                 struct driven **driven);
 void driven_destroy(struct driven *driven);
 struct runtime *driven_runtime(struct driven *driven);
-/* NULL: launches of the kind can be cut into slices; else why not. */
-const char *driven_refusal(const struct driven *driven, uint32_t kind);
 
+/*
+ * The smallest slice of a kind that makes it longer by no more than the share `most`, alone and with as many slices in flight as fill
+ * the GPU: measured, through the driver. To be called before the first submission. What runtime_smallest_slice returns.
+ */
+enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice);
 /* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
 enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
 /* Begins a slice of the submission, which is ready. What runtime_slice returns. */
@@ -52,6 +57,8 @@ struct driven_event {
     const char *failure; /* OVER: NULL, or the error's name */
 };
 
+/* It is tick `tick` now; to be called before the first submission. */
+void driven_start(struct driven *driven, uint64_t tick);
 /* The next event, but not beyond the tick `until` (UINT64_MAX: for ever). What runtime_wait returns. */
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event);
 /*
@@ -59,7 +66,8 @@ enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driv
  * differ rightly.
  */
 uint64_t driven_mismatches(const struct driven *driven);
-/* Ticks since driven_create. */
 uint64_t driven_now(struct driven *driven);
+/* Submissions whose kernel has failed. */
+uint64_t driven_failures(const struct driven *driven);
 
 #endif

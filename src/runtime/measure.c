@@ -61,6 +61,14 @@ enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uin
     return status;
 }
 
+/* Slices of that size that fill the GPU, and one that waits. */
+static uint32_t streams_for(const struct runtime *runtime, const struct runtime_launch *about, uint64_t slice)
+{
+    uint64_t fit = (uint64_t)(about->tbs_per_sm ? about->tbs_per_sm : 1) * runtime->info.sms;
+    uint64_t count = (fit + slice - 1) / slice + 1;
+    return count < runtime->options.streams ? (uint32_t)count : runtime->options.streams;
+}
+
 enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
                                          struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds)
 {
@@ -71,16 +79,13 @@ enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t progr
     enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds); /* fills caches */
     if (status == CORUN_OK)
         status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds);
-    uint64_t good = (about.tbs + sms - 1) / sms, bad = 0; /* in SMs */
-    while (status == CORUN_OK && !about.refusal && good - bad > 1) {
-        uint64_t middle = bad + (good - bad) / 2;
-        status = runtime_measure(runtime, program, launch, middle * sms, 1, list, &time);
-        if ((double)time <= (1 + most) * (double)*nanoseconds)
-            good = middle;
-        else
-            bad = middle;
+    for (uint64_t size = sms; status == CORUN_OK && !about.refusal && size * 2 <= about.tbs;
+         size += size < 4 * sms ? sms : size / 2 / sms * sms) {
+        status = runtime_measure(runtime, program, launch, size, streams_for(runtime, &about, size), list, &time);
+        if (status == CORUN_OK && (double)time <= (1 + most) * (double)*nanoseconds) {
+            *slice = size;
+            break;
+        }
     }
-    if (good * sms < about.tbs)
-        *slice = good * sms;
     return status;
 }

@@ -17,9 +17,9 @@ enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uin
                                   uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds);
 
 /*
- * The smallest slice, a multiple of the SMs, that makes the launch longer by no more than the share `most` (0.02 in the paper), in one
- * stream; and its time whole, *nanoseconds. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
- * be sliced. Sizes are halved as long as the cost stays below: some eight runs. Statuses as above.
+ * The smallest slice, a multiple of the SMs, that makes the launch longer by no more than the share `most` (0.02 in the paper), with as
+ * many streams as fill the GPU and one more; and its time whole, *nanoseconds. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
+ * be sliced. Looks at 1, 2, 3, 4 thread blocks for each SM, then at half as many more each time, up to half the grid. Statuses as above.
  */
 enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
                                          struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds);

@@ -19,6 +19,23 @@ static enum corun_status note_refusal(const struct slices *slices, const char *k
     return CORUN_OK;
 }
 
+static bool is_set(const struct workload_commands *commands, const char *name)
+{
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        if (commands->buffers[i].symbol && !strcmp(commands->buffers[i].symbol, name))
+            return !commands->buffers[i].kept;
+    return false;
+}
+
+/* Variables in global memory that a run may change and that are not set before each run. */
+static void find_variables(struct program *program, const struct ptx_module *module)
+{
+    for (uint32_t i = 0; i < module->variable_count; i++)
+        program->fresh |=
+            module->variables[i]->space == PTX_SPACE_GLOBAL && !is_set(program->commands, module->variables[i]->name);
+    program->has_variables |= program->fresh;
+}
+
 /* The text of the sliced module. */
 static enum corun_status make_sliced(struct program *program, struct corun_diagnostics *list)
 {
@@ -27,6 +44,8 @@ static enum corun_status make_sliced(struct program *program, struct corun_diagn
     struct slices slices = {0};
     size_t bytes;
     enum corun_status status = ptx_parse(commands->name, commands->ptx, commands->ptx_bytes, list, &module);
+    if (status == CORUN_OK)
+        find_variables(program, module);
     if (status == CORUN_OK)
         status = slice_module(module, list, &slices);
     for (size_t i = 0, launch = 0; i < commands->command_count && status == CORUN_OK; i++)
@@ -127,6 +146,13 @@ static bool find_functions(struct runtime *runtime, const struct program *progra
     return true;
 }
 
+static void unload(struct runtime *runtime, struct image *image)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        (void)(image->modules[i] && runtime->driver.module_unload(image->modules[i]));
+    free_image(image);
+}
+
 static struct image *load(struct runtime *runtime, const struct program *program)
 {
     struct image *image = calloc(1, sizeof *image);
@@ -136,9 +162,8 @@ static struct image *load(struct runtime *runtime, const struct program *program
         good = CALL(runtime, module_load(&image->modules[i], texts[i])) && find_functions(runtime, program, image, i);
     if (good)
         return image;
-    for (uint32_t i = 0; i < 2 && image; i++)
-        (void)(image->modules[i] && runtime->driver.module_unload(image->modules[i]));
-    free_image(image);
+    if (image)
+        unload(runtime, image);
     return NULL;
 }
 
@@ -154,10 +179,14 @@ struct image *program_take_image(struct runtime *runtime, struct program *progra
     return image;
 }
 
-void program_give_image(struct program *program, struct image *image)
+void program_give_image(struct runtime *runtime, struct program *program, struct image *image)
 {
     if (!image || !program->has_variables)
         return;
+    if (program->fresh && runtime->context) {
+        unload(runtime, image);
+        return;
+    }
     image->next = program->free_images;
     program->free_images = image;
 }
@@ -220,7 +249,7 @@ static enum corun_status make(struct runtime *runtime, struct program *program, 
     if (image) {
         program_pin(runtime, program);
         find_occupancy(runtime, program, image);
-        program_give_image(program, image);
+        program_give_image(runtime, program, image);
     }
     runtime_leave(runtime);
     return image ? CORUN_OK : runtime_fault(runtime, list, commands->name);

@@ -20,11 +20,12 @@ static void forget_device(struct runtime *runtime)
             if (job->state != JOB_OVER)
                 blocks_give(&runtime->pinned, &job->results[b]);
         }
-        program_give_image(program_of(runtime, job), job->image);
+        program_give_image(runtime, program_of(runtime, job), job->image);
         job->image = NULL;
         job->gate = NULL;
         job->gated = 0;
     }
+    runtime->arrived.count = 0;
     blocks_clear(&runtime->pinned);
     for (size_t i = 0; i < runtime->programs.count; i++) {
         program_unpin(runtime, &runtime->programs.data[i]);

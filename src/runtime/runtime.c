@@ -163,13 +163,14 @@ void runtime_close(struct runtime *runtime)
     for (size_t j = 0; j < runtime->jobs.count; j++) {
         free(runtime->jobs.data[j].blocks);
         free(runtime->jobs.data[j].results);
-        program_give_image(program_of(runtime, &runtime->jobs.data[j]), runtime->jobs.data[j].image);
+        program_give_image(runtime, program_of(runtime, &runtime->jobs.data[j]), runtime->jobs.data[j].image);
     }
     for (size_t i = 0; i < runtime->programs.count; i++)
         program_free(&runtime->programs.data[i]);
     blocks_forget(&runtime->memory);
     vector_free(&runtime->programs);
     vector_free(&runtime->jobs);
+    vector_free(&runtime->arrived);
     vector_free(&runtime->seen);
     tally_free(&runtime->tally);
     free(runtime);
@@ -195,4 +196,11 @@ void runtime_statistics(struct runtime *runtime, struct runtime_statistics *stat
     statistics->kernel_nanoseconds = tally_length(&runtime->tally, TALLY_KERNEL);
     statistics->overlap_nanoseconds = tally_overlap(&runtime->tally);
     statistics->memory_peak_bytes = runtime->memory.peak_bytes;
+}
+
+void runtime_begin_statistics(struct runtime *runtime)
+{
+    runtime->statistics = (struct runtime_statistics){0};
+    runtime->memory.peak_bytes = runtime->memory.used_bytes;
+    tally_free(&runtime->tally);
 }

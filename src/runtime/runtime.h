@@ -114,6 +114,9 @@ struct runtime_event {
  */
 enum corun_status runtime_slice(struct runtime *runtime, uint32_t job, uint64_t first, uint64_t count, uint32_t stream);
 
+/* Slices that were given to a stream and have not been seen to end. */
+size_t runtime_in_flight(const struct runtime *runtime, uint32_t stream);
+
 /*
  * The next event in order of time, of those that have been seen; waits for it if there is none, but not beyond `until`, nanoseconds as of
  * runtime_now (UINT64_MAX: for ever; with nothing under way that is NONE at once). Results of a kernel's fault are the events FAILED and
@@ -127,7 +130,7 @@ const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t b
 /* After ENDED or FAILED: the job's number is free for others. */
 void runtime_release(struct runtime *runtime, uint32_t job);
 
-/* Sums over the time since the runtime was opened. */
+/* Sums over the time since the runtime was opened, or since they were begun anew. */
 struct runtime_statistics {
     uint64_t jobs_ended, jobs_failed, jobs_returned;
     uint64_t slices;
@@ -139,5 +142,7 @@ struct runtime_statistics {
     uint64_t memory_waits;        /* jobs that came when there was no memory for them */
 };
 void runtime_statistics(struct runtime *runtime, struct runtime_statistics *statistics);
+/* While nothing is under way. */
+void runtime_begin_statistics(struct runtime *runtime);
 
 #endif

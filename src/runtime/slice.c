@@ -115,6 +115,11 @@ enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t
     return CORUN_OK;
 }
 
+size_t runtime_in_flight(const struct runtime *runtime, uint32_t stream)
+{
+    return runtime->lanes[stream].items.count - runtime->lanes[stream].first;
+}
+
 enum corun_status runtime_slice(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count,
                                 uint32_t stream)
 {

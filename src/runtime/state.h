@@ -42,10 +42,11 @@ struct program {
     char *sliced_text;
     struct program_launch *launches; /* [commands->launch_count] */
     bool has_variables;              /* which jobs use as buffers: each job needs an image of its own */
-    bool sliced_only;                /* kernels write variables: whole launches use the sliced module, too */
-    uint64_t cost;                   /* of a job's blocks, those that stay left out */
-    struct block *resident;          /* [buffers] that stay; of no bytes: not this one */
-    void *resident_event; /* its copies have ended; NULL: they have not begun, or it is known that they have ended */
+    bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
+    bool sliced_only;       /* kernels write variables: whole launches use the sliced module, too */
+    uint64_t cost;          /* of a job's blocks, those that stay left out */
+    struct block *resident; /* [buffers] that stay; of no bytes: not this one */
+    void *resident_event;   /* its copies have ended; NULL: they have not begun, or it is known that they have ended */
     bool resident_loaded;
     struct image *free_images; /* without variables: the only one, shared */
 };
@@ -108,6 +109,7 @@ struct runtime {
     VECTOR(void *) events; /* that nobody uses */
     VECTOR(struct program) programs;
     VECTOR(struct job) jobs;
+    VECTOR(uint32_t) arrived;          /* in turns: jobs whose data have come while others are on their way */
     VECTOR(struct runtime_event) seen; /* to be told */
     uint32_t free_job, waiting_first, waiting_last;
     uint64_t submitted;
@@ -143,7 +145,7 @@ void clock_end(struct runtime *runtime);
 /* program.c */
 /* An image for a job, loaded if need be; NULL: runtime->error, or out of memory. */
 struct image *program_take_image(struct runtime *runtime, struct program *program);
-void program_give_image(struct program *program, struct image *image);
+void program_give_image(struct runtime *runtime, struct program *program, struct image *image);
 void program_free(struct program *program);
 /* Page-locks the host's data, so that copies need not be moved once more. Where the driver refuses, they are. */
 void program_pin(struct runtime *runtime, const struct program *program);

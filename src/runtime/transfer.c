@@ -37,7 +37,7 @@ void transfer_return(struct runtime *runtime, struct job *job)
     struct program *program = program_of(runtime, job);
     for (size_t i = 0; i < program->commands->buffer_count; i++)
         blocks_give(&runtime->memory, &job->blocks[i]);
-    program_give_image(program, job->image);
+    program_give_image(runtime, program, job->image);
     job->image = NULL;
     clock_give(runtime, job->gate);
     job->gate = NULL;

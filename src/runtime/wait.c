@@ -54,6 +54,8 @@ static enum corun_status copies_ended(struct runtime *runtime, const struct flig
         runtime->last_copy = NULL;
     if (!tally_add(&runtime->tally, TALLY_COPY, begin, time))
         return CORUN_MEMORY;
+    if (job->state == JOB_ARRIVING && runtime->options.in_turns)
+        return vector_push(&runtime->arrived, flight->job) ? CORUN_OK : CORUN_MEMORY;
     if (job->state == JOB_ARRIVING)
         return slice_proceed(runtime, flight->job, time);
     job->state = JOB_OVER;
@@ -61,6 +63,18 @@ static enum corun_status copies_ended(struct runtime *runtime, const struct flig
     runtime->statistics.jobs_ended++;
     struct runtime_event event = {.kind = RUNTIME_ENDED, .job = flight->job, .time = time};
     return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* In turns, kernels have theirs when nothing is being copied: then all are ready whose data have come. */
+static enum corun_status turn_to_kernels(struct runtime *runtime)
+{
+    enum corun_status status = CORUN_OK;
+    if (lane_busy(&runtime->lanes[LANE_IN]))
+        return status;
+    for (size_t i = 0; i < runtime->arrived.count && status == CORUN_OK; i++)
+        status = slice_proceed(runtime, runtime->arrived.data[i], runtime->lanes[LANE_IN].last_end);
+    runtime->arrived.count = 0;
+    return status;
 }
 
 /* Those that have been seen to end, out of the way now and then. */
@@ -92,7 +106,9 @@ enum corun_status wait_look(struct runtime *runtime, bool *any)
         compact(lane);
     }
     if (status == CORUN_OK && !runtime->error && *any)
-        status = transfer_admit(runtime);
+        status = transfer_admit(runtime); /* in turns, copies of what fits come before kernels */
+    if (status == CORUN_OK && !runtime->error)
+        status = turn_to_kernels(runtime);
     return runtime->error ? CORUN_FAULT : status;
 }
 

@@ -200,6 +200,39 @@ static void a_launch_out_of_a_run(void **state)
     workload_commands_destroy(commands);
 }
 
+/* A kernel that counts its runs in a variable of its module: every job finds it as the module has it. */
+static const char counting_ptx[] =
+    ".version 6.0\n.target sm_52\n.address_size 64\n.visible .global .u32 runs = 5;\n"
+    ".visible .entry count(.param .u64 place)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n"
+    "ld.param.u64 %rd1, [place];\nmov.u64 %rd2, runs;\nld.global.u32 %r1, [%rd2];\nadd.s32 %r1, %r1, 1;\n"
+    "st.global.u32 [%rd2], %r1;\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+
+static void variables_start_anew(void **state)
+{
+    (void)state;
+    const struct command_argument place = {.bytes = 8, .is_buffer = true};
+    const uint32_t six = 6;
+    const struct command_buffer buffer = {.name = "place", .bytes = sizeof six, .final = &six, .is_output = true};
+    const struct command launch = {
+        .kernel = "count", .grid = {1, 1, 1}, .block = {1, 1, 1}, .argument_count = 1, .arguments = &place};
+    const struct workload_commands commands = {.name = "count",
+                                               .ptx = counting_ptx,
+                                               .ptx_bytes = sizeof counting_ptx - 1,
+                                               .buffers = &buffer,
+                                               .buffer_count = 1,
+                                               .commands = &launch,
+                                               .command_count = 1,
+                                               .launch_count = 1};
+    struct server server = {.streams = 2, .runtime = open_with(&(struct runtime_options){0})};
+    uint32_t program = program_in(server.runtime, &commands);
+    for (uint32_t i = 0; i < 3; i++) {
+        submit(&server, program, &commands);
+        serve(&server);
+    }
+    assert_int_equal(server.ended, 3);
+    runtime_close(server.runtime);
+}
+
 static void two_runtimes(void **state)
 {
     (void)state;
@@ -235,9 +268,9 @@ static void the_cost_of_slices(void **state)
     assert_int_equal(runtime_measure(runtime, program, 0, 4, 1, NULL, &small), CORUN_OK);
     assert_int_equal(runtime_measure(runtime, program, 0, 32, 1, NULL, &large), CORUN_OK);
     assert_true(small > large && large > whole && whole > 0);
-    double cost = (double)large / (double)whole - 1;
-    assert_int_equal(runtime_smallest_slice(runtime, program, 0, cost + 0.05, NULL, &least, &again), CORUN_OK);
-    assert_true(least > 4 && least <= 32);
+    assert_int_equal(runtime_smallest_slice(runtime, program, 0, 10, NULL, &least, &again), CORUN_OK);
+    assert_int_equal(least, 4); /* anything goes: one thread block for each SM */
+    assert_true(again > 0);
     assert_int_equal(runtime_smallest_slice(runtime, program, 0, -0.5, NULL, &least, &again), CORUN_OK);
     assert_int_equal(least, about.tbs); /* nothing is that cheap */
     assert_int_equal(runtime_measure(runtime, program, 0, 1, 0, NULL, &job_time), CORUN_ARGUMENT);
@@ -334,6 +367,7 @@ int main(void)
         cmocka_unit_test(too_large_for_ever),
         cmocka_unit_test(the_one_that_fails_fails_alone),
         cmocka_unit_test(a_launch_out_of_a_run),
+        cmocka_unit_test(variables_start_anew),
         cmocka_unit_test(two_runtimes),
         cmocka_unit_test(the_cost_of_slices),
         cmocka_unit_test(nothing_to_do),
