@@ -12,7 +12,7 @@
 
 struct latency_line {
     struct model_line line;
-    double residual; /* root mean square, cycles */
+    double residual; /* root mean square of the relative differences */
     uint32_t count;
     struct model_latency_point points[LATENCY_LINES_MAX_POINTS];
 };

@@ -6,6 +6,7 @@
  */
 #include "gpu/load_store.h"
 
+#include "base/coalesced.h"
 #include "gpu/shared_memory.h"
 #include "gpu/sm.h"
 
@@ -202,6 +203,8 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
                               entry->transactions + entry->count);
     if (client == CLIENT_CONSTANT)
         entry->bank_cycles = (uint16_t)(constant_cycles - count); /* beyond a lookup for each line */
+    else if (is_uncoalesced(count, lanes, op->access_bytes, line_bytes, c->access_lanes))
+        entry->uncoalesced = true;
     if (atomic)
         for (uint32_t i = 0; i < count; i++)
             entry->transactions[entry->count + i].repeats =
@@ -225,7 +228,8 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     entry->bank_cycles = entry->bank_latency = 0;
     entry->application = warp->application;
     entry->flags = (uint8_t)op->flags;
-    entry->next = entry->count = 0;
+    entry->next = entry->count = entry->missed = 0;
+    entry->uncoalesced = false;
     entry->counters = warp->counters;
     entry->grid = grid;
     if (sm->issue.space != CORUN_SPACE_GENERIC) {
@@ -309,6 +313,16 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
     return LOOKUP_MISS;
 }
 
+/* A load that was not answered within the SM: its warp waits for memory. */
+static void count_miss(const struct memory_entry *entry)
+{
+    struct corun_counters *counters = entry->counters;
+    counters->missing_loads++;
+    counters->missing_load_lines += entry->missed;
+    counters->uncoalesced_loads += entry->uncoalesced;
+    counters->uncoalesced_load_lines += entry->uncoalesced ? entry->missed : 0;
+}
+
 static void pop(struct sm *sm)
 {
     struct load_store *unit = &sm->load_store;
@@ -319,6 +333,8 @@ static void pop(struct sm *sm)
     unit->head = (unit->head + 1) & unit->mask;
     unit->count--;
     if (record != NOTHING) {
+        if (entry->missed && entry->client != CLIENT_CONSTANT && !sm->load_store.records[record].reduction)
+            count_miss(entry);
         sm->load_store.records[record].open = false;
         settle(sm, record);
     }
@@ -345,6 +361,7 @@ void load_store_tick(struct sm *sm)
             return;
         }
         entry->next++;
+        entry->missed = (uint16_t)(entry->missed + (result == LOOKUP_MISS));
     }
     if (entry->next == entry->count)
         pop(sm);

@@ -39,7 +39,9 @@ struct memory_entry {
     uint8_t flags;  /* CORUN_LOAD, CORUN_STORE, CORUN_ATOMIC, CORUN_REDUCTION as they are */
     bool bypass;    /* not looked up in the L1 */
     uint8_t lanes;  /* active, of a store */
+    bool uncoalesced;
     uint16_t next, count;
+    uint16_t missed; /* of those before `next`: not answered by a cache of the SM */
     struct corun_counters *counters;
     const struct corun_grid *grid;
     struct transaction transactions[CORUN_WARP_LANES];

@@ -63,11 +63,17 @@ enum corun_status model_co_schedules(const struct model_gpu *gpu, const struct m
     return CORUN_OK;
 }
 
+static double difference_of(const struct model_co_schedule *one)
+{
+    double difference = fabs(one->seconds[0] - one->seconds[1]);
+    return isnan(difference) ? INFINITY : difference; /* neither comes to an end */
+}
+
 const struct model_co_schedule *model_balanced(const struct model_co_schedule *list, uint32_t count)
 {
     const struct model_co_schedule *best = NULL;
     for (uint32_t i = 0; i < count; i++)
-        if (!best || fabs(list[i].seconds[0] - list[i].seconds[1]) < fabs(best->seconds[0] - best->seconds[1]))
+        if (!best || difference_of(&list[i]) < difference_of(best))
             best = &list[i];
     return best;
 }

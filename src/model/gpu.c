@@ -22,25 +22,44 @@ double model_gpu_peak(const struct model_gpu *gpu)
     return gpu->schedulers * gpu->issue_rate;
 }
 
+/* The weight of a point: relative differences are what is minimised. */
+static double weight_of(const struct model_latency_point *point)
+{
+    return 1 / (point->cycles * point->cycles);
+}
+
 enum corun_status model_line_fit(const struct model_latency_point *points, size_t count, struct model_line *line,
                                  double *residual)
 {
-    double x_mean = 0, y_mean = 0, xx = 0, xy = 0, squares = 0;
+    double weights = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0, squares = 0;
     for (size_t i = 0; i < count; i++) {
-        x_mean += points[i].requests / (double)count;
-        y_mean += points[i].cycles / (double)count;
+        if (!(points[i].cycles > 0) || !(points[i].requests >= 0))
+            return CORUN_ARGUMENT;
+        weights += weight_of(&points[i]);
+        x_mean += weight_of(&points[i]) * points[i].requests;
+        y_mean += weight_of(&points[i]) * points[i].cycles;
     }
+    x_mean /= weights;
+    y_mean /= weights;
     for (size_t i = 0; i < count; i++) {
         double x = points[i].requests - x_mean;
-        xx += x * x;
-        xy += x * (points[i].cycles - y_mean);
+        xx += weight_of(&points[i]) * x * x;
+        xy += weight_of(&points[i]) * x * (points[i].cycles - y_mean);
     }
     if (!isfinite(xx) || !isfinite(xy) || !(xx > 0))
         return CORUN_ARGUMENT;
-    line->slope = xy / xx;
+    line->slope = fmax(0, xy / xx);
     line->intercept = y_mean - line->slope * x_mean;
+    if (line->intercept < 1) { /* no memory answers sooner: the best line through that point */
+        xx = xy = 0;
+        for (size_t i = 0; i < count; i++) {
+            xx += weight_of(&points[i]) * points[i].requests * points[i].requests;
+            xy += weight_of(&points[i]) * points[i].requests * (points[i].cycles - 1);
+        }
+        *line = (struct model_line){fmax(0, xy / xx), 1};
+    }
     for (size_t i = 0; i < count; i++) {
-        double off = points[i].cycles - line->slope * points[i].requests - line->intercept;
+        double off = (line->slope * points[i].requests + line->intercept) / points[i].cycles - 1;
         squares += off * off;
     }
     if (residual)

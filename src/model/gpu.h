@@ -49,8 +49,9 @@ struct model_latency_point {
     double cycles;
 };
 /*
- * Least squares. `residual` (may be NULL): root mean square of what is left, in cycles. ARGUMENT: fewer than two different x, or a number
- * that is not finite.
+ * Least squares of the relative differences (the paper does not say how it fits; in absolute ones the few points of a memory that is
+ * overwhelmed would decide alone), slope at least 0 and intercept at least 1. `residual` (may be NULL): root mean square of the relative
+ * differences. ARGUMENT: fewer than two different x, or a number that is not finite and above 0.
  */
 enum corun_status model_line_fit(const struct model_latency_point *points, size_t count, struct model_line *line,
                                  double *residual);

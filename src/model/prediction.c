@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define EXACT_TOLERANCE 1e-9
-/* An IPC is then within 0.02 % of that of the steady state in the mean, and within 0.3 % always (tests/model/test_prediction.c). */
+/* An IPC is then within 0.02 % of that of the steady state in the mean, and within 0.3 % always (tests/model/test_co_schedule.c). */
 #define DECISION_TOLERANCE 1e-5
 
 /* Of `warps` warps that are dealt to the schedulers in turn, the first one to scheduler `from`: how many this scheduler has. */

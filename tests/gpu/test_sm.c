@@ -187,6 +187,8 @@ static void an_l1_hit_takes_its_latency(void **state)
     assert_int_equal(counters.l1_accesses, 300);
     assert_int_equal(counters.l1_misses, 1);
     assert_int_equal(counters.l1_hits, 299);
+    assert_int_equal(counters.missing_loads, 1);
+    assert_int_equal(counters.uncoalesced_loads, 0);
 }
 
 static void transactions_follow_the_stride(void **state)
@@ -204,6 +206,11 @@ static void transactions_follow_the_stride(void **state)
         assert_int_equal(counters.global_sectors, rows[i].sectors);
         assert_int_equal(counters.icnt_requests, rows[i].transactions);
         assert_int_equal(counters.dram_read_bytes, rows[i].sectors * 32);
+        assert_int_equal(counters.missing_loads, 1);
+        assert_int_equal(counters.missing_load_lines, rows[i].transactions);
+        /* 32 lanes of 4 bytes in a row touch two lines at most */
+        assert_int_equal(counters.uncoalesced_loads, rows[i].transactions > 2);
+        assert_int_equal(counters.uncoalesced_load_lines, rows[i].transactions > 2 ? rows[i].transactions : 0);
     }
     config.access_lanes = 16; /* half warps: two segments instead of one */
     config.l1_caches_global = 0;

@@ -23,7 +23,8 @@ static struct chain_kernel kernel(uint32_t warps, double wait, double uncoalesce
 
 static struct chain alone(uint32_t warps, double wait, double slope, double intercept)
 {
-    return (struct chain){.tolerance = 1e-9, .kernels = {kernel(warps, wait, 0, 1)}, .latency = {{slope, intercept}, {slope, intercept}}};
+    return (struct chain){
+        .tolerance = 1e-9, .kernels = {kernel(warps, wait, 0, 1)}, .latency = {{slope, intercept}, {slope, intercept}}};
 }
 
 static struct chain_steady solve(const struct chain *chain)
