@@ -19,6 +19,7 @@
     C(cc, "compile CUDA C with clang alone, for `corun exec` and `corun launch`") \
     C(capture, "a CUDA program as a workload, in a file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
+    C(predict, "what an analytical model says of workloads alone and in pairs, beside what is measured") \
     C(campaign, "many cases from one description, resumable") \
     C(search, "the best or the worst split of the SMs, or the fewest for a goal, by trying many") \
     C(query, "ask the results of campaigns in SQL") \

@@ -8,7 +8,8 @@ void model_gpu_describe(const struct corun_gpu_config *config, struct model_gpu 
 {
     *gpu = (struct model_gpu){.sms = config->sms,
                               .schedulers = config->schedulers_per_sm,
-                              .issue_rate = (double)config->issue_width / config->warp_issue_cycles,
+                              .issue_rate = 1.0 / config->warp_issue_cycles,
+                              .issue_width = config->issue_width,
                               .clock_khz = config->core_clock_khz,
                               .capacity = {.threads = config->threads_per_sm,
                                            .tbs = config->tbs_per_sm,
@@ -19,7 +20,7 @@ void model_gpu_describe(const struct corun_gpu_config *config, struct model_gpu 
 
 double model_gpu_peak(const struct model_gpu *gpu)
 {
-    return gpu->schedulers * gpu->issue_rate;
+    return gpu->schedulers * gpu->issue_rate * gpu->issue_width;
 }
 
 /* The weight of a point: relative differences are what is minimised. */

@@ -28,19 +28,23 @@ struct model_capacity {
 struct model_gpu {
     uint32_t sms;
     uint32_t schedulers; /* of an SM: the number of its virtual SMs, at least 1 */
-    double
-        issue_rate; /* warp instructions that a scheduler can issue in a core cycle: 0.5 on Fermi, 2 with dual issue */
+    /*
+     * Warp instructions that a scheduler issues in a core cycle: 0.5 on the C2050, else 1. The equations know one instruction for each ready
+     * warp and round; a second one (issue_width) is in the peak, and nowhere else.
+     */
+    double issue_rate;
+    uint32_t issue_width;
     uint32_t clock_khz; /* of the core */
     struct model_capacity capacity;
     struct model_line latency[MODEL_ACCESSES];
 };
 
 /*
- * Everything but the latency lines, from a configuration: issue_rate is issue_width over warp_issue_cycles. The lines are measured
+ * Everything but the latency lines, from a configuration: issue_rate is 1 over warp_issue_cycles. The lines are measured
  * (src/case/latency_lines.h); until they are set they are zero, and predictions refuse.
  */
 void model_gpu_describe(const struct corun_gpu_config *config, struct model_gpu *gpu);
-/* Warp instructions per core cycle that an SM can issue at most: 1 on the C2050, 8 on the GTX 680, as in section 5.1. */
+/* Warp instructions per core cycle that an SM can issue at most: 1 on the C2050, 8 on the GTX 680 (section 5.1). */
 double model_gpu_peak(const struct model_gpu *gpu);
 
 /* A measured point of a latency line. */

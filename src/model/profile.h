@@ -15,8 +15,8 @@
 
 /*
  * From counters of the kernel alone on the whole GPU. `cycles`: core cycles from the start to the end of its launches; 0: not known, then
- * ipc and the utilisations are NAN. `grid`: one of its launches. Counters without an instruction or without a completed thread block give
- * ARGUMENT.
+ * ipc and the utilisations are NAN. `grid`: one of its launches. tb_instructions are too many while thread blocks are under way, by what these
+ * have done, and NAN if none has been completed. Counters without an instruction, or that contradict each other: ARGUMENT.
  */
 enum corun_status model_profile_counters(const struct corun_gpu_config *config, const struct corun_grid *grid,
                                          const struct corun_counters *counters, uint64_t cycles,

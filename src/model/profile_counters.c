@@ -41,12 +41,13 @@ enum corun_status model_profile_counters(const struct corun_gpu_config *config, 
                                             .lines = counters->missing_load_lines,
                                             .uncoalesced = counters->uncoalesced_loads,
                                             .uncoalesced_lines = counters->uncoalesced_load_lines};
-    if (counters->warp_instructions == 0 || counters->tbs_completed == 0 || accesses.loads > accesses.instructions ||
+    if (counters->warp_instructions == 0 || accesses.loads > accesses.instructions ||
         accesses.uncoalesced > accesses.loads)
         return CORUN_ARGUMENT;
     model_profile_place(config, grid, kernel);
     model_profile_accesses(kernel, &accesses);
-    kernel->tb_instructions = (double)counters->warp_instructions / (double)counters->tbs_completed;
+    kernel->tb_instructions =
+        counters->tbs_completed ? (double)counters->warp_instructions / (double)counters->tbs_completed : (double)NAN;
     if (cycles == 0)
         return CORUN_OK;
     struct model_gpu gpu;

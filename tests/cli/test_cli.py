@@ -687,6 +687,38 @@ class Characterize(Command):
         self.fails(ARGUMENT, ["one SM"], "characterize", "--gpu", "gtx980:sms=1", "./work.yaml")
 
 
+class Predict(Command):
+    GPU = "gtx980:sms=1,threads_per_sm=128"  # few points of the latency lines
+
+    def predict(self, *arguments, **settings):
+        return self.run_command("predict", "--gpu", self.GPU, "-c", "20K", *arguments, **settings)
+
+    def test_alone_and_in_pairs(self):
+        text = self.predict("./work.yaml", "./more.yaml").stdout
+        for words in ("coalesced accesses: latency", "work@small", "more@small", "predicted", "balanced"):
+            self.assertIn(words, text)
+
+    def test_json(self):
+        self.predict("-q", "./work.yaml", "./more.yaml", "-j", "p.json")
+        result = json.loads((self.folder / "p.json").read_text())
+        self.assertEqual((result["cycles"], result["virtual_sms"], len(result["pairs"])), (20000, 4, 1))
+        points = result["latency"]["coalesced"]["points"]
+        self.assertEqual([point[0] for point in points], [1, 2, 4])
+        self.assertGreater(points[0][1], 100)
+        counted, sampled = (result["kernels"][0][way] for way in ("counted", "sampled"))
+        self.assertEqual((counted["status"], sampled["status"]), ("OK", "OK"))
+        self.assertLessEqual(counted["predicted_ipc"], result["peak_ipc"])
+        self.assertEqual(sum(one["balanced"] for one in result["pairs"][0]["co_schedules"]), 1)
+
+    def test_latencies_alone(self):
+        self.assertNotIn("alone:", self.predict().stdout)
+
+    def test_wrong_usage(self):
+        self.fails(USAGE, ["--cycles"], "predict", "-c", "0", "./work.yaml")
+        self.fails(NOT_FOUND, ["no-such"], "predict", "-g", self.GPU, "no-such")
+        self.predict("./bad.yaml", status=FAULT)
+
+
 class Export(Command):
     """Two buffers that change places, a variable of the module, a copy."""
     EXPORTED = """\

@@ -152,6 +152,10 @@ class Json(Pages):
         written = json.loads(self.text("characterize", "-g", "gtx980:sms=2", "-c", "2K", "-j", "-", "./one.yaml"))
         self.assertEqual(differences("Characterisations", written), ([], []))
 
+    def test_predictions(self):
+        written = json.loads(self.text("predict", "-g", "gtx980:sms=1,threads_per_sm=128", "-c", "2K", "-j", "-", "./one.yaml", "./one.yaml"))
+        self.assertEqual(differences("Predictions", written), ([], []))
+
 
 class Policies(Pages):
     """The table of docs/policies.md has every policy; the section that it leads to has every parameter with its default, and every
