@@ -688,7 +688,7 @@ class Characterize(Command):
 
 
 class Predict(Command):
-    GPU = "gtx980:sms=1,threads_per_sm=128"  # few points of the latency lines
+    GPU = "gtx980:sms=1,threads_per_sm=256,threads_per_tb=256"  # few points of the latency lines
 
     def predict(self, *arguments, **settings):
         return self.run_command("predict", "--gpu", self.GPU, "-c", "20K", *arguments, **settings)
@@ -703,10 +703,11 @@ class Predict(Command):
         result = json.loads((self.folder / "p.json").read_text())
         self.assertEqual((result["cycles"], result["virtual_sms"], len(result["pairs"])), (20000, 4, 1))
         points = result["latency"]["coalesced"]["points"]
-        self.assertEqual([point[0] for point in points], [1, 2, 4])
+        self.assertEqual([point[0] for point in points], [1, 2, 4, 8])
         self.assertGreater(points[0][1], 100)
         counted, sampled = (result["kernels"][0][way] for way in ("counted", "sampled"))
         self.assertEqual((counted["status"], sampled["status"]), ("OK", "OK"))
+        self.assertAlmostEqual(counted["memory_share"], sampled["memory_share"], delta=0.05 * counted["memory_share"])
         self.assertLessEqual(counted["predicted_ipc"], result["peak_ipc"])
         self.assertEqual(sum(one["balanced"] for one in result["pairs"][0]["co_schedules"]), 1)
 

@@ -153,7 +153,7 @@ class Json(Pages):
         self.assertEqual(differences("Characterisations", written), ([], []))
 
     def test_predictions(self):
-        written = json.loads(self.text("predict", "-g", "gtx980:sms=1,threads_per_sm=128", "-c", "2K", "-j", "-", "./one.yaml", "./one.yaml"))
+        written = json.loads(self.text("predict", "-g", "gtx980:sms=1,threads_per_sm=256,threads_per_tb=256", "-c", "2K", "-j", "-", "./one.yaml", "./one.yaml"))
         self.assertEqual(differences("Predictions", written), ([], []))
 
 
