@@ -58,7 +58,7 @@ static int measure(const struct bench_gpu *bench, uint32_t pairs)
 {
     uint64_t seed = 1;
     double sum = 0, worst = 0, candidates = 0;
-    uint32_t most = 0, done = 0;
+    uint32_t most = 0, done = 0, long_ones = 0;
     for (uint32_t i = 0; i < pairs; i++) {
         const struct model_kernel a = random_kernel(&seed), b = random_kernel(&seed);
         const struct model_kernel *const kernels[2] = {&a, &b};
@@ -71,13 +71,14 @@ static int measure(const struct bench_gpu *bench, uint32_t pairs)
         double taken = processor_seconds() - begin;
         sum += taken;
         worst = fmax(worst, taken);
+        long_ones += taken > 1e-3;
         candidates += count;
         most = count > most ? count : most;
         done++;
     }
-    printf("%-12s %5.1f candidates in the mean, %2u at most: %6.3f ms in the mean, %6.3f ms at most, %5.1f us a "
-           "candidate\n",
-           bench->name, candidates / done, most, 1e3 * sum / done, 1e3 * worst, 1e6 * sum / candidates);
+    printf("%-12s %4.1f candidates, %2u at most: %.3f ms, %.3f ms at most, %.1f %% above 1 ms; %.1f us a candidate\n",
+           bench->name, candidates / done, most, 1e3 * sum / done, 1e3 * worst, 100.0 * long_ones / done,
+           1e6 * sum / candidates);
     return 0;
 }
 

@@ -2,6 +2,8 @@
 /* Co-schedules of two kernels: the candidates, what each brings, and the balanced one. */
 #include "model/co_schedule.h"
 
+#include "model/prediction_memo.h"
+
 #include <math.h>
 
 double model_profit(const double together[2], const double alone[2])
@@ -47,10 +49,11 @@ enum corun_status model_co_schedules(const struct model_gpu *gpu, const struct m
                                      uint32_t *count)
 {
     uint32_t residents[MODEL_MAX_CO_SCHEDULES][2], candidates = model_candidates(gpu, kernels, residents);
+    struct prediction_memo memo = {.count = 0};
     *count = 0;
     for (uint32_t i = 0; i < candidates; i++) {
         struct model_prediction prediction;
-        enum corun_status status = model_predict_pair(gpu, kernels, residents[i], MODEL_LUMPED, &prediction);
+        enum corun_status status = prediction_of_pair(gpu, kernels, residents[i], MODEL_LUMPED, &memo, &prediction);
         if (status != CORUN_OK)
             return status;
         struct model_co_schedule *one = &list[(*count)++];

@@ -2,7 +2,7 @@
 /* From an SM to its virtual SMs, one chain for each kind of them, and back. */
 #include "model/prediction.h"
 
-#include "model/chain.h"
+#include "model/prediction_memo.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,8 +25,30 @@ static void describe_kernel(const struct model_kernel *kernel, struct chain_kern
                                  .requests = {kernel->coalesced_requests, kernel->uncoalesced_requests}};
 }
 
-enum corun_status model_predict_pair(const struct model_gpu *gpu, const struct model_kernel *const kernels[2],
-                                     const uint32_t tbs[2], enum model_states states,
+/* The chain's steady state, if it is not known yet. */
+static enum corun_status solve(const struct chain *chain, struct prediction_memo *memo, struct chain_steady *steady)
+{
+    uint32_t first = chain->kernels[0].warps, second = chain->kernels[1].warps;
+    if (first + second == 0) {
+        *steady = (struct chain_steady){.stalled = 1};
+        return CORUN_OK;
+    }
+    for (uint32_t i = 0; i < memo->count; i++)
+        if (memo->entries[i].warps[0] == first && memo->entries[i].warps[1] == second) {
+            *steady = memo->entries[i].steady;
+            return CORUN_OK;
+        }
+    enum corun_status status = chain_solve(chain, steady);
+    if (status == CORUN_OK && memo->count < PREDICTION_MEMO_ENTRIES) {
+        memo->entries[memo->count].warps[0] = first;
+        memo->entries[memo->count].warps[1] = second;
+        memo->entries[memo->count++].steady = *steady;
+    }
+    return status;
+}
+
+enum corun_status prediction_of_pair(const struct model_gpu *gpu, const struct model_kernel *const kernels[2],
+                                     const uint32_t tbs[2], enum model_states states, struct prediction_memo *memo,
                                      struct model_prediction *prediction)
 {
     struct chain chain = {.states = states, .tolerance = states == MODEL_EXACT ? EXACT_TOLERANCE : DECISION_TOLERANCE};
@@ -51,12 +73,9 @@ enum corun_status model_predict_pair(const struct model_gpu *gpu, const struct m
     for (uint32_t s = 0; s < gpu->schedulers; s++) {
         uint32_t own[2] = {dealt((uint32_t)warps[0], gpu->schedulers, 0, s),
                            dealt((uint32_t)warps[1], gpu->schedulers, (uint32_t)(warps[0] % gpu->schedulers), s)};
-        bool same = s > 0 && own[0] == chain.kernels[0].warps && own[1] == chain.kernels[1].warps;
         chain.kernels[0].warps = own[0];
         chain.kernels[1].warps = own[1];
-        if (own[0] + own[1] == 0)
-            steady = (struct chain_steady){.stalled = 1};
-        enum corun_status status = same || own[0] + own[1] == 0 ? CORUN_OK : chain_solve(&chain, &steady);
+        enum corun_status status = solve(&chain, memo, &steady);
         if (status != CORUN_OK)
             return status;
         for (uint32_t k = 0; k < 2; k++)
@@ -70,6 +89,14 @@ enum corun_status model_predict_pair(const struct model_gpu *gpu, const struct m
     }
     prediction->total = prediction->ipc[0] + prediction->ipc[1];
     return CORUN_OK;
+}
+
+enum corun_status model_predict_pair(const struct model_gpu *gpu, const struct model_kernel *const kernels[2],
+                                     const uint32_t tbs[2], enum model_states states,
+                                     struct model_prediction *prediction)
+{
+    struct prediction_memo memo = {.count = 0};
+    return prediction_of_pair(gpu, kernels, tbs, states, &memo, prediction);
 }
 
 enum corun_status model_predict(const struct model_gpu *gpu, const struct model_kernel *kernel, uint32_t tbs,
