@@ -10,6 +10,7 @@
 
 /* C(name, summary): each has a function host_command_NAME. argv[0] is "corun host NAME". */
 #define CORUN_HOST_COMMANDS(C) \
+    C(train, "a predictor of a service's queries, learned from samples") \
     C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
     C(sweep, "each service with each batch program, under one policy after the other")
 

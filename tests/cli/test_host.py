@@ -101,6 +101,41 @@ class Host(unittest.TestCase):
                 self.assertLessEqual(cores[event["pid"]], 12)
         self.assertTrue(any(event.get("name") == "memory" for event in events))
 
+    def samples(self, count=200):
+        """Amdahl's law: duration and IPC of queries on some cores; ways do nothing."""
+        lines = ["size,cores,ways,duration_ns,ipc"]
+        for i in range(count):
+            size, cores, ways = 10 + i * 37 % 101, 1 + i % 12, 1 + i * 5 % 16
+            speed = 1 / (0.1 + 0.9 / cores)
+            lines.append(f"{size},{cores},{ways},{1e6 * size / speed:.0f},{0.8 * speed:.4f}")
+        return "\n".join(lines) + "\n"
+
+    def test_a_predictor_is_trained(self):
+        folder = pathlib.Path(self.folder.name)
+        (folder / "s.csv").write_text(self.samples(), encoding="utf-8")
+        table = self.corun("train", "s.csv", "-o", "m.json").stdout
+        self.assertIn("160 samples to learn from, 40 to judge by", table)
+        rows = {line.split()[0]: line for line in table.splitlines() if line.strip()}
+        self.assertEqual(table.count("* 0."), 2)
+        self.assertNotIn("*", rows["svm"])
+        model = json.loads((folder / "m.json").read_text(encoding="utf-8"))
+        self.assertEqual((model["format"], model["version"], model["predictor"]["name"]), ("corun predictor", 1, "s.csv"))
+        self.assertEqual(self.corun("train", "-q", "s.csv", "-o", "-").stdout, (folder / "m.json").read_text(encoding="utf-8"))
+        other = self.corun("train", "-q", "s.csv", "-o", "-", "--seed", "2", "--name", "regex").stdout
+        self.assertEqual(json.loads(other)["predictor"]["name"], "regex")
+
+    def test_mistakes_of_training(self):
+        folder = pathlib.Path(self.folder.name)
+        (folder / "few.csv").write_text(self.samples(19), encoding="utf-8")
+        (folder / "bad.csv").write_text(self.samples(30).replace("14,", "many,", 1), encoding="utf-8")
+        for words, status, message in (((), USAGE, "the file of samples is missing"),
+                                       (("a.csv", "b.csv"), USAGE, "'b.csv' is one too many"),
+                                       (("-q", "few.csv"), USAGE, "--output MODEL is missing"),
+                                       (("no.csv",), NOT_FOUND, "no.csv"),
+                                       (("few.csv",), ARGUMENT, "19 samples: a predictor learns from 20 to 100000"),
+                                       (("bad.csv",), SYNTAX, "no number: 'many'")):
+            self.assertIn(message, self.corun("train", *words, status=status).stderr)
+
     def test_mistakes_are_named(self):
         for words, status, message in (
                 (("simulate",), USAGE, "nothing is to be simulated"),
