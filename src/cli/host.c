@@ -342,8 +342,10 @@ enum corun_status host_load_batches(struct host_options *options, struct host_ba
 void host_unload(const struct host_service_setting *services, uint32_t service_count,
                  const struct host_batch_setting *batches, uint32_t batch_count)
 {
-    for (uint32_t s = 0; s < service_count; s++)
+    for (uint32_t s = 0; s < service_count; s++) {
         host_application_destroy((struct host_application *)services[s].known->application);
+        host_forget((struct host_known *)services[s].known);
+    }
     for (uint32_t b = 0; b < batch_count; b++)
         host_application_destroy((struct host_application *)batches[b].known->application);
 }

@@ -27,7 +27,17 @@ enum corun_status host_know(const struct host_machine *machine, const struct hos
         status = host_samples(machine, application, seed, SAMPLED_SIZES, arena, list, &samples, &count);
     if (status == CORUN_OK)
         status = host_knn_create(samples, count, arena, list, &known->models[known->model_count++]);
+    if (status == CORUN_OK)
+        status = host_learn(samples, count, seed, arena, list, &known->predictor, &known->models[known->model_count]);
+    if (status == CORUN_OK)
+        known->model_count += HOST_LEARNED_MODELS;
     return status;
+}
+
+void host_forget(struct host_known *known)
+{
+    predictor_destroy(known->predictor);
+    known->predictor = NULL;
 }
 
 double host_percentile(const double *ascending, size_t count, double percent)

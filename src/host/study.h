@@ -3,19 +3,23 @@
 #ifndef CORUN_HOST_STUDY_H
 #define CORUN_HOST_STUDY_H
 
+#include "host/learned.h"
 #include "host/simulate.h"
 
 /* What a host knows of an application before anything runs: baselines, and models of services. */
 struct host_known {
     const struct host_application *application;
     double alone; /* service: mean duration of a query alone, ns; batch: instructions per ns of an instance alone */
-    struct corun_host_model models[4]; /* service */
+    struct corun_host_model models[1 + HOST_LEARNED_MODELS]; /* service */
     uint32_t model_count;
+    struct predictor *predictor; /* that they refer to */
 };
-/* Measures on the simulated host, and trains. Models are the arena's. MEMORY. */
+/* Measures on the simulated host, and trains. Models are the arena's, and the predictor's, which host_forget ends. MEMORY. */
 enum corun_status host_know(const struct host_machine *machine, const struct host_application *application,
                             uint64_t seed, struct arena *arena, struct corun_diagnostics *list,
                             struct host_known *known);
+
+void host_forget(struct host_known *known);
 
 struct host_service_setting {
     const struct host_known *known;
