@@ -15,10 +15,10 @@ static const struct corun_host_parameter parameters[] = {
     [MARGIN] = {"margin", 0.2, 0, 0.99, false, "of what queueing has left of the goal, kept free before the run", NULL},
     [RUNTIME] = {"runtime", 1, 0, 1, true, "whether shares follow a query while it runs", "off|on"},
     [CACHE] = {"cache", 1, 0, 1, true, "whether ways follow as well as cores", "off|on"},
-    [MODEL] = {"model", 0, 0, 2, true, "what predicts: the one that was best on the samples held out, or one by name",
-               "best|knn|nn"},
+    [MODEL] = {"model", 0, 0, 5, true, "what predicts: the one that was best on the samples held out, or one by name",
+               "best|knn|nn|linear|sgd|svm"},
 };
-static const char *const model_names[] = {"best", "knn", "nn"};
+static const char *const model_names[] = {"best", "knn", "network", "linear", "sgd", "svm"};
 
 struct emu {
     double margin;

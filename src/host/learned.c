@@ -32,8 +32,7 @@ enum corun_status host_learn(const struct corun_host_sample *samples, size_t cou
                                            {samples[i].measured.duration_ns, samples[i].measured.ipc}};
     enum corun_status status = predictor_train(own, count, seed, list, predictor);
     for (uint32_t i = 0; i < HOST_LEARNED_MODELS && status == CORUN_OK; i++) {
-        /* linear, …, best: all that follow the neighbours */
-        states[i] = (struct learned){*predictor, (enum predictor_kind)(PREDICTOR_KNN + 1 + i)};
+        states[i] = (struct learned){*predictor, i == 0 ? PREDICTOR_BEST : (enum predictor_kind)(i - 1)};
         models[i] = (struct corun_host_model){predictor_word(states[i].kind), &states[i], predict};
     }
     return status;

@@ -7,8 +7,8 @@
 #include "corun/host.h"
 #include "model/predictor.h"
 
-/* Every kind but the neighbours, which src/host/knn.h has, and the best one. */
-#define HOST_LEARNED_MODELS PREDICTOR_KIND_COUNT
+/* Every kind, and the best one, which is the first. */
+#define HOST_LEARNED_MODELS (PREDICTOR_KIND_COUNT + 1)
 
 /*
  * Learns from the samples by `seed`. The models refer to *predictor, which is the caller's to end with predictor_destroy, and to the arena. Statuses of

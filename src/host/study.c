@@ -4,7 +4,6 @@
 
 #include "base/parallel.h"
 #include "host/alone.h"
-#include "host/knn.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -26,11 +25,9 @@ enum corun_status host_know(const struct host_machine *machine, const struct hos
     if (status == CORUN_OK)
         status = host_samples(machine, application, seed, SAMPLED_SIZES, arena, list, &samples, &count);
     if (status == CORUN_OK)
-        status = host_knn_create(samples, count, arena, list, &known->models[known->model_count++]);
+        status = host_learn(samples, count, seed, arena, list, &known->predictor, known->models);
     if (status == CORUN_OK)
-        status = host_learn(samples, count, seed, arena, list, &known->predictor, &known->models[known->model_count]);
-    if (status == CORUN_OK)
-        known->model_count += HOST_LEARNED_MODELS;
+        known->model_count = HOST_LEARNED_MODELS;
     return status;
 }
 

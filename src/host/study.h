@@ -10,7 +10,7 @@
 struct host_known {
     const struct host_application *application;
     double alone; /* service: mean duration of a query alone, ns; batch: instructions per ns of an instance alone */
-    struct corun_host_model models[1 + HOST_LEARNED_MODELS]; /* service */
+    struct corun_host_model models[HOST_LEARNED_MODELS]; /* service */
     uint32_t model_count;
     struct predictor *predictor; /* that they refer to */
 };

@@ -124,6 +124,15 @@ class Host(unittest.TestCase):
         other = self.corun("train", "-q", "s.csv", "-o", "-", "--seed", "2", "--name", "regex").stdout
         self.assertEqual(json.loads(other)["predictor"]["name"], "regex")
 
+    def test_every_kind_of_model_predicts(self):
+        """What is best on samples that were held out keeps the goal more often than a line does."""
+        late = {}
+        for model in ("best", "knn", "nn", "linear", "sgd", "svm"):
+            case = self.results("simulate", "-s", SERVICE, "-b", BATCH, "-p", f"emu:model={model}", *SMALL)["cases"][0]
+            late[model] = case["services"][0]["late"]
+        self.assertLess(late["best"], late["linear"])
+        self.assertEqual(late["best"], late["nn"])
+
     def test_mistakes_of_training(self):
         folder = pathlib.Path(self.folder.name)
         (folder / "few.csv").write_text(self.samples(19), encoding="utf-8")
@@ -145,7 +154,7 @@ class Host(unittest.TestCase):
                 (("simulate", "-s", SERVICE, "-p", "emu:margins=1"), ARGUMENT, "did you mean 'margin'?"),
                 (("simulate", "-s", SERVICE, "-p", "emu:margin=2"), ARGUMENT, "margin of policy emu is a number from 0 to 0.99, not '2'"),
                 (("simulate", "-s", SERVICE, "-p", "emu:cache=maybe"), ARGUMENT, "cache of policy emu is one of off|on, not 'maybe'"),
-                (("simulate", "-s", SERVICE, "-p", "emu:model=nn"), ARGUMENT, "has no model of that name for a service"),
+                (("simulate", "-s", SERVICE, "-p", "emu:model=dnn"), ARGUMENT, "one of best|knn|nn|linear|sgd|svm, not 'dnn'"),
                 (("simulate", "-s", SERVICE, "-p", "fixed:cores=13"), ARGUMENT, "gives a query more than the host has"),
                 (("simulate", "-s", BATCH), ARGUMENT, "synthetic-stream is a batch program, no service"),
                 (("simulate", "-b", SERVICE), ARGUMENT, "synthetic-parallel is a service, no batch program"),
