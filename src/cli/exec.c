@@ -3,6 +3,7 @@
 #include "cli/program.h"
 
 #include "base/duration.h"
+#include "cuda/slicing.h"
 #include "report/program_record.h"
 
 #include <dirent.h>
@@ -18,6 +19,7 @@ enum {
     KEY_CSV,
     KEY_CHECK,
     KEY_KEEP_STATUS,
+    KEY_SLICE,
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS
@@ -30,6 +32,11 @@ static const struct argp_option options[] = {
      1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
+    {"slice", KEY_SLICE, "N[:SEED]", 0,
+     "run every launch in slices of N thread blocks, or of a part of its grid (1/3), one after the other, with a seed "
+     "in "
+     "another order than that of the grid (docs/rewrite.md)",
+     1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
      "launches take the host and the GPU the time that published measurements say (launch_interval_ns, "
@@ -86,6 +93,14 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_CHECK:
         program->checks = value;
         command_checks(&exec->command, value, &(uint32_t){0}); /* the libraries read it again */
+        break;
+    case KEY_SLICE:
+        if (!slicing_parse(value, &(struct slicing){0}))
+            argp_error(state,
+                       "--slice is a number of thread blocks like 16, or a part of each grid like 1/3, and then "
+                       "perhaps a colon and a seed, not `%s`",
+                       value);
+        program->slice = value;
         break;
     case KEY_CSV:
         exec->outputs[EXEC_CSV].path = value;

@@ -13,6 +13,7 @@ struct program {
     const char *kernel_timeout; /* simulated, as --kernel-timeout takes it; NULL: none */
     bool functional;
     bool launch_costs;            /* launches take time */
+    const char *slice;            /* how launches are cut, as --slice takes it; NULL: not at all */
     const char *checks;           /* names of checks with commas; NULL: none */
     bool native;                  /* without corun's libraries, as it is */
     bool output_to_errors;        /* its standard output goes where its errors go */

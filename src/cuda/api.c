@@ -28,8 +28,9 @@
 /* Values that lie behind pointers become one block, as the kernel's parameters lie. */
 static int pack(const struct api_launch *launch, const struct corun_kernel_info *info, uint8_t *block)
 {
+    uint32_t count = function_parameter_count(launch->function);
     if (launch->arguments) {
-        for (uint32_t i = 0; i < info->parameter_count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             if (!launch->arguments[i])
                 return CUDA_ERROR_INVALID_VALUE;
             memcpy(block + info->parameters[i].offset_bytes, launch->arguments[i], info->parameters[i].bytes);
@@ -46,7 +47,7 @@ static int pack(const struct api_launch *launch, const struct corun_kernel_info 
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (info->parameter_count == 0)
+    if (count == 0)
         return CUDA_SUCCESS;
     if (!values)
         return CUDA_ERROR_INVALID_VALUE;

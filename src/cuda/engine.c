@@ -137,9 +137,11 @@ static uint64_t meeting_address(struct context *context)
     return address;
 }
 
-static enum corun_status make_grid(struct process *process, struct context *context,
-                                   const struct launch_request *request, struct corun_grid **grid)
+/* Of a launch that runs in slices, the one at hand. */
+static enum corun_status make_grid(struct process *process, struct task *task, struct corun_grid **grid)
 {
+    struct context *context = task->stream->context;
+    const struct launch_request *request = &task->launch.request;
     struct corun_launch_description description = {.kernel = request->function->kernel,
                                                    .grid = request->grid,
                                                    .block = request->block,
@@ -148,15 +150,43 @@ static enum corun_status make_grid(struct process *process, struct context *cont
                                                    .parameter_bytes = request->parameter_bytes};
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
-    process->launches++;
+    process->launches += !task->launch.walk;
+    if (request->function->slice && !task->launch.walk &&
+        !(task->launch.walk = slicing_begin(&process->slicing, request, process->launches)))
+        return CORUN_MEMORY;
+    if (task->launch.walk)
+        slicing_describe(task->launch.walk, request, &description);
     return corun_grid_create(request->function->module->loaded, &description, process->list, grid);
+}
+
+static enum corun_status launch_functional(struct process *process, struct task *task)
+{
+    struct corun_counters counters = {0};
+    enum corun_status status;
+    bool more;
+    do {
+        struct corun_functional_result result;
+        struct corun_grid *grid;
+        status = make_grid(process, task, &grid);
+        if (status != CORUN_OK)
+            return status;
+        capture_launch(process, task, grid);
+        status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
+        counters.warp_instructions += result.warp_instructions;
+        counters.thread_instructions += result.thread_instructions;
+        more = status == CORUN_OK && task->launch.walk && slicing_next(task->launch.walk);
+        if (!more)
+            record_launch(process, task->stream->context->device, task, grid, &counters);
+        corun_grid_destroy(grid);
+        capture_launched(process);
+    } while (more);
+    return status;
 }
 
 /* Without timing: everything that is ready, at once. */
 static void run_functional(struct process *process, struct task *task)
 {
     struct context *context = task->stream->context;
-    struct corun_grid *grid;
     enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
     struct corun_program *loaded = NULL;
@@ -164,17 +194,7 @@ static void run_functional(struct process *process, struct task *task)
     switch (task->kind) {
     case TASK_LAUNCH:
         loaded = loaded_of(task);
-        status = make_grid(process, context, &task->launch.request, &grid);
-        if (status == CORUN_OK) {
-            struct corun_functional_result result;
-            capture_launch(process, task, grid);
-            status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
-            struct corun_counters counters = {.warp_instructions = result.warp_instructions,
-                                              .thread_instructions = result.thread_instructions};
-            record_launch(process, context->device, task, grid, &counters);
-            corun_grid_destroy(grid);
-            capture_launched(process);
-        }
+        status = launch_functional(process, task);
         if (status == CORUN_OK)
             failure_tell_notes(process, loaded);
         if (status != CORUN_OK) {
@@ -277,7 +297,7 @@ static void start_launch(struct process *process, struct device *device, struct 
     struct corun_grid *grid = NULL;
     enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
-        status = make_grid(process, context, &task->launch.request, &grid);
+        status = make_grid(process, task, &grid);
     if (status == CORUN_OK)
         status = join_machine(context);
     task->launch.grid = grid;
@@ -290,12 +310,28 @@ static void start_launch(struct process *process, struct device *device, struct 
     corun_gpu_launch_counters(device->scheduler.gpu, context->application, task->queued.number, &task->launch.before);
 }
 
-static void subtract(struct corun_counters *after, const struct corun_counters *before)
+/* A slice has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
+static void start_next_slice(struct process *process, struct device *device, struct task *task)
+{
+    corun_grid_destroy(task->launch.grid);
+    task->launch.grid = NULL;
+    uint64_t since = task->queued.end_cycle + device->config.launch_latency + device->scheduler.gap_cycles;
+    uint64_t asked =
+        process->launch_costs ? task->launch.walk->place * device_cycles(device, device->config.launch_interval_ns) : 0;
+    if (since < task->queued.submitted_cycle + asked)
+        since = task->queued.submitted_cycle + asked;
+    start_launch(process, device, task, since);
+}
+
+/* sum += after - before */
+static void add_difference(struct corun_counters *sum, const struct corun_counters *after,
+                           const struct corun_counters *before)
 {
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);
     for (size_t i = 0; i < count; i++)
-        *(uint64_t *)((char *)after + rows[i].offset) -= *(const uint64_t *)((const char *)before + rows[i].offset);
+        *(uint64_t *)((char *)sum + rows[i].offset) += *(const uint64_t *)((const char *)after + rows[i].offset) -
+                                                       *(const uint64_t *)((const char *)before + rows[i].offset);
 }
 
 static void launch_ended(struct process *process, struct device *device, struct task *task,
@@ -308,10 +344,21 @@ static void launch_ended(struct process *process, struct device *device, struct 
         failure_tell_notes(process, loaded);
         return;
     }
+    struct slice_walk *walk = task->launch.walk;
+    struct corun_counters sum = walk ? walk->counted : (struct corun_counters){0};
     corun_gpu_launch_counters(device->scheduler.gpu, task->queued.application, task->queued.number, &counters);
-    subtract(&counters, &task->launch.before);
+    add_difference(&sum, &counters, &task->launch.before);
+    if (walk) {
+        walk->counted = sum;
+        walk->first_cycle = walk->place ? walk->first_cycle : task->queued.start_cycle;
+        if (slicing_next(walk)) {
+            start_next_slice(process, device, task);
+            return;
+        }
+        task->queued.start_cycle = walk->first_cycle;
+    }
     failure_tell_notes(process, loaded_of(task));
-    record_launch(process, device, task, task->launch.grid, &counters);
+    record_launch(process, device, task, task->launch.grid, &sum);
     finish(process, task, task->queued.end_cycle);
 }
 

@@ -152,7 +152,7 @@ int graph_node_show_kernel(struct graph_node *node, struct abi_kernel_node *valu
     struct corun_kernel_info info;
     corun_kernel_describe(request->function->kernel, &info);
     node->arguments.count = 0;
-    for (uint32_t i = 0; i < info.parameter_count; i++)
+    for (uint32_t i = 0; i < function_parameter_count(request->function); i++)
         if (!vector_push(&node->arguments, request->parameters + info.parameters[i].offset_bytes))
             return CUDA_ERROR_OUT_OF_MEMORY;
     const void *name = request->host ? request->host : request->function;

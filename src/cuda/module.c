@@ -16,6 +16,7 @@
 #include "cuda/process.h"
 #include "cuda/ptx_text.h"
 #include "cuda/ranges.h"
+#include "cuda/slicing.h"
 #include "isa/executor.h"
 
 #include <inttypes.h>
@@ -37,6 +38,7 @@ static struct function *add_function(struct process *process, struct module *mod
     *function = (struct function){.object = {OBJECT_FUNCTION},
                                   .module = module,
                                   .kernel = kernel,
+                                  .slice = kernel ? slicing_kernel(&module->slices, kernel->info.name) : NULL,
                                   .name = name,
                                   .refused = refused,
                                   .dynamic_shared_limit = shared < PLAIN_SHARED_BYTES ? shared : PLAIN_SHARED_BYTES,
@@ -121,6 +123,22 @@ static enum corun_status load_what_can_be(struct process *process, struct module
     return status;
 }
 
+/* The code becomes that of its sliced kernels. */
+static enum corun_status slice_kernels(struct module *module, const char *text, size_t bytes,
+                                       struct corun_diagnostics *list)
+{
+    struct corun_module *whole = module->code;
+    char *sliced = NULL;
+    size_t sliced_bytes;
+    enum corun_status status = slice_text(module->name, text, bytes, list, &module->slices, &sliced, &sliced_bytes);
+    if (status == CORUN_OK)
+        status = corun_module_load(module->name, sliced, sliced_bytes, list, &module->code);
+    if (status == CORUN_OK)
+        corun_module_destroy(whole);
+    free(sliced);
+    return status;
+}
+
 /* So that addresses of variables are known to copies. */
 static bool add_variable_ranges(struct process *process, const struct module *module)
 {
@@ -160,6 +178,8 @@ int module_load_text(struct process *process, struct context *context, const cha
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
+    if (status == CORUN_OK && slicing_is_on(&process->slicing))
+        status = slice_kernels(module, copy, bytes, list);
     if (status == CORUN_OK)
         status = corun_program_create(module->code, context->memory, list, &module->loaded);
     if (status == CORUN_OK)
@@ -239,6 +259,11 @@ int module_function(struct process *process, struct module *module, const char *
     return CUDA_SUCCESS;
 }
 
+uint32_t function_parameter_count(const struct function *function)
+{
+    return function->slice ? function->slice->parameter_index : function->kernel->info.parameter_count;
+}
+
 uint32_t function_architecture(const struct function *function)
 {
     return function->module->code->ptx->target_sm;
@@ -300,6 +325,7 @@ void module_free(struct process *process, struct module *module)
     vector_free(&module->refused);
     corun_program_destroy(module->loaded);
     corun_module_destroy(module->code);
+    slices_destroy(&module->slices);
     free(module->name);
     free(module);
 }

@@ -7,6 +7,7 @@
 #include "corun/program.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
+#include "rewrite/slice.h"
 
 struct abi_function_attributes;
 struct context;
@@ -24,6 +25,8 @@ struct function {
     struct object object;
     struct module *module;
     const struct corun_kernel *kernel;
+    const struct slice_kernel
+        *slice;          /* its launches run in slices, and this says where those are told of; NULL: whole */
     const char *refused; /* why it cannot be launched; NULL if it can */
     const char *name;
     uint32_t dynamic_shared_limit;
@@ -37,6 +40,7 @@ struct module {
     struct context *context;
     struct corun_module *code;
     struct corun_program *loaded; /* the code with its variables in the context's memory */
+    struct slices slices;         /* what was rewritten before it became `code`; zeroed: nothing */
     struct pointer_map functions; /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;
@@ -61,6 +65,8 @@ void module_free(struct process *process, struct module *module);
 int module_function(struct process *process, struct module *module, const char *name, struct function **function);
 /* What its PTX was made for: 75. */
 uint32_t function_architecture(const struct function *function);
+/* What the program gives it: the parameters that it was written with. */
+uint32_t function_parameter_count(const struct function *function);
 /* Of a function with a kernel. */
 void function_describe(struct function *function, struct abi_function_attributes *attributes);
 

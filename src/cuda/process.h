@@ -20,6 +20,7 @@
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
+ *   slicing.h    launches in slices, on request
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`
  *   capture.h    the same as a workload, for `corun capture`
@@ -42,6 +43,7 @@
 #include "cuda/image.h"
 #include "cuda/pointer_map.h"
 #include "cuda/ranges.h"
+#include "cuda/slicing.h"
 
 #include <pthread.h>
 
@@ -92,6 +94,7 @@ struct process {
     uint64_t next_stream_id;
     uint64_t allocations, launches; /* so far */
     uint32_t checks;                /* enum corun_check */
+    struct slicing slicing;         /* of all launches */
     uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */

@@ -97,7 +97,7 @@ ENTRY(int, cudaFuncGetParamInfo, const void *host, size_t index, size_t *offset,
     if (function) {
         struct corun_kernel_info info;
         corun_kernel_describe(function->kernel, &info);
-        if (index >= info.parameter_count) {
+        if (index >= function_parameter_count(function)) {
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
             *offset = info.parameters[index].offset_bytes;

@@ -107,6 +107,19 @@ bool settings_read(struct process *process)
     }
     const char *costs = getenv(setting_LAUNCH_COSTS);
     process->launch_costs = costs && strcmp(costs, "1") == 0;
+    const char *slice = getenv(setting_SLICE);
+    if (slice && *slice && !slicing_parse(slice, &process->slicing)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE,
+                     "%s is a number of thread blocks like 16, or a part of each grid like 1/3, not `%s`",
+                     setting_SLICE, slice);
+        return false;
+    }
+    const char *capture = getenv(setting_CAPTURE);
+    if (slicing_is_on(&process->slicing) && capture && *capture) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: what is captured runs whole; unset %s",
+                     setting_CAPTURE, setting_SLICE);
+        return false;
+    }
     process->functional = functional && strcmp(functional, "1") == 0;
     process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
     if (process->threads < 1 || process->threads > 1000)

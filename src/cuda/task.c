@@ -24,6 +24,8 @@ struct task *task_copy(const struct task *task)
         return NULL;
     *copy = *task;
     copy->queued.next = NULL;
+    if (task->kind == TASK_LAUNCH)
+        copy->launch.walk = NULL;
     copy->stream = NULL;
     copy->queued.started = false;
     if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
@@ -55,6 +57,7 @@ void task_free(struct process *process, struct task *task)
     case TASK_LAUNCH:
         free(task->launch.request.parameters);
         corun_grid_destroy(task->launch.grid);
+        free(task->launch.walk);
         break;
     case TASK_COPY:
         free(task->copy.staged);

@@ -227,6 +227,24 @@ class Exec(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertIn("CORUN_CUDA_CHECK: `race` is no list of checks", done.stderr)
 
+    def test_slices(self):
+        rows = []
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            for slices in ((), ("--slice", "1/4:3")):
+                done = run("-q", "--json", out, *slices, "--", program("vector_add"))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                with open(out, encoding="utf-8") as file:
+                    rows.append(json.load(file)["launches"])
+        self.assertEqual(*([row["grid"] for row in launches] for launches in rows))
+        for whole, sliced in zip(*rows):
+            self.assertGreater(sliced["counters"]["warp_instructions"], whole["counters"]["warp_instructions"])
+            self.assertGreater(sliced["cycles"], whole["cycles"])
+        for wrong in ("0", "1/0", "2/3", "x", "5:", "1:y"):
+            done = run("--slice", wrong, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"not `{wrong}`", done.stderr)
+
     def test_faults_name_their_place(self):
         done = run("-q", "--", program("fault"))
         self.assertEqual(done.returncode, 0, done.stderr)

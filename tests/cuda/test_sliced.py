@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The CUDA programs in slices: each finds what it finds when its launches run whole.
+
+    test_sliced.py CORUN COMMANDS SLICE [--whole]
+
+COMMANDS has a line for each test of a program: its name, variables of its environment, `--`, and what follows `corun exec -q`, with tabs
+between them. SLICE is what --slice takes. With --whole, every program also runs whole, and says the same: then SLICE has no seed.
+"""
+import os
+import subprocess
+import sys
+import unittest
+
+# Thread blocks that wait for others without a cooperative launch: nothing in the kernel shows it, and a slice waits for the next one.
+WAIT_FOR_EACH_OTHER = {"waiting_blocks", "waiting_blocks_functional"}
+# Sees which of two kernels comes first by when each runs thread block 0: with another order of slices, that says nothing.
+LOOKS_AT_ORDER = {"priorities", "priorities_functional"}
+# Prints times: of slices they are others.
+TELLS_TIMES = {"bulk_copies", "bulk_copies_functional"}
+CORUN = COMMANDS = SLICE = None
+WHOLE = False
+
+
+def commands():
+    with open(COMMANDS, encoding="utf-8") as file:
+        for line in file:
+            words = line.rstrip("\n").split("\t")
+            end = words.index("--")
+            yield words[0], dict(word.split("=", 1) for word in words[1:end]), words[end + 1:]
+
+
+class Sliced(unittest.TestCase):
+    def run_program(self, environment, words, *options):
+        return subprocess.run([CORUN, "exec", "-q", *options, *words], env=dict(os.environ, **environment), timeout=300,
+                              capture_output=True, check=False)
+
+    def test_programs(self):
+        count = 0
+        for name, environment, words in commands():
+            if name in WAIT_FOR_EACH_OTHER or (":" in SLICE and name in LOOKS_AT_ORDER):
+                continue
+            with self.subTest(name):
+                done = self.run_program(environment, words, "--slice", SLICE)
+                self.assertEqual(done.returncode, 0, (done.stdout[-1000:], done.stderr[-1000:]))
+                if WHOLE and name not in TELLS_TIMES:
+                    self.assertEqual(done.stdout, self.run_program(environment, words).stdout)
+                count += 1
+        self.assertGreater(count, 90)
+
+
+if __name__ == "__main__":
+    WHOLE = "--whole" in sys.argv
+    CORUN, COMMANDS, SLICE = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1])
