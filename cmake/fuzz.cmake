@@ -11,5 +11,6 @@ if(CORUN_FUZZ)
       target_link_libraries(${name} PRIVATE corun_cuda)
     endif()
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_include_directories(${name} PRIVATE tests/rewrite) # random kernels
   endforeach()
 endif()

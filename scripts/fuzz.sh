@@ -27,7 +27,7 @@ for fuzzer in "$build"/fuzz_*; do
     mkdir -p "$corpus"
     case $name in
     fuzz_fat_binary | fuzz_module) seeds="$source/tests/ptx/corpus" ;;
-    fuzz_ptx) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
+    fuzz_ptx | fuzz_slice) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
     fuzz_config) seeds=$source/configs/gpu ;;
     fuzz_workload) seeds=$source/kernels ;;
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;

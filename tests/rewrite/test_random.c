@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Random kernels do in slices what they do whole; what is refused calls through a pointer. `test_random FIRST COUNT` tries others. */
+#include "slice_runner.h"
+
+#include "random_kernel.h"
+
+static uint64_t first_seed = 1, seed_count = 400;
+
+static void same_as_whole(void **state)
+{
+    (void)state;
+    static struct random_kernel kernel;
+    uint32_t refused = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
+        uint8_t data[1024];
+        uint64_t numbers = seed * UINT64_C(0x9e3779b97f4a7c15);
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = (uint8_t)next_random(&numbers);
+        random_kernel_make(&kernel, data, sizeof data);
+        struct slice_case item = slice_case_create(kernel.text, kernel.length);
+        const struct slice_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}};
+        const char *refusal = slice_case_kernel(&item, "k")->refusal;
+        refused += refusal != NULL;
+        if (refusal) {
+            assert_true(kernel.pointed && strstr(refusal, "pointer"));
+        } else {
+            uint8_t *whole = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
+            for (uint64_t slice = 1; slice < 400; slice = 3 * slice + seed % 5) {
+                uint8_t *cut = run_cut(&item, kernel.text, &launch, &(struct cutting){slice, seed % 3});
+                if (memcmp(whole, cut, SLICE_OUT_BYTES) != 0)
+                    fail_msg("seed %llu, slices of %llu:\n%s\nbecame\n%s", (unsigned long long)seed,
+                             (unsigned long long)slice, kernel.text, item.text);
+                free(cut);
+            }
+            free(whole);
+        }
+        slice_case_destroy(&item);
+    }
+    print_message("%u of %llu kernels were refused\n", refused, (unsigned long long)seed_count);
+    if (seed_count >= 100)
+        assert_in_range(refused, 1, seed_count / 3);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole)};
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seed_count = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
