@@ -62,6 +62,11 @@ for fuzzer in "$build"/fuzz_*; do
             printf '\0\1\0\0\0\0\0\200\77%%d and %%s\n' >> "$seed"
         done
         ;;
+    fuzz_slice) # what is no text makes a kernel
+        for seed in "$0" "$source"/fuzz/fuzz_s*.c; do
+            { printf '\1'; cat "$seed"; } > "$corpus/made-$(basename "$seed")"
+        done
+        ;;
     fuzz_print)
         printf '%%-5d|%%+08.3f|%%*.*s|%%%%|%%lld %%p %%c %%hx\n\0\1\0\0\0\0\0\0\0' > "$corpus/formats"
         ;;
