@@ -89,8 +89,9 @@ static error_t set_option(struct run_options *run, int key, const char *value)
         if (words[i].key == key) {
             if (value && !vector_push(&run->words, value))
                 command_keep(&run->command, CORUN_MEMORY);
-            bool loads = !strcmp(words[i].word, "--policy") && strchr(value, '/');
-            run->loaded = loads ? value : strcmp(words[i].word, "--policy") ? run->loaded : NULL;
+            bool policy = !strcmp(words[i].word, "--policy"), loads = policy && value && strchr(value, '/');
+            if (policy)
+                run->loaded = loads ? value : NULL;
             if (!loads)
                 command_keep(&run->command, corun_request_set(run->request, words[i].word, value, run->command.list));
             return 0;
