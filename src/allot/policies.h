@@ -5,7 +5,7 @@
 
 #include "corun/host.h"
 
-extern const struct corun_host_policy allot_os, allot_fixed, allot_static_opt, allot_heracles, allot_emu;
+extern const struct corun_host_policy allot_os, allot_fixed, allot_static_opt, allot_heracles, allot_emu, allot_pace;
 
 /* Cores and ways that nobody has for its own, as the allowances stand: those of an application, and of queries that run. */
 struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances);

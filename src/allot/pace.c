@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pace: each query goes just as fast as its deadline asks, by the progress that its service reports. Ours; beside EMU:
+ *
+ *   - What is left of a query is known from its progress, and how much slower than predicted it goes, whatever the reason: traffic of others, a cold
+ *     cache, a query that is harder than its size says. Shares are looked for anew after each interval with that factor, downwards as well,
+ *     so no margin is paid in advance for what may not come.
+ *   - Cores and ways are looked for together: of all shares that are fast enough the one that takes least from batch.
+ *   - Where queries together need more than there is, those whose deadline is nearest come first, and others give.
+ *   - A query that is late keeps what it needs by prediction; stopping batch would not bring its deadline back.
+ *   - How many instances of a batch program run is found by trying: fewer share the cache among fewer, more fill idle cores.
+ */
+#include "allot/policies.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MARGIN, WAY_WEIGHT, PROBE };
+
+static const struct corun_host_parameter parameters[] = {
+    [MARGIN] = {"margin", 0.1, 0, 0.9, false, "of the goal, kept free", NULL},
+    [WAY_WEIGHT] = {"way_weight", 0.5, 0, 100, false, "what all ways cost batch, over what all cores cost it", NULL},
+    [PROBE] = {"probe", 0.5, 0, 60, false, "seconds for which a number of instances is tried; 0: all run", NULL},
+};
+
+#define MOST_TENANTS 64u
+#define WAY_STEPS 6u
+#define SLOWEST 20.0    /* times slower than predicted that are believed */
+#define PROBE_EVERY 40u /* so many times the time of one probe until the next ones */
+
+struct job {
+    double last_progress;
+    uint64_t last_ns;
+    double slowness; /* of what was measured over what was predicted; 1 until something was */
+    struct corun_host_share need;
+};
+
+/* Numbers of instances of a batch program, tried one after the other: 1, 2, 4, ..., all. */
+struct probe {
+    double best_rate;
+    uint32_t best, tried; /* tried: 0 between probes */
+    double instructions, core_ns;
+    uint64_t next_ns;
+};
+
+struct pace {
+    double margin, way_weight, probe_ns;
+    uint64_t last_interval_ns;
+    double common_core_ns; /* since the last interval of the host */
+    uint64_t counted_until_ns;
+    struct job jobs[CORUN_HOST_QUERIES];
+    struct probe probes[MOST_TENANTS];
+};
+
+static enum corun_status start(void *state, const struct corun_host_view *view, const double *values,
+                               struct corun_host_allowances *allowances)
+{
+    struct pace *pace = state;
+    pace->margin = values[MARGIN];
+    pace->way_weight = values[WAY_WEIGHT];
+    pace->probe_ns = values[PROBE] * 1e9;
+    if (view->application_count > MOST_TENANTS)
+        allowances->refusal = "takes 64 applications at most";
+    for (uint32_t a = 0; a < view->application_count; a++)
+        if (view->applications[a].kind == CORUN_HOST_SERVICE && !view->applications[a].goal_ns)
+            allowances->refusal = "needs a goal for each service";
+    return allowances->refusal ? CORUN_ARGUMENT : CORUN_OK;
+}
+
+static const struct corun_host_application_view *service_of(const struct corun_host_view *view, uint32_t q)
+{
+    return &view->applications[view->queries[q].application];
+}
+
+static double duration_with(const struct corun_host_view *view, uint32_t q, uint32_t cores, uint32_t ways)
+{
+    const struct corun_host_model *model = service_of(view, q)->models;
+    struct corun_host_prediction prediction;
+    model->predict(model->state, view->queries[q].size, cores, ways, &prediction);
+    return prediction.duration_ns;
+}
+
+/* The fewest cores with so many ways; 0 if all are too few. */
+static uint32_t cores_for(const struct corun_host_view *view, uint32_t q, uint32_t ways, uint32_t most, double limit_ns)
+{
+    uint32_t low = 0, high = most;
+    if (duration_with(view, q, most, ways) > limit_ns)
+        return 0;
+    while (high > low + 1) {
+        uint32_t middle = (high + low) / 2;
+        if (duration_with(view, q, middle, ways) <= limit_ns)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* Of the shares with which the whole query would take limit_ns at most, the one that costs batch least; all, if none will do. */
+static struct corun_host_share cheapest(const struct pace *pace, const struct corun_host_view *view, uint32_t q,
+                                        double limit_ns, struct corun_host_share most)
+{
+    struct corun_host_share found = most;
+    double least = INFINITY;
+    for (uint32_t step = 0; step < WAY_STEPS; step++) {
+        uint32_t ways = 1 + step * (most.ways - 1) / (WAY_STEPS - 1);
+        uint32_t cores = cores_for(view, q, ways, most.cores, limit_ns);
+        double cost = (double)cores / view->core_count + pace->way_weight * ways / view->way_count;
+        if (cores && cost < least) {
+            least = cost;
+            found = (struct corun_host_share){cores, ways};
+        }
+    }
+    return found;
+}
+
+/* How much slower it went since the last look than its share was predicted to make it. */
+static void measure(struct job *job, const struct corun_host_view *view, uint32_t q)
+{
+    const struct corun_host_query_view *query = &view->queries[q];
+    double done = query->progress - job->last_progress, ns = (double)(view->now_ns - job->last_ns);
+    if (!(ns > 0) || !query->share.cores || !query->share.ways)
+        return;
+    double predicted = ns / duration_with(view, q, query->share.cores, query->share.ways);
+    if (done > 0)
+        job->slowness = fmin(fmax(predicted / done, 1 / SLOWEST), SLOWEST);
+    job->last_progress = query->progress;
+    job->last_ns = view->now_ns;
+}
+
+static double deadline_of(const struct pace *pace, const struct corun_host_view *view, uint32_t q)
+{
+    return (double)view->queries[q].arrived_ns + (1 - pace->margin) * (double)service_of(view, q)->goal_ns;
+}
+
+/* What the query needs from now on. */
+static struct corun_host_share need_of(const struct pace *pace, const struct corun_host_view *view, uint32_t q)
+{
+    const struct job *job = &pace->jobs[q];
+    const struct corun_host_query_view *query = &view->queries[q];
+    const struct corun_host_share all = {view->core_count, view->way_count};
+    bool running = query->state == CORUN_HOST_QUERY_RUNNING;
+    double left_ns = deadline_of(pace, view, q) - (double)view->now_ns, left = running ? 1 - query->progress : 1;
+    if (left_ns <= 0)
+        return job->need.cores
+                   ? job->need
+                   : cheapest(pace, view, q, (1 - pace->margin) * (double)service_of(view, q)->goal_ns, all);
+    return cheapest(pace, view, q, left_ns / (fmax(left, 1e-3) * job->slowness), all);
+}
+
+static bool wants(const struct corun_host_view *view, uint32_t q, uint32_t ended)
+{
+    return view->queries[q].state != CORUN_HOST_QUERY_FREE && q != ended;
+}
+
+/* The nearest deadline later than `after`, ids deciding between equals; NONE. */
+static uint32_t next_deadline(const struct pace *pace, const struct corun_host_view *view, uint32_t ended,
+                              const bool *served)
+{
+    uint32_t found = CORUN_HOST_NONE;
+    for (uint32_t q = 0; q < view->query_count; q++) {
+        if (!wants(view, q, ended) || served[q])
+            continue;
+        if (found == CORUN_HOST_NONE || deadline_of(pace, view, q) < deadline_of(pace, view, found) ||
+            (deadline_of(pace, view, q) <= deadline_of(pace, view, found) &&
+             view->queries[q].id < view->queries[found].id))
+            found = q;
+    }
+    return found;
+}
+
+/* Running queries and those that wait, by deadline, each what it needs as far as there is; a running one keeps a core and a way. */
+static void divide(struct pace *pace, const struct corun_host_view *view, uint32_t ended,
+                   struct corun_host_allowances *allowances)
+{
+    bool served[CORUN_HOST_QUERIES] = {false};
+    struct corun_host_share free = {view->core_count, view->way_count};
+    for (uint32_t q = 0; q < view->query_count; q++) {
+        if (wants(view, q, ended) && view->queries[q].state == CORUN_HOST_QUERY_RUNNING) {
+            free.cores -= free.cores > 0;
+            free.ways -= free.ways > 0;
+        }
+    }
+    for (uint32_t q; (q = next_deadline(pace, view, ended, served)) != CORUN_HOST_NONE; served[q] = true) {
+        bool running = view->queries[q].state == CORUN_HOST_QUERY_RUNNING;
+        struct corun_host_share need = need_of(pace, view, q);
+        uint32_t cores = running + free.cores, ways = running + free.ways;
+        if (!cores || !ways)
+            continue;
+        pace->jobs[q].need = need;
+        allowances->query[q] =
+            (struct corun_host_share){need.cores < cores ? need.cores : cores, need.ways < ways ? need.ways : ways};
+        free.cores = cores - allowances->query[q].cores;
+        free.ways = ways - allowances->query[q].ways;
+        allowances->start[q] = true;
+    }
+}
+
+/* The common cores until now, times how long. */
+static void count_cores(struct pace *pace, const struct corun_host_view *view,
+                        const struct corun_host_allowances *allowances)
+{
+    struct corun_host_share free = allot_free(view, allowances);
+    pace->common_core_ns += free.cores * (double)(view->now_ns - pace->counted_until_ns);
+    pace->counted_until_ns = view->now_ns;
+}
+
+static uint32_t more_instances(uint32_t tried, uint32_t all)
+{
+    return tried < all && 2 * tried > all ? all : 2 * tried;
+}
+
+/* After each interval of the host: what batch did with its cores under the number that is being tried. */
+static void probe(struct pace *pace, const struct corun_host_view *view, uint32_t a,
+                  struct corun_host_allowances *allowances)
+{
+    struct probe *probe = &pace->probes[a];
+    const struct corun_host_application_view *batch = &view->applications[a];
+    double ns = (double)(view->now_ns - pace->last_interval_ns);
+    probe->instructions += batch->interval_ipc * ns;
+    probe->core_ns += pace->common_core_ns;
+    if (view->now_ns < probe->next_ns)
+        return;
+    double rate = probe->core_ns > 0 ? probe->instructions / probe->core_ns : 0;
+    if (probe->tried && rate > probe->best_rate) {
+        probe->best_rate = rate;
+        probe->best = probe->tried;
+    }
+    if (!probe->tried)
+        probe->best_rate = 0;
+    probe->tried = probe->tried ? more_instances(probe->tried, batch->instances) : 1;
+    if (probe->tried > batch->instances)
+        probe->tried = 0;
+    allowances->instances[a] = probe->tried ? probe->tried : probe->best;
+    probe->next_ns = view->now_ns + (uint64_t)(pace->probe_ns * (probe->tried ? 1 : PROBE_EVERY));
+    probe->instructions = probe->core_ns = 0;
+}
+
+static void decide(void *state, const struct corun_host_view *view, struct corun_host_moment moment,
+                   struct corun_host_allowances *allowances)
+{
+    struct pace *pace = state;
+    uint32_t ended = moment.event == CORUN_HOST_QUERY_ENDS ? moment.query : CORUN_HOST_NONE;
+    count_cores(pace, view, allowances);
+    if (moment.event == CORUN_HOST_QUERY_ARRIVES)
+        pace->jobs[moment.query] = (struct job){.slowness = 1};
+    if (moment.event == CORUN_HOST_QUERY_STARTS)
+        pace->jobs[moment.query].last_ns = view->now_ns;
+    if (moment.event == CORUN_HOST_QUERY_INTERVAL)
+        measure(&pace->jobs[moment.query], view, moment.query);
+    if (moment.event == CORUN_HOST_INTERVAL) {
+        for (uint32_t a = 0; a < view->application_count && pace->probe_ns > 0; a++)
+            if (view->applications[a].kind == CORUN_HOST_BATCH && view->applications[a].instances)
+                probe(pace, view, a, allowances);
+        pace->common_core_ns = 0;
+        pace->last_interval_ns = view->now_ns;
+    } else if (moment.event != CORUN_HOST_QUERY_STARTS) {
+        divide(pace, view, ended, allowances);
+    }
+}
+
+const struct corun_host_policy allot_pace = {
+    .version = CORUN_HOST_POLICY_VERSION,
+    .name = "pace",
+    .summary = "each query just as fast as its deadline asks, by its progress; as many batch instances as do most",
+    .paper = "none: ours",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
+    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS | 1u << CORUN_HOST_CAN_START |
+             1u << CORUN_HOST_CAN_QUERY | 1u << CORUN_HOST_CAN_INSTANCES,
+    .observes = 1u << CORUN_HOST_SEES_SIZE | 1u << CORUN_HOST_SEES_PROGRESS | 1u << CORUN_HOST_SEES_IPC,
+    .needs_models = true,
+    .state_bytes = sizeof(struct pace),
+    .start = start,
+    .decide = decide,
+};
