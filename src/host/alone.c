@@ -2,10 +2,10 @@
 /* Simulations of one application. */
 #include "host/alone.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 #define WAY_COUNTS 8u
-#define QUANTILE_DRAWS 4096u
+#define SIZE_DRAWS 4096u
 
 /* Gives each query the same share, or nothing of its own if that has no cores. */
 static enum corun_status start(void *state, const struct corun_host_view *view, const double *values,
@@ -97,27 +97,18 @@ enum corun_status host_mean_alone(const struct host_machine *machine, const stru
     return status;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-/* Sizes at the ends and at equal steps between, of many draws. */
-static enum corun_status find_quantiles(const struct host_application *service, uint64_t seed, double *quantiles,
-                                        uint32_t count)
+/* Equal steps from the smallest to the largest of many draws. */
+static void spread_sizes(const struct host_application *service, uint64_t seed, double *sizes, uint32_t count)
 {
     struct host_random random = host_random_of(seed, 0);
-    double *draws = malloc(QUANTILE_DRAWS * sizeof *draws);
-    if (!draws)
-        return CORUN_MEMORY;
-    for (uint32_t i = 0; i < QUANTILE_DRAWS; i++)
-        draws[i] = host_random_size(&random, &service->sizes);
-    qsort(draws, QUANTILE_DRAWS, sizeof *draws, compare);
+    double least = INFINITY, most = 0;
+    for (uint32_t i = 0; i < SIZE_DRAWS; i++) {
+        double size = host_random_size(&random, &service->sizes);
+        least = fmin(least, size);
+        most = fmax(most, size);
+    }
     for (uint32_t i = 0; i < count; i++)
-        quantiles[i] = draws[count > 1 ? (size_t)i * (QUANTILE_DRAWS - 1) / (count - 1) : QUANTILE_DRAWS / 2];
-    free(draws);
-    return CORUN_OK;
+        sizes[i] = count > 1 ? least + (most - least) * i / (count - 1) : (least + most) / 2;
 }
 
 enum corun_status host_samples(const struct host_machine *machine, const struct host_application *service,
@@ -126,17 +117,18 @@ enum corun_status host_samples(const struct host_machine *machine, const struct 
 {
     struct host_random efforts = host_random_of(seed, UINT64_MAX - 1);
     uint32_t steps = machine->ways < WAY_COUNTS ? machine->ways : WAY_COUNTS;
-    double *quantiles = ARENA_ARRAY(arena, double, sizes);
+    double *spread = ARENA_ARRAY(arena, double, sizes);
     *samples = ARENA_ARRAY(arena, struct corun_host_sample, (size_t)sizes * machine->cores * steps);
     *count = 0;
-    if (!quantiles || !*samples || find_quantiles(service, seed, quantiles, sizes))
+    if (!spread || !*samples)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for samples");
+    spread_sizes(service, seed, spread, sizes);
     for (uint32_t i = 0; i < sizes; i++)
         for (uint32_t cores = 1; cores <= machine->cores; cores++)
             for (uint32_t step = 0; step < steps; step++) {
                 uint32_t ways = steps > 1 ? 1 + step * (machine->ways - 1) / (steps - 1) : machine->ways;
                 struct corun_host_sample *sample = &(*samples)[(*count)++];
-                *sample = (struct corun_host_sample){.size = quantiles[i], .cores = cores, .ways = ways};
+                *sample = (struct corun_host_sample){.size = spread[i], .cores = cores, .ways = ways};
                 enum corun_status status =
                     host_query_alone(machine, service, sample->size, host_random_effort(&efforts, service),
                                      (struct corun_host_share){cores, ways}, list, &sample->measured);

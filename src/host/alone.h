@@ -19,7 +19,7 @@ enum corun_status host_mean_alone(const struct host_machine *machine, const stru
                                   uint64_t seed, uint32_t queries, struct corun_diagnostics *list, double *mean_ns);
 
 /*
- * Samples for models: `sizes` quantiles of the sizes of queries, on every number of cores, with eight numbers of ways from 1 to all; their
+ * Samples for models: `sizes` sizes in equal steps from the smallest query to the largest, on every number of cores, with eight numbers of ways from 1 to all; their
  * efforts are drawn like those of arriving queries. Owned by the arena.
  */
 enum corun_status host_samples(const struct host_machine *machine, const struct host_application *service,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define MEAN_QUERIES 200u
-#define SAMPLED_SIZES 8u
+#define SAMPLED_SIZES 16u
 
 enum corun_status host_know(const struct host_machine *machine, const struct host_application *application,
                             uint64_t seed, struct arena *arena, struct corun_diagnostics *list,
