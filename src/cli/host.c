@@ -193,9 +193,9 @@ static enum corun_status add_policy(struct host_options *options, struct host_po
     return host_policy_parse(words, corun_host_policy_at, options->command.list, setting);
 }
 
-enum corun_status host_load_policies(struct host_options *options, struct host_policies *policies)
+enum corun_status host_load_policies(struct host_options *options, const char *text, struct host_policies *policies)
 {
-    char *rest = arena_copy_text(options->command.arena, options->policies, strlen(options->policies));
+    char *rest = arena_copy_text(options->command.arena, text, strlen(text));
     const char *words = NULL;
     enum corun_status status = CORUN_OK;
     if (!rest)

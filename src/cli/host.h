@@ -12,7 +12,8 @@
 #define CORUN_HOST_COMMANDS(C) \
     C(train, "a predictor of a service's queries, learned from samples") \
     C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
-    C(sweep, "each service with each batch program, under one policy after the other")
+    C(sweep, "each service with each batch program, under one policy after the other") \
+    C(cluster, "many hosts with a service and a batch program each, and which are placed together")
 
 #define HOST_COMMAND_FUNCTION(name, summary) int host_command_##name(int argc, char **argv);
 CORUN_HOST_COMMANDS(HOST_COMMAND_FUNCTION)
@@ -91,8 +92,8 @@ struct host_policies {
 
 /* The host and the data directory. */
 enum corun_status host_load(struct host_options *options);
-/* --policy; a comma before a word without `=` begins another policy. */
-enum corun_status host_load_policies(struct host_options *options, struct host_policies *policies);
+/* "os,emu:margin=0.3": a comma before a word without `=` begins another policy. */
+enum corun_status host_load_policies(struct host_options *options, const char *text, struct host_policies *policies);
 /*
  * The words of --service and --batch, or, without any, all descriptions of the data directory of that kind: loaded, baselines measured, models trained.
  * What is known is the arena's; host_unload ends the applications.

@@ -162,6 +162,43 @@ bool host_report_pairs(const struct host_report *report, struct arena *arena, co
     return columns_print(sums, style, stream) && whole;
 }
 
+static void cluster_row(struct columns *columns, const struct host_report *report, size_t first, size_t end)
+{
+    static const double levels[] = {1, 1.2, 2, INFINITY}; /* of the goal */
+    size_t nodes[4] = {0};
+    double throughput = 0, count = (double)(end - first);
+    for (size_t i = first; i < end; i++) {
+        size_t level = 0;
+        while (report->outcomes[i].services[0].tail > levels[level])
+            level++;
+        nodes[level]++;
+        throughput += report->outcomes[i].throughput;
+    }
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "%s", report->policies[first]);
+    columns_set(columns, 1, PAINT_NONE, "%zu", end - first);
+    for (uint32_t level = 0; level < 4; level++)
+        columns_set(columns, 2 + level, PAINT_NONE, "%.1f %%", 100 * (double)nodes[level] / count);
+    columns_set(columns, 6, PAINT_NONE, "%.3f", throughput / count);
+}
+
+bool host_report_cluster(const struct host_report *report, struct arena *arena, const struct report_style *style,
+                         FILE *stream)
+{
+    static const char *const titles[] = {"<policy",       "nodes",       "goal met",  "up to 1.2 times",
+                                         "up to 2 times", "above twice", "throughput"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof *titles);
+    if (!columns)
+        return false;
+    head(report, stream);
+    for (size_t first = 0, end; first < report->count; first = end) {
+        for (end = first + 1; end < report->count && !strcmp(report->policies[end], report->policies[first]);)
+            end++;
+        cluster_row(columns, report, first, end);
+    }
+    return columns_print(columns, style, stream);
+}
+
 static json_t *service_json(struct json_writer *writer, const struct host_service_setting *setting,
                             const struct host_service_outcome *outcome)
 {

@@ -22,6 +22,9 @@ bool host_report_table(const struct host_report *report, struct arena *arena, co
 /* Cases with one service and one batch program each: a row for each pair, and one for each policy with sums. */
 bool host_report_pairs(const struct host_report *report, struct arena *arena, const struct report_style *style,
                        FILE *stream);
+/* Nodes of a cluster, those of a policy one after the other: a row for each policy, with how many nodes violate goals by how much. */
+bool host_report_cluster(const struct host_report *report, struct arena *arena, const struct report_style *style,
+                         FILE *stream);
 /* MEMORY; write errors are left to the stream. docs/json.md has the keys. */
 enum corun_status host_report_json(const struct host_report *report, FILE *stream);
 

@@ -145,6 +145,23 @@ class Host(unittest.TestCase):
                                        (("bad.csv",), SYNTAX, "no number: 'many'")):
             self.assertIn(message, self.corun("train", *words, status=status).stderr)
 
+    def test_a_cluster_places_batch_programs(self):
+        words = ["cluster", "--nodes", "12", "-p", "emu:margin=0.3", "--hungarian", "emu:margin=0.3", "--queries", "100", "--load", "0.1"]
+        for name in ("parallel", "serial"):
+            words += ["-s", str(APPLICATIONS / f"synthetic-{name}.yaml")]
+        for name in ("stream", "cache", "compute"):
+            words += ["-b", str(APPLICATIONS / f"synthetic-{name}.yaml")]
+        cases = self.results(*words)["cases"]
+        placements = []
+        for policy in ("emu:margin=0.3", "emu:margin=0.3, placed"):
+            nodes = [case for case in cases if case["policy"] == policy]
+            self.assertEqual(len(nodes), 12)
+            self.assertEqual([node["services"][0]["application"] for node in nodes], ["synthetic-parallel", "synthetic-serial"] * 6)
+            programs = [node["batches"][0]["application"] for node in nodes]
+            self.assertEqual({programs.count(name) for name in programs}, {4})
+            placements.append(sum(node["throughput"] for node in nodes))
+        self.assertGreaterEqual(placements[1], 0.98 * placements[0]) # by other arrivals than those of the pairs
+
     def test_mistakes_are_named(self):
         for words, status, message in (
                 (("simulate",), USAGE, "nothing is to be simulated"),

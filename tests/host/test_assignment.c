@@ -3,6 +3,7 @@
 #include "host/stage.h"
 
 #include "host/assignment.h"
+#include "host/placement.h"
 
 /* The best sum over all permutations of the columns from `row` on. */
 static double best_sum(const double *values, size_t count, size_t row, uint32_t taken)
@@ -68,10 +69,33 @@ static void nothing_to_assign(void **state)
     assert_int_equal(host_assign(NULL, 0, NULL), CORUN_OK);
 }
 
+/* Two services, two programs, ten nodes: each program five times, beside the service where it is worth most. */
+static void programs_are_placed_where_they_do_most(void **state)
+{
+    (void)state;
+    const double values[] = {3, 1, 2, 1.5}; /* the first is worth 1 more than 2; the second 0.5 less: 3 + 1.5 > 1 + 2 */
+    size_t kind[10], counts[2] = {0};
+    assert_int_equal(host_place_best(10, 2, 2, values, kind), CORUN_OK);
+    for (size_t n = 0; n < 10; n++)
+        assert_int_equal(kind[n], n % 2);
+    host_place_at_random(10, 2, 1, kind);
+    for (size_t n = 0; n < 10; n++)
+        counts[kind[n]]++;
+    assert_int_equal(counts[0], 5);
+    assert_int_equal(counts[1], 5);
+    size_t again[10], differences = 0;
+    host_place_at_random(10, 2, 1, again);
+    assert_memory_equal(kind, again, sizeof kind);
+    host_place_at_random(10, 2, 2, again);
+    for (size_t n = 0; n < 10; n++)
+        differences += kind[n] != again[n];
+    assert_true(differences > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_good_as_trying_all),
-                                       cmocka_unit_test(a_large_one_with_a_known_answer),
-                                       cmocka_unit_test(nothing_to_assign)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_good_as_trying_all), cmocka_unit_test(a_large_one_with_a_known_answer),
+        cmocka_unit_test(nothing_to_assign), cmocka_unit_test(programs_are_placed_where_they_do_most)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
