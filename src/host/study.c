@@ -142,13 +142,13 @@ static void judge_batch(const struct host_setting *setting, const struct stage *
     outcome->throughput += outcome->batches[b].throughput;
 }
 
-/* Ten times the time in which all queries would be answered one after the other, each alone. */
+/* Three times the time in which all queries would be answered one after the other, each alone. */
 static uint64_t longest_time(const struct host_setting *setting, const struct stage *stage)
 {
     double ns = stage->arrival_count ? (double)stage->arrivals[stage->arrival_count - 1].at_ns : 1e9;
     for (uint32_t s = 0; s < setting->service_count; s++)
         ns += setting->services[s].queries * setting->services[s].known->alone;
-    return ns < 9e17 ? (uint64_t)(10 * ns) + 1 : UINT64_C(1) << 62;
+    return ns < 9e17 ? (uint64_t)(3 * ns) + 1 : UINT64_C(1) << 62;
 }
 
 static enum corun_status colocate(const struct host_setting *setting, struct corun_diagnostics *list,
