@@ -9,12 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PERIOD, HOLD, GROW };
+enum { PERIOD, HOLD, GROW, QUERIES };
 
 static const struct corun_host_parameter parameters[] = {
     [PERIOD] = {"period", 2, 0.01, 3600, false, "seconds between two decisions", NULL},
     [HOLD] = {"hold", 0.1, 0, 1, false, "slack below which batch does not grow", NULL},
     [GROW] = {"grow", 0.05, 0, 1, false, "slack below which the service grows", NULL},
+    [QUERIES] = {"queries", 16, 0, 256, true, "of a service that run at a time; 0: all", NULL},
 };
 
 #define MOST_LATENCIES 1024u
@@ -28,6 +29,7 @@ struct service {
 
 struct heracles {
     double period_ns, hold, grow;
+    uint32_t queries;
     uint64_t next_ns;
     struct service services[MOST_TENANTS];
 };
@@ -40,6 +42,7 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
     heracles->period_ns = values[PERIOD] * 1e9;
     heracles->hold = values[HOLD];
     heracles->grow = values[GROW];
+    heracles->queries = (uint32_t)values[QUERIES];
     heracles->next_ns = (uint64_t)heracles->period_ns;
     for (uint32_t a = 0; a < view->application_count; a++)
         services += view->applications[a].kind == CORUN_HOST_SERVICE;
@@ -109,7 +112,7 @@ static void decide(void *state, const struct corun_host_view *view, struct corun
                    struct corun_host_allowances *allowances)
 {
     struct heracles *heracles = state;
-    allot_start_all(view, allowances);
+    allot_start_up_to(view, heracles->queries, allowances);
     if (moment.event == CORUN_HOST_QUERY_ENDS)
         note_latency(heracles, view, moment.query);
     if (moment.event != CORUN_HOST_INTERVAL || view->now_ns < heracles->next_ns)

@@ -11,7 +11,7 @@ extern const struct corun_host_policy allot_os, allot_fixed, allot_static_opt, a
 struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances);
 /* The waiting query that arrived first, of any service; NONE. */
 uint32_t allot_first_waiting(const struct corun_host_view *view, const struct corun_host_allowances *allowances);
-/* All waiting queries may start. */
-void allot_start_all(const struct corun_host_view *view, struct corun_host_allowances *allowances);
+/* Waiting queries start in order of arrival, as long as a service has fewer than `most` that run; 0: any number. */
+void allot_start_up_to(const struct corun_host_view *view, uint32_t most, struct corun_host_allowances *allowances);
 
 #endif

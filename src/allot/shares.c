@@ -29,8 +29,30 @@ uint32_t allot_first_waiting(const struct corun_host_view *view, const struct co
     return first;
 }
 
-void allot_start_all(const struct corun_host_view *view, struct corun_host_allowances *allowances)
+/* Queries of an application that run or are about to. */
+static uint32_t count_running(const struct corun_host_view *view, const struct corun_host_allowances *allowances,
+                              uint32_t application)
 {
+    uint32_t count = view->applications[application].running;
     for (uint32_t q = 0; q < view->query_count; q++)
-        allowances->start[q] |= view->queries[q].state == CORUN_HOST_QUERY_WAITING;
+        count += view->queries[q].application == application && view->queries[q].state == CORUN_HOST_QUERY_WAITING &&
+                 allowances->start[q];
+    return count;
+}
+
+void allot_start_up_to(const struct corun_host_view *view, uint32_t most, struct corun_host_allowances *allowances)
+{
+    for (;;) {
+        uint32_t first = CORUN_HOST_NONE;
+        for (uint32_t q = 0; q < view->query_count; q++) {
+            if (view->queries[q].state != CORUN_HOST_QUERY_WAITING || allowances->start[q] ||
+                (first != CORUN_HOST_NONE && view->queries[q].id > view->queries[first].id))
+                continue;
+            if (!most || count_running(view, allowances, view->queries[q].application) < most)
+                first = q;
+        }
+        if (first == CORUN_HOST_NONE)
+            return;
+        allowances->start[first] = true;
+    }
 }

@@ -5,16 +5,22 @@
  */
 #include "allot/policies.h"
 
-enum { INSTANCES };
+enum { INSTANCES, QUERIES };
+
+struct static_opt {
+    uint32_t queries;
+};
 
 static const struct corun_host_parameter parameters[] = {
     [INSTANCES] = {"instances", 0, 0, 1024, true, "of each batch program that run", NULL},
+    [QUERIES] = {"queries", 16, 0, 256, true, "of a service that run at a time; 0: all", NULL},
 };
 
 static enum corun_status start(void *state, const struct corun_host_view *view, const double *values,
                                struct corun_host_allowances *allowances)
 {
-    (void)state;
+    struct static_opt *static_opt = state;
+    static_opt->queries = (uint32_t)values[QUERIES];
     for (uint32_t a = 0; a < view->application_count; a++)
         allowances->instances[a] = (uint32_t)values[INSTANCES];
     return CORUN_OK;
@@ -23,8 +29,9 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
 static void decide(void *state, const struct corun_host_view *view, struct corun_host_moment moment,
                    struct corun_host_allowances *allowances)
 {
-    (void)state, (void)moment;
-    allot_start_all(view, allowances);
+    const struct static_opt *static_opt = state;
+    (void)moment;
+    allot_start_up_to(view, static_opt->queries, allowances);
 }
 
 const struct corun_host_policy allot_static_opt = {
@@ -35,6 +42,7 @@ const struct corun_host_policy allot_static_opt = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
     .needs = 1u << CORUN_HOST_CAN_INSTANCES,
+    .state_bytes = sizeof(struct static_opt),
     .start = start,
     .decide = decide,
 };

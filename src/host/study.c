@@ -194,18 +194,23 @@ enum corun_status host_colocate(const struct host_setting *setting, struct corun
 {
     if (!setting->search_instances)
         return colocate(setting, list, outcome);
-    /* The most instances with which no goal is violated; none, if none do no harm. */
+    /* One more after the other, until a goal is violated; none, if none do no harm. */
     struct host_setting tried = *setting;
+    struct host_outcome more;
+    uint32_t most = most_instances(setting), instances = 0;
     tried.observe = NULL;
-    uint32_t instances = most_instances(setting);
-    enum corun_status status = CORUN_OK;
-    for (;; instances--) {
-        tried.parameters[0] = instances;
-        status = colocate(&tried, list, outcome);
-        if (status || !outcome->violations || !instances)
+    tried.parameters[0] = 0;
+    enum corun_status status = colocate(&tried, list, outcome);
+    while (status == CORUN_OK && !outcome->violations && instances < most) {
+        tried.parameters[0] = instances + 1;
+        status = colocate(&tried, list, &more);
+        if (status || more.violations)
             break;
+        *outcome = more;
+        instances++;
     }
     if (status == CORUN_OK && setting->observe) {
+        tried.parameters[0] = instances;
         tried.observe = setting->observe;
         status = colocate(&tried, list, outcome);
     }

@@ -78,6 +78,7 @@ static void equal_turns_for_all_queries(void **state)
     for (int i = 0; i < 3; i++) {
         struct run run;
         run_begin(&run, &allot_os);
+        run.parameters[2] = 0; /* any number of queries at a time */
         run_add(&run, stage_application(services[i]), 0, 0);
         run_poisson(&run, QUERIES, 1e6 / 0.6, 31 + i);
         run_perform(&run, 0);
