@@ -25,10 +25,14 @@ static const struct corun_host_parameter parameters[] = {
 
 #define MOST_TENANTS 64u
 #define WAY_STEPS 6u
+#define MOST_CORES 128u
 #define SLOWEST 20.0    /* times slower than predicted that are believed */
 #define PROBE_EVERY 40u /* so many times the time of one probe until the next ones */
 
 struct job {
+    double
+        durations[WAY_STEPS]
+                 [MOST_CORES]; /* predicted, for each step of ways and number of cores less 1; 0: not asked for yet */
     double last_progress;
     uint64_t last_ns;
     double slowness; /* of what was measured over what was predicted; 1 until something was */
@@ -59,8 +63,8 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
     pace->margin = values[MARGIN];
     pace->way_weight = values[WAY_WEIGHT];
     pace->probe_ns = values[PROBE] * 1e9;
-    if (view->application_count > MOST_TENANTS)
-        allowances->refusal = "takes 64 applications at most";
+    if (view->application_count > MOST_TENANTS || view->core_count > MOST_CORES)
+        allowances->refusal = "takes 64 applications and 128 cores at most";
     for (uint32_t a = 0; a < view->application_count; a++)
         if (view->applications[a].kind == CORUN_HOST_SERVICE && !view->applications[a].goal_ns)
             allowances->refusal = "needs a goal for each service";
@@ -80,15 +84,31 @@ static double duration_with(const struct corun_host_view *view, uint32_t q, uint
     return prediction.duration_ns;
 }
 
-/* The fewest cores with so many ways; 0 if all are too few. */
-static uint32_t cores_for(const struct corun_host_view *view, uint32_t q, uint32_t ways, uint32_t most, double limit_ns)
+static uint32_t ways_of(const struct corun_host_view *view, uint32_t step)
 {
-    uint32_t low = 0, high = most;
-    if (duration_with(view, q, most, ways) > limit_ns)
+    return 1 + step * (view->way_count - 1) / (WAY_STEPS - 1);
+}
+
+/* Each prediction is asked for once. */
+static double known_duration(struct pace *pace, const struct corun_host_view *view, uint32_t q, uint32_t cores,
+                             uint32_t step)
+{
+    double *known = &pace->jobs[q].durations[step][cores - 1];
+    if (!(*known > 0))
+        *known = duration_with(view, q, cores, ways_of(view, step));
+    return *known;
+}
+
+/* The fewest cores with that step of ways; 0 if all are too few. */
+static uint32_t cores_for(struct pace *pace, const struct corun_host_view *view, uint32_t q, uint32_t step,
+                          double limit_ns)
+{
+    uint32_t low = 0, high = view->core_count;
+    if (known_duration(pace, view, q, high, step) > limit_ns)
         return 0;
     while (high > low + 1) {
         uint32_t middle = (high + low) / 2;
-        if (duration_with(view, q, middle, ways) <= limit_ns)
+        if (known_duration(pace, view, q, middle, step) <= limit_ns)
             high = middle;
         else
             low = middle;
@@ -97,14 +117,13 @@ static uint32_t cores_for(const struct corun_host_view *view, uint32_t q, uint32
 }
 
 /* Of the shares with which the whole query would take limit_ns at most, the one that costs batch least; all, if none will do. */
-static struct corun_host_share cheapest(const struct pace *pace, const struct corun_host_view *view, uint32_t q,
-                                        double limit_ns, struct corun_host_share most)
+static struct corun_host_share cheapest(struct pace *pace, const struct corun_host_view *view, uint32_t q,
+                                        double limit_ns)
 {
-    struct corun_host_share found = most;
+    struct corun_host_share found = {view->core_count, view->way_count};
     double least = INFINITY;
     for (uint32_t step = 0; step < WAY_STEPS; step++) {
-        uint32_t ways = 1 + step * (most.ways - 1) / (WAY_STEPS - 1);
-        uint32_t cores = cores_for(view, q, ways, most.cores, limit_ns);
+        uint32_t ways = ways_of(view, step), cores = cores_for(pace, view, q, step, limit_ns);
         double cost = (double)cores / view->core_count + pace->way_weight * ways / view->way_count;
         if (cores && cost < least) {
             least = cost;
@@ -134,18 +153,16 @@ static double deadline_of(const struct pace *pace, const struct corun_host_view 
 }
 
 /* What the query needs from now on. */
-static struct corun_host_share need_of(const struct pace *pace, const struct corun_host_view *view, uint32_t q)
+static struct corun_host_share need_of(struct pace *pace, const struct corun_host_view *view, uint32_t q)
 {
     const struct job *job = &pace->jobs[q];
     const struct corun_host_query_view *query = &view->queries[q];
-    const struct corun_host_share all = {view->core_count, view->way_count};
     bool running = query->state == CORUN_HOST_QUERY_RUNNING;
     double left_ns = deadline_of(pace, view, q) - (double)view->now_ns, left = running ? 1 - query->progress : 1;
-    if (left_ns <= 0)
-        return job->need.cores
-                   ? job->need
-                   : cheapest(pace, view, q, (1 - pace->margin) * (double)service_of(view, q)->goal_ns, all);
-    return cheapest(pace, view, q, left_ns / (fmax(left, 1e-3) * job->slowness), all);
+    if (left_ns > 0)
+        return cheapest(pace, view, q, left_ns / (fmax(left, 1e-3) * job->slowness));
+    return job->need.cores ? job->need
+                           : cheapest(pace, view, q, (1 - pace->margin) * (double)service_of(view, q)->goal_ns);
 }
 
 static bool wants(const struct corun_host_view *view, uint32_t q, uint32_t ended)
