@@ -19,7 +19,7 @@ enum { MARGIN, WAY_WEIGHT, PROBE };
 
 static const struct corun_host_parameter parameters[] = {
     [MARGIN] = {"margin", 0.1, 0, 0.9, false, "of the goal, kept free", NULL},
-    [WAY_WEIGHT] = {"way_weight", 0.5, 0, 100, false, "what all ways cost batch, over what all cores cost it", NULL},
+    [WAY_WEIGHT] = {"way_weight", 0.1, 0, 100, false, "what all ways cost batch, over what all cores cost it", NULL},
     [PROBE] = {"probe", 0.5, 0, 60, false, "seconds for which a number of instances is tried; 0: all run", NULL},
 };
 
