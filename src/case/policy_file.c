@@ -31,7 +31,7 @@ static uint64_t promised_bytes(FILE *file)
     return bytes;
 }
 
-enum corun_status policy_file_check(const char *path, struct corun_diagnostics *list)
+enum corun_status policy_file_check(const char *what, const char *path, struct corun_diagnostics *list)
 {
     FILE *file = fopen(path, "rb");
     struct stat about;
@@ -43,6 +43,6 @@ enum corun_status policy_file_check(const char *path, struct corun_diagnostics *
     if (!known || (uint64_t)about.st_size >= bytes)
         return CORUN_OK;
     return corun_report(list, CORUN_FILE, CORUN_NOWHERE,
-                        "policy %s cannot be loaded: it is cut off, it has %llu of %llu bytes", path,
+                        "%s %s cannot be loaded: it is cut off, it has %llu of %llu bytes", what, path,
                         (unsigned long long)about.st_size, (unsigned long long)bytes);
 }

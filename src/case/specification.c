@@ -150,82 +150,110 @@ static enum corun_status find_policy(const char *name, struct arena *arena, stru
                         name);
 }
 
-static enum corun_status set_value(const struct corun_policy *policy, uint32_t index, const char *text,
+/* Whose parameters are meant: "policy", its name, and the rows. */
+struct parameter_owner {
+    const char *what, *name;
+    const struct corun_policy_parameter *rows;
+    uint32_t count;
+};
+
+static enum corun_status set_value(const struct parameter_owner *owner, uint32_t index, const char *text,
                                    struct corun_diagnostics *list, double *values)
 {
-    const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    const struct corun_policy_parameter *parameter = &owner->rows[index];
     if (parameter->choices) {
         int place = parameter_choice(parameter->choices, text, strlen(text));
         if (place < 0)
-            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is one of %s, not `%s`",
-                                policy->name, parameter->name, parameter->choices, text);
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s: %s is one of %s, not `%s`", owner->what,
+                                owner->name, parameter->name, parameter->choices, text);
         values[index] = place;
         return CORUN_OK;
     }
     bool is_number = parse_quantity(text, &values[index]);
     if (!is_number || (parameter->integer && values[index] != floor(values[index])) ||
         values[index] < parameter->lowest || values[index] > parameter->highest)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is %s from %g to %g, not `%s`",
-                            policy->name, parameter->name, parameter->integer ? "a whole number" : "a number",
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s: %s is %s from %g to %g, not `%s`", owner->what,
+                            owner->name, parameter->name, parameter->integer ? "a whole number" : "a number",
                             parameter->lowest, parameter->highest, text);
     return CORUN_OK;
 }
 
 /* What `setting` names: a parameter, also if it belongs to a list, or a whole list. */
-static enum corun_status find_parameter(const struct corun_policy *policy, const char *setting, struct arena *arena,
+static enum corun_status find_parameter(const struct parameter_owner *owner, const char *setting, struct arena *arena,
                                         struct corun_diagnostics *list, struct parameter_group *found)
 {
-    const char **names = ARENA_ARRAY(arena, const char *, policy->parameter_count + 1);
+    const char **names = ARENA_ARRAY(arena, const char *, owner->count + 1);
     uint32_t count = 0;
     if (!names)
         return CORUN_MEMORY;
-    for (uint32_t p = 0; p < policy->parameter_count; p += found->count) {
-        *found = parameter_group_at(policy->parameters, policy->parameter_count, p);
-        names[count] = arena_copy_text(arena, policy->parameters[p].name, found->name_length);
+    for (uint32_t p = 0; p < owner->count; p += found->count) {
+        *found = parameter_group_at(owner->rows, owner->count, p);
+        names[count] = arena_copy_text(arena, owner->rows[p].name, found->name_length);
         if (!names[count])
             return CORUN_MEMORY;
         if (!strcmp(names[count++], setting))
             return CORUN_OK;
     }
     *found = (struct parameter_group){.count = 1};
-    for (; found->first < policy->parameter_count; found->first++) {
-        if (!strcmp(policy->parameters[found->first].name, setting))
+    for (; found->first < owner->count; found->first++) {
+        if (!strcmp(owner->rows[found->first].name, setting))
             return CORUN_OK;
     }
     const char *nearest = nearest_name(setting, names, count);
-    return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s has no parameter `%s`%s%s%s", policy->name,
-                        setting, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
+    return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s has no parameter `%s`%s%s%s", owner->what,
+                        owner->name, setting, nearest ? "; did you mean `" : "", nearest ? nearest : "",
+                        nearest ? "`?" : "");
 }
 
-static enum corun_status set_parameter(const struct corun_policy *policy, char *setting, struct arena *arena,
+static enum corun_status set_parameter(const struct parameter_owner *owner, char *setting, struct arena *arena,
                                        struct corun_diagnostics *list, double *values, bool *given)
 {
     char *value = strchr(setting, '=');
     if (!value)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: `%s` is not parameter=value", policy->name,
-                            setting);
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s: `%s` is not parameter=value", owner->what,
+                            owner->name, setting);
     *value++ = 0;
     struct parameter_group group;
-    enum corun_status status = find_parameter(policy, setting, arena, list, &group);
+    enum corun_status status = find_parameter(owner, setting, arena, list, &group);
     for (uint32_t i = 0; value && status == CORUN_OK; i++) {
         if (i == group.count)
-            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s takes at most %u values",
-                                policy->name, setting, group.count);
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s: %s takes at most %u values", owner->what,
+                                owner->name, setting, group.count);
         if (given[group.first + i])
-            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "policy %s: %s is given twice", policy->name,
-                                policy->parameters[group.first + i].name);
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s %s: %s is given twice", owner->what,
+                                owner->name, owner->rows[group.first + i].name);
         given[group.first + i] = true;
         char *part = group.is_list ? strsep(&value, "/") : value;
-        status = set_value(policy, group.first + i, part, list, values);
+        status = set_value(owner, group.first + i, part, list, values);
         value = group.is_list ? value : NULL;
     }
+    return status;
+}
+
+enum corun_status specify_parameters(const char *what, const char *name, const struct corun_policy_parameter *rows,
+                                     uint32_t count, char *settings, struct arena *arena,
+                                     struct corun_diagnostics *list, const double **parameters)
+{
+    const struct parameter_owner owner = {what, name, rows, count};
+    enum corun_status status = CORUN_OK;
+    double *values = ARENA_ARRAY(arena, double, count + 1);
+    bool *given = ARENA_ARRAY(arena, bool, count + 1);
+    if (!values || !given)
+        return CORUN_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = rows[i].initial;
+    for (char *setting; settings && status == CORUN_OK;) {
+        setting = strsep(&settings, ",");
+        status = set_parameter(&owner, setting, arena, list, values, given);
+    }
+    *parameters = values;
     return status;
 }
 
 static enum corun_status load_policy(const char *path, struct corun_diagnostics *list,
                                      const struct corun_policy **policy)
 {
-    enum corun_status status = policy_file_check(path, list);
+    enum corun_status status = policy_file_check("policy", path, list);
     return status == CORUN_OK ? policy_load(path, list, policy) : status;
 }
 
@@ -246,18 +274,8 @@ enum corun_status specify_policy(const char *text, struct arena *arena, struct c
     if (!*policy)
         return settings ? corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has no parameters", CORUN_NO_POLICY)
                         : CORUN_OK;
-    double *values = ARENA_ARRAY(arena, double, (*policy)->parameter_count + 1);
-    bool *given = ARENA_ARRAY(arena, bool, (*policy)->parameter_count + 1);
-    if (!values || !given)
-        return CORUN_MEMORY;
-    for (uint32_t i = 0; i < (*policy)->parameter_count; i++)
-        values[i] = (*policy)->parameters[i].initial;
-    for (char *setting; settings && status == CORUN_OK;) {
-        setting = strsep(&settings, ",");
-        status = set_parameter(*policy, setting, arena, list, values, given);
-    }
-    *parameters = values;
-    return status;
+    return specify_parameters("policy", (*policy)->name, (*policy)->parameters, (*policy)->parameter_count, settings,
+                              arena, list, parameters);
 }
 
 enum corun_status specify_number(const char *text, const char *option, uint64_t kilo, uint64_t lowest, uint64_t highest,

@@ -21,6 +21,13 @@ enum corun_status specify_application(const char *text, struct arena *arena, str
  */
 enum corun_status specify_policy(const char *text, struct arena *arena, struct corun_diagnostics *list,
                                  const struct corun_policy **policy, const double **parameters);
+/*
+ * "parameter=value,..." for one of a kind ("policy", "even") that has these parameters: the text is cut up, NULL is none. *parameters: a
+ * value for each, in the arena. ARGUMENT, MEMORY.
+ */
+enum corun_status specify_parameters(const char *what, const char *name, const struct corun_policy_parameter *rows,
+                                     uint32_t count, char *settings, struct arena *arena,
+                                     struct corun_diagnostics *list, const double **parameters);
 /* X[,Y[,Z]]. USAGE. */
 enum corun_status specify_dimensions(const char *text, const char *option, struct corun_diagnostics *list,
                                      struct corun_dim3 *dimensions);

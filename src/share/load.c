@@ -33,8 +33,8 @@ static enum corun_status refuse(struct corun_diagnostics *list, const char *wher
                         which ? which : "");
 }
 
-/* A name can be written on the command line, in files and in SQL: letters, digits, - and _. */
-static bool is_name(const char *name)
+/* A name can be written on the command line, in files and in SQL. */
+bool policy_is_name(const char *name)
 {
     size_t length = name ? strnlen(name, MOST_NAME + 1) : 0;
     if (!length || length > MOST_NAME)
@@ -71,21 +71,20 @@ static const char *parameter_fault(const struct corun_policy_parameter *p)
     return p->meaning ? NULL : "there is no meaning of parameter";
 }
 
-static enum corun_status check_parameters(const struct corun_policy *policy, const char *where,
+enum corun_status policy_check_parameters(const struct corun_policy_parameter *rows, uint32_t count, const char *where,
                                           struct corun_diagnostics *list)
 {
-    if (policy->parameter_count > MOST_ROWS || (policy->parameter_count && !policy->parameters))
+    if (count > MOST_ROWS || (count && !rows))
         return refuse(list, where, "its table of parameters is missing or longer than 256 rows", NULL);
-    for (uint32_t i = 0; i < policy->parameter_count; i++) {
-        const struct corun_policy_parameter *p = &policy->parameters[i];
-        if (!is_name(p->name))
+    for (uint32_t i = 0; i < count; i++) {
+        if (!policy_is_name(rows[i].name))
             return refuse(list, where, "a parameter's name is not 1 to 48 letters, digits, - and _", NULL);
         for (uint32_t j = 0; j < i; j++)
-            if (!strcmp(policy->parameters[j].name, p->name))
-                return refuse(list, where, "two parameters are called", p->name);
-        const char *fault = parameter_fault(p);
+            if (!strcmp(rows[j].name, rows[i].name))
+                return refuse(list, where, "two parameters are called", rows[i].name);
+        const char *fault = parameter_fault(&rows[i]);
         if (fault)
-            return refuse(list, where, fault, p->name);
+            return refuse(list, where, fault, rows[i].name);
     }
     return CORUN_OK;
 }
@@ -96,7 +95,7 @@ static enum corun_status check_variables(const struct corun_policy *policy, cons
     if (policy->variable_count > MOST_ROWS || (policy->variable_count && !policy->variables))
         return refuse(list, where, "its table of variables is missing or longer than 256 rows", NULL);
     for (uint32_t i = 0; i < policy->variable_count; i++) {
-        if (!is_name(policy->variables[i].name))
+        if (!policy_is_name(policy->variables[i].name))
             return refuse(list, where, "a variable's name is not 1 to 48 letters, digits, - and _", NULL);
         if (!policy->variables[i].meaning)
             return refuse(list, where, "there is no meaning of variable", policy->variables[i].name);
@@ -113,7 +112,7 @@ enum corun_status policy_check(const struct corun_policy *policy, const char *wh
         return corun_report(list, CORUN_POLICY, CORUN_NOWHERE,
                             "%s was built for version %u of the sharing contract (corun/policy.h), this is version %u",
                             where, policy->version, CORUN_POLICY_VERSION);
-    if (!is_name(policy->name))
+    if (!policy_is_name(policy->name))
         return refuse(list, where, "its name is not 1 to 48 letters, digits, - and _", NULL);
     const struct corun_policy *known = corun_policy_find(policy->name);
     if ((known && known != policy) || !strcmp(policy->name, "left-over"))
@@ -128,7 +127,7 @@ enum corun_status policy_check(const struct corun_policy *policy, const char *wh
         return refuse(list, where, "it observes what does not exist", NULL);
     if (policy->state_bytes > MOST_STATE_BYTES)
         return refuse(list, where, "its state is larger than 1 GiB", NULL);
-    enum corun_status status = check_parameters(policy, where, list);
+    enum corun_status status = policy_check_parameters(policy->parameters, policy->parameter_count, where, list);
     return status == CORUN_OK ? check_variables(policy, where, list) : status;
 }
 

@@ -19,4 +19,10 @@ enum corun_status policy_load(const char *path, struct corun_diagnostics *list, 
 /* The checks alone; `where` is quoted in messages. */
 enum corun_status policy_check(const struct corun_policy *policy, const char *where, struct corun_diagnostics *list);
 
+/* The same for a table of parameters, of whatever has one: POLICY after a message that begins with `where`. */
+enum corun_status policy_check_parameters(const struct corun_policy_parameter *rows, uint32_t count, const char *where,
+                                          struct corun_diagnostics *list);
+/* 1 to 48 letters, digits, - and _. */
+bool policy_is_name(const char *name);
+
 #endif
