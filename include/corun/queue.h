@@ -144,6 +144,11 @@ struct corun_queue_co_schedule {
     uint32_t slice_tbs[2], in_flight_tbs[2]; /* as in a grant */
 };
 
+/* In so many ticks, so many thread blocks of each kind complete. */
+struct corun_queue_speeds {
+    uint64_t tbs[2], ticks;
+};
+
 struct corun_queue_view {
     uint32_t version; /* CORUN_QUEUE_VERSION */
     uint64_t now;     /* ticks */
@@ -159,10 +164,11 @@ struct corun_queue_view {
     uint32_t in_flight;                  /* slices that the machine holds */
     const struct corun_queue_plan *plan; /* the last one; no grants at the beginning */
     /*
-     * The speeds of a co-schedule, measured on the machine: thread blocks per second of each. May take long the first time. false: it
-     * could not be measured. NULL unless the scheduler `needs_measured`.
+     * The speeds of a co-schedule, measured on the machine. May take long the first time. false: it could not be measured. NULL unless
+     * the scheduler `needs_measured`.
      */
-    bool (*measure)(void *measurer, const struct corun_queue_co_schedule *co_schedule, double tbs_per_second[2]);
+    bool (*measure)(void *measurer, const struct corun_queue_co_schedule *co_schedule,
+                    struct corun_queue_speeds *speeds);
     void *measurer;
     uint64_t seed; /* of the run, for schedulers that draw lots */
 };

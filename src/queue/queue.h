@@ -17,8 +17,8 @@ struct queue;
 
 /* A slice that the machine is to launch. */
 struct queue_slice {
-    uint32_t launch;     /* index in the view, until queue_end says that the launch has ended */
-    uint32_t kind;       /* */
+    uint32_t launch; /* index in the view, until queue_end says that the launch has ended */
+    uint32_t kind;
     void *tag;           /* what the machine gave to queue_ready */
     uint32_t lane;       /* below CORUN_QUEUE_MAX_GRANTS: slices of one launch always have the same */
     uint32_t first, tbs; /* thread blocks [first, first + tbs) of the grid */
@@ -30,7 +30,8 @@ struct queue_settings {
     const struct corun_queue_scheduler *scheduler;
     const double *parameters;                /* of the scheduler; NULL: the initial ones */
     const struct corun_queue_device *device; /* must outlive the queue */
-    bool (*measure)(void *measurer, const struct corun_queue_co_schedule *co_schedule, double tbs_per_second[2]);
+    bool (*measure)(void *measurer, const struct corun_queue_co_schedule *co_schedule,
+                    struct corun_queue_speeds *speeds);
     void *measurer; /* measure: NULL if the machine cannot */
     uint64_t seed;
     /* Told every plan that has been checked; may be NULL. `number` counts from 1. */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* In order of introduction. */
-static const struct corun_queue_scheduler *const schedulers[] = {&sequential_scheduler, &base_scheduler};
+static const struct corun_queue_scheduler *const schedulers[] = {
+    &sequential_scheduler, &base_scheduler, &kernelet_scheduler, &opt_scheduler, &random_scheduler};
 
 const struct corun_queue_scheduler *corun_queue_scheduler_at(size_t index)
 {

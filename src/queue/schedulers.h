@@ -7,5 +7,8 @@
 
 extern const struct corun_queue_scheduler sequential_scheduler;
 extern const struct corun_queue_scheduler base_scheduler;
+extern const struct corun_queue_scheduler kernelet_scheduler;
+extern const struct corun_queue_scheduler opt_scheduler;
+extern const struct corun_queue_scheduler random_scheduler;
 
 #endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The greedy algorithm of Kernelet (Zhong and He, TPDS 2014, algorithm 1, FindCoSchedule): of all pairs of pending kinds that are not
+ * pruned, the one with the greatest co-scheduling profit runs next, until one of the two launches is exhausted or a new kind comes.
+ * Schedulers differ in how a pair is judged.
+ *
+ * A judgement is kept by pair and a decision by the set of pending kinds, so it makes no difference how many launches of a kind are
+ * pending. With more than `breadth` kinds pending, only as many of them are paired as stand at the two ends of the order by
+ * pipeline_utilization - memory_utilization: a decision judges at most breadth² / 2 pairs.
+ */
+#ifndef CORUN_QUEUE_GREEDY_H
+#define CORUN_QUEUE_GREEDY_H
+
+#include "base/vector.h"
+#include "corun/queue.h"
+
+/* What is known of a pair. */
+struct greedy_pair {
+    uint32_t kinds[2]; /* ascending */
+    bool possible;     /* there is a co-schedule that is worth looking at */
+    double profit;
+    uint32_t residents[2]; /* thread blocks of each on an SM */
+};
+
+struct greedy {
+    /* Judges the pair of those kinds; `pair` has them. Other than OK ends the run. */
+    enum corun_status (*judge)(void *user, const struct corun_queue_view *view, struct greedy_pair *pair);
+    void *user;
+    uint32_t breadth;
+    VECTOR(struct greedy_pair) pairs; /* that have been judged */
+    uint32_t *places;                 /* hash table: index of a pair + 1; 0: none */
+    size_t place_count;               /* a power of two */
+    VECTOR(uint32_t) set, last_set;   /* pending kinds, ascending: now, and of the last decision */
+    VECTOR(uint32_t) ranked;          /* those that are paired */
+    bool decided;                     /* last_set and best hold */
+    struct greedy_pair best;
+};
+
+/* Writes the next plan: the best pair, or the oldest launch alone when no pair has a profit above 0. MEMORY, and what `judge` returns. */
+enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_view *view,
+                              struct corun_queue_plan *plan);
+/* Writes a plan of a pair, or (residents 0) of the oldest launch alone. */
+void greedy_write(const struct corun_queue_view *view, const struct greedy_pair *pair, struct corun_queue_plan *plan);
+void greedy_end(struct greedy *greedy);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole runs on the discrete-event machine, with speeds from tables; every time is worked out by hand in a comment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "queue/events.h"
+#include "queue/run.h"
+
+#include <string.h>
+
+enum { A, B, KINDS };
+
+static const struct corun_queue_device device = {
+    .name = "by hand", .clock_khz = 1, .core_khz = 1, .sm_count = 2, .schedulers_per_sm = 1, .issue_rate = 1};
+
+/* A launch of A: 30 thread blocks, 100 ticks alone; of B: 20 thread blocks, 50 ticks. */
+static const struct queue_run_kind kinds[KINDS] = {
+    [A] = {.name = "A",
+           .profile = {.tbs = 30, .tbs_per_sm = 4, .tb_instructions = 10},
+           .bytes_in = 100,
+           .bytes_out = 50,
+           .device_bytes = 150},
+    [B] = {.name = "B", .profile = {.tbs = 20, .tbs_per_sm = 4, .tb_instructions = 10}}};
+
+/* Side by side 2 thread blocks of A and 1 of B in 10 ticks, alone 3 of A or 2 of B. */
+static enum corun_status table_speeds(void *user, const struct corun_queue_co_schedule *pair,
+                                      struct corun_queue_speeds *speeds)
+{
+    static const uint64_t together[KINDS] = {2, 1}, alone[KINDS] = {3, 2};
+    (void)user;
+    *speeds = (struct corun_queue_speeds){.ticks = 10};
+    bool two = pair->kinds[1] != CORUN_QUEUE_NONE;
+    for (int i = 0; i <= two; i++)
+        speeds->tbs[i] = (two ? together : alone)[pair->kinds[i]];
+    return CORUN_OK;
+}
+
+static enum corun_status table_whole(void *user, uint32_t before, uint32_t kind, uint64_t *ticks)
+{
+    static const uint64_t alone[KINDS] = {100, 50}, after[KINDS][KINDS] = {{95, 40}, {90, 45}};
+    (void)user;
+    *ticks = before == CORUN_QUEUE_NONE ? alone[kind] : after[before][kind];
+    return CORUN_OK;
+}
+
+/* The oldest launch of each kind, slices of 4 of A and 2 of B, two of them in flight, until one is exhausted. */
+static enum corun_status pairs_plan(void *state, const struct corun_queue_view *view, struct corun_queue_plan *plan)
+{
+    (void)state;
+    for (uint32_t k = 0; k < view->kind_count; k++) {
+        if (view->kinds[k].first == CORUN_QUEUE_NONE)
+            continue;
+        uint32_t slice = k == A ? 4 : 2;
+        plan->grants[plan->grant_count++] = (struct corun_queue_grant){view->kinds[k].first, slice, 2 * slice};
+    }
+    plan->until = CORUN_QUEUE_EXHAUSTED | CORUN_QUEUE_NEW_KIND;
+    return CORUN_OK;
+}
+
+static const struct corun_queue_scheduler pairs = {.version = CORUN_QUEUE_VERSION, .name = "pairs", .plan = pairs_plan};
+
+static struct queue_run_result *run_with(const struct corun_queue_scheduler *scheduler,
+                                         const struct queue_submission *submissions, size_t count,
+                                         struct queue_transfers transfers, uint64_t launch_ticks)
+{
+    struct event_speeds speeds = {.co_schedule = table_speeds, .whole = table_whole, .launch_ticks = launch_ticks};
+    struct event_machine *machine = event_machine_create(&speeds, NULL);
+    struct queue_run_request request = {.device = &device,
+                                        .scheduler = scheduler,
+                                        .machine = event_machine_operations(machine),
+                                        .kinds = kinds,
+                                        .kind_count = KINDS,
+                                        .submissions = submissions,
+                                        .submission_count = count,
+                                        .transfers = transfers};
+    struct queue_run_result *result;
+    assert_int_equal(queue_run(&request, NULL, &result), CORUN_OK);
+    event_machine_destroy(machine);
+    return result;
+}
+
+/* A 0 to 100, B 105 to 155 (5 ticks to launch it), A 160 to 260. */
+static void test_sequential(void **unused)
+{
+    (void)unused;
+    const struct queue_submission submissions[] = {{0, A, 0}, {10, B, 1}, {20, A, 0}};
+    struct queue_run_result *result =
+        run_with(corun_queue_scheduler_find("sequential"), submissions, 3, (struct queue_transfers){0}, 5);
+    assert_int_equal(result->makespan_ticks, 260);
+    assert_int_equal(result->kinds[A].launches, 2);
+    assert_true(result->kinds[A].mean_response_ticks == 170); /* 100 and 240 */
+    assert_int_equal(result->kinds[A].p99_response_ticks, 240);
+    assert_true(result->kinds[B].mean_response_ticks == 145);
+    assert_true(result->kinds[B].mean_wait_ticks == 90); /* handed out when A has ended */
+    assert_int_equal(result->busy_ticks, 260);
+    assert_int_equal(result->kinds[A].beside[KINDS], 0);
+    assert_true(result->warp_instructions == 10.0 * (30 + 20 + 30));
+    queue_run_result_destroy(result);
+}
+
+/* Streams: A ends at 100; B, which was launched beside it, 40 later; A 90 after that. Then nothing, then B alone. */
+static void test_base(void **unused)
+{
+    (void)unused;
+    const struct queue_submission submissions[] = {{0, A, 0}, {10, B, 0}, {20, A, 0}, {300, B, 0}};
+    struct queue_run_result *result =
+        run_with(corun_queue_scheduler_find("base"), submissions, 4, (struct queue_transfers){0}, 5);
+    assert_int_equal(result->kinds[A].p99_response_ticks, 210);
+    assert_int_equal(result->makespan_ticks, 300 + 5 + 50);
+    assert_int_equal(result->busy_ticks, 230 + 55);
+    queue_run_result_destroy(result);
+}
+
+/*
+ * Side by side a slice of A or of B takes 20 ticks. A's eighth and last slice (2 thread blocks) is handed out when its sixth ends, at 120.
+ * B then has 12 thread blocks done and 4 in flight, and is alone in the plan; but A is not over before 150, and the speeds stay until then:
+ * B has 15 done at 150. The last 5 take 25 ticks: 175.
+ */
+static void test_pair(void **unused)
+{
+    (void)unused;
+    const struct queue_submission submissions[] = {{0, A, 0}, {0, B, 0}};
+    struct queue_run_result *result = run_with(&pairs, submissions, 2, (struct queue_transfers){0}, 0);
+    assert_true(result->kinds[A].mean_response_ticks == 150);
+    assert_true(result->kinds[B].mean_response_ticks == 175);
+    assert_int_equal(result->kinds[A].slices, 8);
+    assert_int_equal(result->kinds[B].slices, 10);
+    assert_int_equal(result->kinds[A].beside[B], 120);
+    assert_int_equal(result->kinds[B].beside[A], 120);
+    assert_int_equal(result->kinds[B].beside[KINDS], 55);
+    queue_run_result_destroy(result);
+}
+
+static const struct queue_transfers both = {.every_launch = true,
+                                            .overlap = true,
+                                            .engines = 2,
+                                            .latency_ticks = 10,
+                                            .bytes_per_second = 1000,
+                                            .memory_bytes = 1000};
+static const struct queue_submission two[] = {{0, A, 0}, {0, A, 0}};
+
+/* In: 0 to 110, 110 to 220. Kernels: 110 to 210, 220 to 320. Back: 210 to 270, 320 to 380. */
+static void test_overlap(void **unused)
+{
+    (void)unused;
+    struct queue_run_result *result = run_with(corun_queue_scheduler_find("sequential"), two, 2, both, 0);
+    assert_int_equal(result->makespan_ticks, 380);
+    assert_int_equal(result->copy_ticks, 270 + 60);
+    assert_int_equal(result->overlapped_copy_ticks, 100 + 50);
+    assert_int_equal(result->bytes_in, 200);
+    assert_int_equal(result->bytes_out, 100);
+    queue_run_result_destroy(result);
+}
+
+/* One engine: the results of the first launch wait for nobody; the second input would have had its turn at 110. */
+static void test_one_engine(void **unused)
+{
+    (void)unused;
+    struct queue_transfers one = both;
+    one.engines = 1;
+    /* In 0 to 110, 110 to 220; kernel 110 to 210; back 220 to 280; kernel 220 to 320; back 320 to 380. */
+    struct queue_run_result *result = run_with(corun_queue_scheduler_find("sequential"), two, 2, one, 0);
+    assert_int_equal(result->makespan_ticks, 380);
+    assert_int_equal(result->copy_ticks, 280 + 60);
+    queue_run_result_destroy(result);
+}
+
+/* Copies and kernels take turns: all inputs that fit (0 to 220), 220 to 320, back to 380, kernel to 480, back to 540. */
+static void test_apart(void **unused)
+{
+    (void)unused;
+    struct queue_transfers apart = both;
+    apart.overlap = false;
+    struct queue_run_result *result = run_with(corun_queue_scheduler_find("sequential"), two, 2, apart, 0);
+    assert_int_equal(result->makespan_ticks, 540);
+    assert_int_equal(result->overlapped_copy_ticks, 0);
+    assert_int_equal(result->copy_ticks, 340);
+    queue_run_result_destroy(result);
+}
+
+/* Room for one: the second input waits until the first launch has given its memory back. 110 + 100 + 60, twice. */
+static void test_memory(void **unused)
+{
+    (void)unused;
+    struct queue_transfers small = both;
+    small.memory_bytes = 200;
+    struct queue_run_result *result = run_with(corun_queue_scheduler_find("sequential"), two, 2, small, 0);
+    assert_int_equal(result->makespan_ticks, 540);
+    queue_run_result_destroy(result);
+    small.memory_bytes = 149;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct queue_run_request request = {.device = &device,
+                                        .scheduler = corun_queue_scheduler_find("base"),
+                                        .kinds = kinds,
+                                        .kind_count = KINDS,
+                                        .submissions = two,
+                                        .submission_count = 2,
+                                        .transfers = small};
+    assert_int_equal(queue_run(&request, list, &result), CORUN_ARGUMENT);
+    assert_non_null(strstr(corun_diagnostics_get(list, 0)->message, "A needs 150 bytes"));
+    corun_diagnostics_destroy(list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),       cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_overlap),    cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* What schedulers decide, with speeds from tables, and with kernels of which the chain's answer is known in kind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "queue/describe.h"
+#include "queue/events.h"
+#include "queue/greedy.h"
+#include "queue/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { A, B, C, KINDS };
+
+/* One SM with room for two thread blocks of 32 threads. */
+static const struct corun_queue_device device = {.name = "by hand",
+                                                 .clock_khz = 1,
+                                                 .core_khz = 1,
+                                                 .sm_count = 1,
+                                                 .schedulers_per_sm = 1,
+                                                 .issue_rate = 1,
+                                                 .threads_per_sm = 64,
+                                                 .tbs_per_sm = 2,
+                                                 .registers_per_sm = 1024,
+                                                 .shared_bytes_per_sm = 1024,
+                                                 .barriers_per_sm = 16,
+                                                 .coalesced = {1, 100},
+                                                 .uncoalesced = {1, 200}};
+#define SMALL \
+    { \
+        .tbs = 30, .tb_threads = 32, .tb_warps = 1, .tbs_per_sm = 2, .tb_instructions = 10, .smallest_slice = 1 \
+    }
+static const struct queue_run_kind kinds[KINDS] = {
+    {.name = "A", .profile = SMALL}, {.name = "B", .profile = SMALL}, {.name = "C", .profile = SMALL}};
+
+/* Alone 2 thread blocks in 10 000 ticks. A and B side by side 1.5 of each, B and C 1.2, A and C 1. */
+static bool table_speeds(void *user, const struct corun_queue_co_schedule *pair, struct corun_queue_speeds *speeds)
+{
+    static const uint64_t tenths[KINDS][KINDS] = {
+        [A][B] = 15, [B][A] = 15, [B][C] = 12, [C][B] = 12, [A][C] = 10, [C][A] = 10};
+    (void)user;
+    *speeds = (struct corun_queue_speeds){.tbs = {20, 0}, .ticks = 100000};
+    if (pair->kinds[1] != CORUN_QUEUE_NONE)
+        speeds->tbs[0] = speeds->tbs[1] = tenths[pair->kinds[0]][pair->kinds[1]];
+    return true;
+}
+
+static enum corun_status event_table_speeds(void *user, const struct corun_queue_co_schedule *pair,
+                                            struct corun_queue_speeds *speeds)
+{
+    return table_speeds(user, pair, speeds) ? CORUN_OK : CORUN_ARGUMENT;
+}
+
+static struct queue_run_result *run_with(const char *scheduler, const struct queue_submission *submissions,
+                                         size_t count)
+{
+    struct event_speeds speeds = {.co_schedule = event_table_speeds};
+    struct event_machine *machine = event_machine_create(&speeds, NULL);
+    struct queue_run_request request = {.device = &device,
+                                        .scheduler = corun_queue_scheduler_find(scheduler),
+                                        .machine = event_machine_operations(machine),
+                                        .measure = table_speeds,
+                                        .seed = 5,
+                                        .kinds = kinds,
+                                        .kind_count = KINDS,
+                                        .submissions = submissions,
+                                        .submission_count = count};
+    struct queue_run_result *result;
+    assert_int_equal(queue_run(&request, NULL, &result), CORUN_OK);
+    event_machine_destroy(machine);
+    return result;
+}
+
+/*
+ * The profit of A and B is 1 - 1 / (0.75 + 0.75), the greatest. They end together: 30 thread blocks at 1.5 in 10 000 ticks, 200 000 ticks. Then C alone,
+ * 150 000 ticks; its first slices wait for nobody.
+ */
+static void test_opt(void **unused)
+{
+    (void)unused;
+    const struct queue_submission submissions[] = {{0, C, 0}, {0, A, 0}, {0, B, 0}};
+    struct queue_run_result *result = run_with("opt", submissions, 3);
+    assert_true(result->kinds[A].beside[B] > 180000 && result->kinds[A].beside[B] <= 200000);
+    assert_int_equal(result->kinds[A].beside[C], 0);
+    assert_in_range(result->makespan_ticks, 345000, 360000);
+    assert_in_range(result->kinds[A].p99_response_ticks, 198000, 202000);
+    queue_run_result_destroy(result);
+}
+
+/* A and C side by side are no gain: one after the other. */
+static void test_opt_without_gain(void **unused)
+{
+    (void)unused;
+    const struct queue_submission submissions[] = {{0, C, 0}, {0, A, 0}};
+    struct queue_run_result *result = run_with("opt", submissions, 2);
+    assert_int_equal(result->kinds[A].beside[C], 0);
+    assert_in_range(result->makespan_ticks, 300000, 300200);
+    queue_run_result_destroy(result);
+}
+
+/* The same draws from the same seed, and every launch is served. */
+static void test_random(void **unused)
+{
+    (void)unused;
+    struct queue_submission submissions[30];
+    for (uint32_t i = 0; i < 30; i++)
+        submissions[i] = (struct queue_submission){.tick = i * 20000, .kind = i % KINDS};
+    struct queue_run_result *once = run_with("random", submissions, 30), *again = run_with("random", submissions, 30);
+    assert_int_equal(once->makespan_ticks, again->makespan_ticks);
+    assert_int_equal(once->kinds[A].launches + once->kinds[B].launches + once->kinds[C].launches, 30);
+    assert_true(once->kinds[A].beside[C] > 0); /* which opt never does */
+    queue_run_result_destroy(once);
+    queue_run_result_destroy(again);
+}
+
+/* ---- kernelet, which sees views by hand ---- */
+
+#define PROFILE(r_m, pur, mur) \
+    { \
+        .tbs = 100, .tb_threads = 64, .tb_warps = 2, .tbs_per_sm = 8, .tb_instructions = 1000, .memory_share = (r_m), \
+        .coalesced_requests = 1, .uncoalesced_requests = 1, .ipc = (pur), .pipeline_utilization = (pur), \
+        .memory_utilization = (mur), .smallest_slice = 8 \
+    }
+
+struct stage {
+    struct corun_queue_device device;
+    struct corun_queue_kind kinds[KINDS];
+    struct corun_queue_launch launches[KINDS];
+    struct corun_queue_view view;
+};
+
+/* A computes, B and C wait for memory and are alike. One launch of each is pending, C the oldest. */
+static void prepare(struct stage *stage)
+{
+    *stage = (struct stage){
+        .device = device,
+        .kinds = {{.name = "A", .profile = PROFILE(0.001, 0.9, 0.05), .pending = 1, .first = 1},
+                  {.name = "B", .profile = PROFILE(0.3, 0.2, 0.6), .pending = 1, .first = 2},
+                  {.name = "C", .profile = PROFILE(0.3, 0.2, 0.6), .pending = 1, .first = 0}},
+        .launches = {{.kind = C, .tbs = 100, .next = 1, .next_of_kind = CORUN_QUEUE_NONE},
+                     {.kind = A, .tbs = 100, .next = 2, .next_of_kind = CORUN_QUEUE_NONE},
+                     {.kind = B, .tbs = 100, .next = CORUN_QUEUE_NONE, .next_of_kind = CORUN_QUEUE_NONE}}};
+    stage->device.sm_count = 4;
+    stage->device.threads_per_sm = 512;
+    stage->device.tbs_per_sm = 8;
+    stage->view = (struct corun_queue_view){.device = &stage->device,
+                                            .kind_count = KINDS,
+                                            .kinds = stage->kinds,
+                                            .launch_count = KINDS,
+                                            .launches = stage->launches,
+                                            .pending = KINDS};
+}
+
+static struct corun_queue_plan plan_of(struct stage *stage, const double *values)
+{
+    const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_find("kernelet");
+    double initial[8];
+    const char *refusal = NULL;
+    struct corun_queue_plan plan = {.profit = NAN};
+    void *state = calloc(1, scheduler->state_bytes);
+    for (uint32_t i = 0; i < scheduler->parameter_count; i++)
+        initial[i] = scheduler->parameters[i].initial;
+    assert_int_equal(scheduler->start(state, &stage->device, values ? values : initial, &refusal), CORUN_OK);
+    assert_int_equal(scheduler->plan(state, &stage->view, &plan), CORUN_OK);
+    scheduler->stop(state);
+    free(state);
+    return plan;
+}
+
+/* What computes goes with what waits, in the ratio that ends together, in slices as small as may be. */
+static void test_kernelet(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    prepare(&stage);
+    struct corun_queue_plan plan = plan_of(&stage, NULL);
+    assert_int_equal(plan.grant_count, 2);
+    assert_int_equal(plan.grants[0].launch, 1);
+    assert_int_equal(plan.grants[1].launch, 2); /* B and C are equally good: the first kind */
+    assert_int_equal(plan.until, CORUN_QUEUE_EXHAUSTED | CORUN_QUEUE_NEW_KIND);
+    assert_true(plan.profit > 0.05 && plan.profit < 0.5);
+
+    struct model_gpu gpu;
+    struct model_kernel models[2];
+    const struct model_kernel *const both[2] = {&models[0], &models[1]};
+    struct model_prediction predictions[2];
+    struct model_co_schedule list[MODEL_MAX_CO_SCHEDULES];
+    uint32_t count;
+    describe_device(&stage.device, &gpu);
+    for (int i = 0; i < 2; i++) {
+        describe_kernel(&stage.kinds[i].profile, &models[i]);
+        assert_int_equal(model_predict(&gpu, &models[i], 8, MODEL_LUMPED, &predictions[i]), CORUN_OK);
+    }
+    const double alone[2] = {predictions[0].ipc[0], predictions[1].ipc[0]};
+    assert_int_equal(model_co_schedules(&gpu, both, alone, list, &count), CORUN_OK);
+    const struct model_co_schedule *balanced = model_balanced(list, count);
+    assert_true(plan.profit == balanced->profit);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(plan.grants[i].in_flight_tbs, balanced->residents[i] * 4);
+        assert_int_equal(plan.grants[i].slice_tbs, plan.grants[i].in_flight_tbs < 8 ? plan.grants[i].in_flight_tbs : 8);
+    }
+}
+
+/* Thresholds of 1 prune every pair: the oldest launch alone, with as much in flight as fills the GPU and a slice more. */
+static void test_pruned(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    prepare(&stage);
+    const double all[] = {1, 1, 0, 0, 32};
+    struct corun_queue_plan plan = plan_of(&stage, all);
+    assert_int_equal(plan.grant_count, 1);
+    assert_int_equal(plan.grants[0].launch, 0);
+    assert_int_equal(plan.grants[0].slice_tbs, 8);
+    assert_int_equal(plan.grants[0].in_flight_tbs, 8 * 4 + 8);
+    assert_true(isnan(plan.profit));
+    /* Without A, what is left is alike, and is pruned by the initial thresholds. */
+    stage.kinds[A].pending = 0;
+    plan = plan_of(&stage, NULL);
+    assert_int_equal(plan.grant_count, 1);
+}
+
+static void test_needs_latency(void **unused)
+{
+    (void)unused;
+    struct corun_queue_device unknown = device;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct queue *queue;
+    unknown.coalesced.base = NAN;
+    const struct queue_settings settings = {.scheduler = corun_queue_scheduler_find("kernelet"), .device = &unknown};
+    assert_int_equal(queue_create(&settings, list, &queue), CORUN_POLICY);
+    assert_non_null(strstr(corun_diagnostics_get(list, 0)->message, "latency"));
+    corun_diagnostics_destroy(list);
+}
+
+/* ---- how often pairs are judged ---- */
+
+struct judged {
+    uint32_t calls;
+};
+
+static enum corun_status count_judge(void *user, const struct corun_queue_view *view, struct greedy_pair *pair)
+{
+    struct judged *judged = user;
+    (void)view;
+    judged->calls++;
+    pair->possible = true;
+    pair->profit = 1.0 / (1 + pair->kinds[0] + pair->kinds[1]);
+    pair->residents[0] = pair->residents[1] = 1;
+    return CORUN_OK;
+}
+
+/* 100 kinds, four of them paired: those at the ends of PUR - MUR, 6 pairs; and a set that comes again costs nothing. */
+static void test_breadth(void **unused)
+{
+    (void)unused;
+    enum { MANY = 100 };
+    struct corun_queue_kind *many = calloc(MANY, sizeof *many);
+    struct corun_queue_launch *launches = calloc(MANY, sizeof *launches);
+    struct judged judged = {0};
+    struct greedy greedy = {.judge = count_judge, .user = &judged, .breadth = 4};
+    for (uint32_t k = 0; k < MANY; k++) {
+        many[k] = (struct corun_queue_kind){.profile = SMALL, .pending = 1, .first = k};
+        many[k].profile.pipeline_utilization = (double)(k * 37 % MANY) / MANY;
+        many[k].profile.memory_utilization = 0;
+        launches[k] = (struct corun_queue_launch){.kind = k, .tbs = 30};
+    }
+    struct corun_queue_view view = {.device = &device,
+                                    .kind_count = MANY,
+                                    .kinds = many,
+                                    .launch_count = MANY,
+                                    .launches = launches,
+                                    .pending = MANY};
+    struct corun_queue_plan plan = {.profit = NAN};
+    assert_int_equal(greedy_plan(&greedy, &view, &plan), CORUN_OK);
+    assert_int_equal(judged.calls, 6);
+    /* 37 k mod 100 is 0, 1, 98, 99 for k = 0, 73, 54, 27; the best of their pairs is 0 and 27 */
+    assert_int_equal(plan.grants[0].launch, 0);
+    assert_int_equal(plan.grants[1].launch, 27);
+    plan = (struct corun_queue_plan){.profit = NAN};
+    assert_int_equal(greedy_plan(&greedy, &view, &plan), CORUN_OK);
+    assert_int_equal(judged.calls, 6);
+    many[0].pending = 0;
+    plan = (struct corun_queue_plan){.profit = NAN};
+    assert_int_equal(greedy_plan(&greedy, &view, &plan), CORUN_OK);
+    assert_in_range(judged.calls, 7, 12); /* pairs of before are known */
+    greedy_end(&greedy);
+    free(many);
+    free(launches);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opt),      cmocka_unit_test(test_opt_without_gain), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_kernelet), cmocka_unit_test(test_pruned),           cmocka_unit_test(test_needs_latency),
+        cmocka_unit_test(test_breadth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
