@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: a text as everything that people write on a command line: applications with their goals, policies with
- * their parameters, dimensions, counts, traces, and the arguments of a launch.
+ * their parameters, kernel schedulers with theirs, dimensions, counts, traces, and the arguments of a launch.
  */
 #include "case/argument.h"
 #include "case/specification.h"
+#include "serve/scheduler.h"
 #include "share/parameter_words.h"
 
 #include <math.h>
@@ -46,6 +47,19 @@ static void read_policy(const char *text, struct arena *arena, struct corun_diag
     }
 }
 
+static void read_scheduler(const char *text, struct arena *arena, struct corun_diagnostics *list)
+{
+    struct serve_scheduler scheduler;
+    if (strchr(text, '/')) /* load no files */
+        return;
+    if (specify_scheduler(text, arena, list, &scheduler) != CORUN_OK)
+        return;
+    for (uint32_t p = 0; p < scheduler.scheduler->parameter_count; p++) {
+        const struct corun_policy_parameter *row = &scheduler.scheduler->parameters[p];
+        check(scheduler.parameters[p] >= row->lowest && scheduler.parameters[p] <= row->highest);
+    }
+}
+
 static void read_argument(const char *text, struct arena *arena, struct corun_diagnostics *list)
 {
     struct argument argument;
@@ -70,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     read_application(text, arena, list);
     read_policy(text, arena, list);
+    read_scheduler(text, arena, list);
     read_argument(text, arena, list);
     if (specify_dimensions(text, "--grid", list, &dimensions) == CORUN_OK)
         check(dimensions.x && dimensions.y && dimensions.z);

@@ -8,6 +8,7 @@
 #include "corun/config.h"
 #include "corun/host.h"
 #include "corun/policy.h"
+#include "corun/queue.h"
 #include "corun/workload.h"
 #include "share/parameter_words.h"
 
@@ -23,8 +24,10 @@
     K(HOSTPOLICY, host_policies) \
     K(SERVICE, host_applications) \
     K(BATCH, host_applications) \
+    K(SCHEDULER, schedulers) \
     K(APPLICATION, applications) \
     K(WORKLOAD, workloads) \
+    K(KERNEL, workloads) \
     K(SIZE, sizes) \
     K(EXPERIMENT, experiments) \
     K(FILE, files) \
@@ -142,12 +145,13 @@ static void offer_choices(const struct candidates *candidates, const char *choic
     }
 }
 
-static void offer_policy_parameters(const struct candidates *candidates, const struct corun_policy *policy)
+static void offer_parameters(const struct candidates *candidates, const struct corun_policy_parameter *rows,
+                             uint32_t count)
 {
     struct parameter_group group;
-    for (uint32_t p = 0; p < policy->parameter_count; p += group.count) {
-        const struct corun_policy_parameter *parameter = &policy->parameters[p];
-        group = parameter_group_at(policy->parameters, policy->parameter_count, p);
+    for (uint32_t p = 0; p < count; p += group.count) {
+        const struct corun_policy_parameter *parameter = &rows[p];
+        group = parameter_group_at(rows, count, p);
         size_t length = group.name_length;
         if (strncmp(candidates->word, parameter->name, length) != 0 || candidates->word[length] != '=') {
             offer_parameter(candidates, parameter->name, length, parameter->meaning);
@@ -170,7 +174,23 @@ static void offer_policies(const struct candidates *candidates)
         if (!named)
             offer(candidates, policy->name, policy->summary);
         else if (strlen(policy->name) == length && !strncmp(policy->name, candidates->word, length))
-            offer_policy_parameters(&rest, policy);
+            offer_parameters(&rest, policy->parameters, policy->parameter_count);
+    }
+    if (!named)
+        puts("@files");
+}
+
+static void offer_schedulers(const struct candidates *candidates)
+{
+    size_t length = strcspn(candidates->word, ":");
+    bool named = candidates->word[length];
+    struct candidates rest = behind_last(candidates, ":,");
+    for (size_t i = 0; corun_queue_scheduler_at(i); i++) {
+        const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_at(i);
+        if (!named)
+            offer(candidates, scheduler->name, scheduler->summary);
+        else if (strlen(scheduler->name) == length && !strncmp(scheduler->name, candidates->word, length))
+            offer_parameters(&rest, scheduler->parameters, scheduler->parameter_count);
     }
     if (!named)
         puts("@files");

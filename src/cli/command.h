@@ -16,6 +16,7 @@
     C(exec, "a CUDA program that nobody changed") \
     C(host, "services and batch programs share a multicore server: cores and cache ways for each query") \
     C(split, "a program that divides a task between CPU and GPU, under several strategies") \
+    C(queue, "kernels of many users on one GPU, in slices, under several schedulers") \
     C(cc, "compile CUDA C with clang alone, for `corun exec` and `corun launch`") \
     C(capture, "a CUDA program as a workload, in a file") \
     C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "corun/case.h"
+#include "corun/queue.h"
 #include "corun/workload.h"
 #include "share/parameter_words.h"
 
@@ -16,6 +17,7 @@
     L(parameters, "what a GPU configuration says, and --gpu NAME:parameter=value changes") \
     L(workloads, "workloads and their sizes") \
     L(policies, "sharing policies and their parameters") \
+    L(schedulers, "kernel schedulers of `corun queue` and their parameters") \
     L(counters, "what the simulated GPU counts, as the JSON names it")
 
 struct lister {
@@ -160,12 +162,12 @@ static enum corun_status list_workloads(struct lister *lister)
 }
 
 /* One parameter, or one list of them; how many that were. */
-static uint32_t list_policy_parameter(const struct corun_policy *policy, uint32_t index)
+static uint32_t list_policy_parameter(const struct corun_policy_parameter *rows, uint32_t count, uint32_t index)
 {
-    struct parameter_group group = parameter_group_at(policy->parameters, policy->parameter_count, index);
-    const struct corun_policy_parameter *parameter = &policy->parameters[index];
+    struct parameter_group group = parameter_group_at(rows, count, index);
+    const struct corun_policy_parameter *parameter = &rows[index];
     char text[PARAMETER_TEXT_BYTES];
-    parameter_group_text(policy->parameters, &group, NULL, text, sizeof text);
+    parameter_group_text(rows, &group, NULL, text, sizeof text);
     printf("    %.*s=%s (", (int)group.name_length, parameter->name, text);
     if (parameter->choices)
         printf("%s", parameter->choices);
@@ -185,7 +187,19 @@ static enum corun_status list_policies(struct lister *lister)
         const struct corun_policy *policy = corun_policy_at(i);
         printf("%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);
         for (uint32_t p = 0; p < policy->parameter_count;)
-            p += list_policy_parameter(policy, p);
+            p += list_policy_parameter(policy->parameters, policy->parameter_count, p);
+    }
+    return CORUN_OK;
+}
+
+static enum corun_status list_schedulers(struct lister *lister)
+{
+    (void)lister;
+    for (size_t i = 0; corun_queue_scheduler_at(i); i++) {
+        const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_at(i);
+        printf("%s\n    %s\n    %s\n", scheduler->name, scheduler->summary, scheduler->paper);
+        for (uint32_t p = 0; p < scheduler->parameter_count;)
+            p += list_policy_parameter(scheduler->parameters, scheduler->parameter_count, p);
     }
     return CORUN_OK;
 }

@@ -14,6 +14,8 @@
  *   src/reproduce figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
  *   src/campaign  many cases (campaign.c) from one description (campaign_file.c) in processes of their own (worker.c) into a
  *                 results file (store.c), or as jobs (slurm.c); the best split of the SMs by trying (search.c)
+ *   src/serve     queues of kernels (corun queue): served by events at measured speeds, or simulated in full (serve.c)
+ *   src/queue     the ready queue, kernel schedulers, one file each, and runs (docs/queue.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
  *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
  *   src/case      a case from its description to its result (case.c), or from the words of a command line (request.c), and how it

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes a page with the figures of Kernelet (Zhong and He, TPDS 2014, section 5) that are about queues, the paper's numbers beside ours.
+
+    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] > kernelet-GPU.md
+
+INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
+FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none). What was measured is kept in the cache: a page that was
+interrupted goes on.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+
+GROUPS = {"CI": "bs mm tea mriq", "MI": "pc spmv st sad", "MIX": "pc bs tea sad", "ALL": "pc spmv st bs mm tea mriq sad"}
+SCHEDULERS = ["sequential", "base", "kernelet", "opt"]
+# Section 5.3: Kernelet over Base, and behind OPT, lowest and highest of the four groups; in percent.
+PAPER = {"tesla-c2050": ((5, 31), (1, 3)), "gtx680": ((7, 23), (4, 15))}
+# Section 5.3, Case II on the C2050: Y,Y over the slowest of the others, and the share of the copies that is hidden; in percent.
+CASE_TWO = {"CI": (9.2, 99), "MI": (13.0, 95), "MIX": (16.8, 97), "ALL": (17.5, 97)}
+# What a launch brings grows by these factors (all parameters that a size of its data has).
+THRESHOLDS = [0, 0.05, 0.1, 0.2, 0.4]
+
+
+class Corun:
+    def __init__(self, path, gpu, cache):
+        self.path, self.gpu, self.cache = path, gpu, cache
+
+    def queue(self, kernels, schedulers, *words, gpu=None):
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            command = [self.path, "queue", "--quiet", "--gpu", gpu or self.gpu, *self.cache, *words, "--json", file.name]
+            for scheduler in schedulers:
+                command += ["--scheduler", scheduler]
+            done = subprocess.run(command + kernels.split(), stderr=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                sys.exit(f"{' '.join(command)}: {done.stderr}")
+            return json.load(open(file.name, encoding="utf-8"))
+
+
+def table(titles, rows):
+    print("| " + " | ".join(titles) + " |")
+    print("|---|" + "--:|" * (len(titles) - 1))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print()
+
+
+def milliseconds(result, ticks):
+    return f"{1e3 * ticks / result['ticks_per_second']:.1f}"
+
+
+def percent(value, digits=1):
+    return "" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def makespans(result):
+    return {run["scheduler"]: run["makespan_ticks"] for run in result["runs"]}
+
+
+def kernels(result):
+    print("## The kernels\n\nAlone and whole, and in slices side by side with themselves. PUR and MUR are the shares of the issue slots and of the DRAM's "
+          "pins that a kernel uses.\n")
+    table(["kernel", "workload", "thread blocks", "ms", "IPC of an SM", "predicted", "PUR", "MUR", "R_m", "smallest slice"],
+          [[kernel["name"], f"{kernel['workload']}@{kernel['size']}", kernel["tbs"], f"{1e3 * kernel['alone_ticks'] / result['ticks_per_second']:.3f}",
+            f"{kernel['ipc']:.3f}", f"{kernel['predicted_ipc']:.3f}", f"{kernel['pipeline_utilization']:.3f}", f"{kernel['memory_utilization']:.3f}",
+            f"{kernel['memory_share']:.3f}", kernel["smallest_slice"]] for kernel in result["kernels"]])
+
+
+def case_one(corun, instances, paper):
+    results = {group: corun.queue(words, SCHEDULERS, "-n", str(instances)) for group, words in GROUPS.items()}
+    print(f"## Figure 6: Case I, {instances} launches of each kernel\n\nMakespan in ms, by events at measured speeds.\n")
+    rows, over, behind = [], [], []
+    for group, result in results.items():
+        spans = makespans(result)
+        over.append(spans["base"] / spans["kernelet"] - 1)
+        behind.append(spans["kernelet"] / spans["opt"] - 1)
+        rows.append([group] + [milliseconds(result, spans[name]) for name in SCHEDULERS]
+                    + [percent(spans["sequential"] / spans["base"] - 1), percent(over[-1]), percent(behind[-1])])
+    table(["group", *SCHEDULERS, "Base over sequential", "Kernelet over Base", "Kernelet behind OPT"], rows)
+    if paper:
+        print(f"Paper: Kernelet over Base {paper[0][0]} to {paper[0][1]} %, behind OPT {paper[1][0]} to {paper[1][1]} %.\n")
+    print(f"Ours: Kernelet over Base {100 * min(over):.1f} to {100 * max(over):.1f} %, behind OPT {100 * min(behind):.1f} to {100 * max(behind):.1f} %.\n")
+    print("What ran beside what, on ALL (share of the time that a kernel was planned):\n")
+    rows = []
+    for run in results["ALL"]["runs"]:
+        if run["scheduler"] in ("kernelet", "opt"):
+            for kernel in run["kernels"]:
+                whole = sum(kernel["beside_ticks"].values())
+                words = sorted(kernel["beside_ticks"].items(), key=lambda item: -item[1])
+                rows.append([f"{run['scheduler']}: {kernel['name']}", ", ".join(f"{name} {100 * ticks / whole:.0f} %" for name, ticks in words)])
+    table(["kernel", "beside"], rows)
+    return results
+
+
+def pairs(result):
+    best, balanced = {}, {}
+    for pair in result["pairs"]:
+        key = tuple(pair["kernels"])
+        if key not in best or pair["measured_profit"] > best[key]["measured_profit"]:
+            best[key] = pair
+        if pair["balanced"]:
+            balanced[key] = pair
+    print(f"## Co-scheduling profit of the {len(balanced)} pairs, predicted and measured\n\nIn the ratio that equation 7 gives, and the best ratio that was measured; "
+          "thread blocks of each on an SM. Profit is the share of the time that is saved against one after the other.\n")
+    table(["pair", "ratio", "predicted", "measured", "best ratio", "measured"],
+          [[" + ".join(key), "+".join(map(str, one["residents"])), percent(one["predicted_profit"]), percent(one["measured_profit"]),
+            "+".join(map(str, best[key]["residents"])), percent(best[key]["measured_profit"])] for key, one in balanced.items()])
+    errors = sorted(abs(one["predicted_profit"] - one["measured_profit"]) for one in result["pairs"])
+    signs = sum((one["predicted_profit"] > 0) == (one["measured_profit"] > 0) for one in balanced.values())
+    ranked = sorted(balanced.values(), key=lambda one: one["predicted_profit"])
+    better = sum(a["measured_profit"] < b["measured_profit"] for i, a in enumerate(ranked) for b in ranked[i + 1:])
+    print(f"Over all {len(errors)} co-schedules the prediction is off by {100 * errors[len(errors) // 2]:.1f} points in the median and "
+          f"{100 * errors[len(errors) * 9 // 10]:.1f} in the ninth decile. {signs} of {len(balanced)} signs are right, and of two pairs the one with the "
+          f"greater prediction is the better one in {100 * better / (len(ranked) * (len(ranked) - 1) / 2):.0f} % of the cases.\n")
+    return balanced
+
+
+def pruning(corun, result, instances, balanced):
+    print("## Pruning\n\nPairs whose PUR and MUR both differ by less than the threshold; the makespan on ALL.\n")
+    profile = {kernel["name"]: kernel for kernel in result["kernels"]}
+    schedulers = [f"kernelet:pur={threshold},mur={threshold}" for threshold in THRESHOLDS]
+    spans = makespans(corun.queue(GROUPS["ALL"], schedulers, "-n", str(instances)))
+    rows = []
+    for threshold, scheduler in zip(THRESHOLDS, schedulers):
+        pruned = [key for key in balanced
+                  if all(abs(profile[key[0]][name] - profile[key[1]][name]) < threshold for name in ("pipeline_utilization", "memory_utilization"))]
+        lost = max((balanced[key]["measured_profit"] for key in pruned), default=None)
+        rows.append([threshold, f"{len(pruned)} of {len(balanced)}", percent(lost), milliseconds(result, spans[scheduler])])
+    table(["threshold", "pruned", "greatest measured profit among these", "makespan, ms"], rows)
+
+
+def variants(corun, instances):
+    names = ["kernelet", "kernelet:alone=measured", "kernelet:ratio=profit", "kernelet:ratio=profit,alone=measured", "opt"]
+    print("## Choices that the paper leaves open\n\nMakespan in ms.\n")
+    rows = []
+    for group, words in GROUPS.items():
+        result = corun.queue(words, names, "-n", str(instances))
+        spans = makespans(result)
+        rows.append([group] + [milliseconds(result, spans[name]) for name in names])
+    table(["group", *names], rows)
+
+
+def monte_carlo(corun, instances, plans):
+    result = corun.queue(GROUPS["ALL"], ["kernelet"] + [f"random:seed={seed}" for seed in range(plans)], "-n", str(instances))
+    kernelet, *spans = (run["makespan_ticks"] for run in result["runs"])
+    spans.sort()
+    print(f"## Figure 7: MC({plans}) on ALL\n\nMakespans of random plans, {instances} launches of each kernel, in ms.\n")
+    table(["least", "first decile", "median", "ninth decile", "most", "Kernelet", "plans that are better than Kernelet"],
+          [[milliseconds(result, spans[min(len(spans) - 1, int(share * len(spans)))]) for share in (0, 0.1, 0.5, 0.9, 1)]
+           + [milliseconds(result, kernelet), f"{sum(span < kernelet for span in spans)} of {len(spans)} (paper: none of 1000)"]])
+
+
+def case_two(corun, instances, gpu):
+    print("## Figure 8: Case II, every launch brings its data\n\nO1: copies go on beside kernels, or in turns with them. O2: Kernelet, or Base. Makespan in ms; the last columns "
+          "are the gain of Y,Y over the slowest of the others, and the share of the time of its copies in which kernels ran.\n")
+    rows = []
+    for group, words in GROUPS.items():
+        overlap = corun.queue(words, ["kernelet", "base"], "-n", str(instances), "-t", "overlap")
+        apart = corun.queue(words, ["kernelet", "base"], "-n", str(instances), "-t", "apart")
+        yy, yn = (run["makespan_ticks"] for run in overlap["runs"])
+        ny, nn = (run["makespan_ticks"] for run in apart["runs"])
+        run = overlap["runs"][0]
+        paper = CASE_TWO[group] if gpu == "tesla-c2050" else None
+        rows.append([group] + [milliseconds(overlap, ticks) for ticks in (yy, yn, ny, nn)]
+                    + [percent(max(yn, ny, nn) / yy - 1), f"{paper[0]} %" if paper else "",
+                       percent(run["overlapped_copy_ticks"] / run["copy_ticks"]), f"{paper[1]} %" if paper else ""])
+    table(["group", "Y,Y", "Y,N", "N,Y", "N,N", "gain", "paper", "hidden", "paper"], rows)
+
+
+def full(corun, launches):
+    print(f"## Events beside full simulations\n\nMIX, {launches} launches of each kernel, every slice simulated cycle by cycle, and by events. Makespan in ms.\n")
+    names = ["sequential", "base", "kernelet", "opt"]
+    cycles = corun.queue(GROUPS["MIX"], names, "-n", str(launches), "--full")
+    events = corun.queue(GROUPS["MIX"], names, "-n", str(launches))
+    rows = []
+    for name in names:
+        ours, truth = makespans(events)[name], makespans(cycles)[name]
+        rows.append([name, milliseconds(events, truth), milliseconds(events, ours), f"{100 * (ours / truth - 1):+.1f} %"])
+    table(["scheduler", "in full", "by events", "difference"], rows)
+
+
+def costs(results):
+    print("## What deciding costs\n\nProcessor time of the scheduler and memory of the queue, ALL.\n")
+    table(["scheduler", "pending at most", "plans", "slices", "us per plan", "longest, us", "queue, KB"],
+          [[run["scheduler"], run["most_pending"], run["plans"], run["slices"], f"{1e6 * run['planning_seconds'] / max(1, run['plans']):.2f}",
+            f"{1e6 * run['longest_plan_seconds']:.0f}", f"{run['queue_bytes'] / 1e3:.0f}"] for run in results["ALL"]["runs"]])
+
+
+def main():
+    arguments = sys.argv[1:]
+    cache = []
+    if "--cache" in arguments:
+        place = arguments.index("--cache")
+        cache = arguments[place:place + 2]
+        del arguments[place:place + 2]
+    if len(arguments) != 5:
+        sys.exit(__doc__)
+    corun, gpu = Corun(arguments[0], arguments[1], cache), arguments[1]
+    instances, plans, launches = (int(word) for word in arguments[2:])
+    everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs")
+    print(f"# Kernelet's queues on {gpu}\n")
+    print(f"* made by: `scripts/compare_queue.py corun {gpu} {instances} {plans} {launches}`")
+    print("* paper: Zhong and He, Kernelet, TPDS 2014, section 5. The kernels are those of the suite, in their size medium: the paper does not give its sizes")
+    print("* how it is simulated, and what the words mean: [queue.md](../queue.md)\n")
+    kernels(everything)
+    results = case_one(corun, instances, PAPER.get(gpu))
+    balanced = pairs(everything)
+    pruning(corun, everything, instances, balanced)
+    variants(corun, instances)
+    if plans:
+        monte_carlo(corun, max(1, instances // 10), plans)
+    case_two(corun, instances, gpu)
+    if launches:
+        full(corun, launches)
+    costs(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measurements: one launch, or two, from an idle GPU to their end; and the steady state of one kernel or two in slices, launch after launch
+ * without end.
+ */
+#include "serve/measurement.h"
+
+#include "case/baseline.h"
+#include "serve/simulated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Raised when measurements may give other results. */
+#define MEASUREMENT_VERSION 1u
+/*
+ * A steady state is measured from when each lane has completed what it has in flight once, for at least so many times that and so many
+ * cycles. Neither takes more cycles than the most: where a thread block lives long, instructions tell its speed before it ends.
+ */
+#define STEADY_ROUNDS 6u
+#define STEADY_LEAST_CYCLES 100000u
+#define STEADY_MOST_CYCLES 400000u
+#define SPEED_SCALE 1024u
+
+/* ---- what is known of it without running it ---- */
+
+static const char *const kind_texts[] = {
+#define MEASUREMENT_TEXT(name, text) [MEASUREMENT_##name] = text,
+    MEASUREMENTS(MEASUREMENT_TEXT)
+#undef MEASUREMENT_TEXT
+};
+
+const char *measurement_words(const struct steady_request *request, const struct measurement *measurement, char *text,
+                              size_t bytes)
+{
+    char words[2][96] = {"", ""};
+    for (int i = 0; i < 2; i++) {
+        if (measurement->kernels[i] == CORUN_QUEUE_NONE)
+            continue;
+        const char *name = request->kernels[measurement->kernels[i]].name;
+        if (measurement->slice_tbs[i])
+            snprintf(words[i], sizeof words[i], "%s%.40s (slices of %u, %u in flight)", i ? " and " : "", name,
+                     measurement->slice_tbs[i], measurement->in_flight_tbs[i]);
+        else
+            snprintf(words[i], sizeof words[i], "%s%.40s", i ? " and " : "", name);
+    }
+    snprintf(text, bytes, "%s: %s%s", kind_texts[measurement->kind], words[0], words[1]);
+    return text;
+}
+
+enum corun_status measurement_key(const struct steady_request *request, const struct measurement *measurement,
+                                  struct content_key *key)
+{
+    struct content_digest *digest = content_digest_create();
+    enum corun_status status = CORUN_OK;
+    if (!digest)
+        return CORUN_MEMORY;
+    content_digest_add(digest, "kind", kind_texts[measurement->kind], strlen(kind_texts[measurement->kind]));
+    content_digest_add_number(digest, "measurement version", MEASUREMENT_VERSION);
+    baseline_digest_gpu(digest, request->gpu);
+    if (measurement->kind == MEASUREMENT_SPEEDS) {
+        content_digest_add_number(digest, "rounds", STEADY_ROUNDS);
+        content_digest_add_number(digest, "least cycles", STEADY_LEAST_CYCLES);
+        content_digest_add_number(digest, "most cycles", STEADY_MOST_CYCLES);
+    }
+    for (int i = 0; i < 2 && status == CORUN_OK && measurement->kernels[i] != CORUN_QUEUE_NONE; i++) {
+        const struct served_kernel *kernel = &request->kernels[measurement->kernels[i]];
+        status = baseline_digest_workload(digest, kernel->workload, request->seed);
+        content_digest_add_number(digest, "launch", kernel->launch);
+        content_digest_add_number(digest, "slice", measurement->slice_tbs[i]);
+        content_digest_add_number(digest, "in flight", measurement->in_flight_tbs[i]);
+    }
+    *key = content_digest_end(digest);
+    return status;
+}
+
+#define OUTCOME_FIELDS(F) F(speeds.tbs[0]) F(speeds.tbs[1]) F(speeds.ticks) F(ticks) F(warp_instructions)
+
+static bool read_number(const json_t *values, const char *name, uint64_t *number)
+{
+    const json_t *value = json_object_get(values, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *number = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+bool measurement_load(const struct steady_request *request, const struct content_key *key,
+                      const struct measurement *measurement, struct corun_diagnostics *list, struct outcome *outcome)
+{
+    json_t *values = request->cache_directory ? cache_load(request->cache_directory, key, list) : NULL;
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    bool good = values != NULL;
+#define READ(field) good = good && read_number(values, #field, &outcome->field);
+    OUTCOME_FIELDS(READ)
+#undef READ
+    for (size_t i = 0; good && measurement->kind == MEASUREMENT_ALONE && i < count; i++)
+        good = read_number(values, rows[i].name, (uint64_t *)((char *)&outcome->counters + rows[i].offset));
+    json_decref(values);
+    return good;
+}
+
+void measurement_store(const struct steady_request *request, const struct content_key *key,
+                       const struct measurement *measurement, const struct outcome *outcome,
+                       struct corun_diagnostics *list)
+{
+    json_t *values = request->cache_directory ? json_object() : NULL;
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    char about[256];
+    if (!values)
+        return;
+    bool good = true;
+#define WRITE(field) good = good && !json_object_set_new(values, #field, json_integer((json_int_t)outcome->field));
+    OUTCOME_FIELDS(WRITE)
+#undef WRITE
+    for (size_t i = 0; good && measurement->kind == MEASUREMENT_ALONE && i < count; i++) {
+        uint64_t value = *(const uint64_t *)((const char *)&outcome->counters + rows[i].offset);
+        good = !json_object_set_new(values, rows[i].name, json_integer((json_int_t)value));
+    }
+    if (good)
+        cache_store(request->cache_directory, key, measurement_words(request, measurement, about, sizeof about), values,
+                    list);
+    json_decref(values);
+}
+
+/* ---- running it ---- */
+
+/* Launches of a kernel in slices, one launch after the other. */
+struct lane {
+    uint32_t kernel, tbs, slice_tbs, in_flight_tbs; /* slice_tbs 0: whole */
+    uint32_t next, launch;                          /* thread block, and number of the launch that has it */
+    uint32_t most_launches;                         /* 0: no end */
+    uint32_t in_flight;                             /* thread blocks of that launch */
+    uint64_t completed;
+};
+
+struct stage {
+    const struct steady_request *request;
+    uint32_t count; /* lanes */
+    struct lane lanes[2];
+    struct corun_instance *instances[2];
+    const struct corun_grid *grids[2];
+    struct simulated *machine;
+    struct queue_machine operations;
+    uint64_t now;
+};
+
+static void stage_close(struct stage *stage)
+{
+    simulated_destroy(stage->machine);
+    for (uint32_t i = 0; i < stage->count; i++)
+        corun_instance_destroy(stage->instances[i]);
+}
+
+static enum corun_status stage_open(struct stage *stage, const struct steady_request *request,
+                                    const struct measurement *measurement, struct corun_diagnostics *list)
+{
+    enum corun_status status = CORUN_OK;
+    *stage = (struct stage){.request = request};
+    for (uint32_t i = 0; i < 2 && measurement->kernels[i] != CORUN_QUEUE_NONE && status == CORUN_OK; i++) {
+        const struct served_kernel *kernel = &request->kernels[measurement->kernels[i]];
+        stage->lanes[i] = (struct lane){.kernel = i,
+                                        .tbs = kernel->tbs,
+                                        .slice_tbs = measurement->slice_tbs[i],
+                                        .in_flight_tbs = measurement->in_flight_tbs[i],
+                                        .most_launches = measurement->kind != MEASUREMENT_SPEEDS};
+        stage->count++;
+        status = served_kernel_open(kernel, i, request->seed, list, &stage->instances[i], &stage->grids[i]);
+    }
+    if (status == CORUN_OK)
+        status = simulated_create(request->gpu, stage->grids, stage->count, list, &stage->machine);
+    if (status == CORUN_OK)
+        stage->operations = simulated_operations(stage->machine);
+    else
+        stage_close(stage);
+    return status;
+}
+
+/* Hands out what may be in flight; as queue_next does with a plan of these lanes. */
+static enum corun_status fill_lane(struct stage *stage, struct lane *lane)
+{
+    for (;;) {
+        if (lane->next == lane->tbs) {
+            if (lane->most_launches && lane->launch + 1 == lane->most_launches)
+                return CORUN_OK;
+            lane->launch++;
+            lane->next = lane->in_flight = 0;
+        }
+        uint32_t left = lane->tbs - lane->next;
+        uint32_t tbs = lane->slice_tbs && lane->slice_tbs < left ? lane->slice_tbs : left;
+        if (lane->in_flight_tbs && lane->in_flight && lane->in_flight + tbs > lane->in_flight_tbs)
+            return CORUN_OK;
+        struct queue_slice slice = {.launch = lane->launch,
+                                    .kind = lane->kernel,
+                                    .lane = 2 * lane->kernel + lane->launch % 2,
+                                    .first = lane->next,
+                                    .tbs = tbs};
+        lane->next += tbs;
+        lane->in_flight += tbs;
+        enum corun_status status = stage->operations.launch(stage->operations.user, stage->now, &slice);
+        if (status != CORUN_OK)
+            return status;
+    }
+}
+
+/* Goes on to the next end of a slice; *any is false when nothing is in flight. */
+static enum corun_status go_on(struct stage *stage, bool *any)
+{
+    struct queue_slice ended;
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < stage->count && status == CORUN_OK; i++)
+        status = fill_lane(stage, &stage->lanes[i]);
+    bool busy = false;
+    for (uint32_t i = 0; i < stage->count; i++)
+        busy |=
+            stage->lanes[i].completed < (uint64_t)stage->lanes[i].launch * stage->lanes[i].tbs + stage->lanes[i].next;
+    *any = false;
+    if (status != CORUN_OK || !busy)
+        return status;
+    status = stage->operations.wait(stage->operations.user, UINT64_MAX, &stage->now, &ended, any);
+    if (status != CORUN_OK || !*any)
+        return status;
+    struct lane *lane = &stage->lanes[ended.kind];
+    lane->completed += ended.tbs;
+    if (ended.launch == lane->launch)
+        lane->in_flight -= ended.tbs;
+    return CORUN_OK;
+}
+
+static enum corun_status run_to_end(struct stage *stage)
+{
+    enum corun_status status;
+    bool any;
+    do
+        status = go_on(stage, &any);
+    while (status == CORUN_OK && any);
+    return status;
+}
+
+/* Goes on until each lane has completed so many more times what it has in flight. */
+static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64_t least_cycles)
+{
+    uint64_t until[2], start = stage->now;
+    enum corun_status status = CORUN_OK;
+    bool any = true, done = false;
+    for (uint32_t i = 0; i < stage->count; i++) {
+        const struct lane *lane = &stage->lanes[i];
+        uint32_t round = lane->in_flight_tbs ? lane->in_flight_tbs : lane->tbs;
+        until[i] = lane->completed + (uint64_t)rounds * round;
+    }
+    while (status == CORUN_OK && any && !done && stage->now - start < STEADY_MOST_CYCLES) {
+        status = go_on(stage, &any);
+        done = stage->now - start >= least_cycles;
+        for (uint32_t i = 0; i < stage->count; i++)
+            done = done && stage->lanes[i].completed >= until[i];
+    }
+    return status;
+}
+
+static void take_instructions(const struct stage *stage, uint64_t instructions[2], uint64_t *cycle)
+{
+    for (uint32_t i = 0; i < stage->count; i++) {
+        struct corun_counters counters;
+        uint64_t cycles;
+        simulated_counters(stage->machine, i, &counters, &cycles);
+        instructions[i] = counters.warp_instructions;
+    }
+    *cycle = corun_gpu_cycles(simulated_gpu(stage->machine));
+}
+
+/* Instructions in the window over instructions of a thread block: finer than thread blocks, which end in waves. */
+static enum corun_status run_steady(struct stage *stage, const uint64_t warp_instructions[2], struct outcome *outcome)
+{
+    uint64_t before[2] = {0}, after[2] = {0}, start, end;
+    enum corun_status status = run_rounds(stage, 1, 0);
+    if (status != CORUN_OK)
+        return status;
+    take_instructions(stage, before, &start);
+    status = run_rounds(stage, STEADY_ROUNDS, STEADY_LEAST_CYCLES);
+    if (status != CORUN_OK)
+        return status;
+    take_instructions(stage, after, &end);
+    outcome->speeds.ticks = (end - start) * SPEED_SCALE;
+    for (uint32_t i = 0; i < stage->count; i++) {
+        unsigned __int128 tbs = (unsigned __int128)(after[i] - before[i]) * stage->lanes[i].tbs * SPEED_SCALE;
+        outcome->speeds.tbs[i] =
+            (uint64_t)((tbs + warp_instructions[i] / 2) / (warp_instructions[i] ? warp_instructions[i] : 1));
+    }
+    return CORUN_OK;
+}
+
+enum corun_status measurement_run(const struct steady_request *request, const struct measurement *measurement,
+                                  const uint64_t warp_instructions[2], struct corun_diagnostics *list,
+                                  struct outcome *outcome)
+{
+    struct stage stage;
+    *outcome = (struct outcome){.ticks = 0};
+    enum corun_status status = stage_open(&stage, request, measurement, list);
+    if (status != CORUN_OK)
+        return status;
+    if (measurement->kind == MEASUREMENT_SPEEDS) {
+        status = run_steady(&stage, warp_instructions, outcome);
+    } else {
+        uint64_t cycles;
+        status = run_to_end(&stage);
+        outcome->ticks = stage.now;
+        simulated_counters(stage.machine, 0, &outcome->counters, &cycles);
+        outcome->warp_instructions = outcome->counters.warp_instructions;
+    }
+    stage_close(&stage);
+    return status;
+}

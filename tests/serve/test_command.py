@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`corun queue`: tables, JSON, timelines, schedulers of users, wrong input. Usage: test_command.py CORUN INCLUDE EXAMPLE CC [TEST...]"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from json_page import differences  # noqa: E402
+
+CORUN, INCLUDE, EXAMPLE, CC = sys.argv[1:5]
+GPU = "gtx980:sms=2"
+KERNELS = ["tea@small,bytes=100K", "pc@small"]
+USAGE, NOT_FOUND, ARGUMENT, FILE, POLICY = 2, 5, 6, 13, 12
+
+
+class Queue(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.room = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.room.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.room.cleanup()
+
+    def queue(self, *words, status=0):
+        done = subprocess.run([CORUN, "queue", "--cache", str(self.folder / "cache"), *words], capture_output=True, text=True, timeout=300,
+                              check=False, cwd=self.folder)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def compile(self, source, name):
+        subprocess.run([CC, "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{INCLUDE}", str(source), "-o",
+                        str(self.folder / name)], check=True)
+
+    def test_json_and_page(self):
+        self.queue("-q", "-g", GPU, "-n", "3", "-s", "base", "-s", "kernelet", "--pairs", "-j", "all.json", *KERNELS)
+        result = json.loads((self.folder / "all.json").read_text(encoding="utf-8"))
+        self.assertEqual(differences("Queues", result), ([], []))
+        self.assertEqual([run["scheduler"] for run in result["runs"]], ["base", "kernelet"])
+        for run in result["runs"]:
+            self.assertEqual([kernel["launches"] for kernel in run["kernels"]], [3, 3])
+            self.assertLessEqual(run["busy_ticks"], run["makespan_ticks"])
+        self.assertEqual(sum(pair["balanced"] for pair in result["pairs"]), 1)
+
+    def test_the_same_again(self):
+        """With and without the cache, and with all threads, apart from the processor time of decisions."""
+        texts = []
+        for more in (["--jobs", "1"], ["--jobs", "2"], ["--no-cache"]):
+            text = self.queue("-g", GPU, "-n", "5", "-a", "poisson:20000", "-s", "kernelet", "-j", "-", *more, *KERNELS).stdout
+            result = json.loads(text)
+            for run in result["runs"]:
+                del run["planning_seconds"], run["longest_plan_seconds"]
+            texts.append(result)
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+
+    def test_tables(self):
+        done = self.queue("-g", GPU, "-n", "2", "-s", "sequential", "-s", "kernelet:pur=0.2", *KERNELS)
+        for words in ("2 launches of each of 2 kernels, all at once", "smallest slice", "kernelet:pur=0.2", "makespan", "beside"):
+            self.assertIn(words, done.stdout)
+
+    def test_timeline(self):
+        self.queue("-q", "-g", GPU, "-n", "2", "-s", "kernelet", "--timeline", "t.json", *KERNELS)
+        trace = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        tbs = {}
+        for event in slices:
+            tbs[event["args"]["launch"]] = tbs.get(event["args"]["launch"], 0) + event["args"]["tbs"]
+            self.assertGreaterEqual(event["dur"], 0)
+        self.assertEqual(len(tbs), 4)
+        self.assertEqual({event["name"] for event in slices}, {"tea_encrypt", "pointer_chase"})
+
+    def test_transfers(self):
+        result = json.loads(self.queue("-g", GPU, "-n", "2", "-s", "base", "-t", "apart", "-j", "-", *KERNELS).stdout)
+        self.assertEqual(result["transfers"], "apart")
+        self.assertEqual(result["runs"][0]["overlapped_copy_ticks"], 0)
+        self.assertGreater(result["runs"][0]["copy_ticks"], 0)
+        done = self.queue("-g", GPU + ",memory_mib=1", "-n", "2", "-t", "overlap", "pc@small", status=ARGUMENT)
+        self.assertIn("bytes of device memory", done.stderr)
+
+    def test_own_scheduler(self):
+        self.compile(EXAMPLE, "quarters.so")
+        result = json.loads(self.queue("-g", GPU, "-n", "2", "-s", "./quarters.so", "-j", "-", *KERNELS).stdout)
+        self.assertEqual([kernel["slices"] for kernel in result["runs"][0]["kernels"]], [8, 8])
+        source = self.folder / "idle.c"
+        source.write_text(pathlib.Path(EXAMPLE).read_text(encoding="utf-8").replace("plan->grant_count = 1;", ""), encoding="utf-8")
+        self.compile(source, "idle.so")
+        self.assertIn("scheduler quarters at tick 0, plan 1: no grants",
+                      self.queue("-g", GPU, "-s", "./idle.so", *KERNELS, status=POLICY).stderr)
+        source.write_text("int nothing;\n", encoding="utf-8")
+        self.compile(source, "empty.so")
+        self.assertIn("does not export", self.queue("-s", "./empty.so", *KERNELS, status=POLICY).stderr)
+
+    def test_wrong_words(self):
+        rows = [
+            ([], USAGE, "a kernel is missing"),
+            (["-a", "poisson:0", "tea"], USAGE, "poisson:RATE"),
+            (["-a", "sometimes", "tea"], USAGE, "`sometimes`"),
+            (["-t", "both", "tea"], USAGE, "`both`"),
+            (["-n", "0", "tea"], USAGE, "--instances"),
+            (["--slicing", "-1", "tea"], USAGE, "--slicing"),
+            (["-s", "kernlet", "tea"], NOT_FOUND, "did you mean `kernelet`"),
+            (["-s", "base:streams=99", "tea"], ARGUMENT, "streams is a whole number from 1 to 16"),
+            (["-g", "gtx98", "tea"], NOT_FOUND, "gtx98"),
+            (["tee"], NOT_FOUND, "tee"),
+            (["-q", "-g", GPU, *["tea@small"] * 17], ARGUMENT, "from 1 to 16 kernels"),
+            (["-j", "no/such/folder.json", "tea@small"], FILE, "no/such"),
+        ]
+        for words, status, says in rows:
+            with self.subTest(words=words):
+                self.assertIn(says, self.queue(*words, status=status).stderr)
+
+    def test_list_and_completion(self):
+        listed = subprocess.run([CORUN, "list", "schedulers"], capture_output=True, text=True, check=True).stdout
+        for name in ("sequential", "base", "kernelet", "opt", "random"):
+            self.assertRegex(listed, rf"(?m)^{name}$")
+        offered = subprocess.run([CORUN, "completion", "--", "queue", "-s", "ker"], capture_output=True, text=True, check=False).stdout
+        self.assertTrue(not offered or "kernelet" in offered, offered)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[5:]])
