@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of Kernelet (Zhong and He, TPDS 2014, section 5) that are about queues, the paper's numbers beside ours.
 
-    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] > kernelet-GPU.md
+    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] [FULL.json...] > kernelet-GPU.md
 
 INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
-FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none). What was measured is kept in the cache: a page that was
+FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on MIX that are there
+already stand in for that. What was measured is kept in the cache: a page that was
 interrupted goes on.
 """
 import json
@@ -19,7 +20,7 @@ SCHEDULERS = ["sequential", "base", "kernelet", "opt"]
 PAPER = {"tesla-c2050": ((5, 31), (1, 3)), "gtx680": ((7, 23), (4, 15))}
 # Section 5.3, Case II on the C2050: Y,Y over the slowest of the others, and the share of the copies that is hidden; in percent.
 CASE_TWO = {"CI": (9.2, 99), "MI": (13.0, 95), "MIX": (16.8, 97), "ALL": (17.5, 97)}
-# What a launch brings grows by these factors (all parameters that a size of its data has).
+# Of pruning: pur and mur.
 THRESHOLDS = [0, 0.05, 0.1, 0.2, 0.4]
 
 
@@ -90,7 +91,6 @@ def case_one(corun, instances, paper):
                 words = sorted(kernel["beside_ticks"].items(), key=lambda item: -item[1])
                 rows.append([f"{run['scheduler']}: {kernel['name']}", ", ".join(f"{name} {100 * ticks / whole:.0f} %" for name, ticks in words)])
     table(["kernel", "beside"], rows)
-    return results
 
 
 def pairs(result):
@@ -153,38 +153,44 @@ def monte_carlo(corun, instances, plans):
 
 def case_two(corun, instances, gpu):
     print("## Figure 8: Case II, every launch brings its data\n\nO1: copies go on beside kernels, or in turns with them. O2: Kernelet, or Base. Makespan in ms; the last columns "
-          "are the gain of Y,Y over the slowest of the others, and the share of the time of its copies in which kernels ran.\n")
+          "are the gain of Y,Y over the slowest of the others, and the share of the time of its copies in which kernels ran. 80 MB hold about one launch of each of "
+          "the eight kernels, which is the paper's scale factor 1; 34 MB are to these data what its memory is to the scale factor 2.5, whose figure is MIX.\n")
     rows = []
-    for group, words in GROUPS.items():
-        overlap = corun.queue(words, ["kernelet", "base"], "-n", str(instances), "-t", "overlap")
-        apart = corun.queue(words, ["kernelet", "base"], "-n", str(instances), "-t", "apart")
-        yy, yn = (run["makespan_ticks"] for run in overlap["runs"])
-        ny, nn = (run["makespan_ticks"] for run in apart["runs"])
-        run = overlap["runs"][0]
-        paper = CASE_TWO[group] if gpu == "tesla-c2050" else None
-        rows.append([group] + [milliseconds(overlap, ticks) for ticks in (yy, yn, ny, nn)]
-                    + [percent(max(yn, ny, nn) / yy - 1), f"{paper[0]} %" if paper else "",
+    for group, words, memory in [(group, words, "80M") for group, words in GROUPS.items()] + [("MIX, 34 MB", GROUPS["MIX"], "34M")]:
+        spans = []
+        for mode in ("overlap", "apart"):
+            result = corun.queue(words, ["kernelet", "base"], "-n", str(instances), "-t", mode, "--memory", memory)
+            spans += [run["makespan_ticks"] for run in result["runs"]]
+            run = result["runs"][0] if mode == "overlap" else run
+        paper = CASE_TWO.get(group) if gpu == "tesla-c2050" else None
+        rows.append([group] + [milliseconds(result, ticks) for ticks in spans]
+                    + [percent(max(spans[1:]) / spans[0] - 1), f"{paper[0]} %" if paper else "",
                        percent(run["overlapped_copy_ticks"] / run["copy_ticks"]), f"{paper[1]} %" if paper else ""])
     table(["group", "Y,Y", "Y,N", "N,Y", "N,N", "gain", "paper", "hidden", "paper"], rows)
 
 
-def full(corun, launches):
-    print(f"## Events beside full simulations\n\nMIX, {launches} launches of each kernel, every slice simulated cycle by cycle, and by events. Makespan in ms.\n")
+def full(corun, launches, files):
     names = ["sequential", "base", "kernelet", "opt"]
-    cycles = corun.queue(GROUPS["MIX"], names, "-n", str(launches), "--full")
-    events = corun.queue(GROUPS["MIX"], names, "-n", str(launches))
+    cycles = [json.load(open(path, encoding="utf-8")) for path in files] or [corun.queue(GROUPS["MIX"], names, "-n", str(launches), "--full")]
+    truths = {run["scheduler"]: run["makespan_ticks"] for result in cycles for run in result["runs"]}
+    launches = cycles[0]["instances"]
+    events = corun.queue(GROUPS["MIX"], list(truths), "-n", str(launches))
+    print(f"## Events beside full simulations\n\nMIX, {launches} launches of each kernel, every slice simulated cycle by cycle, and by events. Makespan in ms.\n")
+    table(["scheduler", "in full", "by events", "difference"],
+          [[name, milliseconds(events, truths[name]), milliseconds(events, ticks), f"{100 * (ticks / truths[name] - 1):+.1f} %"]
+           for name, ticks in makespans(events).items()])
+
+
+def costs(corun):
+    print("## What deciding costs\n\nProcessor time of the scheduler and memory of the queue, launches of all eight kernels pending at once. The longest decision is the "
+          "one that predicts all pairs.\n")
     rows = []
-    for name in names:
-        ours, truth = makespans(events)[name], makespans(cycles)[name]
-        rows.append([name, milliseconds(events, truth), milliseconds(events, ours), f"{100 * (ours / truth - 1):+.1f} %"])
-    table(["scheduler", "in full", "by events", "difference"], rows)
-
-
-def costs(results):
-    print("## What deciding costs\n\nProcessor time of the scheduler and memory of the queue, ALL.\n")
-    table(["scheduler", "pending at most", "plans", "slices", "us per plan", "longest, us", "queue, KB"],
-          [[run["scheduler"], run["most_pending"], run["plans"], run["slices"], f"{1e6 * run['planning_seconds'] / max(1, run['plans']):.2f}",
-            f"{1e6 * run['longest_plan_seconds']:.0f}", f"{run['queue_bytes'] / 1e3:.0f}"] for run in results["ALL"]["runs"]])
+    for instances in (1, 13, 125, 1250):
+        for run in corun.queue(GROUPS["ALL"], ["base", "kernelet"], "-n", str(instances))["runs"]:
+            rows.append([run["scheduler"], run["most_pending"], run["plans"], run["slices"],
+                         f"{1e6 * (run['planning_seconds'] - run['longest_plan_seconds']) / max(1, run['plans'] - 1):.2f}",
+                         f"{1e6 * run['longest_plan_seconds']:.0f}", f"{run['queue_bytes'] / 1e3:.0f}"])
+    table(["scheduler", "pending at most", "plans", "slices", "us per plan, without the longest", "longest, us", "queue, KB"], rows)
 
 
 def main():
@@ -194,17 +200,17 @@ def main():
         place = arguments.index("--cache")
         cache = arguments[place:place + 2]
         del arguments[place:place + 2]
-    if len(arguments) != 5:
+    if len(arguments) < 5:
         sys.exit(__doc__)
     corun, gpu = Corun(arguments[0], arguments[1], cache), arguments[1]
-    instances, plans, launches = (int(word) for word in arguments[2:])
+    instances, plans, launches = (int(word) for word in arguments[2:5])
     everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs")
     print(f"# Kernelet's queues on {gpu}\n")
     print(f"* made by: `scripts/compare_queue.py corun {gpu} {instances} {plans} {launches}`")
     print("* paper: Zhong and He, Kernelet, TPDS 2014, section 5. The kernels are those of the suite, in their size medium: the paper does not give its sizes")
     print("* how it is simulated, and what the words mean: [queue.md](../queue.md)\n")
     kernels(everything)
-    results = case_one(corun, instances, PAPER.get(gpu))
+    case_one(corun, instances, PAPER.get(gpu))
     balanced = pairs(everything)
     pruning(corun, everything, instances, balanced)
     variants(corun, instances)
@@ -212,8 +218,8 @@ def main():
         monte_carlo(corun, max(1, instances // 10), plans)
     case_two(corun, instances, gpu)
     if launches:
-        full(corun, launches)
-    costs(results)
+        full(corun, launches, arguments[5:])
+    costs(corun)
 
 
 if __name__ == "__main__":

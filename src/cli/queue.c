@@ -27,6 +27,7 @@ enum {
     KEY_QUIET = 'q',
     KEY_SEED = 0x100,
     KEY_SLICING,
+    KEY_MEMORY,
     KEY_JOBS,
     KEY_TIMELINE
 };
@@ -44,6 +45,7 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "of arrivals, data and draws [1]", 2},
     {"transfers", KEY_TRANSFERS, "none|overlap|apart", 0,
      "data are on the device; or every launch brings its own, copied beside kernels, or in turns with them [none]", 2},
+    {"memory", KEY_MEMORY, "BYTES", 0, "device memory for the data of launches, with --transfers [all of it]", 2},
     {"slicing", KEY_SLICING, "SHARE", 0,
      "slices are no smaller than makes a kernel alone longer by this share, measured [2%]", 2},
     {"full", KEY_FULL, NULL, 0,
@@ -147,6 +149,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_SLICING:
         parse_slicing(queue, value);
+        break;
+    case KEY_MEMORY:
+        command_number(&queue->command, "--memory", value, 1024, 1, INT64_MAX, &request->memory_bytes);
         break;
     case KEY_FULL:
         request->full = true;

@@ -171,7 +171,7 @@ static enum corun_status stage_open(struct stage *stage, const struct steady_req
         status = served_kernel_open(kernel, i, request->seed, list, &stage->instances[i], &stage->grids[i]);
     }
     if (status == CORUN_OK)
-        status = simulated_create(request->gpu, stage->grids, stage->count, list, &stage->machine);
+        status = simulated_create(request->gpu, stage->grids, list, &stage->machine);
     if (status == CORUN_OK)
         stage->operations = simulated_operations(stage->machine);
     else

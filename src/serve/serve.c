@@ -203,13 +203,13 @@ static enum corun_status whole_of(void *user, uint32_t before, uint32_t kind, ui
 static struct queue_transfers transfers_of(const struct serve_request *request)
 {
     const struct corun_gpu_config *gpu = request->gpu;
-    return (struct queue_transfers){.every_launch = request->transfers,
-                                    .overlap = request->overlap,
-                                    .engines = gpu->copy_engines,
-                                    .latency_ticks =
-                                        ((uint64_t)gpu->pcie_latency_ns * gpu->core_clock_khz + 999999) / 1000000,
-                                    .bytes_per_second = (uint64_t)gpu->pcie_pinned_mbps * 1000000,
-                                    .memory_bytes = (uint64_t)gpu->memory_mib << 20};
+    return (struct queue_transfers){
+        .every_launch = request->transfers,
+        .overlap = request->overlap,
+        .engines = gpu->copy_engines,
+        .latency_ticks = ((uint64_t)gpu->pcie_latency_ns * gpu->core_clock_khz + 999999) / 1000000,
+        .bytes_per_second = (uint64_t)gpu->pcie_pinned_mbps * 1000000,
+        .memory_bytes = request->memory_bytes ? request->memory_bytes : (uint64_t)gpu->memory_mib << 20};
 }
 
 static void tell_slice(void *user, uint64_t begin, uint64_t end, size_t submission, const struct queue_slice *slice)
@@ -282,7 +282,7 @@ static enum corun_status run_in_full(struct server *server)
     for (uint32_t k = 0; k < request->kernel_count && status == CORUN_OK; k++)
         status = served_kernel_open(&server->kernels[k], k, request->seed, server->list, &instances[k], &grids[k]);
     if (status == CORUN_OK)
-        status = simulated_create(request->gpu, grids, request->kernel_count, server->list, &machine);
+        status = simulated_create(request->gpu, grids, server->list, &machine);
     if (status == CORUN_OK) {
         struct queue_machine operations = simulated_operations(machine);
         status = run_on(server, &operations);

@@ -35,7 +35,8 @@ struct serve_request {
     bool pairs;          /* every co-schedule of every pair is predicted and measured */
     bool
         transfers; /* every launch brings its data, over PCI Express as the GPU's parameters say, from page-locked memory */
-    bool overlap; /* of copies and kernels; with transfers */
+    bool overlap;          /* of copies and kernels; with transfers */
+    uint64_t memory_bytes; /* of the device, for the data of launches; 0: all that the GPU has */
     uint64_t seed;
     uint32_t jobs;
     const char *data_directory, *cache_directory;

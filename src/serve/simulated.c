@@ -39,9 +39,8 @@ uint64_t simulated_cycles(const struct corun_gpu_config *config, uint64_t nanose
 }
 
 enum corun_status simulated_create(const struct corun_gpu_config *config, const struct corun_grid *const *grids,
-                                   uint32_t count, struct corun_diagnostics *list, struct simulated **result)
+                                   struct corun_diagnostics *list, struct simulated **result)
 {
-    (void)count;
     *result = NULL;
     struct simulated *machine = calloc(1, sizeof *machine);
     if (!machine)

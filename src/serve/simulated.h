@@ -22,7 +22,7 @@ struct simulated;
  * machine, as must `list`. What corun_gpu_create and corun_gpu_open return.
  */
 enum corun_status simulated_create(const struct corun_gpu_config *config, const struct corun_grid *const *grids,
-                                   uint32_t count, struct corun_diagnostics *list, struct simulated **machine);
+                                   struct corun_diagnostics *list, struct simulated **machine);
 void simulated_destroy(struct simulated *machine);
 struct queue_machine simulated_operations(struct simulated *machine);
 const struct corun_gpu *simulated_gpu(const struct simulated *machine);

@@ -82,7 +82,7 @@ class Queue(unittest.TestCase):
         self.assertEqual(result["transfers"], "apart")
         self.assertEqual(result["runs"][0]["overlapped_copy_ticks"], 0)
         self.assertGreater(result["runs"][0]["copy_ticks"], 0)
-        done = self.queue("-g", GPU + ",memory_mib=1", "-n", "2", "-t", "overlap", "pc@small", status=ARGUMENT)
+        done = self.queue("-g", GPU, "-n", "2", "-t", "overlap", "--memory", "1M", "pc@small", status=ARGUMENT)
         self.assertIn("bytes of device memory", done.stderr)
 
     def test_own_scheduler(self):

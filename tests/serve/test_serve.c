@@ -41,7 +41,7 @@ static void serve_in_slices(const char *text, uint32_t slice_tbs)
     load_gpu("gtx980:sms=3", &gpu);
     assert_int_equal(served_kernel_load(text, data, 1, arena, NULL, &kernel), CORUN_OK);
     assert_int_equal(served_kernel_open(&kernel, 0, 1, NULL, &instance, &grid), CORUN_OK);
-    assert_int_equal(simulated_create(&gpu, &grid, 1, NULL, &machine), CORUN_OK);
+    assert_int_equal(simulated_create(&gpu, &grid, NULL, &machine), CORUN_OK);
     struct queue_machine operations = simulated_operations(machine);
     uint32_t slices = (grid->tb_count + slice_tbs - 1) / slice_tbs, in_flight = 0, step = 1;
     for (step = slices / 2 + 1; step > 1 && slices % step == 0; step--)
