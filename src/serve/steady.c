@@ -2,8 +2,8 @@
 /* Measurements, kept: in memory by what they are, in the cache by content. Several threads may measure at once. */
 #include "serve/steady.h"
 
+#include "base/parallel.h"
 #include "base/vector.h"
-#include "case/parallel.h"
 #include "serve/measurement.h"
 
 #include <pthread.h>
