@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/vector.h"
+#include "cli/driver.h"
 #include "corun/workload.h"
 #include "report/queue_report.h"
 #include "serve/scheduler.h"
@@ -29,7 +30,9 @@ enum {
     KEY_SLICING,
     KEY_MEMORY,
     KEY_JOBS,
-    KEY_TIMELINE
+    KEY_TIMELINE,
+    KEY_DRIVER,
+    KEY_NATIVE
 };
 
 static const struct argp_option options[] = {
@@ -52,6 +55,10 @@ static const struct argp_option options[] = {
      "simulate every slice cycle by cycle, in place of events at speeds that are measured once", 2},
     {"pairs", KEY_PAIRS, NULL, 0, "also every pair of the kernels, in every ratio: its profit, predicted and measured",
      3},
+    {"driver", KEY_DRIVER, NULL, 0,
+     "through corun's own CUDA driver: rewritten kernels in streams, copies of data, launches with their cost", 2},
+    {"native", KEY_NATIVE, NULL, 0,
+     "through NVIDIA's CUDA driver, on the first GPU of this machine, in wall time; --gpu is what it is taken for", 2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the tables", 3},
     {"timeline", KEY_TIMELINE, "FILE", 0, "write the slices as a trace that ui.perfetto.dev opens", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no tables and no progress line", 3},
@@ -79,7 +86,8 @@ struct queue_options {
     const char *gpu;
     struct output outputs[QUEUE_OUTPUTS];
     struct cache_options cache;
-    bool quiet;
+    bool quiet, driver, native;
+    char library[PATH_BYTES];
     VECTOR(const char *) scheduler_texts;
     struct serve_scheduler *schedulers;
     struct corun_gpu_config config;
@@ -159,6 +167,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_PAIRS:
         request->pairs = true;
         break;
+    case KEY_DRIVER:
+        queue->driver = true;
+        break;
+    case KEY_NATIVE:
+        queue->native = true;
+        break;
     case KEY_JSON:
         queue->outputs[QUEUE_JSON].path = value;
         break;
@@ -178,6 +192,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "a kernel is missing");
         break;
+    case ARGP_KEY_SUCCESS:
+        if (queue->driver + queue->native + request->full > 1)
+            argp_error(state, "--full, --driver and --native exclude each other");
+        return 0;
     default:
         return cache_option(key, value, state, &queue->cache);
     }
@@ -263,6 +281,10 @@ static enum corun_status run_queue(void *user)
         status = corun_data_directory(queue->data, sizeof queue->data, list);
     if (status == CORUN_OK)
         status = corun_gpu_config_load(queue->gpu, queue->data, list, &queue->config);
+    if (status == CORUN_OK && (queue->driver || queue->native)) {
+        status = driver_find(queue->native, queue->gpu, queue->data, queue->library, list);
+        request->driver = queue->library;
+    }
     request->gpu = &queue->config;
     request->data_directory = queue->data;
     request->cache_directory = cache_folder(&queue->cache);

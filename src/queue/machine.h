@@ -8,6 +8,12 @@
 
 #include "queue/queue.h"
 
+enum queue_moved {
+    QUEUE_NOTHING_MOVED,
+    QUEUE_ARRIVED, /* the data of a submission are on the device */
+    QUEUE_LEFT     /* its results are on the host, or its kernel has failed */
+};
+
 struct queue_machine {
     /*
      * Told every plan before the first slice of it comes; may be NULL. UNSUPPORTED, after a message: the machine does not know what such
@@ -22,6 +28,13 @@ struct queue_machine {
      * goes to `until` at once. Several slices that end at the same tick come one after the other.
      */
     enum corun_status (*wait)(void *user, uint64_t until, uint64_t *now, struct queue_slice *ended, bool *any);
+    /*
+     * Of a machine that copies data by itself, as a CUDA driver does; NULL otherwise, and then a run has its own memory command scheduler.
+     * `submit` tells a submission of a kind, which comes at tick `now`; the first one begins the machine's time. `wait` comes back, without a slice, also when data have moved, and `moved` says whose: it is
+     * asked again until nothing has.
+     */
+    enum corun_status (*submit)(void *user, uint64_t now, size_t submission, uint32_t kind);
+    enum corun_status (*moved)(void *user, size_t *submission, enum queue_moved *what);
     void *user;
 };
 

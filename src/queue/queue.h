@@ -24,6 +24,7 @@ struct queue_slice {
     uint32_t first, tbs; /* thread blocks [first, first + tbs) of the grid */
     uint64_t plan;       /* number of the plan that it was handed out under: 1, 2, … */
     bool last;           /* the launch has nothing left to hand out */
+    size_t submission;   /* of a run (queue/run.h): which one; the queue leaves it 0 */
 };
 
 struct queue_settings {

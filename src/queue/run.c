@@ -78,6 +78,9 @@ static enum corun_status make_ready(struct run *run, size_t number)
 
 static enum corun_status submit(struct run *run, size_t number)
 {
+    const struct queue_machine *machine = &run->request->machine;
+    if (machine->submit)
+        return machine->submit(machine->user, run->now, number, run->request->submissions[number].kind);
     if (!run->request->transfers.every_launch)
         return make_ready(run, number);
     return copies_add(&run->copies, COPY_IN, number) ? CORUN_OK : CORUN_MEMORY;
@@ -89,8 +92,27 @@ static void complete(struct run *run, size_t number)
     run->completed++;
 }
 
+/* What a machine that copies by itself has copied. */
+static enum corun_status take_moved(struct run *run)
+{
+    const struct queue_machine *machine = &run->request->machine;
+    for (;;) {
+        enum queue_moved what;
+        size_t number;
+        enum corun_status status = machine->moved(machine->user, &number, &what);
+        if (status == CORUN_OK && what == QUEUE_ARRIVED)
+            status = make_ready(run, number);
+        else if (status == CORUN_OK && what == QUEUE_LEFT)
+            complete(run, number);
+        if (status != CORUN_OK || what == QUEUE_NOTHING_MOVED)
+            return status;
+    }
+}
+
 static enum corun_status take_copies(struct run *run)
 {
+    if (run->request->machine.submit)
+        return take_moved(run);
     uint32_t direction;
     size_t number;
     enum corun_status status = CORUN_OK;
@@ -115,6 +137,7 @@ static enum corun_status hand_out(struct run *run)
         if (status != CORUN_OK || !any)
             return status;
         struct fate *fate = slice.tag;
+        slice.submission = (size_t)(fate - run->fates);
         fate->slices++;
         if (!fate->has_started)
             fate->started = run->now;
@@ -137,7 +160,7 @@ static enum corun_status end_slice(struct run *run, const struct queue_slice *sl
         run->request->slice(run->request->user, run->slices.data[place].begin, run->now, number, slice);
     run->slices.data[place] = run->slices.data[--run->slices.count];
     queue_end(run->queue, run->now, slice, &launch_ended);
-    if (!launch_ended)
+    if (!launch_ended || run->request->machine.submit)
         return CORUN_OK;
     if (run->request->transfers.every_launch)
         return copies_add(&run->copies, COPY_OUT, number) ? CORUN_OK : CORUN_MEMORY;
@@ -151,12 +174,13 @@ static enum corun_status advance(struct run *run)
     const struct queue_run_request *request = run->request;
     uint64_t next = run->next < request->submission_count ? request->submissions[run->next].tick : UINT64_MAX;
     uint64_t copied = copies_next(&run->copies), before = run->now, until = copied < next ? copied : next;
-    bool busy = run->slices.count > 0, copying = copies_busy(&run->copies), any = busy;
-    if (!busy && until == UINT64_MAX)
+    bool busy = run->slices.count > 0, copying = copies_busy(&run->copies);
+    bool any = busy || request->machine.submit; /* which has copies of its own under way */
+    if (!any && until == UINT64_MAX)
         return corun_report(run->list, CORUN_LIMIT, CORUN_NOWHERE,
                             "the queue stands still: %zu of %zu launches are complete", run->completed,
                             request->submission_count);
-    if (!busy)
+    if (!any)
         run->now = until;
     for (enum corun_status status; any; until = run->now) {
         struct queue_slice ended;
@@ -185,7 +209,7 @@ static enum corun_status step(struct run *run)
     if (status == CORUN_OK)
         status = take_copies(run);
     /* Copies in no time follow one another at once. */
-    while (status == CORUN_OK && (request->transfers.overlap || !run->slices.count)) {
+    while (status == CORUN_OK && !request->machine.submit && (request->transfers.overlap || !run->slices.count)) {
         copies_start(&run->copies, run->now);
         if (copies_next(&run->copies) > run->now)
             break;

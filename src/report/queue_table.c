@@ -35,7 +35,9 @@ static void heading(const struct page *page)
     fprintf(page->stream, "%s: %u SMs at %u MHz; %u launches of each of %u kernels, %s, seed %llu; %s%s\n\n",
             result->gpu.name, result->gpu.sms, result->gpu.core_clock_khz / 1000, result->load.instances,
             result->kernel_count, rate, (unsigned long long)result->seed,
-            result->full ? "simulated cycle by cycle" : "by events, at measured speeds",
+            result->driven ? "through a CUDA driver"
+            : result->full ? "simulated cycle by cycle"
+                           : "by events, at measured speeds",
             !result->transfers ? ""
             : result->overlap  ? "; every launch brings its data"
                                : "; every launch brings its data, copies and kernels apart");

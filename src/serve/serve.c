@@ -6,10 +6,13 @@
 #include "serve/serve.h"
 
 #include "case/latency_lines.h"
+#include "drive/machine.h"
 #include "model/profile.h"
+#include "runtime/runtime.h"
 #include "serve/arrivals.h"
 #include "serve/pairs.h"
 #include "serve/simulated.h"
+#include "workload/commands.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -293,6 +296,72 @@ static enum corun_status run_in_full(struct server *server)
     return status;
 }
 
+/* What the driver's copies took, in place of what a run's own memory command scheduler counts. */
+static void take_statistics(const struct server *server, struct driven *driven, struct queue_run_result *result)
+{
+    struct runtime_statistics statistics;
+    double ticks = server->result->device.clock_khz / 1e6;
+    runtime_statistics(driven_runtime(driven), &statistics);
+    result->copy_ticks = (uint64_t)((double)statistics.copy_nanoseconds * ticks);
+    result->overlapped_copy_ticks = (uint64_t)((double)statistics.overlap_nanoseconds * ticks);
+    result->busy_ticks = (uint64_t)((double)statistics.kernel_nanoseconds * ticks);
+    result->bytes_in = statistics.bytes_in;
+    result->bytes_out = statistics.bytes_out;
+}
+
+static enum corun_status run_driven(struct server *server, const struct workload_commands *const *kinds)
+{
+    const struct serve_request *request = server->request;
+    struct driven_machine machine = {.list = server->list};
+    struct driven_request driven = {.options = {.library = request->driver,
+                                                .in_turns = request->transfers && !request->overlap,
+                                                .resident = !request->transfers},
+                                    .clock_khz = server->result->device.clock_khz,
+                                    .kinds = kinds,
+                                    .count = request->kernel_count};
+    enum corun_status status = driven_create(&driven, server->list, &machine.driven);
+    if (status != CORUN_OK)
+        return status;
+    for (uint32_t k = 0; k < request->kernel_count && !server->run && status == CORUN_OK; k++) {
+        status =
+            driven_smallest_slice(machine.driven, k, request->slicing_cost, &server->kinds[k].profile.smallest_slice);
+        server->result->kernels[k].profile.smallest_slice = server->kinds[k].profile.smallest_slice;
+    }
+    if (status != CORUN_OK) {
+        driven_destroy(machine.driven);
+        return status;
+    }
+    struct queue_machine operations = driven_operations(&machine);
+    status = run_on(server, &operations);
+    if (status == CORUN_OK)
+        take_statistics(server, machine.driven, server->result->runs[server->run].result);
+    if (status == CORUN_OK && driven_mismatches(machine.driven))
+        corun_report(server->list, CORUN_OK, CORUN_NOWHERE,
+                     "results of %llu launches are not what a run without timing leaves",
+                     (unsigned long long)driven_mismatches(machine.driven));
+    if (status == CORUN_OK && driven_failures(machine.driven))
+        status = corun_report(server->list, CORUN_FAULT, CORUN_NOWHERE, "%llu launches have failed",
+                              (unsigned long long)driven_failures(machine.driven));
+    driven_machine_end(&machine);
+    driven_destroy(machine.driven);
+    return status;
+}
+
+static enum corun_status run_through_driver(struct server *server)
+{
+    const struct serve_request *request = server->request;
+    struct workload_commands *kinds[CORUN_MAX_APPLICATIONS] = {NULL};
+    enum corun_status status = CORUN_OK;
+    for (uint32_t k = 0; k < request->kernel_count && status == CORUN_OK; k++)
+        status = workload_commands_create(server->kernels[k].workload, server->kernels[k].launch, request->seed,
+                                          server->list, &kinds[k]);
+    if (status == CORUN_OK)
+        status = run_driven(server, (const struct workload_commands *const *)kinds);
+    for (uint32_t k = 0; k < request->kernel_count; k++)
+        workload_commands_destroy(kinds[k]);
+    return status;
+}
+
 static enum corun_status run_all(struct server *server)
 {
     const struct serve_request *request = server->request;
@@ -312,7 +381,10 @@ static enum corun_status run_all(struct server *server)
         const char *text = request->schedulers[server->run].text;
         server->result->runs[server->run] =
             (struct serve_run){.scheduler = arena_copy_text(server->result->arena, text, strlen(text))};
-        status = request->full ? run_in_full(server) : run_by_events(server);
+        if (request->driver)
+            status = run_through_driver(server);
+        else
+            status = request->full ? run_in_full(server) : run_by_events(server);
     }
     return status;
 }
@@ -343,6 +415,7 @@ enum corun_status serve(const struct serve_request *request, struct corun_diagno
                                            .load = request->load,
                                            .slicing_cost = request->slicing_cost,
                                            .full = request->full,
+                                           .driven = request->driver,
                                            .transfers = request->transfers,
                                            .overlap = request->overlap,
                                            .seed = request->seed};

@@ -32,7 +32,12 @@ struct serve_request {
     struct serve_load load;
     double slicing_cost; /* p: the smallest slices make a kernel alone longer by this share at most */
     bool full;           /* every slice is simulated */
-    bool pairs;          /* every co-schedule of every pair is predicted and measured */
+    /*
+     * Path of a CUDA driver, through which everything goes, in place of the machines here: corun's own or NVIDIA's (driver/driver.h).
+     * NULL: none. Kernels are still profiled on the simulated GPU.
+     */
+    const char *driver;
+    bool pairs; /* every co-schedule of every pair is predicted and measured */
     bool
         transfers; /* every launch brings its data, over PCI Express as the GPU's parameters say, from page-locked memory */
     bool overlap;          /* of copies and kernels; with transfers */
@@ -74,6 +79,7 @@ struct serve_result {
     struct serve_load load;
     double slicing_cost;
     bool full, transfers, overlap, interrupted;
+    bool driven; /* through a CUDA driver */
     uint64_t seed;
     uint32_t kernel_count;
     struct serve_kernel_result *kernels;

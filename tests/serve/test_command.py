@@ -66,6 +66,49 @@ class Queue(unittest.TestCase):
         for words in ("2 launches of each of 2 kernels, all at once", "smallest slice", "kernelet:pur=0.2", "makespan", "beside"):
             self.assertIn(words, done.stdout)
 
+    def need_driver(self):
+        if not (pathlib.Path(CORUN).parent / "cuda" / "libcuda.so.1").exists():
+            self.skipTest("corun's CUDA driver is for x86-64")
+
+    def test_driver(self):
+        """Through corun's own CUDA driver: the same launches, data that are copied, results as without timing."""
+        self.need_driver()
+        for transfers, hidden in (("none", None), ("overlap", True), ("apart", False)):
+            done = self.queue("-g", GPU, "--driver", "-n", "3", "-t", transfers, "-s", "kernelet", "-s", "base", "-j", "driver.json", *KERNELS)
+            self.assertNotIn("not what a run without timing leaves", done.stderr)
+            self.assertIn("through a CUDA driver", done.stdout)
+            result = json.loads((self.folder / "driver.json").read_text(encoding="utf-8"))
+            self.assertEqual(result["simulated"], "driver")
+            for run in result["runs"]:
+                self.assertEqual([kernel["launches"] for kernel in run["kernels"]], [3, 3])
+                self.assertGreater(run["bytes_out"], 0)
+                if hidden is not None:
+                    self.assertEqual(run["overlapped_copy_ticks"] > 0, hidden)
+
+    def test_driver_twice(self):
+        """The same digits again: nothing of the host's speed is in them."""
+        self.need_driver()
+        runs = []
+        for _ in range(2):
+            text = self.queue("-g", GPU, "--driver", "-n", "2", "-a", "poisson:20000", "-t", "overlap", "-s", "kernelet", "-j", "-", *KERNELS).stdout
+            result = json.loads(text)
+            for run in result["runs"]:
+                del run["planning_seconds"], run["longest_plan_seconds"]
+            runs.append(result)
+        self.assertEqual(runs[0], runs[1])
+
+    def test_driver_memory(self):
+        """Data of 12 launches, and memory for some of them."""
+        self.need_driver()
+        self.queue("-q", "-g", GPU + ",memory_mib=8", "--driver", "-n", "6", "-t", "overlap", "-s", "base", *KERNELS)
+
+    def test_no_driver(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("there is a GPU")
+        done = self.queue("-q", "-g", GPU, "--native", "-n", "1", *KERNELS, status=NOT_FOUND)
+        self.assertIn("there is no driver of CUDA", done.stderr)
+        self.queue("--native", "--full", *KERNELS, status=USAGE)
+
     def test_timeline(self):
         self.queue("-q", "-g", GPU, "-n", "2", "-s", "kernelet", "--timeline", "t.json", *KERNELS)
         trace = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))
