@@ -35,6 +35,22 @@ static const void *copy_of(const struct maker *maker, size_t storage)
     return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
+#define PAGE 4096u
+
+static const void *pages_of(const struct maker *maker, size_t storage)
+{
+    uint64_t bytes = maker->workload->plan->buffers[storage].bytes;
+    const void *from = memory_of(maker, storage);
+    void *copy = from ? aligned_alloc(PAGE, (bytes + PAGE) / PAGE * PAGE) : NULL;
+    return copy ? memcpy(copy, from, bytes) : NULL;
+}
+
+static void free_pages(struct command_buffer *buffer)
+{
+    free((void *)(uintptr_t)buffer->initial);
+    buffer->initial = NULL;
+}
+
 static bool is_zero(const uint8_t *data, uint64_t bytes)
 {
     return !bytes || (data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0);
@@ -52,7 +68,7 @@ static bool take_buffers(struct maker *maker)
         struct command_buffer *buffer = &maker->buffers[i];
         *buffer = (struct command_buffer){.name = arena_copy_text(commands->arena, from->name, strlen(from->name)),
                                           .bytes = maker->workload->plan->buffers[i].bytes,
-                                          .initial = copy_of(maker, i),
+                                          .initial = pages_of(maker, i),
                                           .kept = from->kind == INITIAL_KEEP && is_all(maker)};
         if (from->symbol.text)
             buffer->symbol = arena_copy_text(commands->arena, from->symbol.text, strlen(from->symbol.text));
@@ -76,7 +92,7 @@ static bool take_results(struct maker *maker)
         buffer->is_constant = memcmp(buffer->initial, buffer->final, buffer->bytes) == 0;
         buffer->is_output = is_all(maker) ? buffer->is_output : !buffer->is_constant;
         if (buffer->kept || is_zero(buffer->initial, buffer->bytes))
-            buffer->initial = NULL;
+            free_pages(buffer);
     }
     return true;
 }
@@ -206,6 +222,8 @@ void workload_commands_destroy(struct workload_commands *commands)
 {
     if (!commands)
         return;
+    for (size_t i = 0; commands->buffers && i < commands->buffer_count; i++)
+        free((void *)(uintptr_t)commands->buffers[i].initial);
     if (commands->arena)
         arena_destroy(commands->arena);
     free(commands);

@@ -12,8 +12,9 @@ struct command_buffer {
     const char *name;
     const char *symbol; /* a variable of the module instead of an allocation; NULL: none */
     uint64_t bytes;
-    const void *initial; /* [bytes]; NULL: zeros or, where it is `kept`, what the module's variable has */
-    const void *final;   /* [bytes] that a run without timing leaves */
+    /* [bytes], in whole pages of its own, which a driver can lock. NULL: zeros or, where it is `kept`, what the module's variable has. */
+    const void *initial;
+    const void *final; /* [bytes] that a run without timing leaves */
     bool kept;
     bool is_output;   /* the host reads it when the run has ended */
     bool is_constant; /* a run leaves it as it was */
