@@ -314,6 +314,7 @@ static enum corun_status run_driven(struct server *server, const struct workload
     const struct serve_request *request = server->request;
     struct driven_machine machine = {.list = server->list};
     struct driven_request driven = {.options = {.library = request->driver,
+                                                .memory_bytes = request->memory_bytes,
                                                 .in_turns = request->transfers && !request->overlap,
                                                 .resident = !request->transfers},
                                     .clock_khz = server->result->device.clock_khz,
