@@ -28,10 +28,11 @@ struct slice_case {
     size_t text_bytes;
 };
 
-static inline void fail_with(const struct corun_diagnostics *list, const char *what)
+static inline void __attribute__((noreturn)) fail_with(const struct corun_diagnostics *list, const char *what)
 {
     const struct corun_diagnostic *first = corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0) : NULL;
     fail_msg("%s: line %u: %s", what, first ? first->place.line : 0, first ? first->message : "");
+    abort();
 }
 
 static inline struct slice_case slice_case_create(const char *text, size_t bytes)

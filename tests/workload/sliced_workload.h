@@ -40,12 +40,13 @@ struct sliced_run {
     uint64_t slice_count, tb_count; /* of all launches so far */
 };
 
-static inline void stop_with(const struct corun_diagnostics *list, const char *what)
+static inline void __attribute__((noreturn)) stop_with(const struct corun_diagnostics *list, const char *what)
 {
     size_t count = corun_diagnostics_count(list);
     const struct corun_diagnostic *last = count ? corun_diagnostics_get(list, count - 1) : NULL;
     fail_msg("%s: %s:%u: %s", what, last && last->place.file ? last->place.file : "", last ? last->place.line : 0,
              last ? last->message : "");
+    abort();
 }
 
 /* The workload's kernels become the sliced ones, which take no more arguments from the description than before. */
@@ -114,7 +115,7 @@ static inline bool next_launch(struct sliced_run *run)
     free(run->firsts);
     run->first_count = (size_t)((total + run->blocks - 1) / run->blocks);
     run->next_first = 0;
-    run->firsts = calloc(run->first_count, sizeof *run->firsts);
+    run->firsts = calloc(run->first_count + 1, sizeof *run->firsts);
     for (size_t i = 0; i < run->first_count; i++)
         run->firsts[i] = i * run->blocks;
     for (size_t i = run->first_count; cutting->shuffled && i > 1; i--) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host without memory: one workload is loaded, instantiated and run with timing over and over, and another allocation
- * fails each time. Every time the answer is MEMORY, nothing crashes, and everything can be destroyed (the address
+ * A host without memory: one workload is loaded, instantiated and run with timing, or kernels are sliced, over and over, and another
+ * allocation fails each time. Every time the answer is MEMORY, nothing crashes, and everything can be destroyed (the address
  * sanitizer sees leaks). The linker leads malloc and its like here (tests/CMakeLists.txt).
  */
 #include "corun/workload.h"
+#include "rewrite/slice.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -113,7 +114,23 @@ static enum corun_status run_once(const char *data, const char *specification)
     return status;
 }
 
-static void refuse_each(const char *specification, bool fail_on)
+/* The text of kernels to that of sliced ones. */
+static enum corun_status slice_once(const char *data, const char *text)
+{
+    struct slices slices;
+    char *sliced;
+    size_t bytes;
+    (void)data;
+    enum corun_status status = slice_text("kernels.ptx", text, strlen(text), NULL, &slices, &sliced, &bytes);
+    if (status == CORUN_OK) {
+        free(sliced);
+        slices_destroy(&slices);
+    }
+    return status;
+}
+
+static void refuse_each(enum corun_status (*once)(const char *data, const char *what), const char *specification,
+                        bool fail_on)
 {
     char data[4096];
     struct corun_diagnostics *list = corun_diagnostics_create();
@@ -121,15 +138,16 @@ static void refuse_each(const char *specification, bool fail_on)
     corun_diagnostics_destroy(list);
     supply.fail_at = 0;
     supply.count = 0;
-    assert_int_equal(run_once(data, specification), CORUN_OK);
+    assert_int_equal(once(data, specification), CORUN_OK);
     uint64_t all = supply.count;
-    print_message("%s: %llu allocations\n", specification, (unsigned long long)all);
+    print_message("%.*s: %llu allocations\n", (int)strcspn(specification, "\n"), specification,
+                  (unsigned long long)all);
     /* Every one in the beginning, where they differ most, then about a hundred per factor of e. */
     for (uint64_t n = 1; n <= all; n += n < 100 ? 1 : n / 100) {
         supply.count = 0;
         supply.fail_at = n;
         supply.fail_on = fail_on;
-        enum corun_status status = run_once(data, specification);
+        enum corun_status status = once(data, specification);
         supply.fail_at = 0;
         if (status != CORUN_MEMORY)
             print_error("without allocation %llu of %llu: status %d\n", (unsigned long long)n, (unsigned long long)all,
@@ -141,14 +159,29 @@ static void refuse_each(const char *specification, bool fail_on)
 static void one_allocation_fails(void **state)
 {
     (void)state;
-    refuse_each("sgemm@small,n=64,k=120", false);
-    refuse_each("histogram@small", false);
+    refuse_each(run_once, "sgemm@small,n=64,k=120", false);
+    refuse_each(run_once, "histogram@small", false);
 }
 
 static void all_allocations_fail_from_one_on(void **state)
 {
     (void)state;
-    refuse_each("histogram@small", true);
+    refuse_each(run_once, "histogram@small", true);
+}
+
+/* A function that is told of the grid, one that is called through pointers, a kernel that is refused, and all dimensions. */
+static void kernels_are_sliced(void **state)
+{
+    (void)state;
+    static const char text[] =
+        ".version 7.0\n.target sm_75\n.address_size 64\n"
+        ".func told() { .reg .u32 %r; mov.u32 %r, %ctaid.x; ret; }\n"
+        ".func pointed() { .reg .u32 %r; mov.u32 %r, %nctaid.x; ret; }\n.global .u64 table = pointed;\n"
+        ".entry refused() { .reg .u64 %d; P: .callprototype _ (); call %d, P; call told; ret; }\n"
+        ".entry sliced() { .reg .u32 %r<3>; .reg .u16 %h; call told; mov.u32 %r0, %ctaid.z; mov.u16 %h, %ctaid.y; ret; "
+        "}\n";
+    refuse_each(slice_once, text, false);
+    refuse_each(slice_once, text, true);
 }
 
 int main(void)
@@ -156,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_allocation_fails),
         cmocka_unit_test(all_allocations_fail_from_one_on),
+        cmocka_unit_test(kernels_are_sliced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
