@@ -3,8 +3,7 @@
  * The suite in slices: every buffer is byte for byte what the launches leave that nobody has cut. Without arguments: every kernel
  * of the suite can be sliced. Else
  *
- *     NAME…              small, without timing: slices of 1, of a prime, of a half and of an uneven part, in order and not; and
- *                        with timing: slices of a prime, in another order
+ *     NAME…              small, without timing and with: slices of 1, of a prime, of a half and of an uneven part, in order and not
  *     cost NAME@SIZE…    prints what slicing costs: each launch as one slice, on a simulated GPU (docs/rewrite.md)
  *     size SIZE          before NAME…: in this size
  */
@@ -53,6 +52,7 @@ static void compare(struct sliced_run *run, const struct job *job, const uint8_t
 static void equals_whole(void **state)
 {
     static const struct cutting cuttings[] = {{0, 1, false}, {0, 7, true}, {2, 0, true}, {3, 1, false}, {1, 0, false}};
+    static const struct cutting timed[] = {{0, 1, false}, {0, 13, true}, {2, 0, true}, {3, 1, false}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -71,10 +71,12 @@ static void equals_whole(void **state)
     }
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
-    struct sliced_run run = sliced_run_create(specification, &(struct cutting){0, 13, true});
-    run_with_timing(&run, &config);
-    compare(&run, job, wanted, bytes, "with timing");
-    sliced_run_destroy(&run);
+    for (size_t i = 0; i < sizeof timed / sizeof timed[0]; i++) {
+        struct sliced_run run = sliced_run_create(specification, &timed[i]);
+        run_with_timing(&run, &config);
+        compare(&run, job, wanted, bytes, "with timing");
+        sliced_run_destroy(&run);
+    }
     free(wanted);
     sliced_run_destroy(&whole);
 }
