@@ -37,7 +37,7 @@ struct predictor_sample {
     double measured[PREDICTOR_TARGETS]; /* duration in ns, instructions per cycle: finite and above 0 */
 };
 
-#define PREDICTOR_LEAST_SAMPLES 20u
+#define PREDICTOR_LEAST_SAMPLES 10u
 #define PREDICTOR_MOST_SAMPLES 100000u
 
 struct predictor;

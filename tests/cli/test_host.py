@@ -135,13 +135,13 @@ class Host(unittest.TestCase):
 
     def test_mistakes_of_training(self):
         folder = pathlib.Path(self.folder.name)
-        (folder / "few.csv").write_text(self.samples(19), encoding="utf-8")
+        (folder / "few.csv").write_text(self.samples(9), encoding="utf-8")
         (folder / "bad.csv").write_text(self.samples(30).replace("14,", "many,", 1), encoding="utf-8")
         for words, status, message in (((), USAGE, "the file of samples is missing"),
                                        (("a.csv", "b.csv"), USAGE, "'b.csv' is one too many"),
                                        (("-q", "few.csv"), USAGE, "--output MODEL is missing"),
                                        (("no.csv",), NOT_FOUND, "no.csv"),
-                                       (("few.csv",), ARGUMENT, "19 samples: a predictor learns from 20 to 100000"),
+                                       (("few.csv",), ARGUMENT, "9 samples: a predictor learns from 10 to 100000"),
                                        (("bad.csv",), SYNTAX, "no number: 'many'")):
             self.assertIn(message, self.corun("train", *words, status=status).stderr)
 
