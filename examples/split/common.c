@@ -78,7 +78,7 @@ void example_begin(struct example *example, int count, char **words)
         {"size", KEY_SIZE, "N", 0, size, 0},
         {"full", KEY_FULL, NULL, 0, "the size of the thesis", 0},
         {"rounds", KEY_ROUNDS, "N", 0, "rounds at most", 0},
-        {"strategy", KEY_STRATEGY, "NAME", 0, "static, quick, split or cap [cap]", 0},
+        {"strategy", KEY_STRATEGY, "NAME", 0, "static, quick, split, cap or meet [meet]", 0},
         {"threads", KEY_THREADS, "N", 0, "threads of the CPU [one per core]", 0},
         {"no-cpu", KEY_NO_CPU, NULL, 0, "GPUs alone", 0},
         {"no-gpu", KEY_NO_GPU, NULL, 0, "the CPU alone", 0},

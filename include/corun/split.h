@@ -5,7 +5,7 @@
  * A task is a range of independent iterations, a function that computes [begin, end) on a CPU thread, a function that
  * enqueues [begin, end) on a CUDA stream, and buffers with the bytes that a part reads and writes. corun_split_run divides
  * the range between the devices so that all of them end together, without knowing the machine: a strategy looks at what was
- * measured and says how many iterations each device takes next (Wang, thesis, SJTU 2017, chapter 4: static, quick, split, cap).
+ * measured and says how many iterations each device takes next (static, quick, split and cap of Wang, thesis, SJTU 2017, chapter 4; meet).
  *
  *     const struct corun_split_buffer buffers[] = {
  *         {.name = "x", .data = x, .bytes = n * 4, .access = CORUN_SPLIT_READ, .iteration_bytes = 4},
@@ -76,6 +76,7 @@ struct corun_split_task {
     /*
      * Enqueues [begin, end) on corun_split_gpu_stream and returns without waiting: by corun_split_gpu_launch, by the
      * driver API, or by the runtime API (`<<<>>>`; the device's primary context is current, a CUstream is a cudaStream_t).
+     * Parts may run on a GPU at once, and the CPU may compute the same iterations meanwhile; then only one result counts.
      * Called on a thread of the library. Any status but OK means that this GPU has failed; others do its part. NULL: no GPUs.
      */
     enum corun_status (*gpu)(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
@@ -112,13 +113,13 @@ struct corun_split_parameters {
 
 /* What a device was given in a step, and what became of it. */
 struct corun_split_part {
-    uint64_t begin, end; /* end == begin: nothing */
+    uint64_t begin, end; /* end == begin: nothing, or others have computed it meanwhile (race) */
     uint64_t
         done; /* iterations of it that were computed: fewer than given when it was recalled, or the device failed */
     double seconds;      /* from its start until it was done, copies included; so far, while `busy` */
     double copy_seconds; /* of these, what no kernel of the part ran beside */
     uint64_t bytes_in, bytes_out;
-    bool busy;
+    bool busy, fed; /* fed: without the way back of its results */
 };
 
 struct corun_split_step {
@@ -135,10 +136,16 @@ struct corun_split_view {
     uint64_t granularity;
     double now; /* seconds since the run began */
     uint32_t device_count;
-    bool usable[CORUN_SPLIT_MAX_DEVICES]; /* false: failed, or without threads */
-    bool busy[CORUN_SPLIT_MAX_DEVICES];   /* still computes a part of an earlier step */
-    uint64_t
-        flat[CORUN_SPLIT_MAX_DEVICES]; /* up to as many iterations take a device hardly longer than one; 0: not known */
+    bool usable[CORUN_SPLIT_MAX_DEVICES];     /* false: failed, or without threads */
+    bool busy[CORUN_SPLIT_MAX_DEVICES];       /* still computes a part of an earlier step */
+    uint32_t queued[CORUN_SPLIT_MAX_DEVICES]; /* parts under way */
+    uint32_t most[CORUN_SPLIT_MAX_DEVICES];   /* parts that may be under way at a time: 1, more for GPUs */
+    bool stale[CORUN_SPLIT_MAX_DEVICES];      /* still works on parts of an earlier run that nobody needs any more */
+    /* Iterations; 0: not known. Up to so many take a device hardly longer than one; so many occupy a GPU wholly; so many move copy_bytes. */
+    uint64_t flat[CORUN_SPLIT_MAX_DEVICES], full[CORUN_SPLIT_MAX_DEVICES], piece[CORUN_SPLIT_MAX_DEVICES];
+    double delivery
+        [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
+    bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;
     const struct corun_split_step *steps;
     const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
@@ -147,10 +154,18 @@ struct corun_split_view {
 };
 
 struct corun_split_decision {
-    uint64_t parts
-        [CORUN_SPLIT_MAX_DEVICES]; /* iterations for devices that are not busy, 0 is nothing; at most `left` together */
-    uint32_t
-        recall; /* mask of busy devices: what they have not begun goes back to what is left, and they become idle soon */
+    /* Iterations for devices that have room for a part (queued < most), 0 is nothing; at most `left` together. */
+    uint64_t parts[CORUN_SPLIT_MAX_DEVICES];
+    /* Mask of busy devices: what they have not begun goes back to what is left, and they become idle soon. The CPU obeys. */
+    uint32_t recall;
+    /*
+     * Parts of GPUs are fed: they end when they are computed, and results go back together, when copy_bytes have gathered or the GPU
+     * has nothing else to do. If they are more than what is left, they are taken off the end of what the CPU has not begun; there may be less.
+     */
+    bool feed;
+    /* The idle CPU goes on with the foremost iterations that are under way on a GPU. Who is first has computed them. */
+    bool race;
+    bool again;  /* ask again at once: there may be more to say */
     double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */
     bool profiling;
     double variance;
@@ -159,13 +174,13 @@ struct corun_split_decision {
 
 /*
  * Called when a run begins and whenever a part has ended, a device has failed or `wake` has come, while iterations are left or
- * parts under way. It sees `decision` zeroed (variance negative). No parts while devices are busy means waiting; none while all
+ * parts under way (and when it said `again`). It sees `decision` zeroed (variance negative). No parts while devices are busy means waiting; none while all
  * are idle ends the run with ARGUMENT. It must not keep state: equal views give equal decisions.
  */
 typedef void corun_split_strategy(const struct corun_split_view *view, struct corun_split_decision *decision);
 
 corun_split_strategy *
-corun_split_strategy_find(const char *name);           /* static, quick, split, cap; NULL if there is none */
+corun_split_strategy_find(const char *name);           /* static, quick, split, cap, meet; NULL if there is none */
 const char *corun_split_strategy_name(uint32_t index); /* NULL after the last */
 
 /*
@@ -189,12 +204,13 @@ struct corun_split_rate_table {
     const char *name;
     double (*seconds)(void *context, uint64_t begin, uint64_t end);
     void *context;
-    uint64_t flat;     /* for the view */
+    uint64_t flat;     /* for the view, as */
+    uint32_t most;     /* this; 0 is 1. A part begins when the one before has ended */
     uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
 };
 
 /*
- * NULL or zeroes are the defaults: strategy cap, all cores, all GPUs, clock AUTO. The environment variable CORUN_SPLIT has the
+ * NULL or zeroes are the defaults: strategy meet, all cores, all GPUs, clock AUTO. The environment variable CORUN_SPLIT has the
  * last word, so that `corun split` and users can vary programs that nobody changed: words separated by commas,
  * `strategy=NAME`, `threads=N|all`, `gpus=N|all`, `clock=auto|wall|simulated`, and parameters `NAME=NUMBER`, `NAME=1/128`.
  */

@@ -14,11 +14,25 @@ struct team;
 #define CPU 0u
 #define MAX_GPUS (CORUN_SPLIT_MAX_DEVICES - 1)
 
+/* Parts of a device under way, the oldest first, by their steps. */
+struct line {
+    uint32_t steps[MOST_PARTS], count;
+};
+
+/* Results of a device on their way back, the oldest first. */
+struct deliveries {
+    struct range ranges[MOST_DELIVERIES];
+    double starts[MOST_DELIVERIES];
+    uint32_t count;
+    double seconds; /* that the last one took; 0: there was none */
+};
+
 /* What is known of a device's work in a run. */
 struct device_account {
-    double setup_seconds; /* whole buffers that the next run moves again */
-    uint64_t final_done;  /* outside of profiling steps */
-    double final_seconds; /* without copies of `kept` bytes, which the next run finds there */
+    double setup_seconds;       /* whole buffers that the next run moves again */
+    uint64_t final_done;        /* outside of profiling steps */
+    double final_seconds;       /* without copies of `kept` bytes, which the next run finds there */
+    double kept_seconds, moved; /* those copies; iterations whose bytes they were */
 };
 
 struct corun_split {
@@ -32,7 +46,8 @@ struct corun_split {
     uint32_t threads, gpu_count, device_count;
     char *names[CORUN_SPLIT_MAX_DEVICES];
     bool has_cpu;
-    bool *pinned; /* per buffer */
+    bool may_race; /* no buffer is READ_WRITE */
+    bool *pinned;  /* per buffer */
     struct driver *driver;
     struct corun_split_gpu *gpus[MAX_GPUS];
     struct team *team;
@@ -42,15 +57,25 @@ struct corun_split {
     /* the run */
     struct ranges left;
     VECTOR(struct corun_split_step) steps;
-    bool usable[CORUN_SPLIT_MAX_DEVICES], busy[CORUN_SPLIT_MAX_DEVICES];
-    uint32_t step_of[CORUN_SPLIT_MAX_DEVICES]; /* of the part under way */
+    bool usable[CORUN_SPLIT_MAX_DEVICES];
+    struct line lines[CORUN_SPLIT_MAX_DEVICES];
+    struct ranges computed[CORUN_SPLIT_MAX_DEVICES]; /* by fed parts, and not yet on the way back */
+    struct deliveries deliveries[CORUN_SPLIT_MAX_DEVICES];
+    double patient_until[CORUN_SPLIT_MAX_DEVICES]; /* a GPU that seemed to hang was at work */
+    double last_end[CORUN_SPLIT_MAX_DEVICES];      /* when a part of the device has last ended */
+    uint32_t raced_device,
+        raced_step; /* the CPU computes what this part of a GPU has not; raced_device CPU: it does not */
     struct device_account accounts[CORUN_SPLIT_MAX_DEVICES];
     struct corun_split_result result;
 
     /* from run to run */
-    bool knows; /* `learned` holds */
+    double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
+    bool knows;                                   /* `learned` holds */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
-    double best_seconds; /* of the slowest device in the shortest run since the split was learned */
+    double lost; /* seconds, by a learned split that was not corrected */
+    double
+        moving[CORUN_SPLIT_MAX_DEVICES]; /* seconds that the `kept` bytes of an iteration take to a GPU; 0: not known */
+    double best_seconds;                 /* of the slowest device in the shortest run since the split was learned */
 };
 
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);

@@ -6,14 +6,7 @@
 
 static const double noise = 0.05; /* of a measured time */
 
-/* seconds = fixed + each * iterations; each: 0 if nothing is known. */
-struct line {
-    double fixed, each, error; /* error: how far `each` may be off, relatively */
-    double size, seconds;      /* of a GPU's only measurement, if it did not fill the GPU; 0 otherwise */
-};
-
-/* Through the latest part and the latest before it whose size differs enough; through the origin if there is none. */
-static struct line line_of(const struct corun_split_view *view, uint32_t device)
+struct line extrapolate_line(const struct corun_split_view *view, uint32_t device)
 {
     struct line line = {0};
     double size = 0, seconds = 0;
@@ -98,7 +91,7 @@ bool extrapolate(const struct corun_split_view *view, struct extrapolation *resu
     for (uint32_t d = 0; d < view->device_count; d++) {
         if (!view->usable[d] || view->busy[d])
             continue;
-        lines[d] = line_of(view, d);
+        lines[d] = extrapolate_line(view, d);
         takes_part[d] = lines[d].each > 0;
         any = any || takes_part[d];
     }

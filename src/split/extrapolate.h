@@ -8,6 +8,15 @@
 
 #include "corun/split.h"
 
+/* seconds = fixed + each * iterations; each: 0 if nothing is known. */
+struct line {
+    double fixed, each, error; /* error: how far `each` may be off, relatively */
+    double size, seconds;      /* of a GPU's only measurement, if it did not fill the GPU; 0 otherwise */
+};
+
+/* Through the latest part of a device and the latest before it whose size differs enough; through the origin if there is none. */
+struct line extrapolate_line(const struct corun_split_view *view, uint32_t device);
+
 struct extrapolation {
     double share[CORUN_SPLIT_MAX_DEVICES]; /* of what is left, so that all end together */
     double step_cost;                      /* seconds that one more profiling step costs: the longest fixed time */

@@ -51,9 +51,33 @@ uint64_t gpu_flat(const struct corun_split_gpu *gpu)
     return gpu->flat;
 }
 
-const char *gpu_failure(const struct corun_split_gpu *gpu)
+uint64_t gpu_full(const struct corun_split_gpu *gpu)
 {
-    return gpu->failure[0] ? gpu->failure : NULL;
+    return gpu->full;
+}
+
+uint64_t gpu_piece(const struct corun_split_gpu *gpu)
+{
+    return gpu->piece;
+}
+
+/* The text does not change once it is there. */
+const char *gpu_failure(struct corun_split_gpu *gpu)
+{
+    pthread_mutex_lock(&gpu->mutex);
+    const char *failure = gpu->failure[0] ? gpu->failure : NULL;
+    pthread_mutex_unlock(&gpu->mutex);
+    return failure;
+}
+
+bool gpu_abandon(struct corun_split_gpu *gpu, const char *why)
+{
+    pthread_mutex_lock(&gpu->mutex);
+    bool may = !gpu->writing;
+    if (may && !gpu->failure[0])
+        snprintf(gpu->failure, sizeof gpu->failure, "%s", why);
+    pthread_mutex_unlock(&gpu->mutex);
+    return may;
 }
 
 void *gpu_enter(const struct corun_split_gpu *gpu)
@@ -74,8 +98,10 @@ bool gpu_fail(struct corun_split_gpu *gpu, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    pthread_mutex_lock(&gpu->mutex);
     if (!gpu->failure[0])
         vsnprintf(gpu->failure, sizeof gpu->failure, format, arguments);
+    pthread_mutex_unlock(&gpu->mutex);
     va_end(arguments);
     return false;
 }
@@ -113,15 +139,42 @@ enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char
                : CORUN_FAULT;
 }
 
-static bool create_events(struct corun_split_gpu *gpu)
+/* All events of a GPU, one after the other; NULL after the last. */
+static void **event_at(struct corun_split_gpu *gpu, uint32_t index)
 {
-    bool ok = TRY(gpu, event_create(&gpu->base, EVENT_BLOCKING), "an event") &&
-              TRY(gpu, event_create(&gpu->final, EVENT_BLOCKING), "an event");
-    for (uint32_t i = 0; i < MOST_CHUNKS && ok; i++)
-        ok = TRY(gpu, event_create(&gpu->begin[i], EVENT_BLOCKING), "an event") &&
-             TRY(gpu, event_create(&gpu->end[i], EVENT_BLOCKING), "an event") &&
-             TRY(gpu, event_create(&gpu->arrived[i], EVENT_BLOCKING), "an event");
-    return ok;
+    enum { EACH = 3 + 3 * MOST_CHUNKS, OF_PARTS = EACH * MOST_PARTS, OF_DELIVERIES = 2 * MOST_DELIVERIES };
+    struct flight *flight = &gpu->flights[index / EACH % MOST_PARTS];
+    void **alone[] = {&flight->base, &flight->set, &flight->final};
+    struct delivery *delivery = &gpu->deliveries[index / 2 % MOST_DELIVERIES];
+    if (index >= OF_PARTS + OF_DELIVERIES)
+        return index == OF_PARTS + OF_DELIVERIES ? &gpu->origin : NULL;
+    if (index >= OF_PARTS)
+        return index % 2 ? &delivery->base : &delivery->final;
+    uint32_t own = index % EACH, chunk = own / 3 - 1;
+    void **of_chunk[] = {&flight->starts[chunk % MOST_CHUNKS], &flight->ends[chunk % MOST_CHUNKS],
+                         &flight->arrived[chunk % MOST_CHUNKS]};
+    return own < 3 ? alone[own] : of_chunk[own % 3];
+}
+
+static void **stream_at(struct corun_split_gpu *gpu, uint32_t index)
+{
+    return index < MOST_CHUNKS        ? &gpu->works[index]
+           : index == MOST_CHUNKS     ? &gpu->in
+           : index == MOST_CHUNKS + 1 ? &gpu->out
+                                      : NULL;
+}
+
+static bool create_streams_and_events(struct corun_split_gpu *gpu)
+{
+    void **place;
+    for (uint32_t i = 0; (place = stream_at(gpu, i)); i++)
+        if (!TRY(gpu, stream_create(place, STREAM_ON_ITS_OWN), "a stream"))
+            return false;
+    for (uint32_t i = 0; (place = event_at(gpu, i)); i++)
+        if (!TRY(gpu, event_create(place, EVENT_BLOCKING), "an event"))
+            return false;
+    gpu->work = gpu->works[0];
+    return true;
 }
 
 /* Memory, streams and events; the device is known. */
@@ -132,10 +185,7 @@ static bool create_objects(struct corun_split_gpu *gpu)
     if (!TRY(gpu, context_retain(&gpu->context, gpu->device), "the context"))
         return false;
     gpu->retained = true;
-    if (!TRY(gpu, context_set(gpu->context), "the context") ||
-        !TRY(gpu, stream_create(&gpu->in, STREAM_ON_ITS_OWN), "a stream") ||
-        !TRY(gpu, stream_create(&gpu->work, STREAM_ON_ITS_OWN), "a stream") ||
-        !TRY(gpu, stream_create(&gpu->out, STREAM_ON_ITS_OWN), "a stream") || !create_events(gpu))
+    if (!TRY(gpu, context_set(gpu->context), "the context") || !create_streams_and_events(gpu))
         return false;
     for (uint32_t i = 0; i < task->buffer_count; i++)
         if (task->buffers[i].bytes &&
@@ -162,12 +212,11 @@ static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_d
                                       driver_error(gpu->driver, result));
 }
 
-/* The iterations of so many thread blocks, in whole granules. */
+/* The iterations of so many thread blocks, in whole granules; they may be more than the task has. */
 static uint64_t iterations_of(const struct corun_split_task *task, double blocks)
 {
-    double granules = ceil(blocks / task->gpu_blocks / (double)task->granularity);
-    double all = ceil((double)task->iterations / (double)task->granularity);
-    return (uint64_t)fmin(granules, all) * task->granularity;
+    double granules = ceil(blocks / task->gpu_blocks / (double)task->granularity), most = (double)(UINT64_MAX >> 12);
+    return (uint64_t)fmin(granules, most / (double)task->granularity) * task->granularity;
 }
 
 /* As many of the iterations [0, count) as move no more than `copy_bytes`: copies take longer the more they move. */
@@ -183,7 +232,24 @@ static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count
     }
     if (moved <= gpu->copy_bytes)
         return count;
-    return (uint64_t)((double)(count / task->granularity) * gpu->copy_bytes / moved) * task->granularity;
+    uint64_t granules = count / task->granularity;
+    return (uint64_t)((double)granules * gpu->copy_bytes / moved) * task->granularity;
+}
+
+/*
+ * What is moved at once before anything is known of a GPU: `copy_bytes`. Where these bytes are of no use afterwards, so much that all iterations
+ * can be under way; `kept` bytes are rather moved behind rounds that the CPU computes.
+ */
+static uint64_t find_piece(const struct corun_split_gpu *gpu)
+{
+    const struct corun_split_task *task = gpu->task;
+    uint64_t piece = limit_by_bytes(gpu, task->iterations), granule = task->granularity;
+    uint64_t granules = (task->iterations + granule - 1) / granule;
+    uint64_t least = (granules + MOST_PARTS - 1) / MOST_PARTS * granule;
+    for (uint32_t i = 0; i < task->buffer_count; i++)
+        if (task->buffers[i].kept && !buffer_is_whole(&task->buffers[i]))
+            least = 0;
+    return piece > least ? piece : least;
 }
 
 /* Which parts leave the GPU partly idle, by what the task and the driver tell. */
@@ -196,9 +262,11 @@ static void find_sizes(struct corun_split_gpu *gpu)
         gpu->driver->device_attribute(&threads, THREADS_PER_MULTIPROCESSOR, gpu->device) || multiprocessors <= 0)
         return;
     uint32_t block = task->gpu_block_threads ? task->gpu_block_threads : 1;
-    double resident = task->gpu_block_threads && threads > 0 ? fmax(1, (double)((uint32_t)threads / block)) : 1;
-    gpu->flat = limit_by_bytes(gpu, iterations_of(task, multiprocessors));
-    gpu->full = iterations_of(task, multiprocessors * resident);
+    uint32_t resident = task->gpu_block_threads && threads > 0 ? (uint32_t)threads / block : 1;
+    uint64_t granule = task->granularity, all = (task->iterations + granule - 1) / granule * granule;
+    uint64_t one_each = iterations_of(task, multiprocessors);
+    gpu->flat = limit_by_bytes(gpu, one_each < all ? one_each : all);
+    gpu->full = iterations_of(task, multiprocessors * fmax(1, resident));
 }
 
 enum corun_status gpu_open(const struct driver *driver, uint32_t index, const struct corun_split_task *task,
@@ -208,10 +276,12 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     struct corun_split_gpu *gpu = *result = calloc(1, sizeof *gpu);
     if (!gpu)
         return CORUN_MEMORY;
+    pthread_mutex_init(&gpu->mutex, NULL);
     gpu->driver = driver;
     gpu->task = task;
     gpu->index = index;
     gpu->copy_bytes = parameters->copy_bytes;
+    gpu->piece = find_piece(gpu);
     snprintf(gpu->name, sizeof gpu->name, "GPU %u", index);
     gpu->mirrors = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *gpu->mirrors);
     if (!gpu->mirrors)
@@ -234,17 +304,11 @@ void gpu_close(struct corun_split_gpu *gpu)
     const struct driver *driver = gpu->driver;
     if (gpu->retained) { /* where the GPU has failed, all of these fail, and nothing can be done about it */
         void *outside = gpu_enter(gpu);
-        void *events[] = {gpu->base, gpu->final};
-        for (uint32_t i = 0; i < 2; i++)
-            (void)(events[i] && driver->event_destroy(events[i]));
-        for (uint32_t i = 0; i < MOST_CHUNKS; i++) {
-            (void)(gpu->begin[i] && driver->event_destroy(gpu->begin[i]));
-            (void)(gpu->end[i] && driver->event_destroy(gpu->end[i]));
-            (void)(gpu->arrived[i] && driver->event_destroy(gpu->arrived[i]));
-        }
-        void *streams[] = {gpu->in, gpu->work, gpu->out};
-        for (uint32_t i = 0; i < 3; i++)
-            (void)(streams[i] && driver->stream_destroy(streams[i]));
+        void **place;
+        for (uint32_t i = 0; (place = event_at(gpu, i)); i++)
+            (void)(*place && driver->event_destroy(*place));
+        for (uint32_t i = 0; (place = stream_at(gpu, i)); i++)
+            (void)(*place && driver->stream_destroy(*place));
         for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
             (void)(gpu->mirrors[i].address && driver->memory_free(gpu->mirrors[i].address));
         (void)(gpu->module && driver->module_unload(gpu->module));
@@ -256,6 +320,7 @@ void gpu_close(struct corun_split_gpu *gpu)
     for (size_t i = 0; i < gpu->kernels.count; i++)
         free(gpu->kernels.data[i].name);
     vector_free(&gpu->kernels);
+    pthread_mutex_destroy(&gpu->mutex);
     free(gpu->mirrors);
     free(gpu);
 }

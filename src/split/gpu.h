@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One GPU: a copy of the task's buffers, what of them is valid, and parts that are moved, computed and moved back. All functions
- * but gpu_close may be called by one thread at a time only.
+ * One GPU: a copy of the task's buffers, what of them is valid, and parts that are moved, computed and moved back. Parts are enqueued
+ * one after the other and end in that order; several may be under way, and their kernels run at once as far as there is room. One
+ * thread may begin parts and deliver results while another waits for the end of parts; all other functions need the GPU for themselves.
  */
 #ifndef CORUN_SPLIT_GPU_H
 #define CORUN_SPLIT_GPU_H
@@ -9,7 +10,7 @@
 #include "driver/driver.h"
 #include "split/executor.h"
 
-/* Opens CUDA's driver as the loader finds it. False: there is none that has what a GPU of a split needs. */
+/* Finds CUDA's driver. false: there is none with all that GPUs here need. */
 bool gpu_find_driver(struct driver *driver);
 /*
  * `index` counts the driver's devices. The task's description must stay. A GPU that cannot be used has a gpu_failure, and the
@@ -20,8 +21,11 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
                            struct corun_diagnostics *diagnostics);
 void gpu_close(struct corun_split_gpu *gpu);
 const char *gpu_name(const struct corun_split_gpu *gpu);
-uint64_t gpu_flat(const struct corun_split_gpu *gpu);       /* for the view of strategies */
-const char *gpu_failure(const struct corun_split_gpu *gpu); /* NULL: it works */
+/* For the view of strategies. */
+uint64_t gpu_flat(const struct corun_split_gpu *gpu);
+uint64_t gpu_full(const struct corun_split_gpu *gpu);
+uint64_t gpu_piece(const struct corun_split_gpu *gpu);
+const char *gpu_failure(struct corun_split_gpu *gpu); /* NULL: it works */
 
 /* Makes the GPU's context current and returns the one that was; the program on this thread may use another. */
 void *gpu_enter(const struct corun_split_gpu *gpu);
@@ -29,8 +33,28 @@ void gpu_leave(const struct corun_split_gpu *gpu, void *outside);
 
 /* A run begins: buffers that are not `kept` count as changed. */
 void gpu_begin_run(struct corun_split_gpu *gpu);
-/* Moves, computes and moves back [begin, end); fills in part, setup_seconds, kept_bytes, status and failure of the event. */
-void gpu_run_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, struct executor_event *event);
+
+/* Nothing is under way, or only simulated time counts: times of events count from now on. */
+void gpu_set_origin(struct corun_split_gpu *gpu);
+/*
+ * Enqueues a part: moves in what it needs, and launches. At most MOST_PARTS at a time. `fed`: its results stay there until they are
+ * delivered; otherwise gpu_end_part moves them back.
+ */
+void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, bool fed);
+/*
+ * Waits for the oldest part; fills in part, setup_seconds, kept_bytes, status and failure of the event, and, with simulated GPUs, the time
+ * since the origin.
+ */
+void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event);
+/* Moves the results of fed parts back: enqueues that, and waits for the oldest. At most MOST_DELIVERIES at a time. */
+void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
+void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event);
+/* Whether the oldest delivery has ended or failed. Simulated GPUs do not work while they are asked. */
+bool gpu_delivery_ready(struct corun_split_gpu *gpu);
+
+/* Nobody waits for this GPU any more, and it writes no more results to the host. false: it is just doing that. By any thread. */
+bool gpu_abandon(struct corun_split_gpu *gpu, const char *why);
+
 /* Bytes of the host have changed; what this GPU has of them is old. */
 void gpu_host_changed(struct corun_split_gpu *gpu, uint32_t buffer, size_t offset, size_t bytes);
 /* Parts of other devices have written: what this GPU has of it is old. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part on a GPU. One stream moves bytes in, one computes, one moves results back; a part that moves much is cut into chunks, so
- * that the three work at once. Only bytes that are not there already are moved.
+ * A part on a GPU. One stream moves bytes in, others compute, one moves results back; a part that moves much is cut into chunks, so
+ * that all work at once. Only bytes that are not there already are moved. Nothing is on its way to the host's memory that has not been
+ * computed: a GPU that hangs writes nothing there later.
  */
 #include "split/gpu_state.h"
 
@@ -9,11 +10,6 @@
 #include "split/repeat.h"
 
 #include <math.h>
-
-/* What a part moves. */
-struct traffic {
-    uint64_t in, out, kept;
-};
 
 /* Enqueues the bytes [offset, offset + bytes) of a buffer that are not there yet. */
 static bool move_in(struct corun_split_gpu *gpu, uint32_t index, size_t offset, size_t bytes, struct traffic *traffic)
@@ -33,14 +29,13 @@ static bool move_in(struct corun_split_gpu *gpu, uint32_t index, size_t offset, 
     return ranges_add(&mirror->valid, offset, end) || gpu_fail(gpu, "the host is out of memory");
 }
 
-/* Enqueues the way back of what [begin, end) has written with that access. */
-static bool move_out(struct corun_split_gpu *gpu, enum corun_split_access access, uint64_t begin, uint64_t end,
-                     struct traffic *traffic)
+/* Enqueues the way back of what [begin, end) has written. */
+static bool move_out(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, struct traffic *traffic)
 {
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
         const struct corun_split_buffer *buffer = &gpu->task->buffers[i];
         size_t offset, bytes;
-        if (buffer->access != access)
+        if (buffer->access == CORUN_SPLIT_READ)
             continue;
         buffer_range(gpu->task, i, begin, end, &offset, &bytes);
         if (bytes &&
@@ -59,15 +54,12 @@ static double elapsed(const struct corun_split_gpu *gpu, void *begin, void *end)
 }
 
 /* Buffers that every part needs, before the first part of a run. */
-static bool set_up(struct corun_split_gpu *gpu, struct executor_event *event)
+static bool set_up(struct corun_split_gpu *gpu, struct flight *flight)
 {
     struct traffic traffic = {0};
-    double before = clock_seconds();
     if (gpu->set_up)
         return true;
     gpu->set_up = true;
-    if (!TRY(gpu, event_record(gpu->base, gpu->in), "an event"))
-        return false;
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
         const struct corun_split_buffer *buffer = &gpu->task->buffers[i];
         if (buffer_is_whole(buffer) && !move_in(gpu, i, 0, buffer->bytes, &traffic))
@@ -75,16 +67,13 @@ static bool set_up(struct corun_split_gpu *gpu, struct executor_event *event)
     }
     if (!traffic.in)
         return true;
-    if (!TRY(gpu, event_record(gpu->final, gpu->in), "an event") ||
-        !TRY(gpu, event_synchronize(gpu->final), "moving what every part needs"))
-        return false;
-    event->setup_seconds = gpu->driver->simulated ? elapsed(gpu, gpu->base, gpu->final) : clock_seconds() - before;
-    event->setup_again_seconds = event->setup_seconds * (1 - (double)traffic.kept / (double)traffic.in);
-    event->part.bytes_in += traffic.in;
-    return true;
+    flight->sets_up = true;
+    flight->setup_bytes = traffic.in;
+    flight->setup_kept = traffic.kept;
+    return TRY(gpu, event_record(flight->set, gpu->in), "an event");
 }
 
-/* In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move, but each fills the GPU. */
+/* In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move. */
 static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
     double bytes_moved = 0;
@@ -100,96 +89,229 @@ static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, u
             bytes_moved += (double)(gap.end - gap.begin);
         bytes_moved += buffer->access == CORUN_SPLIT_WRITE ? (double)bytes : 0;
     }
-    double wanted = fmax(1, fmin(MOST_CHUNKS, floor(bytes_moved / gpu->copy_bytes)));
-    if (gpu->full)
-        wanted = fmax(1, fmin(wanted, floor((double)(end - begin) / (double)gpu->full)));
-    return granules < 1 ? 1 : granules < (uint64_t)wanted ? (uint32_t)granules : (uint32_t)wanted;
+    uint64_t wanted = (uint64_t)fmax(1, fmin(MOST_CHUNKS, floor(bytes_moved / gpu->copy_bytes)));
+    return granules < 1 ? 1 : (uint32_t)(granules < wanted ? granules : wanted);
 }
 
-static bool enqueue_chunk(struct corun_split_gpu *gpu, uint32_t chunk, uint64_t begin, uint64_t end,
-                          struct traffic *traffic)
+static bool enqueue_chunk(struct corun_split_gpu *gpu, struct flight *flight, uint32_t chunk, uint64_t begin,
+                          uint64_t end)
 {
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
         size_t offset, bytes;
         if (gpu->task->buffers[i].access == CORUN_SPLIT_WRITE || buffer_is_whole(&gpu->task->buffers[i]))
             continue;
         buffer_range(gpu->task, i, begin, end, &offset, &bytes);
-        if (!move_in(gpu, i, offset, bytes, traffic))
+        if (!move_in(gpu, i, offset, bytes, &flight->traffic))
             return false;
     }
-    if (!TRY(gpu, event_record(gpu->arrived[chunk], gpu->in), "an event") ||
-        !TRY(gpu, stream_wait(gpu->work, gpu->arrived[chunk], 0), "an event") ||
-        !TRY(gpu, event_record(gpu->begin[chunk], gpu->work), "an event"))
+    gpu->work = gpu->works[gpu->next_work++ % MOST_CHUNKS];
+    if (!TRY(gpu, event_record(flight->arrived[chunk], gpu->in), "an event") ||
+        !TRY(gpu, stream_wait(gpu->work, flight->arrived[chunk], 0), "an event") ||
+        !TRY(gpu, event_record(flight->starts[chunk], gpu->work), "an event"))
         return false;
     enum corun_status status = gpu->task->gpu(gpu->task->context, gpu, begin, end);
     if (status != CORUN_OK)
         return gpu_fail(gpu, "the task's function for GPUs: %s", corun_status_meaning(status));
-    return TRY(gpu, event_record(gpu->end[chunk], gpu->work), "an event") &&
-           TRY(gpu, stream_wait(gpu->out, gpu->end[chunk], 0), "an event") &&
-           move_out(gpu, CORUN_SPLIT_WRITE, begin, end, traffic);
+    return TRY(gpu, event_record(flight->ends[chunk], gpu->work), "an event");
 }
 
-static uint64_t chunk_border(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, uint32_t chunk,
-                             uint32_t chunks)
+static uint64_t chunk_border(const struct corun_split_gpu *gpu, const struct flight *flight, uint32_t chunk)
 {
-    uint64_t granules = (end - begin) / gpu->task->granularity;
-    return chunk == chunks ? end : begin + granules * chunk / chunks * gpu->task->granularity;
+    uint64_t granules = (flight->end - flight->begin) / gpu->task->granularity;
+    return chunk == flight->chunks ? flight->end
+                                   : flight->begin + granules * chunk / flight->chunks * gpu->task->granularity;
 }
 
-/* Everything of a part, up to the end. What is changed in place is saved while the GPU works and goes back last. */
-static bool run_chunks(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, uint32_t chunks,
-                       struct traffic *traffic, struct snapshot **saved)
+void gpu_set_origin(struct corun_split_gpu *gpu)
 {
+    void *outside = gpu_enter(gpu);
+    (void)TRY(gpu, event_record(gpu->origin, gpu->in), "an event");
+    gpu_leave(gpu, outside);
+}
+
+void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, bool fed)
+{
+    struct flight *flight = &gpu->flights[gpu->begun++ % MOST_PARTS];
     bool failed = false;
-    if (!TRY(gpu, event_record(gpu->base, gpu->in), "an event"))
-        return false;
-    for (uint32_t i = 0; i < chunks; i++)
-        if (!enqueue_chunk(gpu, i, chunk_border(gpu, begin, end, i, chunks),
-                           chunk_border(gpu, begin, end, i + 1, chunks), traffic))
-            return false;
-    *saved = snapshot_take(gpu->task, begin, end, &failed);
-    if (failed)
-        return gpu_fail(gpu, "the host is out of memory");
-    return move_out(gpu, CORUN_SPLIT_READ_WRITE, begin, end, traffic) &&
-           TRY(gpu, event_record(gpu->final, gpu->out), "an event") &&
-           TRY(gpu, event_synchronize(gpu->final), gpu->task->name);
+    void *outside = gpu_enter(gpu);
+    flight->begin = begin;
+    flight->end = end;
+    flight->fed = fed;
+    flight->sets_up = false;
+    flight->setup_bytes = flight->setup_kept = 0;
+    flight->traffic = (struct traffic){0};
+    flight->saved = NULL;
+    flight->chunks = chunk_count(gpu, begin, end);
+    flight->started = clock_seconds();
+    flight->ok = TRY(gpu, event_record(flight->base, gpu->in), "an event") && set_up(gpu, flight);
+    for (uint32_t i = 0; i < flight->chunks && flight->ok; i++)
+        flight->ok = enqueue_chunk(gpu, flight, i, chunk_border(gpu, flight, i), chunk_border(gpu, flight, i + 1));
+    if (flight->ok && !fed) { /* what is changed in place is saved while the GPU works */
+        flight->saved = snapshot_take(gpu->task, begin, end, &failed);
+        flight->ok = !failed || gpu_fail(gpu, "the host is out of memory");
+    }
+    gpu_leave(gpu, outside);
 }
 
 /* Nothing of a part that has failed may still be moving when others do it again. */
 static void give_up(struct corun_split_gpu *gpu, const struct snapshot *saved)
 {
     (void)gpu->driver->stream_synchronize(gpu->in);
-    (void)gpu->driver->stream_synchronize(gpu->work);
     (void)gpu->driver->stream_synchronize(gpu->out);
     snapshot_restore(saved);
 }
 
-void gpu_run_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, struct executor_event *event)
+/* Asked before results go back. false: the GPU has failed, or nobody waits for it. */
+static bool begin_writing(struct corun_split_gpu *gpu)
 {
-    struct traffic traffic = {0};
-    struct snapshot *saved = NULL;
-    void *outside = gpu_enter(gpu);
-    bool ok = set_up(gpu, event);
-    double before = clock_seconds(), working = 0;
-    uint32_t chunks = chunk_count(gpu, begin, end);
-    ok = ok && run_chunks(gpu, begin, end, chunks, &traffic, &saved);
+    pthread_mutex_lock(&gpu->mutex);
+    bool may = !gpu->failure[0];
+    gpu->writing += may;
+    pthread_mutex_unlock(&gpu->mutex);
+    return may;
+}
+
+static void end_writing(struct corun_split_gpu *gpu)
+{
+    pthread_mutex_lock(&gpu->mutex);
+    gpu->writing--;
+    pthread_mutex_unlock(&gpu->mutex);
+}
+
+static bool await_chunks(struct corun_split_gpu *gpu, struct flight *flight)
+{
+    for (uint32_t i = 0; i < flight->chunks; i++)
+        if (!TRY(gpu, event_synchronize(flight->ends[i]), gpu->task->name))
+            return false;
+    return true;
+}
+
+/* Moves back as chunks are computed, when enough has gathered for the time of a copy to exceed its latency. */
+static bool move_back(struct corun_split_gpu *gpu, struct flight *flight)
+{
+    uint64_t from = flight->begin;
+    for (uint32_t i = 1; i <= flight->chunks; i++) {
+        uint64_t to = chunk_border(gpu, flight, i);
+        if (!TRY(gpu, event_synchronize(flight->ends[i - 1]), gpu->task->name))
+            return false;
+        if (i < flight->chunks && bytes_written(gpu->task, from, to) < GATHERED * gpu->copy_bytes)
+            continue;
+        if (!move_out(gpu, from, to, &flight->traffic))
+            return false;
+        from = to;
+    }
+    return TRY(gpu, event_record(flight->final, gpu->out), "an event") &&
+           TRY(gpu, event_synchronize(flight->final), gpu->task->name);
+}
+
+/* Waits for the kernels and, unless the part is fed, for the results. What is changed in place goes back when all of it is computed. */
+static bool finish(struct corun_split_gpu *gpu, struct flight *flight)
+{
+    if (flight->fed)
+        return await_chunks(gpu, flight);
+    if (!TRY(gpu, event_synchronize(flight->ends[0]), gpu->task->name) ||
+        (flight->saved && !await_chunks(gpu, flight)) || !begin_writing(gpu))
+        return false;
+    bool ok = move_back(gpu, flight);
     if (!ok)
-        give_up(gpu, saved);
-    snapshot_free(saved);
-    for (uint32_t i = 0; i < chunks && ok; i++)
-        working += elapsed(gpu, gpu->begin[i], gpu->end[i]);
-    double seconds = clock_seconds() - before;
-    if (gpu->driver->simulated)
-        seconds = ok ? elapsed(gpu, gpu->base, gpu->final) : 0; /* a GPU that has failed tells no time */
-    event->part.begin = begin;
-    event->part.end = end;
-    event->part.done = ok ? end - begin : 0;
-    event->part.seconds = seconds;
+        give_up(gpu, flight->saved);
+    end_writing(gpu);
+    return ok;
+}
+
+/* When the part ended, since the event `from`: its results are back, or the last of its kernels is done. */
+static double end_since(const struct corun_split_gpu *gpu, const struct flight *flight, void *from)
+{
+    double last = flight->fed ? 0 : elapsed(gpu, from, flight->final);
+    for (uint32_t i = 0; i < flight->chunks; i++)
+        last = fmax(last, elapsed(gpu, from, flight->ends[i]));
+    return last;
+}
+
+void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event)
+{
+    struct flight *flight = &gpu->flights[gpu->ended++ % MOST_PARTS];
+    void *outside = gpu_enter(gpu);
+    double working = 0, setup = 0;
+    bool ok = flight->ok && finish(gpu, flight);
+    snapshot_free(flight->saved);
+    flight->saved = NULL;
+    for (uint32_t i = 0; i < flight->chunks && ok; i++)
+        working += elapsed(gpu, flight->starts[i], flight->ends[i]);
+    if (flight->sets_up && ok)
+        setup = elapsed(gpu, flight->base, flight->set);
+    double seconds = clock_seconds() - flight->started - setup;
+    if (gpu->driver->simulated) { /* a GPU that has failed tells no time */
+        seconds = ok ? end_since(gpu, flight, flight->base) - setup : 0;
+        event->time = ok ? end_since(gpu, flight, gpu->origin) : 0;
+    }
+    event->setup_seconds = setup;
+    event->setup_again_seconds =
+        flight->setup_bytes ? setup * (1 - (double)flight->setup_kept / (double)flight->setup_bytes) : 0;
+    event->part.begin = flight->begin;
+    event->part.end = flight->end;
+    event->part.done = ok ? flight->end - flight->begin : 0;
+    event->part.seconds = fmax(seconds, 0);
     event->part.copy_seconds = ok ? fmax(0, seconds - working) : 0;
-    event->part.bytes_in += traffic.in;
-    event->part.bytes_out += traffic.out;
-    event->kept_bytes = traffic.kept;
+    event->part.bytes_in = flight->traffic.in + flight->setup_bytes;
+    event->part.bytes_out = flight->traffic.out;
+    event->kept_bytes = flight->traffic.kept;
     event->status = ok ? CORUN_OK : CORUN_FAULT;
     event->failure = gpu_failure(gpu);
     gpu_leave(gpu, outside);
+}
+
+void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    struct delivery *delivery = &gpu->deliveries[gpu->deliveries_begun++ % MOST_DELIVERIES];
+    bool failed = false;
+    void *outside = gpu_enter(gpu);
+    delivery->begin = begin;
+    delivery->end = end;
+    delivery->traffic = (struct traffic){0};
+    delivery->started = clock_seconds();
+    delivery->writes = begin_writing(gpu);
+    delivery->saved = delivery->writes ? snapshot_take(gpu->task, begin, end, &failed) : NULL;
+    delivery->ok = delivery->writes && (!failed || gpu_fail(gpu, "the host is out of memory")) &&
+                   TRY(gpu, event_record(delivery->base, gpu->out), "an event") &&
+                   move_out(gpu, begin, end, &delivery->traffic) &&
+                   TRY(gpu, event_record(delivery->final, gpu->out), "an event");
+    gpu_leave(gpu, outside);
+}
+
+void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event)
+{
+    struct delivery *delivery = &gpu->deliveries[gpu->deliveries_ended++ % MOST_DELIVERIES];
+    void *outside = gpu_enter(gpu);
+    bool ok = delivery->ok && TRY(gpu, event_synchronize(delivery->final), gpu->task->name);
+    if (!ok && delivery->writes)
+        give_up(gpu, delivery->saved);
+    if (delivery->writes)
+        end_writing(gpu);
+    snapshot_free(delivery->saved);
+    delivery->saved = NULL;
+    double seconds = clock_seconds() - delivery->started;
+    if (gpu->driver->simulated) {
+        seconds = ok ? elapsed(gpu, delivery->base, delivery->final) : 0;
+        event->time = ok ? elapsed(gpu, gpu->origin, delivery->final) : 0;
+    }
+    event->part = (struct corun_split_part){.begin = delivery->begin,
+                                            .end = delivery->end,
+                                            .done = ok ? delivery->end - delivery->begin : 0,
+                                            .seconds = seconds,
+                                            .copy_seconds = seconds,
+                                            .bytes_out = delivery->traffic.out};
+    event->status = ok ? CORUN_OK : CORUN_FAULT;
+    event->failure = gpu_failure(gpu);
+    gpu_leave(gpu, outside);
+}
+
+bool gpu_delivery_ready(struct corun_split_gpu *gpu)
+{
+    const struct delivery *delivery = &gpu->deliveries[gpu->deliveries_ended % MOST_DELIVERIES];
+    float milliseconds;
+    void *outside = gpu_enter(gpu);
+    bool ready = !delivery->ok || !gpu->driver->event_elapsed(&milliseconds, gpu->origin, delivery->final);
+    gpu_leave(gpu, outside);
+    return ready;
 }

@@ -7,6 +7,8 @@
 
 #include "split/ranges.h"
 
+#include <pthread.h>
+
 #define MOST_CHUNKS 8u
 
 enum { MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 }; /* attributes of a device */
@@ -22,18 +24,55 @@ struct kernel {
     void *function;
 };
 
+/* Bytes that are moved. */
+struct traffic {
+    uint64_t in, out, kept;
+};
+
+/* A part under way. */
+struct flight {
+    uint64_t begin, end;
+    uint32_t chunks;
+    bool fed, ok;                     /* fed: its results are moved back by a delivery */
+    bool sets_up;                     /* it moves what every part needs, up to the event `set` */
+    double started;                   /* by the clock */
+    uint64_t setup_bytes, setup_kept; /* what it moves of these; of `kept` buffers */
+    struct traffic traffic;
+    struct snapshot *saved;
+    void *base, *set, *final, *starts[MOST_CHUNKS], *ends[MOST_CHUNKS], *arrived[MOST_CHUNKS]; /* events */
+};
+
+/* Results on their way back. */
+struct delivery {
+    bool ok, writes;
+    uint64_t begin, end;
+    double started;
+    struct traffic traffic;
+    struct snapshot *saved;
+    void *base, *final; /* events */
+};
+
 struct corun_split_gpu {
     const struct driver *driver;
     const struct corun_split_task *task;
     uint32_t index;
     int device;
     double copy_bytes;
-    uint64_t flat, full; /* iterations: a thread block for each multiprocessor; as many threads as there is room for */
+    /* iterations: a thread block for each multiprocessor; as many threads as there is room for; those that move `copy_bytes` */
+    uint64_t flat, full, piece;
     bool retained, set_up; /* the context is held; buffers that every part needs are there in this run */
+    pthread_mutex_t mutex; /* of the failure, and of */
+    uint32_t writing;      /* parts and deliveries whose results are on their way back */
     char name[128], failure[256];
     void *context, *module;
-    void *in, *work, *out; /* streams */
-    void *base, *final, *begin[MOST_CHUNKS], *end[MOST_CHUNKS], *arrived[MOST_CHUNKS];
+    void *in, *out, *works[MOST_CHUNKS]; /* streams; kernels of different chunks and parts run at once */
+    void *work;                          /* the one for the chunk that is being enqueued */
+    uint32_t next_work;
+    void *origin;                      /* an event: simulated times count from it */
+    uint64_t begun, ended;             /* parts; the first changes with gpu_begin_part, the second with gpu_end_part */
+    struct flight flights[MOST_PARTS]; /* a ring */
+    uint64_t deliveries_begun, deliveries_ended;
+    struct delivery deliveries[MOST_DELIVERIES]; /* a ring */
     struct mirror *mirrors;
     VECTOR(struct kernel) kernels;
 };

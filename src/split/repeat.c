@@ -26,6 +26,17 @@ void buffer_range(const struct corun_split_task *task, uint32_t index, uint64_t 
     *bytes = *bytes > buffer->bytes - *offset ? buffer->bytes - *offset : *bytes;
 }
 
+double bytes_written(const struct corun_split_task *task, uint64_t begin, uint64_t end)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < task->buffer_count; i++) {
+        size_t offset, bytes;
+        buffer_range(task, i, begin, end, &offset, &bytes);
+        sum += task->buffers[i].access == CORUN_SPLIT_READ ? 0 : (double)bytes;
+    }
+    return sum;
+}
+
 struct piece {
     char *place;
     size_t bytes;
@@ -94,18 +105,19 @@ static int by_size(const void *left, const void *right)
 }
 
 struct team_result repeat_part(struct corun_split *split, uint64_t begin, uint64_t end, double limit_seconds,
-                               unsigned repeats)
+                               bool hurried)
 {
+    unsigned repeats = (unsigned)split->parameters.repeats;
     double seconds[99];
     bool failed;
     struct snapshot *snapshot = repeats > 1 ? snapshot_take(&split->task, begin, end, &failed) : NULL;
     if (repeats > 1 && failed)
         return (struct team_result){.status = CORUN_MEMORY};
-    struct team_result result = team_run(split->team, begin, end, limit_seconds);
+    struct team_result result = team_run(split->team, begin, end, limit_seconds, hurried);
     seconds[0] = result.seconds;
     for (unsigned i = 1; i < repeats && result.status == CORUN_OK && result.done; i++) {
         snapshot_restore(snapshot);
-        struct team_result again = team_run(split->team, begin, begin + result.done, 0);
+        struct team_result again = team_run(split->team, begin, begin + result.done, 0, hurried);
         seconds[i] = again.seconds;
         result.status = again.status;
     }

@@ -7,6 +7,7 @@
 
 #include "split/clock.h"
 #include "split/gpu.h"
+#include "split/repeat.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,12 +24,44 @@ static double now(struct corun_split *split)
     return split->executor->operations->now(split->executor);
 }
 
-static bool any_busy(const struct corun_split *split)
+static struct corun_split_part *part_of(struct corun_split *split, uint32_t device, uint32_t place)
+{
+    return &split->steps.data[split->lines[device].steps[place]].part[device];
+}
+
+static bool is_busy(const struct corun_split *split, uint32_t device)
+{
+    return split->lines[device].count > 0;
+}
+
+/* Whether a device still computes or delivers anything that is needed. */
+static bool is_needed(struct corun_split *split, uint32_t device)
+{
+    for (uint32_t i = 0; i < split->lines[device].count; i++)
+        if (part_of(split, device, i)->begin < part_of(split, device, i)->end)
+            return true;
+    return split->deliveries[device].count || split->computed[device].list.count;
+}
+
+static bool any_needed(struct corun_split *split)
 {
     for (uint32_t d = 0; d < split->device_count; d++)
-        if (split->busy[d])
+        if (is_needed(split, d))
             return true;
     return false;
+}
+
+static void leave_line(struct line *line)
+{
+    line->count--;
+    memmove(line->steps, line->steps + 1, line->count * sizeof line->steps[0]);
+}
+
+static void leave_deliveries(struct deliveries *deliveries)
+{
+    deliveries->count--;
+    memmove(deliveries->ranges, deliveries->ranges + 1, deliveries->count * sizeof deliveries->ranges[0]);
+    memmove(deliveries->starts, deliveries->starts + 1, deliveries->count * sizeof deliveries->starts[0]);
 }
 
 static void fill_view(struct corun_split *split, struct corun_split_view *view)
@@ -43,35 +76,43 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .learned = split->knows ? split->learned : NULL,
                                       .parameters = &split->parameters,
                                       .context = split->strategy_context};
+    view->may_race = split->may_race;
     for (uint32_t d = 0; d < split->device_count; d++) {
+        const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;
         view->usable[d] = split->usable[d];
-        view->busy[d] = split->busy[d];
-        view->flat[d] = split->rates ? split->rates[d].flat : d ? gpu_flat(split->gpus[d - 1]) : 0;
-        if (!split->busy[d])
-            continue;
-        struct corun_split_step *step = &split->steps.data[split->step_of[d]];
-        step->part[d].seconds = view->now - step->start;
-        step->part[d].done = split->executor->operations->progress(split->executor, d);
+        view->busy[d] = is_busy(split, d);
+        view->queued[d] = split->lines[d].count;
+        view->most[d] = gpu ? MOST_PARTS : split->rates && split->rates[d].most ? split->rates[d].most : 1;
+        view->stale[d] = split->executor->operations->stale(split->executor, d) > 0;
+        view->delivery[d] = split->deliveries[d].seconds;
+        view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
+        view->full[d] = gpu ? gpu_full(gpu) : 0;
+        view->piece[d] = gpu ? gpu_piece(gpu) : 0;
+        for (uint32_t i = 0; i < split->lines[d].count; i++)
+            part_of(split, d, i)->seconds = view->now - split->steps.data[split->lines[d].steps[i]].start;
+        if (is_busy(split, d))
+            part_of(split, d, 0)->done = split->executor->operations->progress(split->executor, d);
     }
 }
 
-static enum corun_status check(const struct corun_split *split, const struct asking *asked,
+static enum corun_status check(struct corun_split *split, const struct asking *asked,
                                struct corun_diagnostics *diagnostics)
 {
     uint64_t sum = 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
         uint64_t part = asked->decision.parts[d];
-        if (part && (split->busy[d] || !split->usable[d]))
+        bool full = asked->view.queued[d] >= asked->view.most[d];
+        if (part && (full || !split->usable[d]))
             return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
                                 "strategy %s gives iterations to device %u, which %s", split->strategy_name, d,
-                                split->busy[d] ? "has not ended its part" : "cannot be used");
-        if (part > asked->view.left - sum)
+                                full ? "has not ended its part" : "cannot be used");
+        if (part > asked->view.left - sum && !asked->decision.feed)
             return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
                                 "strategy %s gives away more than the %llu iterations that are left",
                                 split->strategy_name, (unsigned long long)asked->view.left);
         sum += part;
     }
-    if (!sum && !any_busy(split))
+    if (!sum && !asked->decision.race && !any_needed(split))
         return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "strategy %s gives nothing to anybody, and %llu iterations are left", split->strategy_name,
                             (unsigned long long)asked->view.left);
@@ -82,7 +123,7 @@ static enum corun_status check(const struct corun_split *split, const struct ask
  * Takes the part of a device out of what is left: the CPU from the front, GPUs from the back, so that an iterative task finds
  * its bytes where they were. Whole granules: a part grows to the next border.
  */
-static void cut(struct corun_split *split, struct corun_split_step *step, uint32_t device, uint64_t count)
+static void cut(struct corun_split *split, struct corun_split_step *step, uint32_t device, uint64_t count, bool fed)
 {
     uint64_t granularity = split->task.granularity;
     const struct range *first = &split->left.list.data[0], *last = &split->left.list.data[split->left.list.count - 1];
@@ -91,8 +132,23 @@ static void cut(struct corun_split *split, struct corun_split_step *step, uint32
     if (ragged)
         count += device == CPU ? granularity - ragged : ragged;
     struct range taken = ranges_take(&split->left, count, device != CPU);
-    step->part[device] = (struct corun_split_part){.begin = taken.begin, .end = taken.end, .busy = true};
+    step->part[device] = (struct corun_split_part){.begin = taken.begin, .end = taken.end, .fed = fed, .busy = true};
     step->iterations += taken.end - taken.begin;
+}
+
+/* Fed parts may take from the end of what the CPU has not begun. Returns false if memory ends. */
+static bool take_from_cpu(struct corun_split *split, const struct corun_split_decision *decision)
+{
+    uint64_t wanted = 0, left = ranges_total(&split->left);
+    for (uint32_t d = 1; d < split->device_count; d++)
+        wanted += decision->parts[d];
+    if (!decision->feed || wanted <= left || !is_busy(split, CPU) || split->raced_device != CPU)
+        return true;
+    struct corun_split_part *part = part_of(split, CPU, 0);
+    uint64_t taken = split->executor->operations->take(split->executor, wanted - left);
+    part->end -= taken;
+    split->steps.data[split->lines[CPU].steps[0]].iterations -= taken;
+    return ranges_add(&split->left, part->end, part->end + taken);
 }
 
 static enum corun_status begin_step(struct corun_split *split, const struct corun_split_decision *decision)
@@ -106,73 +162,215 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         return CORUN_OK;
     memcpy(step.share, decision->share, sizeof step.share);
     uint32_t index = (uint32_t)split->steps.count;
-    if (!vector_push(&split->steps, step))
+    if (!take_from_cpu(split, decision) || !vector_push(&split->steps, step))
         return CORUN_MEMORY;
     for (uint32_t d = 0; d < split->device_count; d++) {
         struct corun_split_step *place = &split->steps.data[index];
         if (!decision->parts[d] || !split->left.list.count)
             continue;
-        cut(split, place, d, decision->parts[d]);
-        split->busy[d] = true;
-        split->step_of[d] = index;
+        cut(split, place, d, decision->parts[d], decision->feed && d != CPU);
+        split->lines[d].steps[split->lines[d].count++] = index;
     }
     for (uint32_t d = 0; d < split->device_count; d++) {
         const struct corun_split_part *part = &split->steps.data[index].part[d];
         if (part->busy)
-            split->executor->operations->start(split->executor, d, part->begin, part->end);
+            split->executor->operations->start(split->executor, d, part->begin, part->end, decision->feed && d != CPU);
     }
+    if (!split->steps.data[index].iterations) /* the CPU had begun all that was to be taken from it */
+        split->steps.count--;
     return CORUN_OK;
 }
 
-static void fail_device(struct corun_split *split, const struct executor_event *event)
+/* The CPU computes the foremost part that a GPU has not. */
+static enum corun_status begin_race(struct corun_split *split)
 {
-    split->usable[event->device] = false;
-    split->result.devices[event->device].failure = event->failure;
+    uint32_t device = CPU, place = 0;
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        for (uint32_t i = 0; i < split->lines[d].count; i++) {
+            const struct corun_split_part *part = part_of(split, d, i);
+            if (part->begin < part->end && (device == CPU || part->begin < part_of(split, device, place)->begin)) {
+                device = d;
+                place = i;
+            }
+        }
+    }
+    if (device == CPU || is_busy(split, CPU) || !split->usable[CPU] || !split->may_race)
+        return CORUN_OK;
+    uint64_t begin = part_of(split, device, place)->begin, end = part_of(split, device, place)->end;
+    uint32_t index = (uint32_t)split->steps.count;
+    struct corun_split_step step = {.start = now(split), .variance = -1, .share[CPU] = 1};
+    step.part[CPU] = (struct corun_split_part){.begin = begin, .end = end, .busy = true};
+    if (!vector_push(&split->steps, step))
+        return CORUN_MEMORY;
+    split->raced_device = device;
+    split->raced_step = split->lines[device].steps[place];
+    split->lines[CPU] = (struct line){.steps = {index}, .count = 1};
+    split->executor->operations->start(split->executor, CPU, begin, end, true);
+    return CORUN_OK;
 }
 
-/* A part has ended: what was not done is left again. */
-static enum corun_status note_end(struct corun_split *split, const struct executor_event *event)
+/* What was computed and has not come back is left again. */
+static bool undo(struct corun_split *split, uint32_t device, struct range range)
+{
+    split->result.devices[device].iterations -= range.end - range.begin;
+    return ranges_add(&split->left, range.begin, range.end);
+}
+
+/* A device can do nothing any more: what it had not finished is left again. */
+static enum corun_status fail_device(struct corun_split *split, uint32_t device, const char *failure)
+{
+    bool kept = true;
+    split->usable[device] = false;
+    split->result.devices[device].failure = failure;
+    if (split->raced_device == device) { /* the CPU's part is an ordinary one now */
+        struct corun_split_part *raced = &split->steps.data[split->raced_step].part[device];
+        raced->begin = raced->end;
+        split->raced_device = CPU;
+    }
+    for (; split->lines[device].count; leave_line(&split->lines[device])) {
+        struct corun_split_part *part = part_of(split, device, 0);
+        kept = kept && ranges_add(&split->left, part->begin, part->end);
+        part->busy = false;
+        part->done = 0;
+    }
+    for (struct ranges *computed = &split->computed[device]; computed->list.count;)
+        kept = undo(split, device, ranges_take(computed, UINT64_MAX, false)) && kept;
+    for (struct deliveries *back = &split->deliveries[device]; back->count; leave_deliveries(back))
+        kept = undo(split, device, back->ranges[0]) && kept;
+    return kept ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* A GPU has computed a part that the CPU is computing, too: the CPU keeps what it has begun. */
+static void end_race(struct corun_split *split, struct corun_split_part *part)
+{
+    struct corun_split_part *own = part_of(split, CPU, 0);
+    uint64_t kept = split->executor->operations->recall(split->executor);
+    own->end = own->begin + kept;
+    part->begin = own->end;
+    split->raced_device = CPU;
+}
+
+/* The CPU has done something of a part that is under way on a GPU, and that the GPU need not deliver any more. */
+static void overtake(struct corun_split *split, const struct corun_split_part *own)
+{
+    split->steps.data[split->raced_step].part[split->raced_device].begin = own->begin + own->done;
+    split->raced_device = CPU;
+}
+
+static void account_part(struct corun_split *split, const struct executor_event *event,
+                         const struct corun_split_step *step, const struct corun_split_part *part)
 {
     uint32_t d = event->device;
-    struct corun_split_step *step = &split->steps.data[split->step_of[d]];
-    struct corun_split_part *part = &step->part[d];
     struct corun_split_device_result *device = &split->result.devices[d];
     struct device_account *account = &split->accounts[d];
-    uint64_t begin = part->begin, end = part->end;
-    *part = event->part;
-    part->begin = begin;
-    part->end = end;
-    part->busy = false;
-    step->end = fmax(step->end, event->time);
-    split->busy[d] = false;
-    double moved = (double)(part->bytes_in + part->bytes_out);
+    double moved = (double)(part->bytes_in + part->bytes_out), worked = part->seconds + event->setup_seconds;
     double kept = moved > 0 ? part->copy_seconds * (double)event->kept_bytes / moved : 0;
+    if (split->last_end[d] > step->start) /* it was given while another one was under way */
+        worked = fmax(0, event->time - split->last_end[d]);
     device->iterations += part->done;
-    device->seconds += part->seconds + event->setup_seconds;
+    device->seconds += worked;
     device->copy_seconds += part->copy_seconds;
     device->setup_seconds += event->setup_seconds;
     device->bytes_in += part->bytes_in;
     device->bytes_out += part->bytes_out;
     account->setup_seconds += event->setup_again_seconds;
+    account->kept_seconds += kept;
+    account->moved += kept > 0 ? (double)part->done : 0;
     if (step->profiling) {
         split->result.profiled += (double)part->done;
     } else {
-        account->final_done += part->done;
-        account->final_seconds += part->seconds - kept;
+        account->final_done += event->part.done; /* all that was computed, even if others were first */
+        account->final_seconds += fmax(0, worked - event->setup_seconds - kept);
     }
+    split->last_end[d] = event->time;
+}
+
+/* A part has ended: what was not done is left again. */
+static enum corun_status note_end(struct corun_split *split, const struct executor_event *event)
+{
+    uint32_t d = event->device, index = split->lines[d].steps[0];
+    struct corun_split_step *step = &split->steps.data[index];
+    struct corun_split_part *part = &step->part[d];
+    bool fed = part->fed;
     if (event->status != CORUN_OK && d != CPU)
-        fail_device(split, event);
+        return fail_device(split, d, event->failure);
+    if (d != CPU && split->raced_device == d && split->raced_step == index)
+        end_race(split, part);
+    uint64_t begin = part->begin, end = part->end;
+    *part = event->part;
+    part->fed = fed;
+    part->begin = begin;
+    part->end = end;
+    if (d != CPU)
+        part->done = end - begin;
+    step->end = fmax(step->end, event->time);
+    leave_line(&split->lines[d]);
+    account_part(split, event, step, part);
+    if (d == CPU && split->raced_device != CPU) {
+        overtake(split, part);
+        return CORUN_OK;
+    }
+    if (fed)
+        return ranges_add(&split->computed[d], begin, end) ? CORUN_OK : CORUN_MEMORY;
     return ranges_add(&split->left, begin + part->done, end) ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* Results of fed parts are in the program's memory. */
+static enum corun_status note_delivery(struct corun_split *split, const struct executor_event *event)
+{
+    uint32_t d = event->device;
+    struct corun_split_device_result *device = &split->result.devices[d];
+    if (event->status != CORUN_OK)
+        return fail_device(split, d, event->failure);
+    split->deliveries[d].seconds = event->time - split->deliveries[d].starts[0];
+    leave_deliveries(&split->deliveries[d]);
+    device->bytes_out += event->part.bytes_out;
+    device->copy_seconds += event->part.copy_seconds;
+    if (!is_busy(split, d))
+        device->seconds += fmax(0, event->time - split->last_end[d]);
+    split->last_end[d] = fmax(split->last_end[d], is_busy(split, d) ? 0 : event->time);
+    return CORUN_OK;
+}
+
+/* Results go back when enough of them have gathered, or their GPU has nothing else to do. */
+static void begin_deliveries(struct corun_split *split)
+{
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        struct ranges *computed = &split->computed[d];
+        bool idle = true;
+        for (uint32_t i = 0; i < split->lines[d].count; i++)
+            idle = idle && part_of(split, d, i)->begin == part_of(split, d, i)->end;
+        struct deliveries *back = &split->deliveries[d];
+        if (back->count == MOST_DELIVERIES || !computed->list.count)
+            continue;
+        struct range first = computed->list.data[0];
+        if (!idle && bytes_written(&split->task, first.begin, first.end) < GATHERED * split->parameters.copy_bytes)
+            continue;
+        (void)ranges_take(computed, first.end - first.begin, false);
+        back->starts[back->count] = now(split);
+        back->ranges[back->count++] = first;
+        split->executor->operations->deliver(split->executor, d, first.begin, first.end);
+    }
 }
 
 /* Waits for what is under way without giving out more. */
 static void drain(struct corun_split *split)
 {
-    while (any_busy(split)) {
+    bool any = true;
+    while (any) {
         struct executor_event event = {0};
+        any = false;
+        for (uint32_t d = 0; d < split->device_count; d++)
+            any = any || is_busy(split, d) || split->deliveries[d].count;
+        if (!any)
+            return;
         split->executor->operations->wait(split->executor, 0, &event);
-        if (event.ended)
-            split->busy[event.device] = false;
+        if (event.news == NEWS_ENDED)
+            leave_line(&split->lines[event.device]);
+        if (event.news == NEWS_DELIVERED)
+            leave_deliveries(&split->deliveries[event.device]);
+        if (event.device != CPU && event.news != NEWS_NONE && event.status != CORUN_OK)
+            split->lines[event.device].count = split->deliveries[event.device].count = 0;
     }
 }
 
@@ -185,9 +383,12 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     enum corun_status status = check(split, asked, diagnostics);
     if (status == CORUN_OK)
         status = begin_step(split, &asked->decision);
-    for (uint32_t d = 0; d < split->device_count && status == CORUN_OK; d++)
-        if (asked->decision.recall >> d & 1u && split->busy[d])
-            split->executor->operations->recall(split->executor, d);
+    if (status == CORUN_OK && asked->decision.race)
+        status = begin_race(split);
+    if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU))
+        (void)split->executor->operations->recall(split->executor);
+    if (status == CORUN_OK)
+        begin_deliveries(split);
     split->result.deciding_seconds += clock_thread_seconds() - before;
     return status;
 }
@@ -200,10 +401,64 @@ static bool any_usable(const struct corun_split *split)
     return false;
 }
 
+/* When a GPU will have been waited for long enough. */
+static double hang_time(struct corun_split *split, uint32_t device)
+{
+    double since = split->deliveries[device].count ? split->deliveries[device].starts[0] : INFINITY;
+    bool others = false;
+    for (uint32_t d = 0; d < split->device_count; d++)
+        others = others || (d != device && split->usable[d]);
+    if (is_busy(split, device))
+        since = fmin(since, fmax(split->steps.data[split->lines[device].steps[0]].start, split->last_end[device]));
+    if (split->executor->operations->stale(split->executor, device) && split->usable[device])
+        since = fmin(since, -split->stale_before[device]);
+    bool watched = others && split->parameters.hang > 0 && !split->rates && !split->simulated;
+    return watched ? fmax(since + split->parameters.hang, split->patient_until[device]) : INFINITY;
+}
+
+static double first_hang_time(struct corun_split *split)
+{
+    double first = INFINITY;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        first = fmin(first, hang_time(split, d));
+    return isinf(first) ? 0 : first;
+}
+
+/* A GPU that has not answered for `hang` seconds is left out, if there is anybody else. */
+static enum corun_status look_for_hangs(struct corun_split *split)
+{
+    static const char why[] = "it has not answered for as long as `hang` allows";
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        double time = now(split);
+        if (!(time >= hang_time(split, d)))
+            continue;
+        if (split->executor->operations->give_up(split->executor, d, why))
+            return fail_device(split, d, why);
+        split->patient_until[d] = time + split->parameters.hang; /* it is answering just now */
+    }
+    return CORUN_OK;
+}
+
+/* Waits for the next thing that happens, and notes it. */
+static enum corun_status wait_for_news(struct corun_split *split, double wake, struct corun_diagnostics *diagnostics)
+{
+    struct executor_event event = {0};
+    double deadline = first_hang_time(split);
+    deadline = !(wake > 0) ? deadline : !(deadline > 0) ? wake : fmin(wake, deadline);
+    split->executor->operations->wait(split->executor, deadline, &event);
+    if (event.news == NEWS_NONE)
+        return look_for_hangs(split);
+    enum corun_status status = event.news == NEWS_ENDED ? note_end(split, &event) : note_delivery(split, &event);
+    if (status == CORUN_OK && event.device == CPU && event.status != CORUN_OK)
+        status = corun_report(diagnostics, event.status, CORUN_NOWHERE, "task %s: the CPU's function has failed",
+                              split->task.name);
+    return status;
+}
+
 static enum corun_status run_steps(struct corun_split *split, struct corun_diagnostics *diagnostics)
 {
     struct asking asked;
-    while (split->left.list.count || any_busy(split)) {
+    while (split->left.list.count || any_needed(split)) {
         if (!any_usable(split))
             return corun_report(diagnostics, CORUN_FAULT, CORUN_NOWHERE,
                                 "task %s: every device has failed, the last one with: %s", split->task.name,
@@ -211,15 +466,9 @@ static enum corun_status run_steps(struct corun_split *split, struct corun_diagn
         enum corun_status status = ask(split, &asked, diagnostics);
         if (status != CORUN_OK)
             return status;
-        struct executor_event event = {0};
-        double wake = asked.decision.wake > asked.view.now ? asked.decision.wake : 0;
-        split->executor->operations->wait(split->executor, wake, &event);
-        if (!event.ended)
+        if (asked.decision.again)
             continue;
-        status = note_end(split, &event);
-        if (status == CORUN_OK && event.device == CPU && event.status != CORUN_OK)
-            status = corun_report(diagnostics, event.status, CORUN_NOWHERE, "task %s: the CPU's function has failed",
-                                  split->task.name);
+        status = wait_for_news(split, asked.decision.wake > asked.view.now ? asked.decision.wake : 0, diagnostics);
         if (status != CORUN_OK)
             return status;
     }
@@ -245,10 +494,17 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     ranges_clear(&split->left);
     split->steps.count = 0;
     memset(split->accounts, 0, sizeof split->accounts);
+    memset(split->lines, 0, sizeof split->lines);
+    memset(split->deliveries, 0, sizeof split->deliveries);
+    memset(split->last_end, 0, sizeof split->last_end);
+    memset(split->patient_until, 0, sizeof split->patient_until);
+    split->raced_device = CPU;
     result->run++;
     result->reused = false;
     result->drifted = false;
     result->seconds = result->profiled = result->imbalance = result->deciding_seconds = 0;
+    for (uint32_t d = 0; d < split->device_count; d++)
+        ranges_clear(&split->computed[d]);
     for (uint32_t d = 0; d < split->device_count; d++)
         result->devices[d] =
             (struct corun_split_device_result){.name = split->names[d], .failure = result->devices[d].failure};
@@ -259,6 +515,10 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     if (status != CORUN_OK)
         drain(split);
     result->seconds = now(split);
+    split->executor->operations->release(split->executor);
+    for (uint32_t d = 0; d < split->device_count; d++)
+        split->stale_before[d] =
+            split->executor->operations->stale(split->executor, d) ? split->stale_before[d] + result->seconds : 0;
     result->profiled = result->iterations ? result->profiled / (double)result->iterations : 0;
     result->imbalance = imbalance(result);
     result->steps = split->steps.data;

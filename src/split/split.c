@@ -71,6 +71,9 @@ static enum corun_status copy_task(struct corun_split *split, const struct corun
     split->task = *task;
     split->task.buffers = buffers;
     split->task.granularity = task->granularity ? task->granularity : 1;
+    split->may_race = true;
+    for (uint32_t i = 0; i < task->buffer_count; i++)
+        split->may_race = split->may_race && task->buffers[i].access != CORUN_SPLIT_READ_WRITE;
     if (buffers && task->buffer_count)
         memcpy(buffers, task->buffers, task->buffer_count * sizeof *buffers);
     return buffers ? CORUN_OK : CORUN_MEMORY;
@@ -89,7 +92,7 @@ static enum corun_status read_settings(const struct corun_split_options *options
                                                   : CORUN_SPLIT_ALL,
                           .clock = options->clock,
                           .parameters = options->parameters ? *options->parameters : settings_default_parameters()};
-    const char *name = options->strategy ? options->strategy : "cap", *text = getenv(SPLIT_SETTING);
+    const char *name = options->strategy ? options->strategy : "meet", *text = getenv(SPLIT_SETTING);
     if (options->function)
         name = "";
     else if (strlen(name) >= sizeof settings->strategy || !corun_split_strategy_find(name))
@@ -253,15 +256,18 @@ void corun_split_destroy(struct corun_split *split)
 {
     if (!split)
         return;
-    if (split->executor)
-        split->executor->operations->destroy(split->executor);
+    bool ended = !split->executor || split->executor->operations->destroy(split->executor);
     team_destroy(split->team);
+    if (!ended) /* a GPU that does not answer may still use the rest */
+        return;
     unpin_buffers(split);
     for (uint32_t i = 0; i < split->gpu_count; i++)
         gpu_close(split->gpus[i]);
     for (uint32_t d = 0; d < CORUN_SPLIT_MAX_DEVICES; d++)
         free(split->names[d]);
     ranges_free(&split->left);
+    for (uint32_t d = 0; d < CORUN_SPLIT_MAX_DEVICES; d++)
+        ranges_free(&split->computed[d]);
     vector_free(&split->steps);
     free((void *)split->task.buffers);
     free(split->driver);

@@ -5,14 +5,15 @@
 
 #include "corun/split.h"
 
-corun_split_strategy strategy_static, strategy_quick, strategy_split, strategy_cap;
+corun_split_strategy strategy_static, strategy_quick, strategy_split, strategy_cap, strategy_meet;
 
 /* S(name, function, meaning) */
 #define SPLIT_STRATEGIES(S) \
     S("static", strategy_static, "all at once, by a fixed share") \
     S("quick", strategy_quick, "a small first step, then the rest by its rates") \
     S("split", strategy_split, "steps of the same size, each by the rates of the one before") \
-    S("cap", strategy_cap, "steps that double until the split settles, then the rest at once")
+    S("cap", strategy_cap, "steps that double until the split settles, then the rest at once") \
+    S("meet", strategy_meet, "both sides from their end of the range until they meet; GPUs are fed part by part")
 
 /* The split that knows nothing: `cpu_share` for the CPU, the rest evenly to the GPUs; of those that are usable. */
 void strategy_blind_shares(const struct corun_split_view *view, double *share);

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
+enum { HURRIED = 5 }; /* so many chunks in the time of one */
+
 struct team {
     const struct corun_split_task *task;
     double chunk_seconds;
@@ -23,6 +25,7 @@ struct team {
     enum corun_status status;
     void (*ended)(void *user, const struct team_result *result);
     void *user;
+    bool hurried;
     uint64_t chunk; /* iterations that take about chunk_seconds */
     bool measured;  /* in processor time: */
     double processor_seconds, longest_seconds;
@@ -54,7 +57,8 @@ static void pin(uint32_t index)
 /* The next chunk: as long as is wanted, but so short at the end that all threads end together. */
 static uint64_t chunk_end(const struct team *team)
 {
-    uint64_t granularity = team->task->granularity, left = team->end - team->cursor, chunk = team->chunk;
+    uint64_t granularity = team->task->granularity, left = team->end - team->cursor;
+    uint64_t chunk = team->hurried ? team->chunk / HURRIED : team->chunk;
     uint64_t fair = left / (2 * (uint64_t)team->thread_count);
     chunk = team->thread_count > 1 && chunk > fair ? fair : chunk;
     chunk -= chunk % granularity;
@@ -191,7 +195,7 @@ void team_destroy(struct team *team)
     free(team);
 }
 
-void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds,
+void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried,
                 void (*ended)(void *user, const struct team_result *result), void *user)
 {
     pthread_mutex_lock(&team->mutex);
@@ -200,6 +204,7 @@ void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_se
     team->completed = team->chunk_count = 0;
     team->processor_seconds = team->longest_seconds = 0;
     team->limit_seconds = limit_seconds;
+    team->hurried = hurried;
     team->status = CORUN_OK;
     team->ended = ended;
     team->user = user;
@@ -209,14 +214,31 @@ void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_se
     pthread_mutex_unlock(&team->mutex);
 }
 
-void team_recall(struct team *team)
+uint64_t team_recall(struct team *team)
 {
     pthread_mutex_lock(&team->mutex);
     if (team->active) {
         team->end = team->cursor;
         end_if_over(team); /* no thread has taken anything yet */
     }
+    uint64_t kept = team->end - team->begin;
     pthread_mutex_unlock(&team->mutex);
+    return kept;
+}
+
+uint64_t team_take(struct team *team, uint64_t count)
+{
+    uint64_t granularity = team->task->granularity, taken = 0;
+    pthread_mutex_lock(&team->mutex);
+    if (team->active && team->cursor < team->end && count) {
+        uint64_t before = team->end, end = before - (count < before ? count : before);
+        end -= end % granularity; /* a border that parts may have */
+        team->end = end > team->cursor ? end : team->cursor;
+        taken = before - team->end;
+        end_if_over(team);
+    }
+    pthread_mutex_unlock(&team->mutex);
+    return taken;
 }
 
 uint64_t team_progress(struct team *team)
@@ -244,10 +266,10 @@ static void end_run(void *user, const struct team_result *result)
     pthread_mutex_unlock(&run->mutex);
 }
 
-struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds)
+struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried)
 {
     struct run run = {.mutex = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-    team_start(team, begin, end, limit_seconds, end_run, &run);
+    team_start(team, begin, end, limit_seconds, hurried, end_run, &run);
     pthread_mutex_lock(&run.mutex);
     while (!run.over)
         pthread_cond_wait(&run.ended, &run.mutex);

@@ -3,7 +3,7 @@
  * Devices take turns on the host, and time is added up as if they had worked side by side. Where the times come from:
  *
  *   rate tables      of the options: exact, for tests and studies; the task's CPU function does the work of every device
- *   simulated GPUs   a part runs at once and says how long it took in simulated time
+ *   simulated GPUs   parts are enqueued, and the GPU is simulated as far as the next thing that ends; events tell simulated time
  *   the CPU beside   measured alone, several times, the median; only as far as the time of the next event reaches, because
  *   simulated GPUs   then the strategy may recall the rest
  */
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 struct place {
-    bool busy, recalled;
+    bool recalled, fed, hurried;
     uint64_t begin, end;
     double start;
     bool known;                  /* `event` says how it ends */
@@ -26,12 +26,22 @@ struct place {
     enum corun_status status;
 };
 
+/* What a device has to do: parts, the oldest first, and results on their way back. */
+struct desk {
+    struct place parts[MOST_PARTS];
+    uint32_t count, stale; /* the first of them are stale */
+    struct place deliveries[MOST_DELIVERIES];
+    uint32_t delivery_count;
+    double origin; /* from which a simulated GPU counts */
+    double free;   /* a table's device has done all its parts */
+};
+
 struct virtual
 {
     struct executor executor;
     struct corun_split *split;
     double now;
-    struct place places[CORUN_SPLIT_MAX_DEVICES];
+    struct desk desks[CORUN_SPLIT_MAX_DEVICES];
     uint64_t taken[CORUN_SPLIT_MAX_DEVICES]; /* iterations of a device in all runs, for tables that fail */
 };
 
@@ -47,7 +57,17 @@ static bool is_measured(const struct virtual *v, uint32_t device)
 
 static void begin_run(struct executor *executor)
 {
-    virtual_of(executor)->now = 0;
+    struct virtual *v = virtual_of(executor);
+    for (uint32_t d = 0; d < v->split->device_count;
+         d++) { /* what is under way goes on where the run before has ended */
+        v->desks[d].origin -= v->now;
+        v->desks[d].free = fmax(0, v->desks[d].free - v->now);
+        for (uint32_t i = 0; i < v->desks[d].count; i++) {
+            v->desks[d].parts[i].start -= v->now;
+            v->desks[d].parts[i].event.time -= v->now;
+        }
+    }
+    v->now = 0;
 }
 
 static double virtual_now(struct executor *executor)
@@ -55,54 +75,70 @@ static double virtual_now(struct executor *executor)
     return virtual_of(executor)->now;
 }
 
-/* By table: the event is known from the start. */
-static void start_by_table(struct virtual *v, uint32_t device)
+static double table_seconds(const struct virtual *v, uint32_t device, uint64_t begin, uint64_t end)
 {
-    struct place *place = &v->places[device];
+    const struct corun_split_rate_table *table = &v->split->rates[device];
+    return table->seconds(table->context, begin, end);
+}
+
+/* By table: the event is known from the start. A part begins when the one before has ended. */
+static void start_by_table(struct virtual *v, uint32_t device, struct place *place)
+{
     const struct corun_split_rate_table *table = &v->split->rates[device];
     struct executor_event *event = &place->event;
-    double seconds = table->seconds(table->context, place->begin, place->end);
+    double seconds = table_seconds(v, device, place->begin, place->end);
     v->taken[device] += place->end - place->begin;
     bool fails = table->fails_at && v->taken[device] > table->fails_at;
     event->part.done = fails ? 0 : place->end - place->begin;
     event->part.seconds = seconds;
-    event->time = place->start + seconds;
+    event->time = fmax(place->start, v->desks[device].free) + seconds;
     event->status = fails ? CORUN_FAULT : CORUN_OK;
     event->failure = fails ? "the table of rates says so" : NULL;
+    v->desks[device].free = event->time;
     place->known = true;
 }
 
-static void start_gpu(struct virtual *v, uint32_t device)
-{
-    struct place *place = &v->places[device];
-    struct executor_event *event = &place->event;
-    gpu_run_part(v->split->gpus[device - 1], place->begin, place->end, event);
-    event->time = place->start + event->setup_seconds + event->part.seconds;
-    place->known = true;
-}
-
-static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed)
 {
     struct virtual *v = virtual_of(executor);
-    struct place *place = &v->places[device];
-    *place = (struct place){.busy = true, .begin = begin, .end = end, .start = v->now};
-    place->event.ended = true;
-    place->event.device = device;
-    if (v->split->rates)
-        start_by_table(v, device);
-    else if (device != CPU)
-        start_gpu(v, device);
+    struct desk *desk = &v->desks[device];
+    struct place *place = &desk->parts[desk->count];
+    *place = (struct place){.begin = begin, .end = end, .start = v->now, .fed = fed, .hurried = fed && device == CPU};
+    place->event = (struct executor_event){.news = NEWS_ENDED, .device = device};
+    if (v->split->rates) {
+        start_by_table(v, device, place);
+    } else if (device != CPU) {
+        struct corun_split_gpu *gpu = v->split->gpus[device - 1];
+        if (!desk->count && !desk->delivery_count) {
+            gpu_set_origin(gpu);
+            desk->origin = v->now;
+        }
+        gpu_begin_part(gpu, begin, end, fed);
+    }
+    desk->count++;
 }
 
-/* The most whole granules that a table's CPU completes in a time: at least one, as its threads finish what they have begun. */
+static void deliver(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+{
+    struct virtual *v = virtual_of(executor);
+    struct desk *desk = &v->desks[device];
+    struct place *place = &desk->deliveries[desk->delivery_count++];
+    *place = (struct place){.begin = begin, .end = end, .start = v->now, .known = v->split->rates != NULL};
+    place->event = (struct executor_event){.news = NEWS_DELIVERED, .device = device, .time = v->now};
+    if (v->split->rates)
+        place->event.part = (struct corun_split_part){.begin = begin, .end = end, .done = end - begin};
+    else
+        gpu_begin_delivery(v->split->gpus[device - 1], begin, end);
+}
+
+/* The most whole granules that a table's CPU completes in a time. */
 static uint64_t done_by_table(const struct virtual *v, const struct place *place, double seconds)
 {
-    const struct corun_split_rate_table *table = &v->split->rates[CPU];
     uint64_t granularity = v->split->task.granularity;
     uint64_t low = 0, high = (place->end - place->begin) / granularity; /* granules */
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
-        if (table->seconds(table->context, place->begin, place->begin + middle * granularity) <= seconds)
+        if (table_seconds(v, CPU, place->begin, place->begin + middle * granularity) <= seconds)
             low = middle;
         else
             high = middle - 1;
@@ -110,50 +146,94 @@ static uint64_t done_by_table(const struct virtual *v, const struct place *place
     return low * granularity;
 }
 
-static void recall_by_table(struct virtual *v, struct place *place)
+/* What a table's CPU will have done when it has finished the granule under way. */
+static uint64_t begun_by_table(const struct virtual *v, const struct place *place)
 {
-    const struct corun_split_rate_table *table = &v->split->rates[CPU];
-    uint64_t granularity = v->split->task.granularity, all = place->end - place->begin;
-    uint64_t done = done_by_table(v, place, v->now - place->start);
-    if (place->start + table->seconds(table->context, place->begin, place->begin + done) < v->now)
-        done += granularity; /* the granule under way is finished */
-    if (place->event.status != CORUN_OK || done >= all)
-        return;
-    double seconds = table->seconds(table->context, place->begin, place->begin + done);
-    place->event.part.done = done;
-    place->event.part.seconds = seconds;
-    place->event.time = fmax(v->now, place->start + seconds);
+    uint64_t done = done_by_table(v, place, v->now - place->start), all = place->end - place->begin;
+    if (place->start + table_seconds(v, CPU, place->begin, place->begin + done) < v->now)
+        done += v->split->task.granularity;
+    return done < all ? done : all;
 }
 
-static void recall(struct executor *executor, uint32_t device)
+/* A table's part ends earlier than it was meant to. */
+static void shorten_by_table(struct virtual *v, struct place *place, uint64_t count)
+{
+    double seconds = table_seconds(v, CPU, place->begin, place->begin + count);
+    place->event.part.done = count;
+    place->event.part.seconds = seconds;
+    place->event.time = v->desks[CPU].free = fmax(v->now, place->start + seconds);
+}
+
+static uint64_t recall(struct executor *executor)
 {
     struct virtual *v = virtual_of(executor);
-    struct place *place = &v->places[device];
-    if (device != CPU || place->recalled)
-        return;
+    struct place *place = &v->desks[CPU].parts[0];
+    if (!v->split->rates) {
+        place->recalled = true;
+        return place->done;
+    }
+    if (!place->recalled && place->event.status == CORUN_OK)
+        shorten_by_table(v, place, begun_by_table(v, place));
     place->recalled = true;
+    return place->event.part.done;
+}
+
+static uint64_t take(struct executor *executor, uint64_t count)
+{
+    struct virtual *v = virtual_of(executor);
+    struct place *place = &v->desks[CPU].parts[0];
+    uint64_t granularity = v->split->task.granularity;
+    uint64_t begun = place->begin + (v->split->rates ? begun_by_table(v, place) : place->done);
+    uint64_t end = place->end - (count < place->end ? count : place->end);
+    end -= end % granularity;
+    end = end > begun ? end : begun;
+    if (!v->desks[CPU].count || place->recalled || place->status != CORUN_OK || end >= place->end)
+        return 0;
+    uint64_t taken = place->end - end;
+    place->end = end;
     if (v->split->rates)
-        recall_by_table(v, place);
+        shorten_by_table(v, place, end - place->begin);
+    return taken;
 }
 
 static uint64_t progress(struct executor *executor, uint32_t device)
 {
     struct virtual *v = virtual_of(executor);
-    struct place *place = &v->places[device];
-    if (device != CPU)
+    struct place *place = &v->desks[device].parts[0];
+    if (device != CPU || !v->desks[device].count)
         return 0;
     return v->split->rates ? done_by_table(v, place, v->now - place->start) : place->done;
+}
+
+static uint32_t stale(struct executor *executor, uint32_t device)
+{
+    return virtual_of(executor)->desks[device].stale;
+}
+
+/* The CPU's next iterations, as many as it begins in `limit` seconds (0: all), when a parameter says how long one takes. */
+static struct team_result run_by_rate(struct virtual *v, struct place *place, double limit)
+{
+    uint64_t begin = place->begin + place->done, granularity = v->split->task.granularity, end = place->end;
+    double each = v->split->parameters.cpu_seconds / v->split->threads;
+    double granules = limit > 0 ? fmax(1, ceil(limit / (each * (double)granularity) * (1 - 1e-9))) : INFINITY;
+    if (granules * (double)granularity < (double)(end - begin))
+        end = begin + (uint64_t)granules * granularity;
+    struct team_result result = team_run(v->split->team, begin, end, 0, false);
+    result.seconds = each * (double)result.done;
+    return result;
 }
 
 /* Lets the measured CPU go on until its part is over or its time has come to `until`. */
 static void advance_cpu(struct virtual *v, double until)
 {
-    struct place *place = &v->places[CPU];
+    struct place *place = &v->desks[CPU].parts[0];
     while (place->status == CORUN_OK && place->begin + place->done < place->end && !place->recalled &&
            place->start + place->seconds < until) {
         double limit = isinf(until) ? 0 : until - place->start - place->seconds;
-        struct team_result result = repeat_part(v->split, place->begin + place->done, place->end, limit,
-                                                (unsigned)v->split->parameters.repeats);
+        struct team_result result =
+            v->split->parameters.cpu_seconds > 0
+                ? run_by_rate(v, place, limit)
+                : repeat_part(v->split, place->begin + place->done, place->end, limit, place->hurried);
         place->done += result.done;
         place->seconds += result.seconds;
         place->status = result.status;
@@ -177,43 +257,136 @@ static void do_work(const struct virtual *v, struct place *place)
         place->event.status = task->cpu(task->context, place->begin, place->begin + done, 0);
 }
 
+/* Simulates a GPU as far as the next part that ends there, or delivery if there is no part. */
+static void look_at_gpu(struct virtual *v, uint32_t device)
+{
+    struct desk *desk = &v->desks[device];
+    struct corun_split_gpu *gpu = v->split->gpus[device - 1];
+    struct place *part = &desk->parts[0], *delivery = &desk->deliveries[0];
+    if (desk->count && !part->known) {
+        gpu_end_part(gpu, &part->event);
+        part->event.time = fmax(v->now, part->event.time + desk->origin);
+        part->known = true;
+    }
+    if (desk->delivery_count && !delivery->known && (!desk->count || gpu_delivery_ready(gpu))) {
+        gpu_end_delivery(gpu, &delivery->event);
+        delivery->event.time = fmax(v->now, delivery->event.time + desk->origin);
+        delivery->known = true;
+    }
+}
+
+static void consider(struct place *place, struct place **next, double *time)
+{
+    if (!place->known || (*next ? place->event.time >= *time : place->event.time > *time))
+        return;
+    *next = place;
+    *time = place->event.time;
+}
+
+/* What ends first, at `time` or before; NULL: nothing does. */
+static struct place *find_next(struct virtual *v, double *time)
+{
+    struct place *next = NULL;
+    for (uint32_t d = 0; d < v->split->device_count; d++) {
+        struct desk *desk = &v->desks[d];
+        if (!v->split->rates && d != CPU)
+            look_at_gpu(v, d);
+        if (desk->delivery_count)
+            consider(&desk->deliveries[0], &next, time);
+        if (desk->count)
+            consider(&desk->parts[0], &next, time);
+    }
+    struct place *cpu = &v->desks[CPU].parts[0];
+    if (v->desks[CPU].count && is_measured(v, CPU) && !cpu->known) {
+        advance_cpu(v, *time);
+        if (cpu->known && cpu->event.time <= *time) {
+            next = cpu;
+            *time = cpu->event.time;
+        }
+    }
+    return next;
+}
+
+static void drop_delivery(struct desk *desk)
+{
+    desk->delivery_count--;
+    for (uint32_t i = 0; i < desk->delivery_count; i++)
+        desk->deliveries[i] = desk->deliveries[i + 1];
+}
+
+static void drop_part(struct desk *desk)
+{
+    desk->count--;
+    desk->stale -= desk->stale > 0;
+    for (uint32_t i = 0; i < desk->count; i++)
+        desk->parts[i] = desk->parts[i + 1];
+}
+
+/* Ends all that a device has to do; nobody hears of it. */
+static void clear(struct virtual *v, uint32_t device)
+{
+    struct desk *desk = &v->desks[device];
+    struct executor_event event;
+    for (; desk->count; drop_part(desk))
+        if (!v->split->rates && !desk->parts[0].known)
+            gpu_end_part(v->split->gpus[device - 1], &event);
+    for (; desk->delivery_count; drop_delivery(desk))
+        if (!v->split->rates && !desk->deliveries[0].known)
+            gpu_end_delivery(v->split->gpus[device - 1], &event);
+}
+
 static void wait_event(struct executor *executor, double deadline, struct executor_event *event)
 {
     struct virtual *v = virtual_of(executor);
-    struct place *next = NULL;
     double time = deadline > 0 ? deadline : INFINITY;
-    for (uint32_t d = 0; d < v->split->device_count; d++) {
-        struct place *place = &v->places[d];
-        if (place->busy && place->known && (place->event.time < time || (!next && place->event.time <= time))) {
-            next = place;
-            time = place->event.time;
-        }
-    }
-    struct place *cpu = &v->places[CPU];
-    if (cpu->busy && is_measured(v, CPU) && !cpu->known) {
-        advance_cpu(v, time);
-        if (cpu->known && cpu->event.time <= time) {
-            next = cpu;
-            time = cpu->event.time;
-        }
-    }
-    v->now = time;
+    struct place *next = find_next(v, &time);
+    if (isinf(time)) /* nobody has anything to do */
+        return;
+    v->now = fmax(v->now, time);
     if (!next)
         return;
-    do_work(v, next);
+    struct desk *desk = &v->desks[next->event.device];
+    bool delivery = next == &desk->deliveries[0], is_stale = !delivery && desk->stale;
+    if (!delivery && !is_stale)
+        do_work(v, next);
     *event = next->event;
-    next->busy = false;
+    event->news = is_stale ? NEWS_NONE : event->news;
+    if (delivery)
+        drop_delivery(desk);
+    else
+        drop_part(desk);
+    if (event->device != CPU && event->status != CORUN_OK)
+        clear(v, event->device);
 }
 
-static void destroy(struct executor *executor)
+static bool give_up(struct executor *executor, uint32_t device, const char *why)
 {
+    (void)executor;
+    (void)device;
+    (void)why;
+    return false; /* simulated GPUs and tables answer */
+}
+
+static void release(struct executor *executor)
+{
+    struct virtual *v = virtual_of(executor);
+    for (uint32_t d = 1; d < v->split->device_count; d++)
+        v->desks[d].stale = v->desks[d].count;
+}
+
+static bool destroy(struct executor *executor)
+{
+    struct virtual *v = virtual_of(executor);
+    for (uint32_t d = 1; d < v->split->device_count; d++)
+        clear(v, d);
     free(executor);
+    return true;
 }
 
 struct executor *virtual_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, virtual_now, start,  recall,
-                                                          progress,  wait_event,  destroy};
+    static const struct executor_operations operations = {
+        begin_run, virtual_now, start, deliver, recall, take, progress, stale, wait_event, give_up, release, destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

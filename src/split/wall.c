@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices work side by side: the CPU's team, and a thread for each GPU that sleeps in the driver while its part runs. The program's
- * thread sleeps until one of them tells of an end.
+ * Devices work side by side: the CPU's team, and for each GPU a thread that enqueues parts and moves results back, and one that sleeps in
+ * the driver until the oldest part has ended. The program's thread sleeps until one of them tells of an end.
  */
 #include "split/engine.h"
 
@@ -13,23 +13,35 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct desk { /* what lies on a device's desk */
-    bool ordered, ended;
+struct order {
     uint64_t begin, end;
-    struct executor_event event;
+    bool fed, delivery;
+};
+
+enum { MOST_ORDERS = MOST_PARTS + MOST_DELIVERIES, MOST_NEWS = MOST_ORDERS + 1 };
+
+struct desk { /* what lies on a device's desk */
+    struct order orders[MOST_ORDERS];
+    uint32_t order_count;
+    bool enqueuing; /* an order is being carried out */
+    uint32_t begun; /* parts that are enqueued and have not ended */
+    uint32_t stale; /* of the parts that are ordered or begun: so many of the oldest */
+    bool silent;    /* it has been given up: whatever it still says is not heard */
+    struct executor_event news[MOST_NEWS];
+    uint32_t news_count;
 };
 
 struct wall {
     struct executor executor;
     struct corun_split *split;
     pthread_mutex_t mutex;
-    pthread_cond_t news;   /* a part has ended */
-    pthread_cond_t orders; /* a GPU's thread has something to do */
-    bool quit;
+    pthread_cond_t news;   /* something has ended */
+    pthread_cond_t orders; /* a GPU's threads have something to do */
+    bool quit, hung;       /* hung: threads of a GPU may never come back */
     double start;
     struct desk desks[CORUN_SPLIT_MAX_DEVICES];
     uint32_t thread_count;
-    pthread_t threads[MAX_GPUS];
+    pthread_t threads[2 * MAX_GPUS];
 };
 
 struct manager {
@@ -42,7 +54,45 @@ static struct wall *wall_of(struct executor *executor)
     return (struct wall *)executor;
 }
 
-static void *manage_gpu(void *argument)
+/* The caller holds the mutex. */
+static void tell(struct wall *wall, struct executor_event event)
+{
+    struct desk *desk = &wall->desks[event.device];
+    if (!desk->silent && desk->news_count < MOST_NEWS)
+        desk->news[desk->news_count++] = event;
+    pthread_cond_signal(&wall->news);
+}
+
+static struct order next_order(struct desk *desk)
+{
+    struct order order = desk->orders[0];
+    desk->order_count--;
+    for (uint32_t i = 0; i < desk->order_count; i++)
+        desk->orders[i] = desk->orders[i + 1];
+    return order;
+}
+
+/* Carries one order out; the mutex is free meanwhile. */
+static void carry_out(struct wall *wall, uint32_t device, const struct order *order)
+{
+    struct corun_split_gpu *gpu = wall->split->gpus[device - 1];
+    struct executor_event event = {.news = NEWS_DELIVERED, .device = device};
+    pthread_mutex_unlock(&wall->mutex);
+    if (order->delivery) {
+        gpu_begin_delivery(gpu, order->begin, order->end);
+        gpu_end_delivery(gpu, &event);
+        event.time = clock_seconds() - wall->start;
+    } else {
+        gpu_begin_part(gpu, order->begin, order->end, order->fed);
+    }
+    pthread_mutex_lock(&wall->mutex);
+    if (order->delivery)
+        tell(wall, event);
+    else
+        wall->desks[device].begun++;
+}
+
+static void *enqueue(void *argument)
 {
     struct manager manager = *(struct manager *)argument;
     struct wall *wall = manager.wall;
@@ -50,20 +100,45 @@ static void *manage_gpu(void *argument)
     free(argument);
     pthread_mutex_lock(&wall->mutex);
     while (!wall->quit) {
-        if (!desk->ordered) {
+        if (!desk->order_count) {
             pthread_cond_wait(&wall->orders, &wall->mutex);
             continue;
         }
-        struct executor_event event = {.ended = true, .device = manager.device};
-        uint64_t begin = desk->begin, end = desk->end;
-        desk->ordered = false;
+        struct order order = next_order(desk);
+        desk->enqueuing = true;
+        carry_out(wall, manager.device, &order);
+        desk->enqueuing = false;
+        pthread_cond_broadcast(&wall->orders); /* for who waits for parts, or for quiet */
+    }
+    pthread_mutex_unlock(&wall->mutex);
+    return NULL;
+}
+
+static void *await_parts(void *argument)
+{
+    struct manager manager = *(struct manager *)argument;
+    struct wall *wall = manager.wall;
+    struct desk *desk = &wall->desks[manager.device];
+    free(argument);
+    pthread_mutex_lock(&wall->mutex);
+    while (!wall->quit || desk->begun) {
+        if (!desk->begun) {
+            pthread_cond_wait(&wall->orders, &wall->mutex);
+            continue;
+        }
+        struct executor_event event = {.news = NEWS_ENDED, .device = manager.device};
         pthread_mutex_unlock(&wall->mutex);
-        gpu_run_part(wall->split->gpus[manager.device - 1], begin, end, &event);
-        event.time = clock_seconds() - wall->start;
+        gpu_end_part(wall->split->gpus[manager.device - 1], &event);
         pthread_mutex_lock(&wall->mutex);
-        desk->event = event;
-        desk->ended = true;
-        pthread_cond_signal(&wall->news);
+        if (event.status != CORUN_OK) /* who does the work again must not meet results that are on their way */
+            desk->order_count = 0;
+        while (event.status != CORUN_OK && desk->enqueuing && !desk->silent)
+            pthread_cond_wait(&wall->orders, &wall->mutex);
+        event.time = clock_seconds() - wall->start;
+        desk->begun--;
+        event.news = desk->stale ? NEWS_NONE : NEWS_ENDED;
+        desk->stale -= desk->stale > 0;
+        tell(wall, event);
     }
     pthread_mutex_unlock(&wall->mutex);
     return NULL;
@@ -74,19 +149,20 @@ static void cpu_ended(void *user, const struct team_result *result)
     struct wall *wall = user;
     double time = clock_seconds() - wall->start;
     pthread_mutex_lock(&wall->mutex);
-    wall->desks[CPU].event = (struct executor_event){.ended = true,
-                                                     .device = CPU,
-                                                     .time = time,
-                                                     .part = {.done = result->done, .seconds = result->seconds},
-                                                     .status = result->status};
-    wall->desks[CPU].ended = true;
-    pthread_cond_signal(&wall->news);
+    tell(wall, (struct executor_event){.news = NEWS_ENDED,
+                                       .device = CPU,
+                                       .time = time,
+                                       .part = {.done = result->done, .seconds = result->seconds},
+                                       .status = result->status});
     pthread_mutex_unlock(&wall->mutex);
 }
 
 static void begin_run(struct executor *executor)
 {
-    wall_of(executor)->start = clock_seconds();
+    struct wall *wall = wall_of(executor);
+    pthread_mutex_lock(&wall->mutex);
+    wall->start = clock_seconds();
+    pthread_mutex_unlock(&wall->mutex);
 }
 
 static double wall_now(struct executor *executor)
@@ -94,26 +170,37 @@ static double wall_now(struct executor *executor)
     return clock_seconds() - wall_of(executor)->start;
 }
 
-static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+static void order(struct wall *wall, uint32_t device, struct order order)
 {
-    struct wall *wall = wall_of(executor);
-    if (device == CPU) {
-        team_start(wall->split->team, begin, end, 0, cpu_ended, wall);
-        return;
-    }
-    pthread_mutex_lock(&wall->mutex);
     struct desk *desk = &wall->desks[device];
-    desk->begin = begin;
-    desk->end = end;
-    desk->ordered = true;
+    pthread_mutex_lock(&wall->mutex);
+    desk->orders[desk->order_count++] = order;
     pthread_cond_broadcast(&wall->orders);
     pthread_mutex_unlock(&wall->mutex);
 }
 
-static void recall(struct executor *executor, uint32_t device)
+static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed)
 {
+    struct wall *wall = wall_of(executor);
     if (device == CPU)
-        team_recall(wall_of(executor)->split->team);
+        team_start(wall->split->team, begin, end, 0, fed, cpu_ended, wall);
+    else
+        order(wall, device, (struct order){.begin = begin, .end = end, .fed = fed});
+}
+
+static void deliver(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+{
+    order(wall_of(executor), device, (struct order){.begin = begin, .end = end, .delivery = true});
+}
+
+static uint64_t recall(struct executor *executor)
+{
+    return team_recall(wall_of(executor)->split->team);
+}
+
+static uint64_t take(struct executor *executor, uint64_t count)
+{
+    return team_take(wall_of(executor)->split->team, count);
 }
 
 static uint64_t progress(struct executor *executor, uint32_t device)
@@ -121,15 +208,23 @@ static uint64_t progress(struct executor *executor, uint32_t device)
     return device == CPU ? team_progress(wall_of(executor)->split->team) : 0;
 }
 
-/* The end that came first of those that nobody has heard of. */
-static struct desk *next_news(struct wall *wall)
+static uint32_t stale(struct executor *executor, uint32_t device)
 {
-    struct desk *next = NULL;
-    for (uint32_t d = 0; d < wall->split->device_count; d++) {
-        struct desk *desk = &wall->desks[d];
-        if (desk->ended && (!next || desk->event.time < next->event.time))
-            next = desk;
-    }
+    struct wall *wall = wall_of(executor);
+    pthread_mutex_lock(&wall->mutex);
+    uint32_t count = wall->desks[device].stale;
+    pthread_mutex_unlock(&wall->mutex);
+    return count;
+}
+
+/* The device whose end came first of those that nobody has heard of; device_count if there is none. */
+static uint32_t next_news(const struct wall *wall)
+{
+    uint32_t next = wall->split->device_count;
+    for (uint32_t d = 0; d < wall->split->device_count; d++)
+        if (wall->desks[d].news_count &&
+            (next == wall->split->device_count || wall->desks[d].news[0].time < wall->desks[next].news[0].time))
+            next = d;
     return next;
 }
 
@@ -138,59 +233,104 @@ static void wait_event(struct executor *executor, double deadline, struct execut
     struct wall *wall = wall_of(executor);
     double until = wall->start + deadline;
     struct timespec time = {(time_t)until, (long)((until - (double)(time_t)until) * 1e9)};
-    struct desk *desk;
+    uint32_t device;
     int problem = 0;
     pthread_mutex_lock(&wall->mutex);
-    while (!(desk = next_news(wall)) && problem != ETIMEDOUT) {
+    while ((device = next_news(wall)) == wall->split->device_count && problem != ETIMEDOUT) {
         if (deadline > 0)
             problem = pthread_cond_timedwait(&wall->news, &wall->mutex, &time);
         else
             pthread_cond_wait(&wall->news, &wall->mutex);
     }
-    if (desk) {
-        *event = desk->event;
-        desk->ended = false;
+    if (device < wall->split->device_count) {
+        struct desk *desk = &wall->desks[device];
+        *event = desk->news[0];
+        desk->news_count--;
+        for (uint32_t i = 0; i < desk->news_count; i++)
+            desk->news[i] = desk->news[i + 1];
+        /* All parts of a GPU fail with the first: it has nothing more to tell. */
+        desk->silent = desk->silent || (device != CPU && event->status != CORUN_OK);
+        desk->news_count = desk->silent ? 0 : desk->news_count;
     }
     pthread_mutex_unlock(&wall->mutex);
 }
 
-static void destroy(struct executor *executor)
+static bool give_up(struct executor *executor, uint32_t device, const char *why)
+{
+    struct wall *wall = wall_of(executor);
+    if (!gpu_abandon(wall->split->gpus[device - 1], why))
+        return false;
+    pthread_mutex_lock(&wall->mutex);
+    wall->desks[device].silent = true;
+    wall->desks[device].news_count = 0;
+    wall->desks[device].order_count = 0;
+    wall->hung = true;
+    pthread_cond_broadcast(&wall->orders);
+    pthread_mutex_unlock(&wall->mutex);
+    return true;
+}
+
+/* Nothing is enqueued any more when the program goes on: it may change its buffers. What has not been enqueued need not be. */
+static void release(struct executor *executor)
+{
+    struct wall *wall = wall_of(executor);
+    pthread_mutex_lock(&wall->mutex);
+    for (uint32_t d = 1; d < wall->split->device_count; d++) {
+        struct desk *desk = &wall->desks[d];
+        desk->order_count = 0;
+        while (desk->enqueuing && !desk->silent)
+            pthread_cond_wait(&wall->orders, &wall->mutex);
+        desk->news_count = 0;
+        desk->stale = desk->begun;
+    }
+    pthread_mutex_unlock(&wall->mutex);
+}
+
+static bool destroy(struct executor *executor)
 {
     struct wall *wall = wall_of(executor);
     pthread_mutex_lock(&wall->mutex);
     wall->quit = true;
     pthread_cond_broadcast(&wall->orders);
+    bool hung = wall->hung;
     pthread_mutex_unlock(&wall->mutex);
-    for (uint32_t i = 0; i < wall->thread_count; i++)
-        pthread_join(wall->threads[i], NULL);
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 1;
+    for (uint32_t i = 0; i < wall->thread_count; i++) {
+        if (!hung)
+            pthread_join(wall->threads[i], NULL);
+        else if (pthread_timedjoin_np(wall->threads[i], NULL, &limit))
+            return false; /* it is in a driver that does not answer, and this is its own as long as the process lives */
+    }
     pthread_cond_destroy(&wall->orders);
     pthread_cond_destroy(&wall->news);
     pthread_mutex_destroy(&wall->mutex);
     free(wall);
+    return true;
 }
 
-static bool create_managers(struct wall *wall)
+static bool create_thread(struct wall *wall, uint32_t device, void *(*function)(void *))
 {
-    for (uint32_t i = 0; i < wall->split->gpu_count; i++) {
-        struct manager *manager = malloc(sizeof *manager);
-        if (!manager)
-            return false;
-        *manager = (struct manager){wall, i + 1};
-        if (pthread_create(&wall->threads[i], NULL, manage_gpu, manager)) {
-            free(manager);
-            return false;
-        }
-        wall->thread_count++;
+    struct manager *manager = malloc(sizeof *manager);
+    if (!manager)
+        return false;
+    *manager = (struct manager){wall, device};
+    if (pthread_create(&wall->threads[wall->thread_count], NULL, function, manager)) {
+        free(manager);
+        return false;
     }
+    wall->thread_count++;
     return true;
 }
 
 struct executor *wall_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, wall_now,   start,  recall,
-                                                          progress,  wait_event, destroy};
+    static const struct executor_operations operations = {begin_run, wall_now, start,      deliver, recall,  take,
+                                                          progress,  stale,    wait_event, give_up, release, destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
+    bool ok = true;
     if (!wall)
         return NULL;
     wall->executor.operations = &operations;
@@ -201,8 +341,10 @@ struct executor *wall_create(struct corun_split *split)
     pthread_cond_init(&wall->news, &attributes);
     pthread_cond_init(&wall->orders, NULL);
     pthread_condattr_destroy(&attributes);
-    if (create_managers(wall))
+    for (uint32_t d = 1; d <= split->gpu_count && ok; d++)
+        ok = create_thread(wall, d, enqueue) && create_thread(wall, d, await_parts);
+    if (ok)
         return &wall->executor;
-    destroy(&wall->executor);
+    (void)destroy(&wall->executor);
     return NULL;
 }

@@ -7,13 +7,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { INVALID = 1, NOT_FOUND = 500, FAULT = 700 };
 
-struct fake_control fake_control = {.fails_at_launch = -1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+struct fake_control fake_control = {.fails_at_launch = -1, .hangs_at_launch = -1, .mutex = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local void *current;
 static int contexts[16];
 
@@ -187,8 +188,22 @@ int cuEventRecord(void *event, void *stream)
     return stream ? state_of() : INVALID;
 }
 
+/* Sleeps while the device hangs. */
+static void hang(void)
+{
+    const struct timespec time = {0, 1000 * 1000};
+    for (bool hangs = true; hangs;) {
+        pthread_mutex_lock(&fake_control.mutex);
+        hangs = fake_control.hangs_at_launch >= 0 && fake_control.launches > fake_control.hangs_at_launch;
+        pthread_mutex_unlock(&fake_control.mutex);
+        if (hangs)
+            nanosleep(&time, NULL);
+    }
+}
+
 int cuEventSynchronize(void *event)
 {
+    hang();
     return event ? state_of() : INVALID;
 }
 

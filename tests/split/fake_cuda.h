@@ -13,6 +13,7 @@ struct fake_control {
     pthread_mutex_t mutex;
     int launches, fails_at_launch; /* that launch breaks its device, which the next call tells; -1: never */
     unsigned broken;               /* mask of devices */
+    int hangs_at_launch;           /* from that launch on nothing ends any more, until this is -1 again */
     size_t memory_bytes;           /* of an allocation at most; 0: any */
     int pinned;
     uint64_t bytes_in, bytes_out;

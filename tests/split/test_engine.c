@@ -82,7 +82,7 @@ static void prepare(struct world *world, const char *strategy)
     world->fake = dlsym(library, "fake_control");
     assert_non_null(world->fake);
     world->fake->launches = 0;
-    world->fake->fails_at_launch = -1;
+    world->fake->fails_at_launch = world->fake->hangs_at_launch = -1;
     world->fake->broken = 0;
     world->fake->memory_bytes = world->fake->bytes_in = world->fake->bytes_out = 0;
     struct problem *problem = &world->problem;
@@ -230,22 +230,6 @@ static void much_is_moved_in_chunks(void **state)
     end(&world);
 }
 
-/* The fake GPU has room for 4 times 1024 threads: a chunk is 16 blocks of 256 or more, where the task tells its blocks. */
-static void chunks_fill_the_gpu(void **state)
-{
-    struct world world;
-    (void)state;
-    prepare(&world, "static");
-    world.options.no_cpu = true;
-    world.parameters.copy_bytes = 4096;
-    world.task.gpu_blocks = 1.0 / 512;
-    world.task.gpu_block_threads = 256;
-    go(&world);
-    check(&world, 1);
-    assert_int_equal(world.fake->launches, COUNT / (16 * 512));
-    end(&world);
-}
-
 /* A GPU breaks in the middle of a part: the CPU does what it had not finished, exactly once. */
 static void the_cpu_finishes_what_a_gpu_does_not(void **state)
 {
@@ -288,6 +272,93 @@ static void other_gpus_go_on(void **state)
     assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
     assert_int_equal(corun_split_run(world.split, NULL), CORUN_FAULT); /* nobody is left */
     end(&world);
+}
+
+static enum corun_status sleeps(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
+{
+    const struct timespec time = {0, 200 * 1000 * 1000};
+    nanosleep(&time, NULL);
+    return on_gpu(context, gpu, begin, end_);
+}
+
+static void set_hanging(struct world *world, int launch)
+{
+    pthread_mutex_lock(&world->fake->mutex);
+    world->fake->hangs_at_launch = launch;
+    pthread_mutex_unlock(&world->fake->mutex);
+}
+
+/* A GPU does not answer any more: the CPU does its part, exactly once, and the result says so. What it says later is not heard. */
+static void a_gpu_that_hangs_is_left_out(void **state)
+{
+    const char *name;
+    (void)state;
+    for (uint32_t i = 0; (name = corun_split_strategy_name(i)); i++) {
+        struct world world;
+        prepare(&world, name);
+        world.parameters.hang = 0.05;
+        set_hanging(&world, 0);
+        go(&world);
+        check(&world, 1);
+        assert_int_equal(world.result->devices[1].iterations, 0);
+        assert_non_null(strstr(world.result->devices[1].failure, "has not answered"));
+        go(&world);
+        check(&world, 2);
+        set_hanging(&world, -1);
+        go(&world);
+        check(&world, 3);
+        end(&world);
+    }
+}
+
+/* Where nobody else could do it, a GPU is waited for. */
+static void the_only_gpu_is_waited_for(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.options.no_cpu = true;
+    world.parameters.hang = 0.01;
+    world.task.gpu = sleeps;
+    go(&world);
+    check(&world, 1);
+    assert_null(world.result->devices[1].failure);
+    end(&world);
+}
+
+/* What nobody changes in place may be computed by both: the CPU has everything before the GPU has anything, and no time limit is needed. */
+static void meet_needs_no_time_limit(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet");
+    world.buffers[2].access = CORUN_SPLIT_WRITE; /* the GPU's y would be 0 before */
+    set_hanging(&world, 0);
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.result->devices[0].iterations, COUNT);
+    set_hanging(&world, -1);
+    end(&world);
+}
+
+/* Many short rounds, parts left over, changed buffers: what a GPU has of them is never old. */
+static void stale_parts_do_no_harm(void **state)
+{
+    struct world world;
+    (void)state;
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    prepare(&world, "meet");
+    world.task.gpu_blocks = 1.0 / 512;
+    world.task.gpu_block_threads = 256;
+    world.parameters.copy_bytes = 4096;
+    for (unsigned round = 0; round < 200; round++) {
+        if (round)
+            corun_split_changed(world.split, 1, 0, round % 7 ? 400 : 0);
+        go(&world);
+        check(&world, round + 1);
+    }
+    end(&world);
+    setenv("FAKE_CUDA_DEVICES", "1", 1);
 }
 
 static void a_gpu_without_room_is_left_out(void **state)
@@ -355,13 +426,6 @@ static void repeated_parts_are_restored(void **state)
     }
 }
 
-static enum corun_status sleeps(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
-{
-    const struct timespec time = {0, 200 * 1000 * 1000};
-    nanosleep(&time, NULL);
-    return on_gpu(context, gpu, begin, end_);
-}
-
 static double processor_seconds(void)
 {
     struct timespec time;
@@ -416,9 +480,12 @@ int main(void)
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(much_is_moved_in_chunks),
-        cmocka_unit_test(chunks_fill_the_gpu),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
         cmocka_unit_test(other_gpus_go_on),
+        cmocka_unit_test(a_gpu_that_hangs_is_left_out),
+        cmocka_unit_test(the_only_gpu_is_waited_for),
+        cmocka_unit_test(meet_needs_no_time_limit),
+        cmocka_unit_test(stale_parts_do_no_harm),
         cmocka_unit_test(a_gpu_without_room_is_left_out),
         cmocka_unit_test(a_failing_cpu_function_ends_the_run),
         cmocka_unit_test(descriptions_that_cannot_be_are_refused),

@@ -14,7 +14,7 @@ CORUN, FOLDER, PROGRAM = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.a
 SIZES = {"cg": 256, "jacobi": 256, "mc": 65536, "mm": 128, "nbody": 512, "nns": 512}
 # Its last digits depend on who computes what.
 INEXACT = {"nbody"}
-STRATEGIES = ["static", "quick", "split", "cap"]
+STRATEGIES = ["static", "quick", "split", "cap", "meet"]
 
 
 class Examples(unittest.TestCase):
@@ -58,6 +58,8 @@ class Examples(unittest.TestCase):
                 self.assertEqual(self.result(output), expected)
                 self.assertRegex(output, rf"\nstrategy {strategy}: ")
                 cpu, gpu = self.iterations(output)
+                if strategy == "meet":  # here the CPU or the GPU may have done all before the other had anything
+                    continue
                 self.assertGreater(cpu, 0)
                 self.assertGreater(gpu, 0)
 

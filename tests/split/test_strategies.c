@@ -299,6 +299,111 @@ static void a_gpu_that_is_not_full_is_not_underrated(void **state)
     end(&world);
 }
 
+/*
+ * The GPU is twice as fast. First part: 1/32 of 96000, 3000, done at 3 ms, when the CPU has done 1500 of its 93000. Then the rest in the ratio
+ * 2 : 1: 61000 for the GPU, which ends at 64 ms, as the CPU does. Nobody has waited.
+ */
+static void meet_lets_nobody_wait(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet", 96000, 2, (struct speed[]){{0, 2e-6}, {0, 1e-6}});
+    go(&world);
+    assert_int_equal(given(&world, 0, 1), 3000);
+    assert_int_equal(given(&world, 1, 1), 61000);
+    assert_in_range(world.result->devices[0].iterations, 31999, 32001);
+    assert_float_equal(world.result->seconds, 64e-3, 1e-5);
+    assert_true(world.result->imbalance < 1e-3);
+    NEAR(world.result->profiled, 0);
+    end(&world);
+}
+
+/* The GPU needs a second for any part, the CPU 10 ms for everything: it does what the GPU was given, and the run ends with it. */
+static void meet_does_not_wait_for_a_late_gpu(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet", 10000, 2, (struct speed[]){{0, 1e-6}, {1, 1e-9}});
+    go(&world);
+    NEAR(world.result->seconds, 10e-3);
+    assert_int_equal(world.result->devices[0].iterations, 10000);
+    assert_int_equal(world.result->devices[1].iterations, 0);
+    /* The part is still under way in the next runs, and no other one is begun beside it. */
+    go(&world);
+    NEAR(world.result->seconds, 10e-3);
+    assert_int_equal(world.result->step_count, 1);
+    end(&world);
+}
+
+/* A GPU ends in the middle of what the CPU computes as well: the CPU keeps what it has begun, the GPU delivers the rest. */
+static void meet_in_the_middle_of_a_part(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 1e-3}, {1.2, 0}});
+    world.parameters.open = 0.5;
+    go(&world); /* the CPU has done its 500 at 0.5 s, and 500 of the GPU's would last until 1 s: it is first */
+    NEAR(world.result->seconds, 1);
+    end(&world);
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 1e-3}, {0.8, 0}});
+    world.parameters.open = 0.5;
+    go(&world); /* at 0.8 s the CPU has done 800 */
+    NEAR(world.result->seconds, 0.8);
+    assert_in_range(world.result->devices[0].iterations, 799, 801);
+    end(&world);
+}
+
+/* What is changed in place is not computed twice. */
+static void meet_does_not_race_in_place(void **state)
+{
+    static float numbers[1000];
+    struct world world;
+    struct corun_split_buffer buffer = {.name = "numbers",
+                                        .data = numbers,
+                                        .bytes = sizeof numbers,
+                                        .iteration_bytes = 4,
+                                        .access = CORUN_SPLIT_READ_WRITE};
+    (void)state;
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 1e-3}, {1.2, 0}});
+    world.parameters.open = 0.5;
+    world.task.buffers = &buffer;
+    world.task.buffer_count = 1;
+    go(&world);
+    NEAR(world.result->seconds, 1.2);
+    assert_int_equal(world.result->devices[1].iterations, 500);
+    end(&world);
+}
+
+static void meet_costs_nothing_at_any_ratio(void **state)
+{
+    static const double ratios[] = {0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20, 50, 100};
+    static const double fixed_times[] = {0, 0.001, 0.02};
+    (void)state;
+    for (unsigned i = 0; i < 3 * sizeof ratios / sizeof ratios[0]; i++) {
+        struct world world;
+        double gpu = 1e-6, cpu = gpu / ratios[i / 3], fixed = fixed_times[i % 3] * (1 << 20) * gpu;
+        prepare(&world, "meet", 1 << 20, 2, (struct speed[]){{0, cpu}, {fixed, gpu}});
+        go(&world);
+        double gpu_alone = (1 << 20) * gpu + fixed, cpu_alone = (1 << 20) * cpu;
+        assert_true(world.result->seconds <= 1.02 * fmin(gpu_alone, cpu_alone));
+        assert_true(1 / (1 / gpu_alone + 1 / cpu_alone) / world.result->seconds >= 0.93);
+        end(&world);
+    }
+}
+
+static void meet_survives_a_failure(void **state)
+{
+    (void)state;
+    for (uint64_t at = 1; at < 60000; at += 997) {
+        struct world world;
+        prepare(&world, "meet", 60000, 3, (struct speed[]){{0, 2e-6}, {1e-4, 1e-6}, {1e-3, 5e-7}});
+        world.tables[2].fails_at = at;
+        world.tables[1].most = world.tables[2].most = 3;
+        go(&world);
+        end(&world);
+    }
+}
+
 /* What nobody can decide is said, not done. */
 static void greedy(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
@@ -343,13 +448,13 @@ static void users_bring_their_own(void **state)
 
 static void strategies_have_names(void **state)
 {
-    static const char *const names[] = {"static", "quick", "split", "cap"};
+    static const char *const names[] = {"static", "quick", "split", "cap", "meet"};
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         assert_string_equal(corun_split_strategy_name(i), names[i]);
         assert_non_null(corun_split_strategy_find(names[i]));
     }
-    assert_null(corun_split_strategy_name(4));
+    assert_null(corun_split_strategy_name(5));
     assert_null(corun_split_strategy_find("none"));
 }
 
@@ -370,6 +475,12 @@ int main(void)
         cmocka_unit_test(a_gpu_that_is_late_is_left_behind),
         cmocka_unit_test(the_only_device_gets_everything),
         cmocka_unit_test(a_gpu_that_is_not_full_is_not_underrated),
+        cmocka_unit_test(meet_lets_nobody_wait),
+        cmocka_unit_test(meet_does_not_wait_for_a_late_gpu),
+        cmocka_unit_test(meet_in_the_middle_of_a_part),
+        cmocka_unit_test(meet_does_not_race_in_place),
+        cmocka_unit_test(meet_costs_nothing_at_any_ratio),
+        cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
     };

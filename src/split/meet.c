@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Both sides begin at once at their end of the range and go on until they meet. No step is made for the sake of a measurement, and nobody
+ * waits for anybody: the CPU owns everything that no GPU has been given, a GPU is fed part by part from the CPU's far end, and what is
+ * under way on a GPU when the CPU has nothing else to do is computed by the CPU as well; who is first has done it. So a task takes
+ * hardly longer than on its faster side alone, whatever the ratio.
+ *
+ *     CPU ──────────►                    ◄── fed ── under way ── GPU
+ *     |  done  |  not begun            |  computed, not needed twice  |
+ *
+ * What a GPU is given before anything of it is known: all, where the task is hardly larger than what the GPU computes at once (parts would
+ * take as long as the whole); otherwise half of what occupies it, or an eighth of the task. After that, as much as makes both sides end
+ * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left.
+ */
+#include "split/extrapolate.h"
+#include "split/strategy.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CPU 0u
+
+/* What a strategy can tell of a device's work in this run. */
+struct record {
+    uint64_t under_way, given; /* iterations */
+    uint32_t ended;            /* parts */
+    bool raced;                /* something under way is needed by nobody any more */
+    double rate;               /* iterations per second, of all its parts together */
+    double shortest;           /* seconds that one of its parts took at least */
+    double last_end;           /* when the last one ended */
+};
+
+/* How much of a device was under way when a part began, that part included, over the time that the part took (Little's law). */
+static double rate_beside_others(const struct corun_split_view *view, uint32_t device, uint32_t index)
+{
+    double start = view->steps[index].start, seconds = view->steps[index].part[device].seconds, sum = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        double end = part->busy ? INFINITY : view->steps[i].start + part->seconds;
+        if (i == index ||
+            (i < index && end > start + 1e-3 * seconds)) /* one that ended as this began was not beside it */
+            sum += (double)(part->end - part->begin);
+    }
+    return seconds > 0 ? sum / seconds : 0;
+}
+
+static struct record record_of(const struct corun_split_view *view, uint32_t device)
+{
+    struct record record = {.shortest = INFINITY};
+    double first = INFINITY, done = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        record.given += part->end - part->begin;
+        if (part->busy) {
+            record.under_way += part->end - part->begin;
+            record.raced = record.raced || part->begin == part->end;
+        }
+        if (part->busy || !part->done || !(part->seconds > 0))
+            continue;
+        first = fmin(first, view->steps[i].start);
+        record.last_end = fmax(record.last_end, view->steps[i].start + part->seconds);
+        record.shortest = fmin(record.shortest, part->seconds);
+        done += (double)part->done;
+        last = i;
+        record.ended++;
+    }
+    if (record.ended)
+        record.rate = fmax(done / (record.last_end - first), rate_beside_others(view, device, last));
+    return record;
+}
+
+/* Of the CPU, whose part goes on; 0 if nothing of it is known. */
+static double cpu_rate(const struct corun_split_view *view)
+{
+    double done = 0, seconds = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        done += (double)view->steps[i].part[CPU].done;
+        seconds += view->steps[i].part[CPU].done ? view->steps[i].part[CPU].seconds : 0;
+    }
+    return seconds > 0 ? done / seconds : 0;
+}
+
+/* Iterations that nobody has begun. */
+static uint64_t open_iterations(const struct corun_split_view *view)
+{
+    uint64_t open = view->left;
+    for (uint32_t i = 0; i < view->step_count && view->busy[CPU]; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[CPU];
+        bool races = !view->steps[i].iterations;
+        open += part->busy && !races ? part->end - part->begin - part->done : 0;
+    }
+    return open;
+}
+
+/* In whole granules, at most all. */
+static uint64_t whole(const struct corun_split_view *view, double iterations)
+{
+    double granules = floor(fmax(0, iterations) / (double)view->granularity), all = (double)view->iterations;
+    return granules * (double)view->granularity >= all ? view->iterations : (uint64_t)granules * view->granularity;
+}
+
+static double smaller_if_known(double value, uint64_t limit)
+{
+    return limit ? fmin(value, (double)limit) : value;
+}
+
+/* Before anything is known of a GPU. */
+static double first_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    double all = (double)view->iterations, full = (double)view->full[device], given = (double)record->given;
+    uint32_t gpus = 0;
+    for (uint32_t d = 1; d < view->device_count; d++)
+        gpus += view->usable[d];
+    if (view->learned && view->learned[device] * all >= (double)view->granularity)
+        return record->given ? 0 : view->learned[device] * all;
+    if (view->most[device] == 1 || !(full > 0))
+        return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
+    double wanted = fmin(all <= 2 * full ? all : fmax(full / 2, all / 8), all / gpus);
+    double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
+    return smaller_if_known(part, view->piece[device]);
+}
+
+/* The part with which a GPU and all others end together. */
+static double balanced_part(const struct line *line, double open, double others, double before)
+{
+    return (open / others - before - line->fixed) / (line->each + 1 / others);
+}
+
+/* When all is done if a GPU is given a part now; if the others are late, it takes another one from them. */
+static double end_with(const struct line *line, double open, double others, double part)
+{
+    double gpu = line->fixed + line->each * part, rest = (open - part) / others - gpu;
+    if (rest <= 0)
+        return gpu;
+    double more = balanced_part(line, rest * others, others, 0);
+    return gpu + (more > 0 ? line->fixed + line->each * more : rest);
+}
+
+/*
+ * One part of a GPU is known: all of its time may belong to its iterations, or half of it to being a part at all. The better of the two
+ * answers is the one that loses less, relatively, if the other should be right.
+ */
+static double cautious_part(const struct line *known, double open, double others, double seconds)
+{
+    const struct line lines[] = {*known, {seconds / 2, known->each / 2, 0, 0, 0}};
+    double parts[2], losses[2];
+    for (int i = 0; i < 2; i++)
+        parts[i] = fmin(open, fmax(0, balanced_part(&lines[i], open, others, 0)));
+    for (int i = 0; i < 2; i++)
+        losses[i] = end_with(&lines[!i], open, others, parts[i]) / end_with(&lines[!i], open, others, parts[!i]);
+    return losses[0] <= losses[1] ? parts[0] : parts[1];
+}
+
+/* When a GPU will have done what is under way, from now; and how it goes on after that. */
+static struct line prospect(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    struct line line = {0, 1 / record->rate, 0, 0, 0};
+    if (view->most[device] == 1)
+        line = extrapolate_line(view, device);
+    line.fixed += fmax(0, (double)record->under_way * line.each - fmax(0, view->now - record->last_end));
+    line.fixed += view->delivery[device];
+    return line;
+}
+
+/*
+ * What the CPU and the other GPUs do of what is open while this GPU does its part: iterations per second, and what a later start of the
+ * others takes away. A GPU of which nothing is known yet counts as one like this.
+ */
+static double rate_of_others(const struct corun_split_view *view, uint32_t device, const struct line *own, double open,
+                             double *open_for_us)
+{
+    double cpu = cpu_rate(view), rate = cpu, later = 0, end = INFINITY;
+    for (bool again = true; again;) { /* who would begin after the common end does not count */
+        double all = 1 / own->each + cpu, sum = open + own->fixed / own->each;
+        rate = cpu;
+        later = 0;
+        for (uint32_t d = 1; d < view->device_count; d++) {
+            if (d == device || !view->usable[d])
+                continue;
+            struct record record = record_of(view, d);
+            struct line line = record.ended ? prospect(view, d, &record) : (struct line){0, own->each, 0, 0, 0};
+            if (!(line.each > 0) || line.fixed >= end)
+                continue;
+            rate += 1 / line.each;
+            later += line.fixed / line.each;
+        }
+        all += rate - cpu;
+        sum += later;
+        again = sum / all < end * (1 - 1e-9) && isinf(end);
+        end = sum / all;
+    }
+    *open_for_us = open + later;
+    return rate;
+}
+
+/* So that a GPU and all others end together. */
+static double further_part(const struct corun_split_view *view, uint32_t device, const struct record *record,
+                           double open)
+{
+    double full = (double)view->full[device], under_way = (double)record->under_way;
+    bool alone = view->most[device] == 1;
+    if (!(record->rate > 0) ||
+        (under_way > 0 && (alone || under_way >= fmax(full / 2, record->rate * record->shortest))))
+        return 0;
+    struct line line = prospect(view, device, record);
+    double shared, others = rate_of_others(view, device, &line, open, &shared);
+    if (!(others > 0))
+        return open;
+    double balanced = balanced_part(&line, shared, others, 0);
+    if (alone)
+        return record->ended > 1 ? balanced : cautious_part(&line, shared, others, record->shortest);
+    double back = line.fixed + balanced * line.each, shortest = record->shortest + view->delivery[device];
+    if (back < shortest) /* hardly any part is faster than that */
+        return shared - others * shortest;
+    return fmin(balanced, fmax(full / 8, balanced / 2));
+}
+
+static double wanted_part(const struct corun_split_view *view, uint32_t device, double open)
+{
+    struct record record = record_of(view, device);
+    if (!view->usable[device] || view->queued[device] >= view->most[device] || view->stale[device] || record.raced)
+        return 0;
+    return record.ended ? further_part(view, device, &record, open) : first_part(view, device, &record);
+}
+
+void strategy_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    if (!strategy_busy(view) && strategy_give_only(view, decision))
+        return;
+    uint64_t open = open_iterations(view), given = 0;
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        uint64_t part = whole(view, wanted_part(view, d, (double)open));
+        decision->parts[d] = part < open ? part : open;
+        open -= decision->parts[d];
+        given += decision->parts[d];
+    }
+    if (!view->busy[CPU] && view->usable[CPU]) {
+        decision->parts[CPU] = view->left > given ? view->left - given : 0;
+        decision->race = !decision->parts[CPU];
+    }
+    decision->feed = true;
+    decision->again = given > 0;
+    bool learned = false;
+    for (uint32_t d = 0; d < view->device_count; d++) {
+        decision->share[d] = (double)decision->parts[d] / fmax(1, (double)(given + decision->parts[CPU]));
+        learned = learned || (d && view->learned && view->learned[d] > 0 && !view->stale[d]);
+    }
+    if (learned && !view->step_count)
+        memcpy(decision->share, view->learned, view->device_count * sizeof decision->share[0]);
+}
