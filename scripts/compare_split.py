@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of CAP (Wang, thesis, SJTU 2017, chapter 4), the paper's numbers beside ours.
 
-    compare_split.py CORUN NAME GPU THREADS PROGRAM=COMMAND... > NAME.md
+    compare_split.py CORUN NAME GPU THREADS PROGRAM[@SECONDS]=COMMAND... > NAME.md
 
 GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/split.h; PROGRAM is its name in the thesis (cg, jacobi, mc,
-mm, nbody, nns) or any other, for which the paper has no number. Every program runs under `corun split`: with the defaults, as the
-thesis has its algorithm (patience=1e9,extrapolate=0,fill=0), and with first steps of 1/64 and 1/256.
+mm, nbody, nns) or any other, for which the paper has no number. SECONDS is what an iteration takes a CPU thread beside a simulated GPU
+(cpu_seconds): then every number of the page is exact, the same at each run; without it the CPU is measured, again and again.
+Every program runs with each strategy, with cap as the thesis has it (patience=1e9,extrapolate=0,fill=0), without each of its additions, with first
+steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds.
 """
 import json
 import os
@@ -20,20 +22,27 @@ PAPER = {"cg": (26.1, 3.6, 37.9), "jacobi": (47.6, 6.9, 26.8), "mc": (1.1, 197.3
          "nbody": (37.5, 7.2, 26.8), "nns": (86.7, 21.6, 25.0)}
 THESIS = "patience=1e9,extrapolate=0,fill=0"
 SIZES = (0.001, 0.004, 0.016, 0.06, 0.25, 1)
+SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
+SPEEDS = (0.01, 0.1, 10, 100)
+CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPUs alone": "strategy=static,cpu_share=0",
+         "sizes": "strategy=cap,variance=0,patience=1e9,rest=1,first=1/4096,growth=2", "static": "strategy=static", "quick": "strategy=quick",
+         "split": "strategy=split", "cap": "strategy=cap", "meet": "strategy=meet", "thesis": f"strategy=cap,{THESIS}",
+         "cap 1/64": "strategy=cap,first=1/64", "cap 1/256": "strategy=cap,first=1/256", "thesis 1/64": f"strategy=cap,first=1/64,{THESIS}",
+         "thesis 1/256": f"strategy=cap,first=1/256,{THESIS}", "without patience": "strategy=cap,patience=1e9",
+         "without extrapolate": "strategy=cap,extrapolate=0", "without fill": "strategy=cap,fill=0"}
 
 
-def split(corun, gpu, threads, command, strategies, settings):
-    """{name of the case: its rounds}"""
+def run(corun, gpu, command, settings):
+    """The rounds of a run with these settings (CORUN_SPLIT)."""
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "split.json")
-        words = [corun, "split", "--quiet", "--threads", threads, "-s", strategies, "-j", path]
-        words += ["--set", settings] if settings else []
-        words += ["--native"] if gpu == "native" else ["--gpu", gpu]
-        done = subprocess.run(words + ["--"] + command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        record = os.path.join(folder, "record")
+        words = command if gpu == "native" else [corun, "exec", "--quiet", "--gpu", gpu, "--", *command]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                              env=dict(os.environ, CORUN_SPLIT=settings, CORUN_SPLIT_RECORD=record))
         if done.returncode:
-            sys.exit(f"{shlex.join(words + ['--'] + command)}: {done.stderr}")
-        with open(path, encoding="utf-8") as file:
-            return {case["case"]: case["rounds"] for case in json.load(file)["cases"]}
+            sys.exit(f"{shlex.join(words)} with CORUN_SPLIT={settings}: {done.stdout}")
+        with open(record, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
 
 def seconds(rounds):
@@ -58,94 +67,123 @@ def table(titles, rows):
 
 
 def gains(results):
-    rows, over_quick, over_split, thesis_quick, thesis_split = [], [], [], [], []
+    rows = []
+    columns = [(kind, other) for other in ("quick", "split") for kind in ("thesis", "cap", "meet")]
+    means = {column: [] for column in columns}
     for name, result in results.items():
         paper = PAPER.get(name, (None, None, None))
-        ours, theirs = result["default"], result["thesis"]
-        values = [100 * (seconds(runs[other]) / seconds(runs["cap"]) - 1) for runs in (theirs, ours) for other in ("quick", "split")]
-        for kept, value in zip((thesis_quick, thesis_split, over_quick, over_split), values):
-            kept.append(value)
-        profiled = [f"{100 * runs['cap'][0]['profiled']:.1f} %" for runs in (theirs, ours)]
-        rows.append([name, percent(paper[0]), percent(values[0]), percent(values[2]), percent(paper[1]), percent(values[1]),
-                     percent(values[3]), "" if paper[2] is None else f"{paper[2]:.1f} %", *profiled])
-    rows.append(["mean", percent(mean([PAPER[name][0] for name in results if name in PAPER])), percent(mean(thesis_quick)),
-                 percent(mean(over_quick)), percent(mean([PAPER[name][1] for name in results if name in PAPER])),
-                 percent(mean(thesis_split)), percent(mean(over_split)), "", "", ""])
+        values = {column: 100 * (seconds(result[column[1]]) / seconds(result[column[0]]) - 1) for column in columns}
+        for column, value in values.items():
+            means[column].append(value)
+        profiled = [f"{100 * result[kind][0]['profiled']:.1f} %" for kind in ("thesis", "cap")]
+        rows.append([name, percent(paper[0])] + [percent(values[column]) for column in columns[:3]] + [percent(paper[1])]
+                    + [percent(values[column]) for column in columns[3:]] + ["" if paper[2] is None else f"{paper[2]:.1f} %", *profiled])
+    rows.append(["mean", percent(mean([PAPER[name][0] for name in results if name in PAPER]))] + [percent(mean(means[c])) for c in columns[:3]]
+                + [percent(mean([PAPER[name][1] for name in results if name in PAPER]))] + [percent(mean(means[c])) for c in columns[3:]]
+                + ["", "", ""])
     print("## Table 4-3: what CAP brings, and what it profiles\n")
-    table(["program", "over Quick: paper", "thesis' CAP", "our CAP", "over Split: paper", "thesis' CAP", "our CAP", "profiled: paper",
-           "thesis' CAP", "our CAP"], rows)
+    kinds = ["thesis' CAP", "our CAP", "meet"]
+    table(["program", "over Quick: paper", *kinds, "over Split: paper", *kinds, "profiled: paper", "thesis' CAP", "our CAP"], rows)
 
 
 def signs(results):
     """How many of the paper's gains ours share the direction of."""
-    same = {"thesis": 0, "default": 0}
+    same = dict.fromkeys(("thesis", "cap", "meet"), 0)
     known = 0
     for name, result in results.items():
         for other, paper in zip(("quick", "split"), PAPER.get(name, ())):
             known += 1
             for kind in same:
-                ours = seconds(result[kind][other]) / seconds(result[kind]["cap"]) - 1
+                ours = seconds(result[other]) / seconds(result[kind]) - 1
                 same[kind] += (ours > 0) == (paper > 0)
-    print(f"Gains of table 4-3 whose sign is the paper's, with the thesis' CAP: {same['thesis']} of {known}; with ours:\n")
-    print(f"Same sign: {same['default']} of {known}.\n")
+    print(f"Gains of table 4-3 whose sign is the paper's: with our CAP {same['cap']} of {known}, with meet {same['meet']}; with the thesis' CAP:\n")
+    print(f"Same sign: {same['thesis']} of {known}.\n")
+
+
+def ideal(result):
+    return 1 / (1 / seconds(result["CPU alone"]) + 1 / seconds(result["GPUs alone"]))
 
 
 def speedups(results):
-    print("## Figure 4-3: speed-up over the CPU alone, and efficiency against the ideal\n\nThe ideal: both sides at their best rate, at no cost. "
-          "The last column is our CAP's time over that of the faster side alone.\n")
+    print("## Figure 4-3: speed-up over the CPU alone\n")
     rows = []
     for name, result in results.items():
-        runs = result["default"]
-        cpu, gpu = seconds(runs["CPU alone"]), seconds(runs["GPUs alone"])
-        ideal = 1 / (1 / cpu + 1 / gpu)
-        row = [name] + [f"{cpu / seconds(runs[case]):.2f}" for case in ("GPUs alone", "static", "quick", "split")]
-        row += [f"{cpu / seconds(result['thesis']['cap']):.2f}", f"{cpu / seconds(runs['cap']):.2f}"]
-        row += [f"{ideal / seconds(result['thesis']['cap']):.3f}", f"{ideal / seconds(runs['cap']):.3f}",
-                f"{seconds(runs['cap']) / min(cpu, gpu):.3f}"]
-        rows.append(row)
-    table(["program", "GPU alone", "static", "quick", "split", "thesis' CAP", "our CAP", "efficiency: thesis' CAP", "our CAP",
-           "over the faster"], rows)
+        cpu = seconds(result["CPU alone"])
+        rows.append([name, f"{1e6 * cpu:.1f}"]
+                    + [f"{cpu / seconds(result[case]):.2f}" for case in ("GPUs alone", "static", "quick", "split", "thesis", "cap", "meet")])
+    table(["program", "CPU alone, us", "GPU alone", "static", "quick", "split", "thesis' CAP", "our CAP", "meet"], rows)
+
+
+def goals(results):
+    print("## Goals: 0.93 of the ideal, at most 1.02 of the faster side alone\n\nThe ideal: both sides at their best rate, at no cost. Best fixed share: of "
+          f"{len(SHARES) + 2} that were tried; what knows the machine cannot do much better with one part for each side.\n")
+    rows = []
+    for name, result in results.items():
+        faster = min(seconds(result["CPU alone"]), seconds(result["GPUs alone"]))
+        best, share = min((seconds(rounds), share) for share, rounds in result["shares"].items())
+        cases = ("thesis", "cap", "meet")
+        rows.append([name, f"{ideal(result) / best:.3f} ({share:g})"] + [f"{ideal(result) / seconds(result[case]):.3f}" for case in cases]
+                    + [f"{seconds(result[case]) / faster:.3f}" for case in cases])
+    table(["program", "of the ideal: best fixed share (CPU's)", "thesis' CAP", "our CAP", "meet", "over the faster side: thesis' CAP", "our CAP", "meet"],
+          rows)
+
+
+def additions(results):
+    print("## What our CAP's additions bring: time with all of them over time without one\n")
+    cases = ("without patience", "without extrapolate", "without fill", "thesis")
+    table(["program", "patience", "extrapolate", "fill", "all three (thesis' CAP)"],
+          [[name] + [f"{seconds(result['cap']) / seconds(result[case]):.3f}" for case in cases] for name, result in results.items()])
 
 
 def imbalances(results):
     print("## Figure 4-4: difference of the times of both sides, first run\n")
-    rows = []
-    for name, result in results.items():
-        rows.append([name] + [f"{100 * result['default'][case][0]['imbalance']:.1f} %" for case in ("static", "quick", "split")]
-                    + [f"{100 * result[kind]['cap'][0]['imbalance']:.1f} %" for kind in ("thesis", "default")])
-    table(["program", "static", "quick", "split", "thesis' CAP", "our CAP"], rows)
+    table(["program", "static", "quick", "split", "thesis' CAP", "our CAP", "meet"],
+          [[name] + [f"{100 * result[case][0]['imbalance']:.1f} %" for case in ("static", "quick", "split", "thesis", "cap", "meet")]
+           for name, result in results.items()])
 
 
 def variances(results):
     print("## Figure 4-5: variance of two successive splits, the thesis' CAP; its steps\n")
     rows = []
     for name, result in results.items():
-        steps = result["thesis"]["cap"][0]["steps"]
+        steps = result["thesis"][0]["steps"]
         known = [f"{step['variance']:.1e}" for step in steps if step["variance"] is not None]
-        rows.append([name, str(len(steps)), str(len(result["default"]["cap"][0]["steps"]))] + (known + [""] * 7)[:7])
+        rows.append([name, str(len(steps)), str(len(result["cap"][0]["steps"]))] + (known + [""] * 7)[:7])
     table(["program", "steps", "steps of our CAP"] + [f"{n}" for n in range(2, 9)], rows)
 
 
 def first_steps(results):
     print("## Figure 4-6: the first step; time relative to 1/128, the thesis' CAP and ours in brackets\n")
+    table(["program", "1/64", "1/256"],
+          [[name] + [f"{seconds(result[f'thesis {part}']) / seconds(result['thesis']):.3f} ({seconds(result[f'cap {part}']) / seconds(result['cap']):.3f})"
+                     for part in ("1/64", "1/256")] for name, result in results.items()])
+
+
+def speeds(results):
+    results = {name: result for name, result in results.items() if result["speeds"]}
+    if not results:
+        return
+    print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n")
     rows = []
     for name, result in results.items():
-        base, ours = seconds(result["thesis"]["cap"]), seconds(result["default"]["cap"])
-        rows.append([name] + [f"{seconds(result[f'thesis {part}']['cap']) / base:.3f} ({seconds(result[f'default {part}']['cap']) / ours:.3f})"
-                              for part in ("1/64", "1/256")])
-    table(["program", "1/64", "1/256"], rows)
+        gpu, row = seconds(result["GPUs alone"]), [name]
+        for speed in sorted([*SPEEDS, 1]):
+            cpu = seconds(result["CPU alone"]) / speed
+            ours = seconds(result["speeds"][speed] if speed != 1 else result["meet"])
+            row.append(f"{ours / min(cpu, gpu):.3f} ({1 / (1 / cpu + 1 / gpu) / ours:.2f})")
+        rows.append(row)
+    table(["program"] + [f"{speed:g} times as fast" for speed in sorted([*SPEEDS, 1])], rows)
 
 
 def rates(results):
     print("## Figure 4-1: rate of the GPU over the size of its part, relative to the CPU's\n")
     rows = []
     for name, result in results.items():
-        runs = result["default"]
-        total = runs["CPU alone"][0]["iterations"]
-        cpu = total / runs["CPU alone"][0]["seconds"]
-        points = [(part["done"] / total, part["done"] / part["seconds"] / cpu) for step in runs["sizes"][0]["steps"]
+        total = result["CPU alone"][0]["iterations"]
+        cpu = total / result["CPU alone"][0]["seconds"]
+        points = [(part["done"] / total, part["done"] / part["seconds"] / cpu) for step in result["sizes"][0]["steps"]
                   for part in step["parts"][1:2] if part["done"] and part["seconds"]]
-        points.append((1, total / runs["GPUs alone"][0]["seconds"] / cpu))
+        points.append((1, total / result["GPUs alone"][0]["seconds"] / cpu))
         row = [name]
         for size in SIZES:
             near = min(points, key=lambda point: abs(point[0] / size - 1) + abs(size / point[0] - 1))
@@ -154,30 +192,39 @@ def rates(results):
     table(["program"] + [f"{100 * size:g} %" for size in SIZES], rows)
 
 
+def measure(corun, gpu, threads, command, each):
+    """All runs of a program."""
+    beginning = f"threads={threads}" + (f",cpu_seconds={each:g}" if each else "")
+    result = {case: run(corun, gpu, command, f"{beginning},{settings}") for case, settings in CASES.items()}
+    result["shares"] = {share: run(corun, gpu, command, f"{beginning},strategy=static,cpu_share={share}") for share in SHARES}
+    result["shares"][1], result["shares"][0] = result["CPU alone"], result["GPUs alone"]
+    result["speeds"] = {speed: run(corun, gpu, command, f"threads={threads},cpu_seconds={each / speed:g},strategy=meet")
+                        for speed in SPEEDS} if each else {}
+    return result
+
+
 def main():
     if len(sys.argv) < 6:
         sys.exit(__doc__)
     corun, page, gpu, threads = sys.argv[1:5]
-    results = {}
+    results, words, times = {}, [], []
     for word in sys.argv[5:]:
         name, _, command = word.partition("=")
+        name, _, each = name.partition("@")
         command = shlex.split(command)
-        result = results[name] = {}
-        result["default"] = split(corun, gpu, threads, command, "cap,quick,split,static", "")
-        result["thesis"] = split(corun, gpu, threads, command, "cap,quick,split,static", THESIS)
-        for part in ("1/64", "1/256"):
-            result[f"default {part}"] = split(corun, gpu, threads, command, "cap", f"first={part}")
-            result[f"thesis {part}"] = split(corun, gpu, threads, command, "cap", f"first={part},{THESIS}")
-    first = next(iter(results.values()))["default"]["cap"][0]
+        results[name] = measure(corun, gpu, threads, command, float(each or 0))
+        words.append(f"{name}{'@' + each if each else ''}={shlex.quote(shlex.join([os.path.basename(command[0]), *command[1:]]))}")
+        times += [f"{name} {float(each) * 1e9:g} ns"] if each else []
+    first = next(iter(results.values()))["cap"][0]
     print(f"# {page}: CAP on the {'simulated ' if first['clock'] == 'simulated' else ''}{first['devices'][1]['name']}\n")
-    commands = [(name, shlex.split(command)) for name, _, command in (word.partition("=") for word in sys.argv[5:])]
-    words = " ".join(f"{name}={shlex.quote(shlex.join([os.path.basename(command[0]), *command[1:]]))}" for name, command in commands)
-    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {words}`")
-    print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; "
-          f"{'its part in simulated time, the CPU in processor time' if first['clock'] == 'simulated' else 'wall time'}")
+    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {' '.join(words)}`")
+    how = "its parts in simulated time" if first["clock"] == "simulated" else "wall time"
+    print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; {how}")
+    if times:
+        print(f"* time of an iteration on a thread of that CPU, measured before, the best of several runs: {', '.join(times)}. So all that follows is exact")
     print("* paper: Wang, thesis, SJTU 2017, chapter 4, on a Xeon E5620 (one thread) and a Tesla M2090; only table 4-3 has numbers. Thesis' CAP is "
-          "ours with `patience=1e9,extrapolate=0,fill=0`\n")
-    for section in (gains, signs, speedups, imbalances, variances, first_steps, rates):
+          f"ours with `{THESIS}`; [what meet is](../split.md#how-a-run-goes)\n")
+    for section in (gains, signs, goals, speeds, speedups, additions, imbalances, variances, first_steps, rates):
         section(results)
 
 
