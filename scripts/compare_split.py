@@ -163,7 +163,8 @@ def speeds(results):
     results = {name: result for name, result in results.items() if result["speeds"]}
     if not results:
         return
-    print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n")
+    print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n\nBeside a CPU that needs longer for one "
+          "granule than the GPU for everything, the run lasts as long as that granule: the CPU's function cannot be stopped.\n")
     rows = []
     for name, result in results.items():
         gpu, row = seconds(result["GPUs alone"]), [name]
