@@ -40,3 +40,29 @@ foreach(name IN LISTS CORUN_HOST_EXAMPLES)
   set_target_properties(host_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CORUN_HOST_EXAMPLES_FOLDER})
   target_link_libraries(host_${name} PRIVATE m Threads::Threads)
 endforeach()
+
+# The same programs, traced: loads and stores call corun_trace (cmake/trace.cmake), which keeps a sample of them for `corun host profile`.
+# Only the program's own file is instrumented; with clang, after its optimisations, so that the loads are those of the program.
+set(CORUN_TRACED_FLAGS -std=c17 -O3 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno -fsanitize=thread -mllvm
+                       -tsan-instrument-func-entry-exit=0)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  list(APPEND CORUN_TRACED_FLAGS -march=x86-64-v2)
+endif()
+set(CORUN_TRACED_LINK -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset)
+file(GLOB host_example_headers CONFIGURE_DEPENDS examples/host/*.h)
+foreach(name IN LISTS CORUN_HOST_EXAMPLES)
+  set(object ${CORUN_HOST_EXAMPLES_FOLDER}/traced/${name}.o)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CORUN_HOST_EXAMPLES_FOLDER}/traced
+    COMMAND ${CORUN_CLANG} ${CORUN_TRACED_FLAGS} -c -o ${object} ${CMAKE_SOURCE_DIR}/examples/host/${name}.c
+    DEPENDS examples/host/${name}.c ${host_example_headers}
+    COMMENT ""
+    VERBATIM)
+  add_executable(host_traced_${name} ${object} $<TARGET_OBJECTS:corun_host_example_frame>)
+  set_target_properties(host_traced_${name} PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE C
+                                                       RUNTIME_OUTPUT_DIRECTORY ${CORUN_HOST_EXAMPLES_FOLDER}/traced)
+  target_link_libraries(host_traced_${name} PRIVATE corun_trace m Threads::Threads)
+  target_link_options(host_traced_${name} PRIVATE ${CORUN_TRACED_LINK})
+  add_dependencies(host_${name} host_traced_${name})
+endforeach()

@@ -27,8 +27,8 @@ ALLOWED = {("src/campaign/worker.c", "_exit"), ("src/case/policy_probe.c", "_exi
            # What a CUDA program prints on its GPU, and messages to its user: they go where the program's own go.
            ("src/cuda/console.c", "stdout"), ("src/cuda/console.c", "stderr")}
 
-# Loaded into a program, it has what belongs to the process: its devices, and what its threads are at.
-STATEFUL = {"libcorun_cuda.a"}
+# Loaded into a program, they have what belongs to the process: its devices, and what its threads are at.
+STATEFUL = {"libcorun_cuda.a", "libcorun_trace.a"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 CALL = re.compile(r"(?<![\w.>])(v?printf|puts|putchar|perror|exit|_exit|_Exit|quick_exit|abort)\s*\(")

@@ -124,6 +124,7 @@ int main(int count, char **words)
     const struct program program = {.name = "blackscholes",
                                     .what = "prices of European options",
                                     .size_of = "sweeps",
+                                    .batch = true,
                                     .size = 100,
                                     .least = 1,
                                     .most = 100000,

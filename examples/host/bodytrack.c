@@ -271,6 +271,7 @@ int main(int count, char **words)
     const struct program program = {.name = "bodytrack",
                                     .what = "the pose of a body in the pictures of four cameras",
                                     .size_of = "frames",
+                                    .batch = true,
                                     .size = 8,
                                     .least = 1,
                                     .most = 100000,

@@ -167,6 +167,7 @@ int main(int count, char **words)
     const struct program program = {.name = "canneal",
                                     .what = "places for the elements of a netlist",
                                     .size_of = "temperatures",
+                                    .batch = true,
                                     .size = 20,
                                     .least = 1,
                                     .most = 1000,

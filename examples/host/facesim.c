@@ -263,6 +263,7 @@ int main(int count, char **words)
     const struct program program = {.name = "facesim",
                                     .what = "motion of a soft body by implicit steps",
                                     .size_of = "steps",
+                                    .batch = true,
                                     .size = 2,
                                     .least = 1,
                                     .most = 100000,

@@ -294,6 +294,7 @@ int main(int count, char **words)
     const struct program program = {.name = "fluidanimate",
                                     .what = "motion of a fluid of particles",
                                     .size_of = "steps",
+                                    .batch = true,
                                     .size = 2,
                                     .least = 1,
                                     .most = 100000,

@@ -17,14 +17,15 @@ enum {
     KEY_QUERIES = 'q',
     KEY_REPEAT = 'r',
     KEY_REPORT = 0x100,
-    KEY_NO_CHECK
+    KEY_NO_CHECK,
+    KEY_PREPARE_ONLY
 };
 
 struct options {
     const struct program *program;
     uint32_t size, threads, queries, repeat;
     uint64_t seed;
-    bool unchecked;
+    bool unchecked, prepare_only;
     const char *report;
 };
 
@@ -62,6 +63,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_NO_CHECK:
         options->unchecked = true;
         break;
+    case KEY_PREPARE_ONLY:
+        options->unchecked = options->prepare_only = true;
+        break;
     case ARGP_KEY_ARG:
         argp_error(state, "%s: no argument is expected", value);
         break;
@@ -85,7 +89,10 @@ static void parse(struct options *options, int count, char **words)
         {"queries", KEY_QUERIES, "N", 0, "queries, one after the other, each with its own input [1]", 0},
         {"repeat", KEY_REPEAT, "N", 0, "times that each query is run; the shortest times count [1]", 0},
         {"report", KEY_REPORT, "FILE", 0, "task graphs and times (docs/host-applications.md)", 0},
-        {"no-check", KEY_NO_CHECK, NULL, 0, "trust the answers: for measurements", 0},
+        {"no-check", KEY_NO_CHECK, NULL, 0, "neither look at the answers nor take their fingerprint: for measurements",
+         0},
+        {"prepare-only", KEY_PREPARE_ONLY, NULL, 0,
+         "make the inputs and answer nothing: for measurements, what to take off", 0},
         {0},
     };
     const struct argp argp = {.options = table, .parser = parse_option, .doc = doc};
@@ -93,16 +100,16 @@ static void parse(struct options *options, int count, char **words)
     argp_parse(&argp, count, words, 0, NULL, options);
 }
 
-static int write_report(const struct options *options, const struct tasks *tasks, uint64_t fingerprint)
+static int write_report(const struct options *options, const struct tasks *tasks)
 {
+    const struct program *program = options->program;
     FILE *file = fopen(options->report, "w");
     if (file) {
         fprintf(file,
                 "{\"version\": 1, \"program\": \"%s\", \"what\": \"%s\", \"size_of\": \"%s\", \"size\": %u, "
-                "\"mean_size\": %u, "
-                "\"threads\": %u,\n \"seed\": %" PRIu64 ", \"result\": \"%016" PRIx64 "\", \"queries\": ",
-                options->program->name, options->program->what, options->program->size_of, options->size,
-                options->program->size, options->threads, options->seed, fingerprint);
+                "\"mean_size\": %u,\n \"kind\": \"%s\", \"threads\": %u, \"seed\": %" PRIu64 ", \"queries\": ",
+                program->name, program->what, program->size_of, options->size, program->size,
+                program->batch ? "batch" : "service", options->threads, options->seed);
         tasks_report(tasks, file);
         fputs("}\n", file);
     }
@@ -111,6 +118,29 @@ static int write_report(const struct options *options, const struct tasks *tasks
         return 1;
     }
     return 0;
+}
+
+/* Makes the input and answers it, so many times. What is wrong with the answer, or NULL. */
+static const char *answer(const struct options *options, struct tasks *tasks, void *state, uint32_t query,
+                          uint64_t *fingerprint)
+{
+    const struct program *program = options->program;
+    for (uint32_t r = 0; r < options->repeat; r++) {
+        program->prepare(state, options->size, program_random(options->seed, query));
+        if (options->prepare_only)
+            continue;
+        tasks_query_begin(tasks, query);
+        program->run(state, tasks);
+        tasks_query_end(tasks);
+    }
+    if (!options->prepare_only)
+        printf("%s: query %u of %u %s: %.3f ms on %u threads\n", program->name, query + 1, options->size,
+               program->size_of, (double)tasks_query_wall(tasks, query) * 1e-6, options->threads);
+    if (options->unchecked)
+        return NULL;
+    uint64_t one = program->fingerprint(state);
+    *fingerprint = program_fingerprint(*fingerprint, &one, sizeof one);
+    return program->check(state);
 }
 
 int program_main(const struct program *program, int count, char **words)
@@ -127,25 +157,15 @@ int program_main(const struct program *program, int count, char **words)
     struct tasks *tasks = tasks_create(options.threads);
     const char *problem = NULL;
     uint64_t fingerprint = 0;
-    for (uint32_t query = 0; query < options.queries && !problem; query++) {
-        for (uint32_t r = 0; r < options.repeat; r++) {
-            program->prepare(state, options.size, program_random(options.seed, query));
-            tasks_query_begin(tasks, query);
-            program->run(state, tasks);
-            tasks_query_end(tasks);
-        }
-        uint64_t answer = program->fingerprint(state);
-        fingerprint = program_fingerprint(fingerprint, &answer, sizeof answer);
-        problem = options.unchecked ? NULL : program->check(state);
-        printf("%s: query %u of %u %s: %.3f ms on %u threads\n", program->name, query + 1, options.size,
-               program->size_of, (double)tasks_query_wall(tasks, query) * 1e-6, options.threads);
-    }
-    printf("result %016" PRIx64 "\n", fingerprint);
+    for (uint32_t query = 0; query < options.queries && !problem; query++)
+        problem = answer(&options, tasks, state, query, &fingerprint);
+    if (!options.unchecked)
+        printf("result %016" PRIx64 "\n", fingerprint);
     if (problem)
         printf("WRONG: %s\n", problem);
     else
         printf("%s\n", options.unchecked ? "not checked" : "PASSED");
-    int status = problem ? WRONG : options.report ? write_report(&options, tasks, fingerprint) : 0;
+    int status = problem ? WRONG : options.report ? write_report(&options, tasks) : 0;
     tasks_destroy(tasks);
     program->destroy(state);
     return status;

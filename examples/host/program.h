@@ -15,6 +15,7 @@
 struct program {
     const char *name, *what;    /* what it computes, in a line */
     const char *size_of;        /* what --size counts */
+    bool batch;                 /* a run of a batch program in place of a query of a service */
     uint32_t size, least, most; /* the mean query, and the range that --size may have */
     /*
      * What stays from query to query (a model, a dictionary), made from the seed; room for queries of up to `size`. Memory comes from

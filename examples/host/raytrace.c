@@ -299,6 +299,7 @@ int main(int count, char **words)
     const struct program program = {.name = "raytrace",
                                     .what = "a picture of a landscape, by rays",
                                     .size_of = "thousand pixels",
+                                    .batch = true,
                                     .size = 150,
                                     .least = 1,
                                     .most = 100000,

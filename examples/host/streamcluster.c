@@ -211,6 +211,7 @@ int main(int count, char **words)
     const struct program program = {.name = "streamcluster",
                                     .what = "centres of groups of points",
                                     .size_of = "candidates",
+                                    .batch = true,
                                     .size = 200,
                                     .least = 1,
                                     .most = 100000,

@@ -11,7 +11,7 @@
 #include <time.h>
 
 /*
- * There where the program is linked with corun-trace (include/corun/trace.h): it is told whose loads and stores come next.
+ * There where the program is linked with corun_trace (include/corun/trace.h): it is told whose loads and stores come next.
  */
 extern void corun_trace_task(uint32_t query, uint32_t phase, uint32_t task) __attribute__((weak));
 extern void corun_trace_pause(void) __attribute__((weak));

@@ -284,6 +284,7 @@ int main(int count, char **words)
     const struct program program = {.name = "x264",
                                     .what = "a film, encoded by motion and transform",
                                     .size_of = "frames",
+                                    .batch = true,
                                     .size = 24,
                                     .least = 1,
                                     .most = 1000,

@@ -13,7 +13,8 @@
     C(train, "a predictor of a service's queries, learned from samples") \
     C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
     C(sweep, "each service with each batch program, under one policy after the other") \
-    C(cluster, "many hosts with a service and a batch program each, and which are placed together")
+    C(cluster, "many hosts with a service and a batch program each, and which are placed together") \
+    C(profile, "a program, measured: what a simulated host needs to know of it")
 
 #define HOST_COMMAND_FUNCTION(name, summary) int host_command_##name(int argc, char **argv);
 CORUN_HOST_COMMANDS(HOST_COMMAND_FUNCTION)
