@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CAMERAS = 4,
@@ -107,7 +106,8 @@ static void draw(struct tracker *tracker, uint32_t camera)
 {
     struct point points[LIMBS][SAMPLES];
     float *seen = tracker->seen[camera];
-    memset(seen, 0, sizeof(float) * WIDTH * HEIGHT);
+    for (uint32_t i = 0; i < WIDTH * HEIGHT; i++)
+        seen[i] = 0;
     project(&tracker->truth, camera, points);
     for (uint32_t i = 0; i < LIMBS * SAMPLES; i++) {
         int32_t x = (int32_t)points[i / SAMPLES][i % SAMPLES].x, y = (int32_t)points[i / SAMPLES][i % SAMPLES].y;

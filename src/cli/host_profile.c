@@ -222,7 +222,6 @@ static enum corun_status run_with_report(struct host_profile *profile, struct ch
     const char *path = text(profile, "%s/report", profile->folder);
     char *content = NULL;
     size_t bytes = 0;
-    add_word(child, "--no-check");
     add_word(child, text(profile, "--report=%s", path));
     enum corun_status status = run(profile, child);
     if (status == CORUN_OK)
@@ -266,7 +265,7 @@ static enum corun_status count(struct host_profile *profile, uint32_t size, bool
     return status;
 }
 
-/* Real runs on one thread, whose task times are what schedules are made of, and on two. */
+/* Real runs on one thread, whose task times are what schedules are made of, and up to the mean size on two. */
 static enum corun_status measure_times(struct host_profile *profile, uint32_t size, struct profile_report *report,
                                        double real_ns[2])
 {
@@ -274,11 +273,12 @@ static enum corun_status measure_times(struct host_profile *profile, uint32_t si
     for (uint32_t threads = 1; threads <= 2 && status == CORUN_OK; threads++) {
         struct child child = {.count = 0};
         struct profile_report other;
-        if (threads > 1 && sysconf(_SC_NPROCESSORS_ONLN) < 2)
-            break;
+        if (threads > 1 && (size > profile->description.mean_size || sysconf(_SC_NPROCESSORS_ONLN) < 2))
+            break; /* a check that long queries would make long */
         add_program(profile, &child, profile->program, size, threads);
         add_word(&child, text(profile, "--queries=%" PRIu64, profile->queries));
         add_word(&child, text(profile, "--repeat=%u", profile->repeat));
+        add_word(&child, "--no-check");
         status = run_with_report(profile, &child, threads == 1 ? report : &other);
         const struct profile_report *made = threads == 1 ? report : &other;
         for (uint32_t q = 0; status == CORUN_OK && q < made->query_count; q++)
@@ -299,6 +299,7 @@ static enum corun_status measure_trace(struct host_profile *profile, uint32_t si
     child.trace = text(profile, "%s/trace", profile->folder);
     child.rate = text(profile, "%u", profile->rate);
     add_program(profile, &child, profile->traced, size, 1);
+    add_word(&child, "--no-check");
     add_word(&child, text(profile, "--queries=%" PRIu64, profile->queries));
     enum corun_status status = run_with_report(profile, &child, &traced);
     if (status == CORUN_OK && access(child.trace, R_OK))
@@ -340,12 +341,9 @@ static enum corun_status ask_program(struct host_profile *profile)
 {
     struct profile_description *description = &profile->description;
     struct profile_report report;
-    struct child checked = {.count = 0}, asked = {.count = 0};
-    add_program(profile, &checked, profile->program, 0, 2);
-    add_program(profile, &asked, profile->program, 0, 1);
-    enum corun_status status = run(profile, &checked);
-    if (status == CORUN_OK)
-        status = run_with_report(profile, &asked, &report);
+    struct child child = {.count = 0};
+    add_program(profile, &child, profile->program, 0, 2);
+    enum corun_status status = run_with_report(profile, &child, &report);
     if (status != CORUN_OK)
         return status;
     description->program = report.program;
@@ -388,7 +386,8 @@ static void table(struct host_profile *profile)
         columns_set(columns, 0, PAINT_NONE, "%u", size->size);
         columns_set(columns, 1, PAINT_NONE, "%.3g", size->instructions);
         columns_set(columns, 2, PAINT_NONE, "%.3f", size->work_ns * 1e-6);
-        columns_set(columns, 3, PAINT_NONE, "%.3f", size->real_ns[1] * 1e-6);
+        if (size->real_ns[1] > 0)
+            columns_set(columns, 3, PAINT_NONE, "%.3f", size->real_ns[1] * 1e-6);
         columns_set(columns, 4, PAINT_NONE, "%.3f", grid->cores > 1 ? size->work_ns / size->speedup[1] * 1e-6 : 0);
         columns_set(columns, 5, PAINT_NONE, "%.2f", size->speedup[grid->cores - 1]);
         for (uint32_t k = 0; k < 3; k++)
