@@ -223,7 +223,11 @@ static enum corun_status run_with_report(struct host_profile *profile, struct ch
     char *content = NULL;
     size_t bytes = 0;
     add_word(child, text(profile, "--report=%s", path));
+    (void)unlink(path); /* of the run before */
     enum corun_status status = run(profile, child);
+    if (status == CORUN_OK && access(path, R_OK))
+        status = corun_report(profile->command.list, CORUN_UNSUPPORTED, (struct corun_place){child->words[0], 0, 0},
+                              "has left no report: does it know --report=FILE (docs/host-applications.md)?");
     if (status == CORUN_OK)
         status = text_file_read(path, MOST_FILE_BYTES, profile->command.list, &content, &bytes);
     if (status == CORUN_OK)
@@ -301,6 +305,7 @@ static enum corun_status measure_trace(struct host_profile *profile, uint32_t si
     add_program(profile, &child, profile->traced, size, 1);
     add_word(&child, "--no-check");
     add_word(&child, text(profile, "--queries=%" PRIu64, profile->queries));
+    (void)unlink(child.trace);
     enum corun_status status = run_with_report(profile, &child, &traced);
     if (status == CORUN_OK && access(child.trace, R_OK))
         status = corun_report(profile->command.list, CORUN_UNSUPPORTED, (struct corun_place){profile->traced, 0, 0},
