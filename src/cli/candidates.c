@@ -31,6 +31,7 @@
     K(SIZE, sizes) \
     K(EXPERIMENT, experiments) \
     K(FILE, files) \
+    K(PROGRAM, files) \
     K(INTO, files) \
     K(DIR, directories) \
     K(DIRECTORY, directories)

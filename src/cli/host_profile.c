@@ -19,34 +19,35 @@
 #define MOST_WORDS 32
 
 enum {
-    KEY_OUTPUT = 'o',
-    KEY_QUIET = 'q',
-    KEY_SIZES = 's',
-    KEY_TRACED = 't',
-    KEY_CORES = 0x100,
-    KEY_CURVES,
-    KEY_CACHE_BYTES,
-    KEY_WAYS,
-    KEY_QUERIES,
-    KEY_REPEAT,
-    KEY_RATE
+    PROFILE_KEY_OUTPUT = 'o',
+    PROFILE_KEY_QUIET = 'q',
+    PROFILE_KEY_SIZES = 's',
+    PROFILE_KEY_TRACED = 't',
+    PROFILE_KEY_CORES = 0x100,
+    PROFILE_KEY_CURVES,
+    PROFILE_KEY_CACHE_BYTES,
+    PROFILE_KEY_WAYS,
+    PROFILE_KEY_QUERIES,
+    PROFILE_KEY_REPEAT,
+    PROFILE_KEY_RATE
 };
 
 static const struct argp_option options[] = {
-    {"sizes", KEY_SIZES, "N,...", 0,
+    {"sizes", PROFILE_KEY_SIZES, "N,...", 0,
      "sizes of queries [a service: a quarter, 1, 4 and 10 times the mean; a batch program: the mean]", 1},
-    {"traced", KEY_TRACED, "FILE", 0, "the same program, linked with corun_trace [traced/PROGRAM beside it]", 1},
-    {"queries", KEY_QUERIES, "N", 0, "queries of each size, each with its own input; the first warms the caches [4]",
-     2},
-    {"repeat", KEY_REPEAT, "N", 0, "times that each query is run; the shortest times count [5]", 2},
-    {"rate", KEY_RATE, "N", 0, "keep one line of memory in N in the trace [16]", 2},
-    {"cores", KEY_CORES, "N", 0, "speed-ups on 1 to N cores [12]", 3},
-    {"curves", KEY_CURVES, "N,...", 0, "cores that curves of misses are taken for [1,4,12]", 3},
-    {"cache-size", KEY_CACHE_BYTES, "BYTES", 0, "last-level cache of the host [30M]", 3},
-    {"ways", KEY_WAYS, "N", 0, "its ways [16]", 3},
-    {"output", KEY_OUTPUT, "FILE", 0,
+    {"traced", PROFILE_KEY_TRACED, "FILE", 0, "the same program, linked with corun_trace [traced/PROGRAM beside it]",
+     1},
+    {"queries", PROFILE_KEY_QUERIES, "N", 0,
+     "queries of each size, each with its own input; the first warms the caches [4]", 2},
+    {"repeat", PROFILE_KEY_REPEAT, "N", 0, "times that each query is run; the shortest times count [5]", 2},
+    {"rate", PROFILE_KEY_RATE, "N", 0, "keep one line of memory in N in the trace [16]", 2},
+    {"cores", PROFILE_KEY_CORES, "N", 0, "speed-ups on 1 to N cores [12]", 3},
+    {"curves", PROFILE_KEY_CURVES, "N,...", 0, "cores that curves of misses are taken for [1,4,12]", 3},
+    {"cache-size", PROFILE_KEY_CACHE_BYTES, "BYTES", 0, "last-level cache of the host [30M]", 3},
+    {"ways", PROFILE_KEY_WAYS, "N", 0, "its ways [16]", 3},
+    {"output", PROFILE_KEY_OUTPUT, "FILE", 0,
      "the description; a table goes to standard output then [-: standard output, no table]", 4},
-    {"quiet", KEY_QUIET, NULL, 0, "no table, and nothing of how far it is", 4},
+    {"quiet", PROFILE_KEY_QUIET, NULL, 0, "no table, and nothing of how far it is", 4},
     {0},
 };
 
@@ -97,38 +98,38 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct host_profile *profile = state->input;
     struct command *command = &profile->command;
     switch (key) {
-    case KEY_SIZES:
+    case PROFILE_KEY_SIZES:
         parse_list(profile, "--sizes", value, UINT32_MAX, profile->sizes, PROFILE_MOST_SIZES, &profile->size_count);
         break;
-    case KEY_TRACED:
+    case PROFILE_KEY_TRACED:
         profile->traced = command_name("--traced", value, state);
         break;
-    case KEY_QUERIES:
+    case PROFILE_KEY_QUERIES:
         command_number(command, "--queries", value, 1000, 2, 1000, &profile->queries);
         break;
-    case KEY_REPEAT:
+    case PROFILE_KEY_REPEAT:
         command_count(command, "--repeat", value, 1000, &profile->repeat);
         break;
-    case KEY_RATE:
+    case PROFILE_KEY_RATE:
         command_count(command, "--rate", value, 1 << 20, &profile->rate);
         break;
-    case KEY_CORES:
+    case PROFILE_KEY_CORES:
         command_count(command, "--cores", value, PROFILE_MOST_CORES, &profile->grid.cores);
         break;
-    case KEY_CURVES:
+    case PROFILE_KEY_CURVES:
         parse_list(profile, "--curves", value, PROFILE_MOST_CORES, profile->grid.curve_cores, PROFILE_MOST_CURVES,
                    &profile->grid.curve_count);
         break;
-    case KEY_CACHE_BYTES:
+    case PROFILE_KEY_CACHE_BYTES:
         command_number(command, "--cache-size", value, 1024, 1 << 20, UINT64_C(1) << 40, &profile->grid.cache_bytes);
         break;
-    case KEY_WAYS:
+    case PROFILE_KEY_WAYS:
         command_count(command, "--ways", value, PROFILE_MOST_POINTS - 3, &profile->grid.ways);
         break;
-    case KEY_OUTPUT:
+    case PROFILE_KEY_OUTPUT:
         profile->output.path = value;
         break;
-    case KEY_QUIET:
+    case PROFILE_KEY_QUIET:
         profile->quiet = true;
         break;
     case ARGP_KEY_ARG:
