@@ -14,7 +14,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench bench-come-and-go hardware lint install deb fuzz clean dependencies
+.PHONY: help demo check check-full build bench bench-come-and-go hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -50,6 +50,12 @@ hardware: build ## the workloads on the NVIDIA GPU of this machine (docs/hardwar
 	bench/hardware/real_gpu.py --probe
 	bench/hardware/export_all.sh $(BUILD)/corun $(BUILD)/hardware $(SIZE) $(WORKLOADS)
 	bench/hardware/real_gpu.py $(foreach name,$(WORKLOADS),$(BUILD)/hardware/$(name)-$(SIZE))
+
+host-profiles: build ## measures examples/host again, into configs/host/applications (docs/host-applications.md)
+	@scripts/install-dependencies.sh build check
+	cmake --build $(BUILD) --parallel $(JOBS) --target host_examples
+	scripts/profile_hosts.sh $(BUILD)
+	scripts/describe_host_applications.py .
 
 lint: ## format, static analysis, layers
 	@scripts/install-dependencies.sh build check lint

@@ -70,6 +70,7 @@ static double measure_latency(char *memory, size_t bytes)
 static double measure_stream(const char *memory, size_t bytes)
 {
     double best = 1e9;
+    size_t lines = bytes / LINE;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         const uint64_t *words = (const uint64_t *)(const void *)memory;
         uint64_t sum = 0;
@@ -80,7 +81,7 @@ static double measure_stream(const char *memory, size_t bytes)
         double taken = seconds() - since;
         best = taken < best ? taken : best;
     }
-    return best / (double)(bytes / LINE) * 1e9;
+    return best / (double)lines * 1e9;
 }
 
 static void find_name(char *name, size_t room)

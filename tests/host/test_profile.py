@@ -61,6 +61,13 @@ class Profile(unittest.TestCase):
             for ways in 7, 16:
                 self.assertLess(by_bytes[ways * way], 0.02 * model)
 
+    def test_every_load_is_heard(self):
+        """streamcluster reads 12.6 MB of points for each candidate, and once before: a vector load that is not traced would be missing."""
+        text = self.profile("--sizes=5", "--queries=2", "--repeat=1", "--cores=1", "--curves=1", FOLDER / "streamcluster")
+        instructions, = [float(found) for found in re.findall(r"^instructions: (\S+)$", text, re.M)]
+        ((_, quarter, *_),) = self.numbers(text, "points")
+        self.assertAlmostEqual(quarter / (6 * 49152 * 64 * 4 / 64 / instructions * 1000), 1.05, delta=0.1)  # and some for costs
+
     def test_output(self):
         text = self.profile("--queries=2", "--repeat=1", "--sizes=1", "--rate=64", "-o", "b.yaml", FOLDER / "blackscholes")
         self.assertEqual(text, "")

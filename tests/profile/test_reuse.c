@@ -29,6 +29,7 @@ static struct pattern begin(size_t count)
     return pattern;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): they are written through `misses` */
 static struct profile_misses misses_of(const struct pattern *pattern, double rate, uint64_t counts[SIZES])
 {
     struct profile_misses misses = {.lines = sizes, .size_count = SIZES, .misses = counts};
