@@ -15,5 +15,8 @@ done
 [ -n "$names" ] || names=$(cd examples/host && ls *.c | sed 's/\.c$//' | grep -v '^program$\|^tasks$')
 mkdir -p configs/host/applications
 for name in $names; do
-    "$build/corun" host profile --quiet "$@" --output "configs/host/applications/$name.yaml" "$build/examples/host/$name"
+    file=configs/host/applications/$name.yaml
+    rm -f "$file.new" # the command replaces no description
+    "$build/corun" host profile --quiet "$@" --output "$file.new" "$build/examples/host/$name"
+    mv "$file.new" "$file"
 done

@@ -3,8 +3,8 @@
  * canneal: places the elements of a netlist on a chip so that wires are short, by simulated annealing (Banerjee, Jones, Sargent: Parallel
  * Simulated Annealing Algorithms for Cell Placement on Hypercube Multiprocessors, TPDS 1990). Stands for canneal of PARSEC.
  *
- * Data: a netlist of a million elements, 36 MB, read at random: an element, its eight wires, and where these end. No cache keeps much of it,
- * and there are hardly two reads of one line. At each temperature, pairs of elements are drawn so that no element is in two; each pair weighs
+ * Data: a netlist of a million elements, 64 MB, read at random: an element, which is a line, and those at the other ends of its eight wires, for
+ * where they are. No cache keeps much of it, and there are hardly two reads of one line. At each temperature, pairs of elements are drawn so that no element is in two; each pair weighs
  * whether to change places by where all others were before (a phase), then those that want to do (another); 1024 pairs are a task.
  */
 #include "program.h"
@@ -14,10 +14,15 @@
 
 enum { BITS = 20, ELEMENTS = 1 << BITS, WIRES = 8, TASK_PAIRS = 1024, TASKS = 32, SIDE = 1 << BITS / 2 };
 
+struct element {
+    uint32_t wires[WIRES]; /* other elements */
+    uint32_t place;        /* y * SIDE + x */
+    char name[28];         /* as an element of a real netlist has: it fills a line */
+};
+
 struct netlist {
-    uint32_t *wires;  /* [ELEMENTS][WIRES]: other elements */
-    uint32_t *place;  /* [ELEMENTS]: y * SIDE + x */
-    uint8_t *changes; /* [TASKS * TASK_PAIRS] */
+    struct element *elements; /* [ELEMENTS] */
+    uint8_t *changes;         /* [TASKS * TASK_PAIRS] */
     uint32_t temperatures, now;
     float heat;
     uint64_t seed;
@@ -29,8 +34,7 @@ static void *create(uint32_t size, uint64_t seed)
     (void)size;
     (void)seed;
     struct netlist *netlist = program_allocate(1, sizeof *netlist);
-    netlist->wires = program_allocate((size_t)ELEMENTS * WIRES, sizeof *netlist->wires);
-    netlist->place = program_allocate(ELEMENTS, sizeof *netlist->place);
+    netlist->elements = program_allocate(ELEMENTS, sizeof *netlist->elements);
     netlist->changes = program_allocate((size_t)TASKS * TASK_PAIRS, 1);
     return netlist;
 }
@@ -57,7 +61,8 @@ static uint64_t length_of(const struct netlist *netlist)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < (size_t)ELEMENTS * WIRES; i++)
-        sum += apart(netlist->place[i / WIRES], netlist->place[netlist->wires[i]]);
+        sum += apart(netlist->elements[i / WIRES].place,
+                     netlist->elements[netlist->elements[i / WIRES].wires[i % WIRES]].place);
     return sum;
 }
 
@@ -71,10 +76,9 @@ static void prepare(void *state, uint32_t size, uint64_t seed)
         for (uint32_t w = 0; w < WIRES; w++) {
             uint64_t random = program_random(seed, (uint64_t)i * WIRES + w);
             uint32_t x = (i % SIDE + (random & 63) - 32) % SIDE, y = (i / SIDE + (random >> 8 & 63) - 32) % SIDE;
-            netlist->wires[(size_t)i * WIRES + w] =
-                random >> 16 & 7 ? y * SIDE + x : (uint32_t)(random >> 32) % ELEMENTS;
+            netlist->elements[i].wires[w] = random >> 16 & 7 ? y * SIDE + x : (uint32_t)(random >> 32) % ELEMENTS;
         }
-        netlist->place[i] = permute(i, seed + 1);
+        netlist->elements[i].place = permute(i, seed + 1);
     }
     netlist->first_length = length_of(netlist);
 }
@@ -83,8 +87,9 @@ static int64_t saved(const struct netlist *netlist, uint32_t element, uint32_t o
 {
     int64_t sum = 0;
     for (uint32_t w = 0; w < WIRES; w++) {
-        uint32_t end = netlist->place[netlist->wires[(size_t)element * WIRES + w]];
-        sum += (int64_t)apart(netlist->place[element], end) - (int64_t)apart(netlist->place[other], end);
+        uint32_t end = netlist->elements[netlist->elements[element].wires[w]].place;
+        sum +=
+            (int64_t)apart(netlist->elements[element].place, end) - (int64_t)apart(netlist->elements[other].place, end);
     }
     return sum;
 }
@@ -115,9 +120,9 @@ static void change(void *context, uint32_t task)
         if (!netlist->changes[i])
             continue;
         pair(netlist, i, &one, &other);
-        uint32_t place = netlist->place[one];
-        netlist->place[one] = netlist->place[other];
-        netlist->place[other] = place;
+        uint32_t place = netlist->elements[one].place;
+        netlist->elements[one].place = netlist->elements[other].place;
+        netlist->elements[other].place = place;
     }
 }
 
@@ -138,8 +143,9 @@ static const char *check(const void *state)
     uint8_t *taken = program_allocate(ELEMENTS, 1);
     const char *problem = NULL;
     for (uint32_t i = 0; i < ELEMENTS && !problem; i++) {
-        problem = netlist->place[i] >= ELEMENTS || taken[netlist->place[i]] ? "two elements are in one place" : NULL;
-        taken[netlist->place[i] % ELEMENTS] = 1;
+        uint32_t place = netlist->elements[i].place;
+        problem = place >= ELEMENTS || taken[place] ? "two elements are in one place" : NULL;
+        taken[place % ELEMENTS] = 1;
     }
     free(taken);
     if (!problem && !(length_of(netlist) < netlist->first_length))
@@ -150,14 +156,13 @@ static const char *check(const void *state)
 static uint64_t fingerprint(const void *state)
 {
     const struct netlist *netlist = state;
-    return program_fingerprint(0, netlist->place, ELEMENTS * sizeof *netlist->place);
+    return program_fingerprint(0, netlist->elements, ELEMENTS * sizeof *netlist->elements);
 }
 
 static void destroy(void *state)
 {
     struct netlist *netlist = state;
-    free(netlist->wires);
-    free(netlist->place);
+    free(netlist->elements);
     free(netlist->changes);
     free(netlist);
 }
