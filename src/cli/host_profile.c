@@ -451,7 +451,8 @@ static enum corun_status run_profile(void *user)
     profile->description.machine = &profile->machine;
     profile->description.grid = &profile->grid;
     profile->description.date = text(profile, "%s", date);
-    profile->description.command = "corun host profile";
+    profile->description.command = text(profile, "corun host profile --queries=%" PRIu64 " --repeat=%u --rate=%u",
+                                        profile->queries, profile->repeat, profile->rate);
     for (uint32_t i = 0; i < profile->grid.curve_count; i++)
         if (profile->grid.curve_cores[i] > profile->grid.cores)
             return corun_report(profile->command.list, CORUN_USAGE, CORUN_NOWHERE,

@@ -40,7 +40,7 @@ class Profile(unittest.TestCase):
         """gmm streams 13.1 MB of model for each eight frames: it misses always with six ways of 30 MB, never with seven."""
         text = self.profile("--sizes=16,32", "--queries=2", "--repeat=1", "--cores=4", "--curves=1,4", FOLDER / "gmm")
         self.assertIn("application: gmm\nkind: service\n", text)
-        self.assertRegex(text, r"measured: \"corun host profile, on .*, \d{4}-\d\d-\d\d\"")
+        self.assertRegex(text, r"measured: \"corun host profile --queries=2 --repeat=1 --rate=16, on .*, \d{4}-\d\d-\d\d\"")
         (instructions,) = self.numbers(text, "instructions")
         self.assertEqual(instructions[::2], [16, 32])
         self.assertAlmostEqual(instructions[3] / instructions[1], 2, delta=0.1)  # a frame is a frame
