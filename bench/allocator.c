@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What EMU's allocator costs: processor time of the two binary searches before a query runs, with K nearest neighbours over the samples that
+ * `corun host` takes of a service (1536 on the default host). The decision that it belongs to: at most 100 us. Usage: bench_allocator [REPETITIONS]
+ */
+#include "allot/emu_search.h"
+#include "host/arrivals.h"
+#include "host/knn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SIZES 16u
+#define CORES 12u
+#define WAYS 8u
+
+/* Durations that fall with cores and ways: what they are changes nothing of the cost. */
+static void fill(struct corun_host_sample *samples)
+{
+    for (uint32_t i = 0; i < SIZES * CORES * WAYS; i++) {
+        uint32_t cores = 1 + i % CORES, ways = 2 + 2 * (i / CORES % WAYS);
+        double size = 1 + i / (CORES * WAYS);
+        samples[i] =
+            (struct corun_host_sample){size, cores, ways, {1e7 * size / cores * (1 + 1.0 / ways), cores * 1.5}};
+    }
+}
+
+static double processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv)
+{
+    static struct corun_host_sample samples[SIZES * CORES * WAYS];
+    struct corun_host_model model;
+    uint32_t repetitions = argc > 1 ? (uint32_t)atoi(argv[1]) : 20000, cores = 0;
+    struct arena *arena = arena_create();
+    fill(samples);
+    if (!arena || host_knn_create(samples, SIZES * CORES * WAYS, arena, NULL, &model)) {
+        fputs("out of memory\n", stderr);
+        return 1;
+    }
+    struct host_random random = host_random_of(1, 1);
+    double begin = processor_seconds();
+    for (uint32_t i = 0; i < repetitions; i++) {
+        double size = 1 + 15 * host_random_next(&random);
+        cores +=
+            emu_search(&model, size, 0.8 * 150e6 * host_random_next(&random), (struct corun_host_share){12, 16}).cores;
+    }
+    double seconds = processor_seconds() - begin;
+    printf("two searches: %.1f us of processor time on average, %.2f cores found\n", seconds / repetitions * 1e6,
+           (double)cores / repetitions);
+    arena_destroy(arena);
+    return 0;
+}
