@@ -20,7 +20,8 @@ static void fill(struct corun_host_sample *samples)
 {
     for (uint32_t i = 0; i < SIZES * CORES * WAYS; i++) {
         uint32_t cores = 1 + i % CORES, ways = 2 + 2 * (i / CORES % WAYS);
-        double size = 1 + i / (CORES * WAYS);
+        uint32_t step = i / (CORES * WAYS);
+        double size = 1.0 + step;
         samples[i] =
             (struct corun_host_sample){size, cores, ways, {1e7 * size / cores * (1 + 1.0 / ways), cores * 1.5}};
     }
