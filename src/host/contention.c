@@ -195,14 +195,12 @@ static void adjust_rooms(struct contention *contention, const struct contention_
 {
     for (uint32_t group = 0; group < contention->cache_group_count; group++) {
         double sum = 0;
-        uint32_t instances = 0;
         for (uint32_t i = 0; i < contention->runner_count; i++) {
             struct contention_runner *runner = &contention->runners[i];
             if (runner->cache_group != group || !runner->count)
                 continue;
             sum += runner->count * pace_rate(runner, &paces[i], contention->latency_ns) *
                    misses_with(contention, runner, runner->room);
-            instances += runner->count;
         }
         for (uint32_t i = 0; i < contention->runner_count && sum > 0; i++) {
             struct contention_runner *runner = &contention->runners[i];
