@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of Kernelet (Zhong and He, TPDS 2014, section 5) that are about queues, the paper's numbers beside ours.
 
-    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] [FULL.json...] > kernelet-GPU.md
+    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] [--only SECTION,...] [FULL.json...] > kernelet-GPU.md
 
 INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
 FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on MIX that are there
 already stand in for that. What was measured is kept in the cache: a page that was
-interrupted goes on.
+interrupted goes on. Sections: kernels, case-one, pairs, pruning, choices, random, case-two, full, costs.
 """
 import json
 import subprocess
@@ -93,7 +93,7 @@ def case_one(corun, instances, paper):
     table(["kernel", "beside"], rows)
 
 
-def pairs(result):
+def pairs(result, shown):
     best, balanced = {}, {}
     for pair in result["pairs"]:
         key = tuple(pair["kernels"])
@@ -101,6 +101,8 @@ def pairs(result):
             best[key] = pair
         if pair["balanced"]:
             balanced[key] = pair
+    if not shown:
+        return balanced
     print(f"## Co-scheduling profit of the {len(balanced)} pairs, predicted and measured\n\nIn the ratio that equation 7 gives, and the best ratio that was measured; "
           "thread blocks of each on an SM. Profit is the share of the time that is saved against one after the other.\n")
     table(["pair", "ratio", "predicted", "measured", "best ratio", "measured"],
@@ -193,33 +195,50 @@ def costs(corun):
     table(["scheduler", "pending at most", "plans", "slices", "us per plan, without the longest", "longest, us", "queue, KB"], rows)
 
 
+SECTIONS = ["kernels", "case-one", "pairs", "pruning", "choices", "random", "case-two", "full", "costs"]
+
+
+def option(arguments, name):
+    """The value of an option, which is taken out."""
+    if name not in arguments:
+        return None
+    place = arguments.index(name)
+    value = arguments[place + 1]
+    del arguments[place:place + 2]
+    return value
+
+
 def main():
     arguments = sys.argv[1:]
-    cache = []
-    if "--cache" in arguments:
-        place = arguments.index("--cache")
-        cache = arguments[place:place + 2]
-        del arguments[place:place + 2]
+    cache, only = option(arguments, "--cache"), option(arguments, "--only")
     if len(arguments) < 5:
         sys.exit(__doc__)
-    corun, gpu = Corun(arguments[0], arguments[1], cache), arguments[1]
+    corun, gpu = Corun(arguments[0], arguments[1], ["--cache", cache] if cache else []), arguments[1]
     instances, plans, launches = (int(word) for word in arguments[2:5])
-    everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs")
+    sections = only.split(",") if only else SECTIONS
+    words = f" --only {only}" if only else ""
     print(f"# Kernelet's queues on {gpu}\n")
-    print(f"* made by: `scripts/compare_queue.py corun {gpu} {instances} {plans} {launches}`")
+    print(f"* made by: `scripts/compare_queue.py corun {gpu} {instances} {plans} {launches}{words}`")
     print("* paper: Zhong and He, Kernelet, TPDS 2014, section 5. The kernels are those of the suite, in their size medium: the paper does not give its sizes")
     print("* how it is simulated, and what the words mean: [queue.md](../queue.md)\n")
-    kernels(everything)
-    case_one(corun, instances, PAPER.get(gpu))
-    balanced = pairs(everything)
-    pruning(corun, everything, instances, balanced)
-    variants(corun, instances)
-    if plans:
+    everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs") if {"kernels", "pairs", "pruning"} & set(sections) else None
+    if "kernels" in sections:
+        kernels(everything)
+    if "case-one" in sections:
+        case_one(corun, instances, PAPER.get(gpu))
+    balanced = pairs(everything, "pairs" in sections) if everything else None
+    if "pruning" in sections:
+        pruning(corun, everything, instances, balanced)
+    if "choices" in sections:
+        variants(corun, instances)
+    if "random" in sections and plans:
         monte_carlo(corun, max(1, instances // 10), plans)
-    case_two(corun, instances, gpu)
-    if launches:
+    if "case-two" in sections:
+        case_two(corun, instances, gpu)
+    if "full" in sections and (launches or arguments[5:]):
         full(corun, launches, arguments[5:])
-    costs(corun)
+    if "costs" in sections:
+        costs(corun)
 
 
 if __name__ == "__main__":
