@@ -186,6 +186,9 @@ static enum corun_status fill_lane(struct stage *stage, struct lane *lane)
         if (lane->next == lane->tbs) {
             if (lane->most_launches && lane->launch + 1 == lane->most_launches)
                 return CORUN_OK;
+            /* Two streams take turns: a third launch would wait there. Small ones would be handed out for ever. */
+            if (lane->completed < (uint64_t)lane->launch * lane->tbs)
+                return CORUN_OK;
             lane->launch++;
             lane->next = lane->in_flight = 0;
         }

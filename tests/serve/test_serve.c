@@ -160,6 +160,18 @@ static void test_pairs(void **unused)
     serve_result_destroy(result);
 }
 
+/* Launches that are smaller than what may be in flight: two of them at a time, not one after the other without end. */
+static void test_small_launches(void **unused)
+{
+    (void)unused;
+    static const char *const kernels[] = {"tea@small", "pc@small"};
+    struct serve_request request = {.load = {.instances = 3}};
+    struct serve_result *result = serve_with("gtx980:sms=4", kernels, 2, "kernelet", request);
+    assert_true(result->runs[0].result->kinds[0].beside[1] > 0);
+    assert_true(result->runs[0].result->makespan_ticks > 0);
+    serve_result_destroy(result);
+}
+
 /* Copies: inputs and outputs of every launch cross the bus. */
 static void test_transfers(void **unused)
 {
@@ -230,9 +242,13 @@ static void test_wrong_schedulers(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices),   cmocka_unit_test(test_events_and_cycles),
-        cmocka_unit_test(test_pairs),    cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_arrivals), cmocka_unit_test(test_wrong_schedulers),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_events_and_cycles),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_small_launches),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_arrivals),
+        cmocka_unit_test(test_wrong_schedulers),
     };
     return cmocka_run_group_tests(tests, find_data, NULL);
 }
