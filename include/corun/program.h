@@ -18,9 +18,17 @@ struct corun_kernel; /* belongs to its module */
 /* Parses, checks and decodes PTX. `name` is used in messages. Returns the first error's status; *module is NULL then. */
 enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
                                     struct corun_module **module);
+/*
+ * The same, then makes of it what an assembler would: `rewrites` is the sum of the rewrites of the machine-code model (src/assemble), as the
+ * GPU parameter machine_code has them; 0 is corun_module_load. Results of kernels stay the same, bit for bit.
+ */
+enum corun_status corun_module_assemble(const char *name, const char *text, size_t bytes, uint32_t rewrites,
+                                        struct corun_diagnostics *list, struct corun_module **module);
 /* The same from a file. If FILE.ptxas lies next to FILE.ptx, it is taken as what `ptxas -v` printed for it. */
 enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list,
                                          struct corun_module **module);
+enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites, struct corun_diagnostics *list,
+                                             struct corun_module **module);
 /*
  * Takes the registers per thread of those kernels that an assembler's log (`ptxas -v`) names; they win over .maxnreg and our
  * own allocation. To be called before the first launch of the module is made.
@@ -126,6 +134,7 @@ void corun_grid_destroy(struct corun_grid *grid);
 struct corun_functional_result {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
+    uint64_t ptx_thread_instructions; /* as the PTX is written: the same, unless the module was assembled */
     /* Loaded from and stored to global memory by lanes, caches or not; atomics count twice (read and written). */
     uint64_t global_bytes;
 };

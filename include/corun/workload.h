@@ -103,6 +103,10 @@ const struct corun_workload_info *corun_workload_list_get(const struct corun_wor
 struct corun_workload;
 enum corun_status corun_workload_load(const char *specification, const char *data_directory,
                                       struct corun_diagnostics *list, struct corun_workload **workload);
+/* The same, its modules assembled as corun_module_assemble does. */
+enum corun_status corun_workload_assemble(const char *specification, const char *data_directory, uint32_t rewrites,
+                                          struct corun_diagnostics *list, struct corun_workload **workload);
+uint32_t corun_workload_rewrites(const struct corun_workload *workload);
 void corun_workload_destroy(struct corun_workload *workload);
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info);
 const struct corun_module *corun_workload_module(const struct corun_workload *workload);

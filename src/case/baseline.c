@@ -22,6 +22,7 @@ enum corun_status baseline_digest_workload(struct content_digest *digest, const 
         return status;
     content_digest_add(digest, "workload", content, bytes);
     content_digest_add_number(digest, "seed", seed);
+    content_digest_add_number(digest, "machine code", corun_workload_rewrites(workload));
     content_digest_add_number(digest, "model version", CORUN_MODEL_VERSION);
     content_digest_add(digest, "model", model_fingerprint(), strlen(model_fingerprint()));
     content_digest_add_number(digest, "results version", CORUN_RESULTS_VERSION);

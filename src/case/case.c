@@ -111,7 +111,8 @@ static enum corun_status load_workloads(struct run *run)
         }
         if (!member->workload) {
             enum corun_status status =
-                corun_workload_load(member->request->workload, job->data_directory, run->list, &member->workload);
+                corun_workload_assemble(member->request->workload, job->data_directory, job->gpu->machine_code, run->list,
+                                        &member->workload);
             if (status != CORUN_OK) {
                 member->workload = NULL;
                 return status;

@@ -142,7 +142,7 @@ static enum corun_status look_at(const struct capture_options *capture)
     struct corun_workload *workload;
     struct corun_instance *instance = NULL;
     struct captured *captured = NULL;
-    enum corun_status status = capture_load(capture->output, capture->command.list, &captured);
+    enum corun_status status = capture_load(capture->output, 0, capture->command.list, &captured);
     if (!status && !capture->quiet)
         summarise(captured, capture->output);
     capture_destroy(captured);

@@ -251,7 +251,7 @@ static enum corun_status run_check(void *user)
     char data[PATH_BYTES];
     struct corun_module *module = NULL;
     struct captured *captured = NULL;
-    enum corun_status status = is_captured(check->path) ? capture_load(check->path, list, &captured)
+    enum corun_status status = is_captured(check->path) ? capture_load(check->path, 0, list, &captured)
                                                         : corun_module_load_file(check->path, list, &module);
     if (status == CORUN_OK)
         status = corun_data_directory(data, sizeof data, list);

@@ -110,7 +110,8 @@ static enum corun_status load_what_can_be(struct process *process, struct module
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < MOST_TRIES; i++) {
         corun_diagnostics_clear(problems);
-        status = corun_module_load(module->name, text, bytes, problems, &module->code);
+        status = corun_module_assemble(module->name, text, bytes, process->devices[0].config.machine_code, problems,
+                                       &module->code);
         bool gaps = status == CORUN_UNSUPPORTED || (status == CORUN_SYNTAX && from_compiler);
         if (!gaps || !empty_functions(process, module, text, bytes, from_compiler, problems))
             break;

@@ -80,6 +80,7 @@ static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machin
     uint32_t lanes = count_bits(sm->issue.active);
     counters->warp_instructions++;
     counters->thread_instructions += lanes;
+    counters->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
     count_unit(counters, op->unit, lanes);
     counters->register_accesses += op->register_accesses;
     counters->loads += (op->flags & CORUN_LOAD) != 0;

@@ -88,6 +88,7 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
             add_once(op->hazards, &op->hazard_count, instruction->destinations[i]);
             add_once(op->written, &op->written_count, instruction->destinations[i]);
         }
+        op->merged = instruction->merged;
         op->register_accesses = op->read_count;
         for (uint32_t i = 0; i < op->written_count; i++)
             op->register_accesses += op->written[i] < grid->register_slots;

@@ -532,6 +532,10 @@ static void decode_function(struct decoder *decoder, struct decoded_function *fu
         decode_instruction(decoder, &ptx->instructions[i], i);
         if (decoder->status == CORUN_MEMORY)
             return;
+        if (ptx->instructions[i].merged && decoder->code.count > function->operation_of[i]) {
+            decoder->code.data[decoder->code.count - 1].merged = ptx->instructions[i].merged;
+            decoder->instructions.data[decoder->code.count - 1].merged = ptx->instructions[i].merged;
+        }
     }
     function->operation_of[ptx->instruction_count] = (uint32_t)decoder->code.count;
     if (needs_return(ptx)) {

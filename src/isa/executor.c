@@ -208,9 +208,12 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
     uint64_t left = *budget;
     while (left) {
         left--;
+        int32_t merged = warp->code[warp->stack.pc].merged;
         step(warp, result, false);
         count->warp_instructions++;
-        count->thread_instructions += result->active == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(result->active);
+        uint32_t lanes = result->active == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(result->active);
+        count->thread_instructions += lanes;
+        count->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + merged));
         if (result->outcome != CORUN_OUTCOME_NEXT)
             break;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules, their kernels, and program instances: a module in the memory of one application. */
+#include "assemble/assemble.h"
 #include "isa/executor.h"
 #include "ptx/register_count.h"
 
@@ -97,7 +98,13 @@ static enum corun_status decode_kernels(struct corun_module *module, struct coru
 }
 
 enum corun_status corun_module_load(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
-                                    struct corun_module **result)
+                                    struct corun_module **module)
+{
+    return corun_module_assemble(name, text, bytes, ASSEMBLE_NOTHING, list, module);
+}
+
+enum corun_status corun_module_assemble(const char *name, const char *text, size_t bytes, uint32_t rewrites,
+                                        struct corun_diagnostics *list, struct corun_module **result)
 {
     *result = NULL;
     struct corun_module *module = calloc(1, sizeof *module);
@@ -109,6 +116,8 @@ enum corun_status corun_module_load(const char *name, const char *text, size_t b
     if (status == CORUN_OK && module->ptx->address_bits != 64)
         status = corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){module->ptx->file, 0, 0},
                               "not supported: .address_size 32");
+    if (status == CORUN_OK && assemble_module(module->ptx, rewrites) != CORUN_OK)
+        status = out_of_memory(list);
     if (status == CORUN_OK)
         status = analyse_functions(module, list);
     if (status == CORUN_OK)
@@ -142,13 +151,19 @@ void corun_module_take_registers(struct corun_module *module, const char *log, s
 
 enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module)
 {
+    return corun_module_assemble_file(path, ASSEMBLE_NOTHING, list, module);
+}
+
+enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites, struct corun_diagnostics *list,
+                                             struct corun_module **module)
+{
     *module = NULL;
     char *text, *log;
     size_t bytes, log_bytes;
     enum corun_status status = text_file_read(path, FILE_LIMIT, list, &text, &bytes);
     if (status != CORUN_OK)
         return status;
-    status = corun_module_load(path, text, bytes, list, module);
+    status = corun_module_assemble(path, text, bytes, rewrites, list, module);
     free(text);
     char *log_path = status == CORUN_OK && *module ? log_path_of(path) : NULL;
     if (log_path && text_file_read(log_path, FILE_LIMIT, NULL, &log, &log_bytes) == CORUN_OK) {

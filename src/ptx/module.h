@@ -298,6 +298,7 @@ struct ptx_instruction {
         uint8_t fields[PTX_FIELD_COUNT]; /* enum ptx_suffix, indexed by enum ptx_field */
     };
     bool guard_negated;
+    int16_t merged; /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
     uint32_t guard; /* predicate register, PTX_NONE if there is none */
     uint32_t
         carry_flag; /* predicate register that stands for CC.CF: read by addc, subc, madc, written with .cc; else PTX_NONE */

@@ -100,7 +100,7 @@ static enum corun_status unpack(const uint8_t *frame, size_t frame_bytes, uint64
     return status;
 }
 
-enum corun_status capture_load(const char *path, struct corun_diagnostics *list, struct captured **captured)
+enum corun_status capture_load(const char *path, uint32_t rewrites, struct corun_diagnostics *list, struct captured **captured)
 {
     struct corun_place place = {path, 0, 0};
     char *text = NULL;
@@ -119,7 +119,7 @@ enum corun_status capture_load(const char *path, struct corun_diagnostics *list,
     }
     free(text);
     if (!status)
-        status = capture_read(path, body, (size_t)wanted, list, captured);
+        status = capture_read(path, body, (size_t)wanted, rewrites, list, captured);
     if (!status)
         (*captured)->file_bytes = bytes;
     return status;

@@ -16,6 +16,7 @@ struct parser {
     struct captured *captured;
     struct corun_diagnostics *list;
     struct corun_place place;
+    uint32_t rewrites;
     size_t at;
     struct text_table shapes, streams; /* streams by the bytes of their numbers */
     bool ended;
@@ -106,8 +107,8 @@ static enum corun_status add_module(struct parser *parser, const struct capture_
     struct captured_module module = {.name = copy_text(parser, &operation->texts[0])};
     if (!module.name)
         return out_of_memory(parser);
-    enum corun_status status = corun_module_load(module.name, (const char *)operation->texts[1].data,
-                                                 operation->texts[1].bytes, parser->list, &module.code);
+    enum corun_status status = corun_module_assemble(module.name, (const char *)operation->texts[1].data,
+                                                     operation->texts[1].bytes, parser->rewrites, parser->list, &module.code);
     if (status)
         return status;
     if (vector_push(&parser->captured->modules, module))
@@ -341,12 +342,12 @@ static char *name_of(const char *path)
     return strndup(name, length);
 }
 
-enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, struct corun_diagnostics *list,
+enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, uint32_t rewrites, struct corun_diagnostics *list,
                                struct captured **result)
 {
     *result = NULL;
     struct captured *captured = calloc(1, sizeof *captured);
-    struct parser parser = {.captured = captured, .list = list, .place = {path, 0, 0}};
+    struct parser parser = {.captured = captured, .list = list, .place = {path, 0, 0}, .rewrites = rewrites};
     if (!captured) {
         free(body);
         return out_of_memory(&parser);

@@ -324,6 +324,7 @@ enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t w
         status = corun_run_functional(grid, watchdog, list, print, user, &part);
         sum.warp_instructions += part.warp_instructions;
         sum.thread_instructions += part.thread_instructions;
+        sum.ptx_thread_instructions += part.ptx_thread_instructions;
         sum.global_bytes += part.global_bytes;
     }
     if (!status)

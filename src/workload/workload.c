@@ -144,7 +144,8 @@ static enum corun_status load_module(struct corun_workload *workload, struct cor
         return corun_report(list, status, description->ptx.place, "its PTX file is missing");
     if (status)
         return status;
-    return corun_module_load(workload->ptx_path, workload->ptx, workload->ptx_bytes, list, &workload->module);
+    return corun_module_assemble(workload->ptx_path, workload->ptx, workload->ptx_bytes, workload->rewrites, list,
+                                 &workload->module);
 }
 
 static enum corun_status check_argument(const struct argument_description *argument,
@@ -201,7 +202,7 @@ static enum corun_status load(struct corun_workload *workload, const char *path,
         if (size)
             return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){path, 0, 0},
                                 "a captured program has no sizes: '@%s'", size);
-        return capture_load(path, list, &workload->captured);
+        return capture_load(path, workload->rewrites, list, &workload->captured);
     }
     char *text = NULL;
     size_t bytes = 0;
@@ -224,7 +225,13 @@ static enum corun_status load(struct corun_workload *workload, const char *path,
 }
 
 enum corun_status corun_workload_load(const char *specification, const char *data_directory,
-                                      struct corun_diagnostics *list, struct corun_workload **result)
+                                      struct corun_diagnostics *list, struct corun_workload **workload)
+{
+    return corun_workload_assemble(specification, data_directory, 0, list, workload);
+}
+
+enum corun_status corun_workload_assemble(const char *specification, const char *data_directory, uint32_t rewrites,
+                                          struct corun_diagnostics *list, struct corun_workload **result)
 {
     *result = NULL;
     char *path, *size;
@@ -233,6 +240,8 @@ enum corun_status corun_workload_load(const char *specification, const char *dat
     if (!status) {
         assert(path);
         workload = calloc(1, sizeof *workload);
+        if (workload)
+            workload->rewrites = rewrites;
         status = workload ? load(workload, path, size, list)
                           : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
@@ -243,6 +252,11 @@ enum corun_status corun_workload_load(const char *specification, const char *dat
     else
         *result = workload;
     return status;
+}
+
+uint32_t corun_workload_rewrites(const struct corun_workload *workload)
+{
+    return workload->rewrites;
 }
 
 void corun_workload_destroy(struct corun_workload *workload)

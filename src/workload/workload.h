@@ -7,7 +7,8 @@
 #include "workload/plan.h"
 
 struct corun_workload {
-    struct captured *captured; /* NULL: of a description. Else the only member that is set */
+    uint32_t rewrites;         /* of its modules (src/assemble) */
+    struct captured *captured; /* NULL: of a description. Else the only member below that is set */
     struct description *description;
     struct plan *plan;
     const struct corun_reference *reference; /* NULL: none */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The rewrites of a function in their order. */
+#include "assemble/code.h"
+
+static const struct rewrite {
+    uint32_t bit;
+    void (*run)(struct code *code);
+} rewrites_in_order[] = {
+    {ASSEMBLE_COPIES, code_propagate},
+    {ASSEMBLE_COPIES, code_remove_dead},
+    {ASSEMBLE_ADDRESSES, code_fold_addresses},
+    {ASSEMBLE_COPIES, code_remove_dead},
+    {ASSEMBLE_FUSE, code_fuse},
+    {ASSEMBLE_COPIES, code_remove_dead},
+    {ASSEMBLE_PREDICATE, code_predicate},
+};
+
+static enum corun_status assemble_function(struct ptx_function *function, struct arena *arena, uint32_t rewrites)
+{
+    struct code code;
+    enum corun_status status = code_open(function, arena, &code);
+    for (uint32_t i = 0; i < sizeof rewrites_in_order / sizeof *rewrites_in_order && status == CORUN_OK; i++) {
+        if (!(rewrites & rewrites_in_order[i].bit))
+            continue;
+        rewrites_in_order[i].run(&code);
+        if (code.changed)
+            status = code_refresh(&code);
+    }
+    if (status == CORUN_OK && rewrites & ASSEMBLE_SCHEDULE)
+        status = code_schedule(&code);
+    if (status == CORUN_OK)
+        code_close(&code, function);
+    return status;
+}
+
+enum corun_status assemble_module(struct ptx_module *module, uint32_t rewrites)
+{
+    for (uint32_t i = 0; i < module->function_count && rewrites; i++) {
+        struct ptx_function *function =
+            (struct ptx_function *)(uintptr_t)module->functions[i]; /* ours: see the header */
+        enum corun_status status =
+            function->instruction_count ? assemble_function(function, module->arena, rewrites) : CORUN_OK;
+        if (status != CORUN_OK)
+            return status;
+    }
+    return CORUN_OK;
+}

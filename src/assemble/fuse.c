@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Two integer operations that the hardware has as one: products with sums, logic functions of three operands. */
+#include "assemble/code.h"
+
+static bool is_register(const struct ptx_operand *operand)
+{
+    return operand->kind == PTX_OPERAND_REGISTER;
+}
+
+/* The definition of an operand that only this one instruction reads, and whose own operands still hold the same there. */
+static const struct ptx_instruction *only_for(const struct code *code, const struct ptx_operand *operand)
+{
+    const struct ptx_instruction *definition = is_register(operand) ? code_definition(code, operand) : NULL;
+    if (!definition || code->definitions[operand->index].reads != 1 || definition->guard != PTX_NONE)
+        return NULL;
+    for (uint32_t i = 1; i < definition->operand_count; i++)
+        if (is_register(&definition->operands[i]) &&
+            code->definitions[definition->operands[i].index].instruction == PTX_NONE)
+            return NULL;
+    return definition;
+}
+
+/* A product whose sum with another value mad gives: mul.lo of the sum's width, mul.wide of half of it. */
+static bool is_product(const struct ptx_instruction *product, uint32_t bits)
+{
+    if (product->opcode != PTX_OP_MUL || !ptx_type_is_integer(product->types[0]) || product->operand_count != 3)
+        return false;
+    return (product->half == PTX_HALF_LO && bits == 32 && ptx_types[product->types[0]].bits == 32) ||
+           (product->half == PTX_HALF_WIDE && bits == 64 && ptx_types[product->types[0]].bits == 32);
+}
+
+/* The last instruction of a block that stands for another: what is fused is counted where both run for the same lanes. */
+static bool same_block(const struct code *code, const struct ptx_instruction *left, const struct ptx_instruction *right)
+{
+    return code->flow.block_of[left - code->instructions] == code->flow.block_of[right - code->instructions];
+}
+
+static void absorb(struct code *code, struct ptx_instruction *into, const struct ptx_instruction *other)
+{
+    into->merged += (int16_t)(other->merged + 1);
+    code->instructions[other - code->instructions].opcode = PTX_OP_NONE;
+    code->changed = true;
+}
+
+static bool fuse_sum(struct code *code, struct ptx_instruction *sum)
+{
+    uint32_t bits = ptx_types[sum->types[0]].bits;
+    if (!ptx_type_is_integer(sum->types[0]) || sum->carry || sum->sat || sum->carry_flag != PTX_NONE)
+        return false;
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct ptx_instruction *product = only_for(code, &sum->operands[i]);
+        if (!product || !is_product(product, bits) || !same_block(code, product, sum) ||
+            !is_register(&sum->operands[3 - i]))
+            continue;
+        struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, 4);
+        if (!operands)
+            return false;
+        operands[0] = sum->operands[0];
+        operands[1] = product->operands[1];
+        operands[2] = product->operands[2];
+        operands[3] = sum->operands[3 - i];
+        sum->opcode = PTX_OP_MAD;
+        sum->half = product->half;
+        sum->types[0] = product->types[0];
+        sum->operands = operands;
+        sum->operand_count = 4;
+        absorb(code, sum, product);
+        return true;
+    }
+    return false;
+}
+
+/* Truth tables of lop3: bit (a << 2 | b << 1 | c) of the table is f(a, b, c). */
+enum { TABLE_A = 0xf0, TABLE_B = 0xcc, TABLE_C = 0xaa };
+
+static uint32_t combine(uint32_t opcode, uint32_t left, uint32_t right)
+{
+    return opcode == PTX_OP_AND ? left & right : opcode == PTX_OP_OR ? left | right : left ^ right;
+}
+
+static bool is_logic(const struct ptx_instruction *instruction)
+{
+    return (instruction->opcode == PTX_OP_AND || instruction->opcode == PTX_OP_OR ||
+            instruction->opcode == PTX_OP_XOR) &&
+           instruction->types[0] == PTX_TYPE_B32 && instruction->operand_count == 3;
+}
+
+static bool fuse_logic(struct code *code, struct ptx_instruction *outer)
+{
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct ptx_instruction *inner = only_for(code, &outer->operands[i]);
+        if (!inner || !is_logic(inner) || !same_block(code, inner, outer) || !is_register(&outer->operands[3 - i]) ||
+            !is_register(&inner->operands[1]))
+            continue;
+        struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, 5);
+        if (!operands)
+            return false;
+        operands[0] = outer->operands[0];
+        operands[1] = inner->operands[1];
+        operands[2] = inner->operands[2];
+        operands[3] = outer->operands[3 - i];
+        operands[4] = (struct ptx_operand){.kind = PTX_OPERAND_INTEGER};
+        operands[4].bits = combine(outer->opcode, combine(inner->opcode, TABLE_A, TABLE_B), TABLE_C);
+        outer->opcode = PTX_OP_LOP3;
+        outer->operands = operands;
+        outer->operand_count = 5;
+        absorb(code, outer, inner);
+        return true;
+    }
+    return false;
+}
+
+void code_fuse(struct code *code)
+{
+    for (uint32_t i = 0; i < code->function.instruction_count; i++) {
+        struct ptx_instruction *instruction = &code->instructions[i];
+        if (instruction->opcode == PTX_OP_NONE || instruction->guard != PTX_NONE ||
+            instruction->merged >= INT16_MAX / 2)
+            continue;
+        if (instruction->opcode == PTX_OP_ADD)
+            fuse_sum(code, instruction);
+        else if (is_logic(instruction))
+            fuse_logic(code, instruction);
+    }
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * List scheduling of basic blocks (Gibbons and Muchnick, "Efficient Instruction Scheduling for a Pipelined Architecture", 1986, with
+ * latencies as priorities): of the instructions whose operands are there, the one with the longest way to the end of its block goes first, as
+ * long as the registers last. Beyond the target the one that frees most registers goes first.
+ *
+ * The target is the most registers that cost no occupancy against the source order: registers are handed out in steps, and each
+ * step fewer warps fit an SM.
+ */
+#include "assemble/code.h"
+#include "assemble/order.h"
+#include "base/bits.h"
+#include "ptx/liveness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What an assembler expects, in cycles: between the generations that are simulated; only their order matters. */
+enum {
+    LATENCY_ARITHMETIC = 5,
+    LATENCY_SPECIAL = 20,
+    LATENCY_DIVISION = 40,
+    LATENCY_SHARED = 25,
+    LATENCY_CONSTANT = 25,
+    LATENCY_GLOBAL = 250
+};
+
+/* Live registers that take occupancy from a kernel of 2048 threads per SM and 65536 registers, less the assembler's own. */
+static const uint32_t steps[] = {26, 34, 42, 50, 58, 66, 74, 90, 106, 122, 162, 249};
+
+static uint32_t latency_of(const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+    case PTX_OP_ATOM:
+        switch (instruction->space) {
+        case PTX_SPACE_SHARED:
+            return LATENCY_SHARED;
+        case PTX_SPACE_CONST:
+        case PTX_SPACE_PARAM:
+            return LATENCY_CONSTANT;
+        default:
+            return LATENCY_GLOBAL;
+        }
+    case PTX_OP_TEX:
+    case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TLD4:
+        return LATENCY_GLOBAL;
+    case PTX_OP_DIV:
+    case PTX_OP_REM:
+    case PTX_OP_SQRT:
+        return LATENCY_DIVISION;
+    case PTX_OP_RCP:
+    case PTX_OP_RSQRT:
+    case PTX_OP_SIN:
+    case PTX_OP_COS:
+    case PTX_OP_LG2:
+    case PTX_OP_EX2:
+    case PTX_OP_TANH:
+    case PTX_OP_SHFL:
+        return LATENCY_SPECIAL;
+    default:
+        return LATENCY_ARITHMETIC;
+    }
+}
+
+/* Registers of one block: those that are live behind it, and what the instructions not yet placed still read. */
+struct registers {
+    const struct code *code;
+    uint32_t *reads;   /* per register: reads by instructions of the block that are not placed */
+    uint64_t *live;    /* holds a value that is needed now */
+    uint64_t *outlive; /* needed behind the block */
+    uint32_t pressure; /* 32-bit registers live now */
+    int32_t change;    /* of the pressure, by the instruction that is looked at */
+    bool commit;
+};
+
+static int32_t words(const struct code *code, uint32_t register_index)
+{
+    return (int32_t)(code_bits(code, register_index) + 31) / 32 * (code_bits(code, register_index) > 1);
+}
+
+/* Every read of a register in an instruction is visited; the last one that is left frees it. */
+static void visit_register(void *user, uint32_t index, enum ptx_access access)
+{
+    struct registers *registers = user;
+    if (access == PTX_READ) {
+        registers->reads[index]--;
+        if (!registers->reads[index] && bits_test(registers->live, index) && !bits_test(registers->outlive, index)) {
+            registers->change -= words(registers->code, index);
+            if (registers->commit)
+                bits_clear(registers->live, index);
+        }
+        return;
+    }
+    if (bits_test(registers->live, index) || (!registers->reads[index] && !bits_test(registers->outlive, index)))
+        return;
+    registers->change += words(registers->code, index);
+    if (registers->commit)
+        bits_set(registers->live, index);
+}
+
+static void restore_reads(void *user, uint32_t index, enum ptx_access access)
+{
+    struct registers *registers = user;
+    registers->reads[index] += access == PTX_READ;
+}
+
+static int32_t pressure_change(struct registers *registers, const struct ptx_instruction *instruction)
+{
+    registers->change = 0;
+    registers->commit = false;
+    ptx_instruction_registers(instruction, visit_register, registers);
+    ptx_instruction_registers(instruction, restore_reads, registers);
+    return registers->change;
+}
+
+static void place(struct registers *registers, const struct ptx_instruction *instruction)
+{
+    registers->change = 0;
+    registers->commit = true;
+    ptx_instruction_registers(instruction, visit_register, registers);
+    registers->pressure = (uint32_t)((int32_t)registers->pressure + registers->change);
+}
+
+struct scheduler {
+    struct code *code;
+    struct registers registers;
+    struct order order;
+    struct ptx_instruction *placed; /* the block in its new order */
+    uint32_t *height, *waits, *ready;
+    uint32_t ready_count, target;
+    /* Per block: the registers live into it and out of it, as ranges were visited. */
+    VECTOR(struct ptx_live_range) ranges;
+    bool failed;
+};
+
+/* The longest way from an instruction to the end, in cycles; later ones are known already. */
+static void find_heights(struct scheduler *scheduler, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t latency = latency_of(&scheduler->code->instructions[first + i]), height = latency;
+        for (uint32_t e = scheduler->order.first[i]; e != ORDER_END; e = scheduler->order.edges.data[e].next) {
+            const struct order_edge *edge = &scheduler->order.edges.data[e];
+            uint32_t way = scheduler->height[edge->to] + (edge->value ? latency : 1);
+            height = way > height ? way : height;
+        }
+        scheduler->height[i] = height;
+    }
+}
+
+/* Of the ready ones: the highest, the first in the source of several; out of registers, the one that frees most. */
+static uint32_t choose(struct scheduler *scheduler, uint32_t first)
+{
+    uint32_t best = 0, least = 0;
+    int32_t least_change = INT32_MAX;
+    for (uint32_t i = 1; i < scheduler->ready_count; i++) {
+        uint32_t left = scheduler->ready[best], right = scheduler->ready[i];
+        if (scheduler->height[right] > scheduler->height[left] ||
+            (scheduler->height[right] == scheduler->height[left] && right < left))
+            best = i;
+    }
+    struct registers *registers = &scheduler->registers;
+    const struct ptx_instruction *instructions = scheduler->code->instructions + first;
+    int32_t change = pressure_change(registers, &instructions[scheduler->ready[best]]);
+    if (change <= 0 || (uint32_t)((int32_t)registers->pressure + change) <= scheduler->target)
+        return best;
+    for (uint32_t i = 0; i < scheduler->ready_count; i++) {
+        uint32_t one = scheduler->ready[i];
+        change = pressure_change(registers, &instructions[one]);
+        bool higher = scheduler->height[one] > scheduler->height[scheduler->ready[least]];
+        bool earlier =
+            scheduler->height[one] == scheduler->height[scheduler->ready[least]] && one < scheduler->ready[least];
+        if (change < least_change || (change == least_change && (higher || earlier))) {
+            least_change = change;
+            least = i;
+        }
+    }
+    return least;
+}
+
+static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count)
+{
+    scheduler->ready_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        scheduler->waits[i] = scheduler->order.waits[i];
+        if (!scheduler->waits[i])
+            scheduler->ready[scheduler->ready_count++] = i;
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t at = choose(scheduler, first), one = scheduler->ready[at];
+        scheduler->ready[at] = scheduler->ready[--scheduler->ready_count];
+        place(&scheduler->registers, &scheduler->code->instructions[first + one]);
+        scheduler->placed[n] = scheduler->code->instructions[first + one];
+        for (uint32_t e = scheduler->order.first[one]; e != ORDER_END; e = scheduler->order.edges.data[e].next)
+            if (!--scheduler->waits[scheduler->order.edges.data[e].to])
+                scheduler->ready[scheduler->ready_count++] = scheduler->order.edges.data[e].to;
+    }
+    memcpy(&scheduler->code->instructions[first], scheduler->placed, count * sizeof *scheduler->placed);
+}
+
+static void count_read(void *user, uint32_t index, enum ptx_access access)
+{
+    struct registers *registers = user;
+    registers->reads[index] += access == PTX_READ;
+}
+
+static void forget_reads(void *user, uint32_t index, enum ptx_access access)
+{
+    struct registers *registers = user;
+    (void)access;
+    registers->reads[index] = 0;
+}
+
+/* Live registers at the start of a block from its ranges, which are `count` rows from `ranges`. */
+static void enter_block(struct registers *registers, const struct ptx_live_range *ranges, size_t count)
+{
+    registers->pressure = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].stays)
+            bits_set(registers->outlive, ranges[i].register_index);
+        if (ranges[i].enters && !bits_test(registers->live, ranges[i].register_index)) {
+            bits_set(registers->live, ranges[i].register_index);
+            registers->pressure += (uint32_t)words(registers->code, ranges[i].register_index);
+        }
+    }
+}
+
+static void leave_block(struct registers *registers, const struct ptx_live_range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bits_clear(registers->outlive, ranges[i].register_index);
+        bits_clear(registers->live, ranges[i].register_index);
+    }
+}
+
+static enum corun_status schedule_block(struct scheduler *scheduler, const struct ptx_block *block,
+                                        const struct ptx_live_range *ranges, size_t range_count)
+{
+    struct registers *registers = &scheduler->registers;
+    const struct ptx_instruction *instructions = scheduler->code->instructions;
+    uint32_t count = block->end - block->first;
+    if (count < 3)
+        return CORUN_OK;
+    enum corun_status status = order_block(&scheduler->order, scheduler->code, block->first, count);
+    if (status != CORUN_OK)
+        return status;
+    for (uint32_t i = block->first; i < block->end; i++)
+        ptx_instruction_registers(&instructions[i], count_read, registers);
+    enter_block(registers, ranges, range_count);
+    find_heights(scheduler, block->first, count);
+    run_list(scheduler, block->first, count);
+    for (uint32_t i = block->first; i < block->end; i++)
+        ptx_instruction_registers(&instructions[i], forget_reads, registers);
+    leave_block(registers, ranges, range_count);
+    return CORUN_OK;
+}
+
+static void keep_range(void *user, const struct ptx_live_range *range)
+{
+    struct scheduler *scheduler = user;
+    if (!vector_push(&scheduler->ranges, *range))
+        scheduler->failed = true;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct ptx_live_range *a = left, *b = right;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return a->register_index < b->register_index ? -1 : a->register_index > b->register_index;
+}
+
+static uint32_t target_of(uint32_t pressure)
+{
+    uint32_t i = 0;
+    while (i + 1 < sizeof steps / sizeof *steps && steps[i] < pressure)
+        i++;
+    return steps[i];
+}
+
+static enum corun_status schedule_blocks(struct scheduler *scheduler)
+{
+    struct code *code = scheduler->code;
+    struct ptx_liveness liveness;
+    enum corun_status status = ptx_liveness_create(&code->function, &code->flow, code->arena, &liveness);
+    if (status == CORUN_OK)
+        status = ptx_liveness_ranges(&code->function, &code->flow, keep_range, scheduler);
+    if (status != CORUN_OK || scheduler->failed)
+        return CORUN_MEMORY;
+    scheduler->target = target_of(liveness.kept_pressure) + liveness.pressure - liveness.kept_pressure;
+    if (scheduler->ranges.count)
+        qsort(scheduler->ranges.data, scheduler->ranges.count, sizeof *scheduler->ranges.data, by_place);
+    size_t at = 0;
+    for (uint32_t i = 0; i < code->flow.block_count && status == CORUN_OK; i++) {
+        const struct ptx_block *block = &code->flow.blocks[i];
+        size_t end = at;
+        while (end < scheduler->ranges.count && scheduler->ranges.data[end].first < block->end)
+            end++;
+        status = schedule_block(scheduler, block, scheduler->ranges.data + at, end - at);
+        at = end;
+    }
+    return status;
+}
+
+enum corun_status code_schedule(struct code *code)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < code->flow.block_count; i++) {
+        uint32_t count = code->flow.blocks[i].end - code->flow.blocks[i].first;
+        longest = count > longest ? count : longest;
+    }
+    size_t registers = (size_t)code->function.register_count + 1;
+    struct scheduler scheduler = {.code = code};
+    scheduler.registers = (struct registers){.code = code,
+                                             .reads = calloc(registers, sizeof(uint32_t)),
+                                             .live = calloc(BIT_WORDS(registers), sizeof(uint64_t)),
+                                             .outlive = calloc(BIT_WORDS(registers), sizeof(uint64_t))};
+    scheduler.placed = calloc((size_t)longest + 1, sizeof *scheduler.placed);
+    scheduler.height = calloc(3 * ((size_t)longest + 1), sizeof *scheduler.height);
+    enum corun_status status = order_create(&scheduler.order, code, longest);
+    if (!scheduler.registers.reads || !scheduler.registers.live || !scheduler.registers.outlive || !scheduler.placed ||
+        !scheduler.height)
+        status = CORUN_MEMORY;
+    if (status == CORUN_OK) {
+        scheduler.waits = scheduler.height + longest + 1;
+        scheduler.ready = scheduler.waits + longest + 1;
+        status = schedule_blocks(&scheduler);
+    }
+    code->changed = true;
+    order_destroy(&scheduler.order);
+    vector_free(&scheduler.ranges);
+    free(scheduler.registers.reads);
+    free(scheduler.registers.live);
+    free(scheduler.registers.outlive);
+    free(scheduler.placed);
+    free(scheduler.height);
+    return status;
+}

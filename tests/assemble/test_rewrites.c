@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Each rewrite of the machine-code model on kernels of a few lines, beside what an assembler makes of them, worked out by hand. */
+#include "assemble/assemble.h"
+#include "ptx/printer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char frame[] = ".version 6.3\n.target sm_70\n.address_size 64\n"
+                            ".visible .entry kernel(.param .u64 a, .param .u32 n)\n{\n"
+                            ".reg .pred %%p<4>;\n.reg .b32 %%r<16>;\n.reg .f32 %%f<16>;\n.reg .b64 %%d<16>;\n"
+                            ".shared .align 4 .b8 tile[256];\n%s}\n";
+
+/* The body, one instruction or label a line; `text` is the whole module as the printer writes it. */
+static char *body_of(char *text)
+{
+    char *at = text, *out = text, *start = strchr(text, '{');
+    assert_non_null(start);
+    for (at = strchr(start, '\n') + 1; *at && *at != '}';) {
+        while (*at == ' ' || *at == '\t')
+            at++;
+        char *end = strchr(at, '\n');
+        assert_non_null(end);
+        bool declares = !strncmp(at, ".reg", 4) || !strncmp(at, ".shared", 7) || at == end;
+        if (!declares) {
+            memmove(out, at, (size_t)(end - at) + 1);
+            out += end - at + 1;
+        }
+        at = end + 1;
+    }
+    *out = 0;
+    return text;
+}
+
+static struct ptx_module *parse(const char *body)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct ptx_module *module;
+    char *text;
+    assert_true(asprintf(&text, frame, body) > 0);
+    if (ptx_parse("test", text, strlen(text), list, &module) != CORUN_OK)
+        fail_msg("%s\n%s", corun_diagnostics_get(list, 0)->message, text);
+    free(text);
+    corun_diagnostics_destroy(list);
+    return module;
+}
+
+static char *print_body(const struct ptx_module *module)
+{
+    char *text;
+    size_t bytes;
+    assert_int_equal(ptx_print(module, &text, &bytes), CORUN_OK);
+    return body_of(text);
+}
+
+static void becomes(uint32_t rewrites, const char *before, const char *after)
+{
+    struct ptx_module *module = parse(before), *wanted = parse(after);
+    assert_int_equal(assemble_module(module, rewrites), CORUN_OK);
+    char *found_text = print_body(module), *wanted_text = print_body(wanted);
+    assert_string_equal(found_text, wanted_text);
+    uint32_t merged = 0, count = module->functions[0]->instruction_count;
+    for (uint32_t i = 0; i < count; i++)
+        merged += (uint32_t)module->functions[0]->instructions[i].merged;
+    struct ptx_module *original = parse(before);
+    if (!(rewrites & ASSEMBLE_PREDICATE)) /* a branch counts for those that jump: not the same number of instructions */
+        assert_int_equal(count + merged, original->functions[0]->instruction_count);
+    ptx_module_destroy(original);
+    ptx_module_destroy(module);
+    ptx_module_destroy(wanted);
+    free(found_text);
+    free(wanted_text);
+}
+
+static void test_copies(void **state)
+{
+    (void)state;
+    becomes(
+        ASSEMBLE_COPIES,
+        "ld.param.u64 %d1, [a];\ncvta.to.global.u64 %d2, %d1;\nmov.u64 %d3, %d2;\nld.global.u32 %r1, [%d3];\n"
+        "mov.u32 %r2, 7;\nadd.s32 %r3, %r1, %r2;\nst.global.u32 [%d2], %r3;\nret;\n",
+        "ld.param.u64 %d1, [a];\nld.global.u32 %r1, [%d1];\nadd.s32 %r3, %r1, 7;\nst.global.u32 [%d1], %r3;\nret;\n");
+}
+
+/* One immediate per instruction; none where the register changes, where it may be read before it is written, or under a guard. */
+static void test_copies_that_stay(void **state)
+{
+    (void)state;
+    static const char two[] = "ld.param.u64 %d1, [a];\nmov.u32 %r1, 7;\nmad.lo.s32 %r2, %r1, 3, %r1;\n"
+                              "st.global.u32 [%d1], %r2;\nret;\n";
+    becomes(ASSEMBLE_COPIES, two, two);
+    static const char loop[] = "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
+                               "L: add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n"
+                               "st.global.u32 [%d1], %r1;\nret;\n";
+    becomes(ASSEMBLE_COPIES, loop, loop);
+    static const char guarded[] = "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nsetp.gt.s32 %p1, %r1, 3;\n"
+                                  "@%p1 mov.u32 %r2, %r1;\nst.global.u32 [%d1], %r2;\nret;\n";
+    becomes(ASSEMBLE_COPIES, guarded, guarded);
+    static const char memory[] = "ld.param.u64 %d1, [a];\nld.global.u32 %r1, [%d1];\nmov.u32 %r2, 3;\n"
+                                 "st.global.u32 [%d1], %r2;\nret;\n";
+    becomes(ASSEMBLE_COPIES, memory, memory); /* a store takes a register, and a load may fault */
+}
+
+static void test_addresses(void **state)
+{
+    (void)state;
+    becomes(ASSEMBLE_ADDRESSES | ASSEMBLE_COPIES,
+            "ld.param.u64 %d1, [a];\nadd.s64 %d2, %d1, 16;\nadd.s64 %d3, %d2, -4;\nld.global.u32 %r1, [%d3+8];\n"
+            "mov.u32 %r2, tile;\nst.shared.u32 [%r2+4], %r1;\nret;\n",
+            "ld.param.u64 %d1, [a];\nld.global.u32 %r1, [%d1+20];\nst.shared.u32 [tile+4], %r1;\nret;\n");
+    static const char far[] = "ld.param.u64 %d1, [a];\nadd.s64 %d2, %d1, 8388608;\nld.global.u32 %r1, [%d2];\n"
+                              "st.global.u32 [%d1], %r1;\nret;\n";
+    becomes(ASSEMBLE_ADDRESSES, far, far); /* 24 bits, signed */
+    static const char wraps[] = "ld.param.u32 %r1, [n];\nadd.s32 %r2, %r1, -4;\nld.shared.u32 %r3, [%r2];\n"
+                                "st.shared.u32 [%r1], %r3;\nret;\n";
+    becomes(ASSEMBLE_ADDRESSES, wraps, wraps); /* of 32 bits, a sum may wrap where an address would not */
+}
+
+static void test_fuse(void **state)
+{
+    (void)state;
+    becomes(
+        ASSEMBLE_FUSE,
+        "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmul.wide.s32 %d2, %r1, 4;\nadd.s64 %d3, %d1, %d2;\n"
+        "ld.global.u32 %r2, [%d3];\nmul.lo.s32 %r3, %r1, %r2;\nadd.s32 %r4, %r3, %r1;\nand.b32 %r5, %r4, %r2;\n"
+        "xor.b32 %r6, %r5, %r1;\nst.global.u32 [%d3], %r6;\nret;\n",
+        "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmad.wide.s32 %d3, %r1, 4, %d1;\nld.global.u32 %r2, [%d3];\n"
+        "mad.lo.s32 %r4, %r1, %r2, %r1;\nlop3.b32 %r6, %r4, %r2, %r1, 106;\nst.global.u32 [%d3], %r6;\nret;\n");
+    static const char twice[] =
+        "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmul.lo.s32 %r2, %r1, %r1;\n"
+        "add.s32 %r3, %r2, %r1;\nst.global.u32 [%d1], %r3;\nst.global.u32 [%d1+4], %r2;\nret;\n";
+    becomes(ASSEMBLE_FUSE, twice, twice); /* the product is wanted, too */
+    static const char floats[] = "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nmul.f32 %f2, %f1, %f1;\n"
+                                 "add.f32 %f3, %f2, %f1;\nst.global.f32 [%d1], %f3;\nret;\n";
+    becomes(ASSEMBLE_FUSE, floats, floats); /* would round once instead of twice */
+}
+
+static void test_predicate(void **state)
+{
+    (void)state;
+    becomes(ASSEMBLE_PREDICATE,
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\nsetp.gt.s32 %p1, %r1, 3;\n@%p1 bra END;\n"
+            "ld.global.u32 %r2, [%d1];\nEND: st.global.u32 [%d1+4], %r2;\nret;\n",
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\nsetp.gt.s32 %p1, %r1, 3;\n"
+            "@!%p1 ld.global.u32 %r2, [%d1];\nst.global.u32 [%d1+4], %r2;\nret;\n");
+    static const char barrier[] =
+        "ld.param.u32 %r1, [n];\nsetp.gt.s32 %p1, %r1, 3;\n@%p1 bra END;\nbar.sync 0;\nEND: ret;\n";
+    becomes(ASSEMBLE_PREDICATE, barrier, barrier);
+    static const char own[] = "ld.param.u32 %r1, [n];\nsetp.gt.s32 %p1, %r1, 3;\n@%p1 bra END;\n"
+                              "setp.gt.s32 %p1, %r1, 1;\nEND: @%p1 st.shared.u32 [tile], %r1;\nret;\n";
+    becomes(ASSEMBLE_PREDICATE, own, own);
+}
+
+/* Both loads first, although the second one stands behind the use of the first one. */
+static void test_schedule(void **state)
+{
+    (void)state;
+    becomes(ASSEMBLE_SCHEDULE,
+            "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nadd.f32 %f2, %f1, %f1;\nld.global.f32 %f3, [%d1+4];\n"
+            "add.f32 %f4, %f3, %f2;\nst.global.f32 [%d1+8], %f4;\nret;\n",
+            "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nld.global.f32 %f3, [%d1+4];\nadd.f32 %f2, %f1, %f1;\n"
+            "add.f32 %f4, %f3, %f2;\nst.global.f32 [%d1+8], %f4;\nret;\n");
+}
+
+static void test_schedule_that_stays(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        /* the store may be to what the load reads */
+        "ld.param.u64 %d1, [a];\nld.param.u64 %d2, [a];\nst.global.u32 [%d1], 1;\nld.global.u32 %r1, [%d2];\n"
+        "st.global.u32 [%d1+4], %r1;\nret;\n",
+        "ld.param.u64 %d1, [a];\nst.global.u32 [%d1], 1;\nbar.sync 0;\nld.global.u32 %r1, [%d1+8];\n"
+        "st.global.u32 [%d1+4], %r1;\nret;\n",
+        "ld.param.u64 %d1, [a];\nmov.u32 %r1, %clock;\nld.volatile.global.u32 %r2, [%d1];\nadd.s32 %r4, %r2, 1;\n"
+        "mov.u32 %r3, %clock;\nst.global.u32 [%d1+4], %r4;\nst.global.u32 [%d1+8], %r1;\nst.global.u32 [%d1+12], "
+        "%r3;\nret;\n",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        becomes(ASSEMBLE_SCHEDULE, bodies[i], bodies[i]);
+}
+
+static void test_load_passes_store(void **state)
+{
+    (void)state;
+    becomes(
+        ASSEMBLE_SCHEDULE,
+        "ld.param.u64 %d1, [a];\nst.global.u32 [%d1], 1;\nld.global.u32 %r1, [%d1+4];\nst.shared.u32 [tile], %r1;\n"
+        "ld.global.u32 %r2, [%d1+8];\nst.global.u32 [%d1+12], %r2;\nret;\n",
+        "ld.param.u64 %d1, [a];\nld.global.u32 %r1, [%d1+4];\nld.global.u32 %r2, [%d1+8];\nst.global.u32 [%d1], 1;\n"
+        "st.shared.u32 [tile], %r1;\nst.global.u32 [%d1+12], %r2;\nret;\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_that_stay),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_fuse),
+        cmocka_unit_test(test_predicate),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_schedule_that_stays),
+        cmocka_unit_test(test_load_passes_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
