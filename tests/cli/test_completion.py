@@ -70,7 +70,7 @@ class Words(Completion):
         self.assertEqual(set(self.words("run", "sgemm@small:")), {"sgemm@small:goal=", "sgemm@small:start="})
         self.assertEqual(set(self.words("export", "sgemm", "")), {"@directories"})
         self.assertEqual(set(self.words("search", "")), {"oracle-best", "oracle-worst", "offline"})
-        self.assertEqual(set(self.words("list", "")), {"gpus", "parameters", "workloads", "policies", "counters"})
+        self.assertEqual(set(self.words("list", "")), {"gpus", "parameters", "workloads", "policies", "counters", "schedulers"})
         self.assertEqual(set(self.words("reproduce", "hpca12-fig1")), {f"hpca12-fig1{n}" for n in range(3)} | {"@files"})
         self.assertEqual(set(self.words("completion", "")), {"bash", "zsh", "fish"})
         self.assertEqual(set(self.words("check", "")), {"@files"})

@@ -120,7 +120,7 @@ class Commands(Pages):
             for word in positional:
                 self.assertTrue((ROOT / "experiments" / f"{word}.yaml").exists(), word)
         elif command == "list":
-            self.assertLessEqual(set(positional) - {"|"}, {"gpus", "parameters", "workloads", "policies", "counters"})
+            self.assertLessEqual(set(positional) - {"|"}, {"gpus", "parameters", "workloads", "policies", "counters", "schedulers"})
 
     def test_command_lines(self):
         self.known_policies = self.policies()

@@ -66,7 +66,7 @@ if ldd "$folder/smooth" | grep -q "libcorun\.so"; then
     echo "a divided task needs the simulator"
     exit 1
 fi
-LD_LIBRARY_PATH=$root/lib "$folder/smooth" none.ptx 10000 2 | grep -q "round 1: cap"
+LD_LIBRARY_PATH=$root/lib "$folder/smooth" none.ptx 10000 2 | grep -q "round 1: meet"
 # The six that are installed, compiled with the lines that their page shows for one of them.
 cp -r "$root/share/doc/corun/examples/split" "$folder/split"
 sed -n 's/^    \(cc .*\)/\1/p; /^    clang-14 /,/mm\.ptx$/p' "$folder/split/README.md" >"$folder/split/lines.sh"
