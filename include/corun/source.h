@@ -100,7 +100,7 @@ struct corun_instruction {
     uint16_t sources[CORUN_MAX_SOURCES];
     uint16_t destinations[CORUN_MAX_DESTINATIONS];
     int16_t merged; /* further instructions of the PTX that this one stands for; 0, unless the module was assembled */
-    uint32_t line;   /* PTX line, for profiles and messages */
+    uint32_t line;  /* PTX line, for profiles and messages */
 };
 
 /* A launch as a machine sees it. Made by a source (corun_grid_create), immutable while it runs. */

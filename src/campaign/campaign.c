@@ -3,12 +3,12 @@
  * Runs the cases of a campaign that are not in its results file: isolated runs first, then the longest first. Other
  * runners may do the same with the same file: what they run is put aside, and looked at now and then until it is there.
  */
+#include "base/parallel.h"
 #include "campaign/campaign_file.h"
 #include "campaign/claims.h"
 #include "campaign/selection.h"
 #include "campaign/store.h"
 #include "campaign/worker.h"
-#include "base/parallel.h"
 #include "case/run.h"
 
 #include <errno.h>

@@ -4,12 +4,12 @@
 
 #include "base/text_file.h"
 #include "base/text_table.h"
+#include "base/yaml_reader.h"
 #include "campaign/mixes.h"
 #include "campaign/sample.h"
 #include "case/policy_probe.h"
 #include "case/specification.h"
 #include "workload/capture_format.h"
-#include "base/yaml_reader.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "case/baseline_pool.h"
 
-#include "case/cache_lock.h"
 #include "base/parallel.h"
+#include "case/cache_lock.h"
 
 #include <string.h>
 #include <unistd.h>

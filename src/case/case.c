@@ -110,9 +110,8 @@ static enum corun_status load_workloads(struct run *run)
                 member->workload = run->members[other].workload;
         }
         if (!member->workload) {
-            enum corun_status status =
-                corun_workload_assemble(member->request->workload, job->data_directory, job->gpu->machine_code, run->list,
-                                        &member->workload);
+            enum corun_status status = corun_workload_assemble(member->request->workload, job->data_directory,
+                                                               job->gpu->machine_code, run->list, &member->workload);
             if (status != CORUN_OK) {
                 member->workload = NULL;
                 return status;

@@ -2,9 +2,9 @@
 /* Characterisation of workloads (corun/characterize.h): isolated runs over SMs and clocks, exponents, the class. */
 #include "corun/characterize.h"
 
+#include "base/parallel.h"
 #include "base/vector.h"
 #include "case/baseline.h"
-#include "base/parallel.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -219,7 +219,8 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
     struct corun_kernel_info info;
     enum corun_status status = prepare_arguments(launch);
     if (status == CORUN_OK)
-        status = corun_module_assemble_file(request->path, request->gpu ? request->gpu->machine_code : 0, launch->list, &launch->module);
+        status = corun_module_assemble_file(request->path, request->gpu ? request->gpu->machine_code : 0, launch->list,
+                                            &launch->module);
     if (status == CORUN_OK)
         status = find_kernel(launch, &kernel);
     if (status != CORUN_OK)

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#define MEMORY_STEPS 40u /* of the bisection: the load to 1e-12 */
-#define ROUGH_STEPS 8u  /* the same while rooms in the cache are still being looked for */
-#define CACHE_STEPS 8u /* rooms to 1/256 of what they are away at first */
+#define MEMORY_STEPS 40u      /* of the bisection: the load to 1e-12 */
+#define ROUGH_STEPS 8u        /* the same while rooms in the cache are still being looked for */
+#define CACHE_STEPS 8u        /* rooms to 1/256 of what they are away at first */
 #define LEAST_EFFICIENCY 0.05 /* of a thread that is always switched */
 
 double contention_move_ns(const struct host_machine *machine, const struct host_application *application)

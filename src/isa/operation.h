@@ -72,7 +72,7 @@ struct operation {
     int64_t offset;      /* memory: address offset */
     uint32_t target;     /* branch, call: operation index */
     uint32_t reconverge; /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
-    int16_t merged;     /* as of struct corun_instruction */
+    int16_t merged;      /* as of struct corun_instruction */
     uint16_t extra[4];   /* vector elements after the first, or further operands */
 };
 

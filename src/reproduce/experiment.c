@@ -3,8 +3,8 @@
 #include "reproduce/experiment.h"
 
 #include "base/text_file.h"
-#include "campaign/campaign_file.h"
 #include "base/yaml_reader.h"
+#include "campaign/campaign_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -70,10 +70,11 @@ bool capture_rows_of(const uint64_t *numbers, struct capture_rows *rows);
 /* Is it one, by its first bytes? */
 bool capture_is(const void *data, size_t bytes);
 /* SYNTAX, UNSUPPORTED (a later version), FILE, NOT_FOUND, MEMORY, and what corun_module_load returns. */
-enum corun_status capture_load(const char *path, uint32_t rewrites, struct corun_diagnostics *list, struct captured **captured);
-/* From the operations as they are in the frame; takes `body` over, also when it fails. */
-enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, uint32_t rewrites, struct corun_diagnostics *list,
+enum corun_status capture_load(const char *path, uint32_t rewrites, struct corun_diagnostics *list,
                                struct captured **captured);
+/* From the operations as they are in the frame; takes `body` over, also when it fails. */
+enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, uint32_t rewrites,
+                               struct corun_diagnostics *list, struct captured **captured);
 void capture_destroy(struct captured *captured);
 void capture_describe(const struct captured *captured, struct corun_workload_info *info);
 /* The block behind `*at` in the list of a WRITE; false if there is none, or at its end. */

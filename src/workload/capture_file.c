@@ -100,7 +100,8 @@ static enum corun_status unpack(const uint8_t *frame, size_t frame_bytes, uint64
     return status;
 }
 
-enum corun_status capture_load(const char *path, uint32_t rewrites, struct corun_diagnostics *list, struct captured **captured)
+enum corun_status capture_load(const char *path, uint32_t rewrites, struct corun_diagnostics *list,
+                               struct captured **captured)
 {
     struct corun_place place = {path, 0, 0};
     char *text = NULL;

@@ -107,8 +107,9 @@ static enum corun_status add_module(struct parser *parser, const struct capture_
     struct captured_module module = {.name = copy_text(parser, &operation->texts[0])};
     if (!module.name)
         return out_of_memory(parser);
-    enum corun_status status = corun_module_assemble(module.name, (const char *)operation->texts[1].data,
-                                                     operation->texts[1].bytes, parser->rewrites, parser->list, &module.code);
+    enum corun_status status =
+        corun_module_assemble(module.name, (const char *)operation->texts[1].data, operation->texts[1].bytes,
+                              parser->rewrites, parser->list, &module.code);
     if (status)
         return status;
     if (vector_push(&parser->captured->modules, module))
@@ -342,8 +343,8 @@ static char *name_of(const char *path)
     return strndup(name, length);
 }
 
-enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, uint32_t rewrites, struct corun_diagnostics *list,
-                               struct captured **result)
+enum corun_status capture_read(const char *path, uint8_t *body, size_t bytes, uint32_t rewrites,
+                               struct corun_diagnostics *list, struct captured **result)
 {
     *result = NULL;
     struct captured *captured = calloc(1, sizeof *captured);

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
-#include "workload/expression.h"
 #include "base/yaml_reader.h"
+#include "workload/expression.h"
 
 #define DESCRIPTION_MAX_BYTES (1u << 20)
 #define DESCRIPTION_MAX_BUFFERS 64u
