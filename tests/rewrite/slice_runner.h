@@ -26,6 +26,7 @@ struct slice_case {
     struct slices slices;
     char *text;
     size_t text_bytes;
+    uint32_t rewrites; /* of the machine-code model, as what is run is loaded */
 };
 
 static inline void __attribute__((noreturn)) fail_with(const struct corun_diagnostics *list, const char *what)
@@ -137,7 +138,7 @@ struct loaded {
 static inline struct loaded load_text(const struct slice_case *item, const char *text)
 {
     struct loaded loaded = {.memory = corun_memory_create(0)};
-    if (corun_module_load("test.ptx", text, strlen(text), item->list, &loaded.module) != CORUN_OK ||
+    if (corun_module_assemble("test.ptx", text, strlen(text), item->rewrites, item->list, &loaded.module) != CORUN_OK ||
         corun_program_create(loaded.module, loaded.memory, item->list, &loaded.program) != CORUN_OK)
         fail_with(item->list, "loading");
     assert_int_equal(corun_memory_allocate(loaded.memory, SLICE_OUT_BYTES, &loaded.out), CORUN_OK);

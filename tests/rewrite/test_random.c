@@ -1,10 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Random kernels do in slices what they do whole; what is refused calls through a pointer. `test_random FIRST COUNT` tries others. */
+/*
+ * Random kernels do in slices what they do whole, and as machine code what their PTX does; what cannot be sliced calls through a
+ * pointer. `test_random FIRST COUNT` tries others.
+ */
+#include "assemble/assemble.h"
+
 #include "slice_runner.h"
 
 #include "random_kernel.h"
 
 static uint64_t first_seed = 1, seed_count = 400;
+
+static void make_kernel(struct random_kernel *kernel, uint64_t seed)
+{
+    uint8_t data[1024];
+    uint64_t numbers = seed * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)next_random(&numbers);
+    random_kernel_make(kernel, data, sizeof data);
+}
+
+static void same_as_ptx(void **state)
+{
+    (void)state;
+    static struct random_kernel kernel;
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
+        make_kernel(&kernel, seed);
+        struct slice_case item = slice_case_create(kernel.text, kernel.length);
+        const struct slice_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}};
+        uint8_t *written = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
+        for (item.rewrites = 1; item.rewrites <= ASSEMBLE_EVERYTHING;
+             item.rewrites = item.rewrites < ASSEMBLE_SCHEDULE ? 2 * item.rewrites
+                                                               : item.rewrites + ASSEMBLE_SCHEDULE - 1) {
+            uint8_t *assembled = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
+            if (memcmp(written, assembled, SLICE_OUT_BYTES) != 0)
+                fail_msg("seed %llu, rewrites %u:\n%s", (unsigned long long)seed, item.rewrites, kernel.text);
+            free(assembled);
+        }
+        free(written);
+        slice_case_destroy(&item);
+    }
+}
 
 static void same_as_whole(void **state)
 {
@@ -12,11 +49,7 @@ static void same_as_whole(void **state)
     static struct random_kernel kernel;
     uint32_t refused = 0;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
-        uint8_t data[1024];
-        uint64_t numbers = seed * UINT64_C(0x9e3779b97f4a7c15);
-        for (size_t i = 0; i < sizeof data; i++)
-            data[i] = (uint8_t)next_random(&numbers);
-        random_kernel_make(&kernel, data, sizeof data);
+        make_kernel(&kernel, seed);
         struct slice_case item = slice_case_create(kernel.text, kernel.length);
         const struct slice_launch launch = {
             "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}};
@@ -44,7 +77,7 @@ static void same_as_whole(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_as_ptx)};
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = strtoull(argv[2], NULL, 10);
