@@ -220,6 +220,7 @@ static enum corun_status allocate_variables(struct corun_program *program, struc
                                     "not supported: variable %s, which another module defines", variable->name);
             continue;
         }
+        assert(program->variable_address); /* made with the program */
         uint64_t *address = &program->variable_address[i];
         if (corun_memory_allocate(program->memory, variable->bytes, address) != CORUN_OK ||
             !memory_name(program->memory, *address, "variable %s", variable->name))
