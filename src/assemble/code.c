@@ -83,8 +83,8 @@ static void compact(struct code *code)
 }
 
 /*
- * A label that no branch names would end a block for nothing. Tables of branches are shared between instructions of the parsed module,
- * so labels keep their numbers: those without a name for them move to the end of the function's list only if they are its last.
+ * A label that no branch names would end a block for nothing. Branches name labels by number, so no label goes: one that nobody names
+ * moves to where one stands that somebody names.
  */
 static void drop_labels(struct code *code)
 {

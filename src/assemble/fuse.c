@@ -29,7 +29,7 @@ static bool is_product(const struct ptx_instruction *product, uint32_t bits)
            (product->half == PTX_HALF_WIDE && bits == 64 && ptx_types[product->types[0]].bits == 32);
 }
 
-/* The last instruction of a block that stands for another: what is fused is counted where both run for the same lanes. */
+/* In one block both run for the same lanes, so that one of them can be counted for the other. */
 static bool same_block(const struct code *code, const struct ptx_instruction *left, const struct ptx_instruction *right)
 {
     return code->flow.block_of[left - code->instructions] == code->flow.block_of[right - code->instructions];

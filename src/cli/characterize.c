@@ -167,8 +167,8 @@ static enum corun_status load_workloads(struct characterize_options *characteriz
     if (status == CORUN_OK && !characterize->workloads)
         status = CORUN_MEMORY;
     for (size_t i = 0; i < characterize->name_count && status == CORUN_OK; i++) {
-        status = corun_workload_load(characterize->names[i], characterize->data, characterize->command.list,
-                                     &characterize->workloads[i]);
+        status = corun_workload_assemble(characterize->names[i], characterize->data, characterize->config.machine_code,
+                                         characterize->command.list, &characterize->workloads[i]);
         characterize->workload_count += status == CORUN_OK;
     }
     if (suite)

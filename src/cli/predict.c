@@ -99,7 +99,8 @@ static enum corun_status profile(struct predict_options *predict, const char *na
 {
     struct corun_workload *workload;
     struct corun_diagnostics *list = predict->command.list;
-    enum corun_status status = corun_workload_load(name, predict->data, list, &workload);
+    enum corun_status status =
+        corun_workload_assemble(name, predict->data, predict->config.machine_code, list, &workload);
     if (status != CORUN_OK)
         return status;
     const struct kernel_profile_request request = {.config = &predict->config,

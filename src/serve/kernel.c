@@ -70,14 +70,14 @@ static void describe(struct served_kernel *kernel, const struct corun_instance *
     }
 }
 
-enum corun_status served_kernel_load(const char *text, const char *data_directory, uint64_t seed, struct arena *arena,
-                                     struct corun_diagnostics *list, struct served_kernel *kernel)
+enum corun_status served_kernel_load(const char *text, const char *data_directory, uint32_t rewrites, uint64_t seed,
+                                     struct arena *arena, struct corun_diagnostics *list, struct served_kernel *kernel)
 {
     *kernel = (struct served_kernel){.name = text};
     const char *specification;
     enum corun_status status = translate(text, data_directory, arena, list, &specification);
     if (status == CORUN_OK)
-        status = corun_workload_load(specification, data_directory, list, &kernel->workload);
+        status = corun_workload_assemble(specification, data_directory, rewrites, list, &kernel->workload);
     if (status != CORUN_OK)
         return status;
     if (!corun_workload_launch_count(kernel->workload))

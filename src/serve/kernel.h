@@ -21,10 +21,10 @@ struct served_kernel {
 /*
  * `text` is a workload as corun_workload_load takes it, or what the paper of Kernelet calls one (bs, mm, tea, mriq, pc, spmv, st, sad; also
  * with @SIZE). Of several launches in a run it is the one with the most threads, the first of these. What corun_workload_load
- * returns; UNSUPPORTED: a captured program.
+ * returns; UNSUPPORTED: a captured program. `rewrites`: as corun_workload_assemble takes them.
  */
-enum corun_status served_kernel_load(const char *text, const char *data_directory, uint64_t seed, struct arena *arena,
-                                     struct corun_diagnostics *list, struct served_kernel *kernel);
+enum corun_status served_kernel_load(const char *text, const char *data_directory, uint32_t rewrites, uint64_t seed,
+                                     struct arena *arena, struct corun_diagnostics *list, struct served_kernel *kernel);
 void served_kernel_end(struct served_kernel *kernel);
 /*
  * An instance of the workload in the address space `number`, with its data as the launch finds them, and the launch's grid, which belongs to

@@ -42,8 +42,9 @@ static enum corun_status load_kernels(struct server *server)
         return CORUN_MEMORY;
     for (uint32_t k = 0; k < request->kernel_count; k++) {
         struct served_kernel *kernel = &server->kernels[k];
-        enum corun_status status = served_kernel_load(request->kernels[k], request->data_directory, request->seed,
-                                                      arena, server->list, kernel);
+        enum corun_status status =
+            served_kernel_load(request->kernels[k], request->data_directory, request->gpu->machine_code, request->seed,
+                               arena, server->list, kernel);
         if (status != CORUN_OK)
             return status;
         struct corun_workload_info info;

@@ -39,7 +39,7 @@ static void serve_in_slices(const char *text, uint32_t slice_tbs)
     const struct corun_grid *grid;
     struct simulated *machine;
     load_gpu("gtx980:sms=3", &gpu);
-    assert_int_equal(served_kernel_load(text, data, 1, arena, NULL, &kernel), CORUN_OK);
+    assert_int_equal(served_kernel_load(text, data, 0, 1, arena, NULL, &kernel), CORUN_OK);
     assert_int_equal(served_kernel_open(&kernel, 0, 1, NULL, &instance, &grid), CORUN_OK);
     assert_int_equal(simulated_create(&gpu, &grid, NULL, &machine), CORUN_OK);
     struct queue_machine operations = simulated_operations(machine);
