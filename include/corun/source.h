@@ -165,6 +165,11 @@ struct corun_source_operations {
     void (*warp_place)(struct corun_warp *warp, uint32_t warp_slot, uint32_t sm_count, const uint64_t *cycle);
     uint32_t (*warp_pc)(const struct corun_warp *warp);
     /*
+     * A digest of what decides what the warp does next, memory apart: its place, its active threads, its registers. A warp that comes
+     * back to the same digest runs in a circle until memory changes. NULL: the source does not say.
+     */
+    uint64_t (*warp_state)(const struct corun_warp *warp);
+    /*
      * Runs the next instruction of a warp. Loads and stores take effect as described above. The destination of a
      * global atomic is written by `complete`, not now.
      */

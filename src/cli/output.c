@@ -36,7 +36,7 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
         stopped = stopped || item->status == CORUN_WATCHDOG;
     }
     if (stopped)
-        fputs("corun: a kernel that is not endless, only long, needs a larger --watchdog\n", stderr);
+        fputs("corun: a kernel that is not endless needs a larger --watchdog\n", stderr);
     if (status != CORUN_OK && !explained)
         fprintf(stderr, "corun: %s\n", corun_status_meaning(status));
     return corun_status_exit(status);

@@ -383,6 +383,7 @@ void application_destroy(struct application *application)
         }
     }
     application_forget_launches(application);
+    watchdog_forget(application);
     vector_free(&application->kernels);
     free(application->name);
 }

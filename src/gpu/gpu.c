@@ -274,84 +274,6 @@ static enum corun_status take_news(struct corun_gpu *gpu)
     return news_count ? take_news_in_order(gpu, news_count, status) : status;
 }
 
-/* Has it issued nothing since the last look, with warps that wait for quota? */
-static bool starves(struct corun_gpu *gpu, uint32_t index)
-{
-    struct application *application = &gpu->applications[index];
-    uint64_t before = application->watched_instructions;
-    application->watched_instructions = application_thread_instructions(gpu, index);
-    bool blocked = false;
-    for (uint32_t s = 0; s < gpu->config.sms; s++)
-        blocked |= (gpu->sms[s]->quota_spent & gpu->sms[s]->application_warps[index]) != 0;
-    return blocked && application->watched_instructions == before;
-}
-
-/* true: it has thread blocks on SMs, and they wait for something else than quota. */
-static bool watch_application(struct corun_gpu *gpu, uint32_t index)
-{
-    struct application *application = &gpu->applications[index];
-    bool resident = false;
-    bool starving = starves(gpu, index);
-    if (starving) /* that is the policy's doing */
-        application->progress_cycle = gpu->now;
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        const struct sm *sm = gpu->sms[s];
-        if (sm->progress_cycle[index] > application->progress_cycle)
-            application->progress_cycle = sm->progress_cycle[index];
-        resident |= sm->application_tbs[index] != 0;
-    }
-    if (!resident || !application->running) {
-        application->progress_cycle = gpu->now;
-    } else if (gpu->now - application->progress_cycle > gpu->watchdog) {
-        char text[256];
-        const struct corun_grid *grid = application->running->grid;
-        uint32_t line = 0;
-        for (uint32_t s = 0; s < gpu->config.sms && !line; s++)
-            if (gpu->sms[s]->application_warps[index]) {
-                const struct sm_warp *warp = &gpu->sms[s]->warps[lowest_bit(gpu->sms[s]->application_warps[index])];
-                grid = gpu->sms[s]->tbs[warp->tb].launch->grid;
-                line = grid->code[warp->pc].line;
-            }
-        snprintf(
-            text, sizeof text,
-            "kernel %s made no progress for %llu cycles (no store, no thread block or warp ended); one warp is here",
-            grid->name, (unsigned long long)gpu->watchdog);
-        application_stop(gpu, index, CORUN_WATCHDOG, (struct corun_place){grid->file, line, 0}, text);
-    }
-    return resident && !starving;
-}
-
-static enum corun_status watch(struct corun_gpu *gpu)
-{
-    bool running = false, resident = false, moves = false;
-    for (uint32_t a = 0; a < gpu->application_count; a++)
-        if (gpu->applications[a].state == CORUN_APPLICATION_RUNNING) {
-            moves |= watch_application(gpu, a);
-            running |= gpu->applications[a].running != NULL;
-        }
-    launches_watch(gpu);
-    for (uint32_t s = 0; s < gpu->config.sms; s++)
-        resident |= gpu->use[s].tbs != 0;
-    /* Looked at once an epoch: a single look may fall between two kernels, or behind the stop of an application. */
-    uint64_t patience = 2 * (uint64_t)gpu->config.epoch_cycles;
-    if (patience < gpu->watchdog)
-        patience = gpu->watchdog;
-    const struct corun_policy *policy = governor_policy(gpu->governor);
-    if (!running || resident)
-        gpu->no_tb_since = gpu->now;
-    else if (policy && gpu->now - gpu->no_tb_since > patience)
-        return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s has let no application run for %llu cycles", policy->name,
-                            (unsigned long long)patience);
-    if (!running || !resident || moves)
-        gpu->no_quota_since = gpu->now;
-    else if (policy && gpu->now - gpu->no_quota_since > patience)
-        return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s has left every application without quota for %llu cycles", policy->name,
-                            (unsigned long long)patience);
-    return CORUN_OK;
-}
-
 /* Notes when an application reaches the limit on thread instructions: what it does afterwards is not measured. */
 static bool instructions_reached(struct corun_gpu *gpu, uint32_t index)
 {
@@ -440,7 +362,7 @@ static enum corun_status step(struct corun_gpu *gpu)
     if (status == CORUN_OK && gpu->now >= next_epoch) {
         status = governed_epoch(gpu);
         if (status == CORUN_OK)
-            status = watch(gpu);
+            status = watchdog_look(gpu);
     }
     if (gpu->power_pending)
         power_follow(gpu);

@@ -48,6 +48,7 @@ struct application {
     uint64_t arrival_order;
     uint64_t progress_cycle;
     uint64_t watched_instructions; /* when the watchdog last looked */
+    struct standstill *standstill; /* its warps, while the watchdog looks at them; NULL */
     uint64_t reached_cycle;        /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
 };
@@ -193,6 +194,15 @@ void application_forget_launches(struct application *application);
 /* A launch from outside, or of `proceed`. ARGUMENT unless the application is there and takes them. */
 enum corun_status application_launch(struct corun_gpu *gpu, uint32_t application, const struct corun_grid *grid,
                                      uint64_t cycle, int32_t priority);
+
+/* watchdog.c */
+/*
+ * Once an epoch, while no SM runs: stops applications that make no progress, and the run if the policy lets nobody make any. POLICY,
+ * MEMORY.
+ */
+enum corun_status watchdog_look(struct corun_gpu *gpu);
+/* What it knows of an application that ends or leaves. */
+void watchdog_forget(struct application *application);
 
 /* launch_limit.c */
 /* Stops applications with a launch that has run for longer than limits.launch_cycles. */

@@ -432,6 +432,26 @@ static uint32_t warp_pc(const struct corun_warp *warp)
     return warp->stack.pc;
 }
 
+static uint64_t digest_of(uint64_t digest, const void *words, size_t count)
+{
+    const uint32_t *next = words;
+    for (size_t i = 0; i < count; i++) {
+        digest = (digest ^ next[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        digest ^= digest >> 29;
+    }
+    return digest;
+}
+
+/* What lies on the stack below its top, and in the registers of callers, stays as it is as long as the warp goes in circles. */
+static uint64_t warp_state(const struct corun_warp *warp)
+{
+    const struct launch *launch = warp->tb->launch;
+    uint32_t place[] = {warp->stack.pc, warp->stack.mask, warp->stack.depth, warp->function, warp->frame};
+    uint64_t digest = digest_of(1, place, sizeof place / sizeof place[0]);
+    digest = digest_of(digest, warp->lanes.registers, launch->warp_register_bytes / sizeof(uint32_t));
+    return digest_of(digest, warp->lanes.predicates, launch->kernel->predicate_slots);
+}
+
 static struct executor_sm *sm_of(const struct corun_grid *grid, uint32_t sm)
 {
     return ((const struct launch *)grid)->program->sms[sm];
@@ -498,6 +518,7 @@ const struct corun_source_operations executor_operations = {
     .tb_move = tb_move,
     .warp_place = warp_place,
     .warp_pc = warp_pc,
+    .warp_state = warp_state,
     .issue = issue,
     .perform = perform,
     .complete = complete,

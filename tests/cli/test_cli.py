@@ -44,6 +44,54 @@ REST:
 }
 """
 
+# One kernel loads on and on, the other waits for a number that nobody stores; the third counts to no end in a circle of 8 states.
+LOOPS = HEADER + """
+.visible .entry long_sum(.param .u64 data, .param .u32 rounds)
+{
+    .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r1, [rounds];
+    mov.u32 %r2, 0;
+AGAIN:
+    and.b32 %r3, %r1, 255;
+    mul.wide.u32 %rd2, %r3, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r4, [%rd3];
+    add.u32 %r2, %r2, %r4;
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p, %r1, 0;
+    @%p bra AGAIN;
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+
+.visible .entry wait_for(.param .u64 data)
+{
+    .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r2, %tid.x;
+    setp.lt.u32 %p, %r2, 32;
+    @%p bra AGAIN;
+    bar.sync 0;
+AGAIN:
+    ld.volatile.global.u32 %r1, [%rd1];
+    setp.eq.u32 %p, %r1, 0;
+    @%p bra AGAIN;
+    bar.sync 0;
+    ret;
+}
+
+.visible .entry circle()
+{
+    .reg .b32 %r<2>;
+    mov.u32 %r1, 0;
+AGAIN:
+    add.u32 %r1, %r1, 1;
+    and.b32 %r1, %r1, 7;
+    bra AGAIN;
+}
+"""
+
 KERNELS = HEADER + """
 .extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 values);
 .global .align 1 .b8 text[13] = {114, 101, 115, 117, 108, 116, 32, 37, 117, 10, 0, 0, 0};
@@ -468,6 +516,15 @@ class Launch(Command):
     def test_an_endless_loop(self):
         self.fails(WATCHDOG, ["endless", "larger --watchdog"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))
         self.fails(WATCHDOG, ["endless"], *self.launch("endless", "--block", "32", "--watchdog", "50K", "--functional"))
+
+    def test_long_is_not_endless(self):
+        self.write("loops.ptx", LOOPS)
+        launch = ("launch", "loops.ptx", "--gpu", SMALL_GPU, "--block", "64", "--watchdog", "20K")
+        self.run_command(*launch, "--kernel", "long_sum", "--arg", "buf=1024:iota", "--arg", "u32=10000", "--save", "0=sum.bin")
+        wanted = sum(10000 // 256 * i for i in range(256)) + sum(i for i in range(1, 10000 % 256 + 1))
+        self.assertEqual(struct.unpack("<I", (self.folder / "sum.bin").read_bytes()[:4])[0], wanted)
+        for kernel, *arguments in (("wait_for", "--arg", "buf=4"), ("circle",)):
+            self.fails(WATCHDOG, [kernel, "no store", "in states in which they were before"], *launch, "--kernel", kernel, *arguments)
 
     def test_a_time_limit(self):
         self.fails(TIMEOUT, ["kernel endless has run for", "longer than it may", "of 1 warps on the SMs: 1 at line"],
