@@ -4,7 +4,7 @@
  * by hand or as target bench_functional; `make bench` measures the whole.
  */
 #include "corun/memory.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int measure(struct corun_module *module, struct corun_program *program, const char *name, uint32_t blocks,
-                   const void *parameters, size_t bytes)
+static int measure(struct corun_module *module, struct corun_module_instance *instance, const char *name,
+                   uint32_t blocks, const void *parameters, size_t bytes)
 {
     struct corun_launch_description description = {
         .kernel = corun_module_kernel(module, name),
@@ -56,7 +56,7 @@ static int measure(struct corun_module *module, struct corun_program *program, c
     double best = 0;
     for (int turn = 0; turn < 5; turn++) {
         struct corun_grid *grid;
-        if (corun_grid_create(program, &description, NULL, &grid) != CORUN_OK)
+        if (corun_grid_create(instance, &description, NULL, &grid) != CORUN_OK)
             return 1;
         double start = now();
         enum corun_status status = corun_run_functional(grid, 0, NULL, NULL, NULL, &result);
@@ -74,12 +74,12 @@ static int measure(struct corun_module *module, struct corun_program *program, c
 int main(void)
 {
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_memory *memory = corun_memory_create(0);
     uint64_t buffers[2];
     enum { WORDS = 1 << 19 };
     if (!memory || corun_module_load("bench", text, strlen(text), NULL, &module) != CORUN_OK ||
-        corun_program_create(module, memory, NULL, &program) != CORUN_OK ||
+        corun_module_instance_create(module, memory, NULL, &instance) != CORUN_OK ||
         corun_memory_allocate(memory, WORDS * 4, &buffers[0]) != CORUN_OK ||
         corun_memory_allocate(memory, WORDS * 4, &buffers[1]) != CORUN_OK)
         return 1;
@@ -91,9 +91,9 @@ int main(void)
         uint64_t out, in;
         uint32_t n;
     } __attribute__((packed)) stream = {buffers[0], buffers[1], WORDS};
-    int bad = measure(module, program, "arithmetic", 64, &arithmetic, sizeof arithmetic);
-    bad |= measure(module, program, "stream", 32, &stream, sizeof stream);
-    corun_program_destroy(program);
+    int bad = measure(module, instance, "arithmetic", 64, &arithmetic, sizeof arithmetic);
+    bad |= measure(module, instance, "stream", 32, &stream, sizeof stream);
+    corun_module_instance_destroy(instance);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
     return bad;

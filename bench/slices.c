@@ -3,7 +3,7 @@
  * What slicing costs: bench_slices DRIVER WORKLOAD[@SIZE] KERNEL [MOST]. Times the first launch of the kernel, whole and in slices of
  * growing size, in one stream and round two, through a CUDA driver: corun's own (BUILD/cuda/libcuda.so.1; CORUN_CUDA_GPU and
  * CORUN_CUDA_LAUNCH_COSTS=1 say on which GPU) or NVIDIA's (libcuda.so.1). Up to MOST sizes: 1, 2, 4, … thread blocks for each SM. Prints a row for each: device, workload, kernel, thread blocks of the grid, SMs, thread blocks that fit an SM,
- * streams, thread blocks of a slice (0: whole, as the program has it), nanoseconds.
+ * streams, thread blocks of a slice (0: whole, as the workload has it), nanoseconds.
  */
 #include "runtime/measure.h"
 #include "workload/commands.h"
@@ -36,19 +36,19 @@ static struct workload_commands *load(const char *specification)
     return commands;
 }
 
-static void measure(struct runtime *runtime, const char *workload, uint32_t program, uint32_t launch, uint32_t most)
+static void measure(struct runtime *runtime, const char *name, uint32_t workload, uint32_t launch, uint32_t most)
 {
     struct runtime_info info;
     struct runtime_launch about;
     runtime_describe(runtime, &info);
-    runtime_launch_at(runtime, program, launch, &about);
-    need(runtime_measure(runtime, program, launch, 0, 1, list, &(uint64_t){0})); /* fills caches */
+    runtime_launch_at(runtime, workload, launch, &about);
+    need(runtime_measure(runtime, workload, launch, 0, 1, list, &(uint64_t){0})); /* fills caches */
     for (uint32_t i = 0; i <= 2 * most; i++) { /* whole; then each size in one stream and round two */
         uint64_t slice = i ? (uint64_t)info.sms << (i - 1) / 2 : 0, nanoseconds; /* 1, 2, 4, … for each SM */
         uint32_t streams = i ? 1 + (i - 1) % 2 : 1;
         if (slice >= about.tbs)
             break;
-        need(runtime_measure(runtime, program, launch, slice, streams, list, &nanoseconds));
+        need(runtime_measure(runtime, workload, launch, slice, streams, list, &nanoseconds));
         printf("%s,\"%s\",%s,%" PRIu64 ",%u,%u,%u,%" PRIu64 ",%" PRIu64 "\n", info.device, workload, about.kernel,
                about.tbs, info.sms, about.tbs_per_sm, streams, slice, nanoseconds);
         fflush(stdout);
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 {
     struct runtime *runtime;
     struct runtime_launch about;
-    uint32_t program, launch = 0;
+    uint32_t workload, launch = 0;
     if (argc < 4 || argc > 5) {
         fputs("bench_slices DRIVER WORKLOAD[@SIZE] KERNEL [MOST]\n", stderr);
         return 2;
@@ -68,17 +68,17 @@ int main(int argc, char **argv)
     struct runtime_options options = {.library = argv[1], .streams = 2};
     need(runtime_open(&options, list, &runtime));
     struct workload_commands *commands = load(argv[2]);
-    need(runtime_add_program(runtime, commands, list, &program));
-    for (; launch < runtime_launch_count(runtime, program); launch++) {
-        runtime_launch_at(runtime, program, launch, &about);
+    need(runtime_add_workload(runtime, commands, list, &workload));
+    for (; launch < runtime_launch_count(runtime, workload); launch++) {
+        runtime_launch_at(runtime, workload, launch, &about);
         if (!strcmp(about.kernel, argv[3]))
             break;
     }
-    if (launch == runtime_launch_count(runtime, program)) {
+    if (launch == runtime_launch_count(runtime, workload)) {
         fprintf(stderr, "bench_slices: %s launches no kernel %s\n", argv[2], argv[3]);
         return 1;
     }
-    measure(runtime, argv[2], program, launch, argc > 4 ? (uint32_t)atoi(argv[4]) : 16);
+    measure(runtime, argv[2], workload, launch, argc > 4 ? (uint32_t)atoi(argv[4]) : 16);
     runtime_close(runtime);
     workload_commands_destroy(commands);
     corun_diagnostics_destroy(list);

@@ -19,9 +19,9 @@ struct speed {
     double fixed, each;
 };
 
-static double seconds_of(void *context, uint64_t begin, uint64_t end)
+static double seconds_of(void *user, uint64_t begin, uint64_t end)
 {
-    const struct speed *speed = context;
+    const struct speed *speed = user;
     return end > begin ? speed->fixed + speed->each * (double)(end - begin) : 0;
 }
 
@@ -55,7 +55,7 @@ static struct corun_split *make(const struct strategy *strategy, struct speed *s
     };
     struct corun_split_rate_table tables[CORUN_SPLIT_MAX_DEVICES];
     for (uint32_t d = 0; d < devices; d++)
-        tables[d] = (struct corun_split_rate_table){.seconds = seconds_of, .context = &speeds[d]};
+        tables[d] = (struct corun_split_rate_table){.seconds = seconds_of, .user = &speeds[d]};
     parameters.patience = strategy->patience;
     parameters.extrapolate = strategy->extrapolate;
     parameters.first = strategy->first;
@@ -262,9 +262,9 @@ static void step_cost(void)
     corun_split_destroy(split);
 }
 
-static enum corun_status nothing(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status nothing(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    (void)context;
+    (void)user;
     (void)thread;
     return begin < end ? CORUN_OK : CORUN_ARGUMENT;
 }

@@ -4,7 +4,7 @@
  * the kernels find in memory. Whatever they do, they end or are stopped, and touch nothing that is not theirs.
  */
 #include "corun/gpu.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { BUFFER_BYTES = 4096, MOST_KERNELS = 4, MOST_INSTRUCTIONS = 5000, MOST_CYC
 struct run {
     struct corun_diagnostics *list;
     struct corun_memory *memory;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     const uint8_t *content;
     size_t content_bytes;
     uint64_t buffer;
@@ -57,7 +57,7 @@ static struct corun_grid *launch(struct run *run, const struct corun_kernel *ker
     }
     const struct corun_launch_description description = {
         kernel, {2, 1, 1}, {48, 1, 1}, 256, block, info.parameter_bytes, 0};
-    enum corun_status status = corun_grid_create(run->program, &description, run->list, &grid);
+    enum corun_status status = corun_grid_create(run->instance, &description, run->list, &grid);
     free(block);
     return status == CORUN_OK ? grid : NULL;
 }
@@ -91,7 +91,7 @@ static void run_kernel(struct run *run, const struct corun_kernel *kernel)
     (void)corun_run_functional(grid, MOST_INSTRUCTIONS, run->list, NULL, NULL, NULL);
     corun_grid_destroy(grid);
     fill_buffer(run);
-    corun_program_reset(run->program);
+    corun_module_instance_reset(run->instance);
     grid = launch(run, kernel);
     check(grid);
     run_timed(run, grid);
@@ -113,12 +113,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t checks = run.content_bytes >> 1 & (CORUN_CHECK_MEMORY | CORUN_CHECK_SYNC);
     check(corun_memory_allocate(run.memory, BUFFER_BYTES, &run.buffer) == CORUN_OK);
     if (corun_module_load("fuzz.ptx", (const char *)data, length, run.list, &module) == CORUN_OK) {
-        if (corun_program_create(module, run.memory, run.list, &run.program) == CORUN_OK) {
-            corun_program_check(run.program, checks);
+        if (corun_module_instance_create(module, run.memory, run.list, &run.instance) == CORUN_OK) {
+            corun_module_instance_check(run.instance, checks);
             for (size_t i = 0; i < corun_module_kernel_count(module) && i < MOST_KERNELS; i++)
                 run_kernel(&run, corun_module_kernel_at(module, i));
-            (void)corun_program_outside(run.program, run.list);
-            corun_program_destroy(run.program);
+            (void)corun_module_instance_outside(run.instance, run.list);
+            corun_module_instance_destroy(run.instance);
         }
         corun_module_destroy(module);
     }

@@ -50,12 +50,12 @@ static void link_alone(void *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { HEADER_BYTES = 16, ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
-    void *context = NULL, *module;
+    void *saved = NULL, *module;
     char log[256] = "";
     int options[] = {ERROR_LOG, ERROR_LOG_BYTES};
     void *values[] = {log, (void *)sizeof log};
     uint8_t *copy = malloc(size + 1);
-    check(copy && corun_cuInit(0) == CUDA_SUCCESS && corun_cuCtxCreate_v2(&context, 0, 0) == CUDA_SUCCESS);
+    check(copy && corun_cuInit(0) == CUDA_SUCCESS && corun_cuCtxCreate_v2(&saved, 0, 0) == CUDA_SUCCESS);
     memcpy(copy, data, size);
     copy[size] = 0;
     /* A program gives no length: that in the header counts, and is the truth here. */
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(memchr(log, 0, sizeof log) != NULL || pointers);
     if (!pointers && size)
         link_alone(copy, size);
-    check(corun_cuCtxDestroy_v2(context) == CUDA_SUCCESS);
+    check(corun_cuCtxDestroy_v2(saved) == CUDA_SUCCESS);
     free(copy);
     return 0;
 }

@@ -3,7 +3,7 @@
  * libFuzzer: what a kernel gives to vprintf. Up to the first NUL it is the format, behind it lie the arguments; the
  * text that comes out has no end of its own but that of the memory.
  */
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_memory *memory = corun_memory_create(0);
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_grid *grid;
     uint64_t addresses[2];
     uint32_t sum = 0;
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length = end ? (size_t)(end - data) : size, rest = end ? size - length - 1 : 0;
     check(list && memory);
     check(corun_module_load("k.ptx", kernel, sizeof kernel - 1, list, &module) == CORUN_OK);
-    check(corun_program_create(module, memory, list, &program) == CORUN_OK);
+    check(corun_module_instance_create(module, memory, list, &instance) == CORUN_OK);
     for (size_t i = 0; i < 2; i++)
         check(corun_memory_allocate(memory, BUFFER_BYTES, &addresses[i]) == CORUN_OK);
     length = length < BUFFER_BYTES ? length : BUFFER_BYTES;
@@ -56,10 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(corun_memory_write(memory, addresses[1], end + 1, rest) == CORUN_OK);
     const struct corun_launch_description description = {
         corun_module_kernel_at(module, 0), {1, 1, 1}, {1, 1, 1}, 0, addresses, sizeof addresses, 0};
-    check(corun_grid_create(program, &description, list, &grid) == CORUN_OK);
+    check(corun_grid_create(instance, &description, list, &grid) == CORUN_OK);
     (void)corun_run_functional(grid, 1000, list, look_at, &sum, NULL);
     corun_grid_destroy(grid);
-    corun_program_destroy(program);
+    corun_module_instance_destroy(instance);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
     corun_diagnostics_destroy(list);

@@ -3,7 +3,7 @@
  * libFuzzer: kernels in slices. Bytes that begin with a letter or a full stop are PTX: whatever can be loaded can be sliced, can be loaded
  * then, and can be sliced again. Other bytes make a kernel (tests/rewrite/random_kernel.h), which does in slices what it does whole.
  */
-#include "corun/program.h"
+#include "corun/module.h"
 #include "rewrite/slice.h"
 
 #include "random_kernel.h"
@@ -49,8 +49,9 @@ static void slice_any_text(const char *text, size_t bytes)
 }
 
 /* Runs `count` thread blocks from `first` on, or all of them as the kernel was (count 0). */
-static void run(struct corun_program *program, const struct corun_module *module, const struct random_kernel *kernel,
-                const struct slices *slices, uint64_t first, uint64_t count, uint64_t out)
+static void run(struct corun_module_instance *instance, const struct corun_module *module,
+                const struct random_kernel *kernel, const struct slices *slices, uint64_t first, uint64_t count,
+                uint64_t out)
 {
     const struct corun_kernel *entry = corun_module_kernel(module, "k");
     uint8_t block[128] = {0};
@@ -69,7 +70,7 @@ static void run(struct corun_program *program, const struct corun_module *module
         memcpy(block + slices->kernels[0].parameter_offset, &arguments, sizeof arguments);
         description.grid = (struct corun_dim3){(uint32_t)count, 1, 1};
     }
-    check(corun_grid_create(program, &description, NULL, &grid) == CORUN_OK);
+    check(corun_grid_create(instance, &description, NULL, &grid) == CORUN_OK);
     check(corun_run_functional(grid, 0, NULL, NULL, NULL, NULL) == CORUN_OK);
     corun_grid_destroy(grid);
 }
@@ -80,19 +81,19 @@ static void run_all(const struct random_kernel *kernel, const char *text, size_t
 {
     struct corun_memory *memory = corun_memory_create(0);
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     uint64_t out, total = slice_total(kernel->grid);
     check(memory && corun_module_load("k.ptx", text, bytes, NULL, &module) == CORUN_OK &&
-          corun_program_create(module, memory, NULL, &program) == CORUN_OK &&
+          corun_module_instance_create(module, memory, NULL, &instance) == CORUN_OK &&
           corun_memory_allocate(memory, sizeof *words * RANDOM_WORDS, &out) == CORUN_OK);
     if (!slice)
-        run(program, module, kernel, slices, 0, 0, out);
+        run(instance, module, kernel, slices, 0, 0, out);
     for (uint64_t left = slice ? (total + slice - 1) / slice : 0; left--;) {
         uint64_t rest = total - left * slice;
-        run(program, module, kernel, slices, left * slice, rest < slice ? rest : slice, out);
+        run(instance, module, kernel, slices, left * slice, rest < slice ? rest : slice, out);
     }
     check(corun_memory_read(memory, out, words, sizeof *words * RANDOM_WORDS) == CORUN_OK);
-    corun_program_destroy(program);
+    corun_module_instance_destroy(instance);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
 }

@@ -29,7 +29,7 @@ CASES = [
 ]
 TIMES = re.compile(r'("(?:wall_seconds|warp_instructions_per_second)": *)[-+0-9.eE]+')
 # What members were called before, and are called now.
-FORMER = {"apps": "applications", "params": "parameters"}
+FORMER = {"apps": "applications", "params": "parameters", "context_bytes_out": "saved_bytes", "context_bytes_in": "restored_bytes"}
 MEMBER = re.compile('"(' + "|".join(FORMER) + ')":')
 
 WORKLOADS = ["sgemm", "lbm", "spmv", "mri-q", "stencil", "histogram", "cutcp", "sad", "tpacf", "hotspot", "bicg", "tea",

@@ -35,10 +35,10 @@ static void smooth(const struct problem *problem, uint64_t begin, uint64_t end)
     }
 }
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
     (void)thread;
-    smooth(context, begin, end);
+    smooth(user, begin, end);
     return CORUN_OK;
 }
 
@@ -83,7 +83,7 @@ static double serial(struct problem *problem)
 static double ours(struct problem *problem, uint32_t threads)
 {
     const struct corun_split_task task = {
-        .name = "smooth", .iterations = problem->count, .granularity = 16, .cpu = on_cpu, .context = problem};
+        .name = "smooth", .iterations = problem->count, .granularity = 16, .cpu = on_cpu, .user = problem};
     const struct corun_split_options options = {.threads = threads, .no_gpu = true};
     struct corun_split *split;
     double seconds[RUNS];

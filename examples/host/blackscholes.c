@@ -69,9 +69,9 @@ static float price(const struct option *option)
     return option->put ? call - option->price + discounted : call;
 }
 
-static void price_some(void *context, uint32_t task)
+static void price_some(void *user, uint32_t task)
 {
-    struct market *market = context;
+    struct market *market = user;
     for (uint32_t i = task * TASK_OPTIONS; i < (task + 1) * TASK_OPTIONS; i++)
         market->values[i] = price(&market->options[i]);
 }

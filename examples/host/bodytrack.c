@@ -123,9 +123,9 @@ static void draw(struct tracker *tracker, uint32_t camera)
 }
 
 /* A camera and a band of rows: means over nine by nine pixels, so that a limb that is nearly right is worth something. */
-static void blur(void *context, uint32_t task)
+static void blur(void *user, uint32_t task)
 {
-    struct tracker *tracker = context;
+    struct tracker *tracker = user;
     uint32_t camera = task / (HEIGHT / BAND), first = task % (HEIGHT / BAND) * BAND;
     const float *in = tracker->seen[camera];
     for (uint32_t y = first; y < first + BAND; y++) {
@@ -161,9 +161,9 @@ static float weigh(const struct tracker *tracker, const struct pose *pose)
     return sum / (CAMERAS * LIMBS * SAMPLES);
 }
 
-static void weigh_some(void *context, uint32_t task)
+static void weigh_some(void *user, uint32_t task)
 {
-    struct tracker *tracker = context;
+    struct tracker *tracker = user;
     for (uint32_t p = task * TASK_PARTICLES; p < (task + 1) * TASK_PARTICLES; p++)
         tracker->weights[p] = weigh(tracker, &tracker->particles[p]);
 }
@@ -202,9 +202,9 @@ static void estimate(struct tracker *tracker)
     tracker->worst = off > tracker->worst ? off : tracker->worst;
 }
 
-static void draw_camera(void *context, uint32_t task)
+static void draw_camera(void *user, uint32_t task)
 {
-    draw(context, task);
+    draw(user, task);
 }
 
 static void run(void *state, struct tasks *tasks)

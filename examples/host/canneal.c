@@ -100,9 +100,9 @@ static void pair(const struct netlist *netlist, uint32_t number, uint32_t *one, 
     *other = permute(2 * number + 1, netlist->seed + 2 + netlist->now);
 }
 
-static void weigh(void *context, uint32_t task)
+static void weigh(void *user, uint32_t task)
 {
-    struct netlist *netlist = context;
+    struct netlist *netlist = user;
     for (uint32_t i = task * TASK_PAIRS; i < (task + 1) * TASK_PAIRS; i++) {
         uint32_t one, other;
         pair(netlist, i, &one, &other);
@@ -112,9 +112,9 @@ static void weigh(void *context, uint32_t task)
     }
 }
 
-static void change(void *context, uint32_t task)
+static void change(void *user, uint32_t task)
 {
-    struct netlist *netlist = context;
+    struct netlist *netlist = user;
     for (uint32_t i = task * TASK_PAIRS; i < (task + 1) * TASK_PAIRS; i++) {
         uint32_t one, other;
         if (!netlist->changes[i])

@@ -127,9 +127,9 @@ static void label_sentence(struct crf *crf, uint32_t sentence)
         crf->labels[first + i] = (uint8_t)best;
 }
 
-static void label_some(void *context, uint32_t task)
+static void label_some(void *user, uint32_t task)
 {
-    struct crf *crf = context;
+    struct crf *crf = user;
     for (uint32_t s = task * TASK_SENTENCES; s < (task + 1) * TASK_SENTENCES && s < crf->size; s++)
         label_sentence(crf, s);
 }

@@ -100,9 +100,9 @@ static void multiply(const float *row, const float *inputs, uint32_t count, floa
     }
 }
 
-static void propagate(void *context, uint32_t task)
+static void propagate(void *user, uint32_t task)
 {
-    struct asr *asr = context;
+    struct asr *asr = user;
     const struct layer *layer = &asr->layers[asr->layer];
     const float *inputs = asr->activations[asr->layer];
     float *outputs = asr->activations[asr->layer + 1];
@@ -120,9 +120,9 @@ static void propagate(void *context, uint32_t task)
 }
 
 /* The scores of a frame become logarithms of probabilities. */
-static void normalise(void *context, uint32_t task)
+static void normalise(void *user, uint32_t task)
 {
-    struct asr *asr = context;
+    struct asr *asr = user;
     float *scores = asr->activations[LAYERS] + (size_t)task * OUTPUTS, best = scores[0], sum = 0;
     for (uint32_t i = 1; i < OUTPUTS; i++)
         best = scores[i] > best ? scores[i] : best;

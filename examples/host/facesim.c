@@ -82,9 +82,9 @@ static void prepare(void *state, uint32_t size, uint64_t seed)
  * Springs as they stand: forces, and the system (M - h² K) dv = h (f + h K v). A spring's derivative is taken along itself alone, which keeps
  * the matrix positive definite.
  */
-static void assemble(void *context, uint32_t task)
+static void assemble(void *user, uint32_t task)
 {
-    struct body *body = context;
+    struct body *body = user;
     for (uint32_t n = program_part(NODES, TASKS, task); n < program_part(NODES, TASKS, task + 1); n++) {
         struct vector force = {{0, -gravity * mass, 0}};
         struct block own = {{{mass, 0, 0}, {0, mass, 0}, {0, 0, mass}}};
@@ -133,9 +133,9 @@ static double dot(const struct vector *a, const struct vector *b, uint32_t begin
     return sum;
 }
 
-static void multiply(void *context, uint32_t task)
+static void multiply(void *user, uint32_t task)
 {
-    struct body *body = context;
+    struct body *body = user;
     uint32_t begin = program_part(NODES, TASKS, task), end = program_part(NODES, TASKS, task + 1);
     for (uint32_t n = begin; n < end; n++) {
         struct vector sum = {{0}};
@@ -153,9 +153,9 @@ static void multiply(void *context, uint32_t task)
     body->sums[task] = dot(body->direction, body->product, begin, end);
 }
 
-static void step_along(void *context, uint32_t task)
+static void step_along(void *user, uint32_t task)
 {
-    struct body *body = context;
+    struct body *body = user;
     uint32_t begin = program_part(NODES, TASKS, task), end = program_part(NODES, TASKS, task + 1);
     for (uint32_t n = begin; n < end; n++)
         for (uint32_t c = 0; c < 3; c++) {
@@ -165,17 +165,17 @@ static void step_along(void *context, uint32_t task)
     body->sums[task] = dot(body->residual, body->residual, begin, end);
 }
 
-static void turn(void *context, uint32_t task)
+static void turn(void *user, uint32_t task)
 {
-    struct body *body = context;
+    struct body *body = user;
     for (uint32_t n = program_part(NODES, TASKS, task); n < program_part(NODES, TASKS, task + 1); n++)
         for (uint32_t c = 0; c < 3; c++)
             body->direction[n].x[c] = body->residual[n].x[c] + body->beta * body->direction[n].x[c];
 }
 
-static void advance(void *context, uint32_t task)
+static void advance(void *user, uint32_t task)
 {
-    struct body *body = context;
+    struct body *body = user;
     for (uint32_t n = program_part(NODES, TASKS, task); n < program_part(NODES, TASKS, task + 1); n++)
         for (uint32_t c = 0; c < 3; c++) {
             body->velocity[n].x[c] += body->change[n].x[c];

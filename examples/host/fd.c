@@ -126,9 +126,9 @@ static inline void describe(const struct picture *picture, const struct point *p
         descriptor[i] *= length;
 }
 
-static void describe_some(void *context, uint32_t task)
+static void describe_some(void *user, uint32_t task)
 {
-    struct fd *fd = context;
+    struct fd *fd = user;
     for (uint32_t p = task * TASK_POINTS; p < (task + 1) * TASK_POINTS && p < fd->size; p++)
         describe(&fd->picture, &fd->points[p], picture_box, fd->descriptors + (size_t)p * LENGTH);
 }

@@ -64,9 +64,9 @@ static void prepare(void *state, uint32_t size, uint64_t seed)
     picture_draw(&fe->picture, seed);
 }
 
-static void sum_rows(void *context, uint32_t task)
+static void sum_rows(void *user, uint32_t task)
 {
-    struct picture *picture = &((struct fe *)context)->picture;
+    struct picture *picture = &((struct fe *)user)->picture;
     for (uint32_t y = task * 2 * BAND; y < (task + 1) * 2 * BAND && y < picture->height; y++) {
         const uint8_t *pixels = picture->pixels + (size_t)y * picture->width;
         uint32_t *out = picture->integral + (y + 1) * ((size_t)picture->width + 1), sum = 0;
@@ -76,9 +76,9 @@ static void sum_rows(void *context, uint32_t task)
     }
 }
 
-static void sum_columns(void *context, uint32_t task)
+static void sum_columns(void *user, uint32_t task)
 {
-    struct picture *picture = &((struct fe *)context)->picture;
+    struct picture *picture = &((struct fe *)user)->picture;
     size_t stride = picture->width + 1u, begin = (size_t)task * COLUMNS, end = begin + COLUMNS;
     end = end < stride ? end : stride;
     for (size_t y = 1; y <= picture->height; y++)
@@ -106,9 +106,9 @@ static inline float determinant(const struct picture *picture, uint32_t x, uint3
     return a * b - 0.81f * c * c;
 }
 
-static void respond(void *context, uint32_t task)
+static void respond(void *user, uint32_t task)
 {
-    struct fe *fe = context;
+    struct fe *fe = user;
     uint32_t width = fe->picture.width / 2, height = fe->picture.height / 2, band = task / LAYERS,
              layer = task % LAYERS;
     for (uint32_t y = band * BAND; y < (band + 1) * BAND && y < height; y++)
@@ -131,9 +131,9 @@ static bool is_maximum(const struct fe *fe, uint32_t layer, uint32_t x, uint32_t
     return true;
 }
 
-static void find_maxima(void *context, uint32_t task)
+static void find_maxima(void *user, uint32_t task)
 {
-    struct fe *fe = context;
+    struct fe *fe = user;
     uint32_t width = fe->picture.width / 2, height = fe->picture.height / 2, count = 0;
     struct point *found = fe->found + (size_t)task * MOST_PER_TASK;
     for (uint32_t layer = 1; layer < LAYERS - 1; layer++)

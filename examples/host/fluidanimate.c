@@ -74,9 +74,9 @@ static uint32_t cell_of(float place)
     return (uint32_t)(cell < 0 ? 0 : cell >= CELLS ? CELLS - 1 : cell);
 }
 
-static void count_cells(void *context, uint32_t task)
+static void count_cells(void *user, uint32_t task)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     uint32_t *count = fluid->count + (size_t)task * CELL_COUNT;
     for (uint32_t c = 0; c < CELL_COUNT; c++)
         count[c] = 0;
@@ -89,9 +89,9 @@ static void count_cells(void *context, uint32_t task)
 }
 
 /* Particles of a slab of cells. */
-static void count_slab(void *context, uint32_t z)
+static void count_slab(void *user, uint32_t z)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     uint32_t sum = 0;
     for (uint32_t t = 0; t < SORT_TASKS; t++)
         for (uint32_t c = z * CELLS * CELLS; c < (z + 1) * CELLS * CELLS; c++)
@@ -100,9 +100,9 @@ static void count_slab(void *context, uint32_t z)
 }
 
 /* Where its cells begin, and in them the particles of each task. */
-static void place_slab(void *context, uint32_t z)
+static void place_slab(void *user, uint32_t z)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     uint32_t sum = fluid->slab[z];
     for (uint32_t c = z * CELLS * CELLS; c < (z + 1) * CELLS * CELLS; c++) {
         fluid->first[c] = sum;
@@ -114,9 +114,9 @@ static void place_slab(void *context, uint32_t z)
     }
 }
 
-static void sort(void *context, uint32_t task)
+static void sort(void *user, uint32_t task)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     uint32_t *count = fluid->count + (size_t)task * CELL_COUNT;
     for (uint32_t i = program_part(PARTICLES, SORT_TASKS, task); i < program_part(PARTICLES, SORT_TASKS, task + 1); i++)
         fluid->sorted[count[fluid->cell[i]]++] = fluid->particles[i];
@@ -160,9 +160,9 @@ static float density_scale(const struct fluid *fluid)
     return fluid->mass * 315 / (64 * pi * ninth);
 }
 
-static void find_densities(void *context, uint32_t z)
+static void find_densities(void *user, uint32_t z)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     float scale = density_scale(fluid);
     for (uint32_t c = 0; c < CELLS * CELLS; c++) {
         uint32_t cell = z * CELLS * CELLS + c;
@@ -200,9 +200,9 @@ static void add_forces(const struct fluid *fluid, uint32_t i, uint32_t begin, ui
     }
 }
 
-static void find_forces(void *context, uint32_t z)
+static void find_forces(void *user, uint32_t z)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     for (uint32_t c = 0; c < CELLS * CELLS; c++) {
         uint32_t cell = z * CELLS * CELLS + c;
         if (fluid->first[cell] == fluid->first[cell + 1])
@@ -226,9 +226,9 @@ static void bounce(float *place, float *velocity)
     }
 }
 
-static void advance(void *context, uint32_t task)
+static void advance(void *user, uint32_t task)
 {
-    struct fluid *fluid = context;
+    struct fluid *fluid = user;
     for (uint32_t i = program_part(PARTICLES, TASKS, task); i < program_part(PARTICLES, TASKS, task + 1); i++) {
         struct particle particle = fluid->sorted[i];
         particle.velocity.x += time_step * fluid->force[i].x / fluid->mass;

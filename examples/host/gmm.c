@@ -68,9 +68,9 @@ static float gaussian(const float *frame, const float *mean, const float *precis
     return -0.5f * sum;
 }
 
-static void score(void *context, uint32_t task)
+static void score(void *user, uint32_t task)
 {
-    struct gmm *gmm = context;
+    struct gmm *gmm = user;
     uint32_t frames = gmm->size - gmm->block < BLOCK ? gmm->size - gmm->block : BLOCK;
     for (uint32_t s = task * TASK_STATES; s < (task + 1) * TASK_STATES; s++) {
         float best[BLOCK];

@@ -241,9 +241,9 @@ static float shade(const struct scene *scene, const struct ray *ray)
     return shadow.hit < TRIANGLES ? 0.1f : 0.1f + 0.9f * fabsf(dot(scene->triangles[ray->hit].normal, scene->light));
 }
 
-static void draw(void *context, uint32_t task)
+static void draw(void *user, uint32_t task)
 {
-    struct scene *scene = context;
+    struct scene *scene = user;
     uint32_t tiles = scene->width / TILE, left = task % tiles * TILE, top = task / tiles * TILE;
     for (uint32_t y = top; y < top + TILE; y++)
         for (uint32_t x = left; x < left + TILE; x++) {

@@ -239,9 +239,9 @@ static uint8_t search(const struct pattern *pattern, const uint8_t *text, uint32
     return 0;
 }
 
-static void search_some(void *context, uint32_t task)
+static void search_some(void *user, uint32_t task)
 {
-    struct regex *regex = context;
+    struct regex *regex = user;
     uint32_t begin = task * TASK_SENTENCES, end = begin + TASK_SENTENCES;
     end = end < regex->size ? end : regex->size;
     for (uint32_t p = 0; p < PATTERNS; p++)

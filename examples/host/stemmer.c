@@ -205,9 +205,9 @@ static void prepare(void *state, uint32_t size, uint64_t seed)
     }
 }
 
-static void stem_some(void *context, uint32_t task)
+static void stem_some(void *user, uint32_t task)
 {
-    struct stemmer *stemmer = context;
+    struct stemmer *stemmer = user;
     for (uint32_t w = task * TASK_WORDS; w < (task + 1) * TASK_WORDS && w < stemmer->count; w++)
         stemmer->stems[w] = stem_of(stemmer->words[w]);
 }

@@ -79,9 +79,9 @@ static float distance(const struct clusters *clusters, uint32_t a, uint32_t b)
     return sum;
 }
 
-static void begin(void *context, uint32_t task)
+static void begin(void *user, uint32_t task)
 {
-    struct clusters *clusters = context;
+    struct clusters *clusters = user;
     struct task_sum *sum = &clusters->sums[task];
     sum->gain = 0;
     for (uint32_t p = task * TASK_POINTS; p < (task + 1) * TASK_POINTS; p++) {
@@ -91,9 +91,9 @@ static void begin(void *context, uint32_t task)
     }
 }
 
-static void weigh(void *context, uint32_t task)
+static void weigh(void *user, uint32_t task)
 {
-    struct clusters *clusters = context;
+    struct clusters *clusters = user;
     struct task_sum *sum = &clusters->sums[task];
     *sum = (struct task_sum){.gain = 0};
     for (uint32_t p = task * TASK_POINTS; p < (task + 1) * TASK_POINTS; p++) {
@@ -106,9 +106,9 @@ static void weigh(void *context, uint32_t task)
     }
 }
 
-static void move(void *context, uint32_t task)
+static void move(void *user, uint32_t task)
 {
-    struct clusters *clusters = context;
+    struct clusters *clusters = user;
     for (uint32_t p = task * TASK_POINTS; p < (task + 1) * TASK_POINTS; p++)
         if (clusters->candidate_cost[p] < clusters->cost[p] || clusters->moves[clusters->centre[p]]) {
             clusters->centre[p] = (uint8_t)clusters->opened;

@@ -44,7 +44,7 @@ struct tasks {
     bool ending;
     /* The phase that is being worked off: */
     task_function *function;
-    void *context;
+    void *user;
     uint32_t count, left; /* tasks; those that have not ended */
     uint32_t *ready;      /* a heap of those that may begin */
     uint32_t ready_count;
@@ -120,7 +120,7 @@ static void work(struct tasks *tasks)
         pthread_mutex_unlock(&tasks->lock);
         trace(tasks, task);
         uint64_t since = now(CLOCK_THREAD_CPUTIME_ID);
-        tasks->function(tasks->context, task);
+        tasks->function(tasks->user, task);
         tasks->task_ns[task] = now(CLOCK_THREAD_CPUTIME_ID) - since;
         trace_pause();
         pthread_mutex_lock(&tasks->lock);
@@ -222,11 +222,11 @@ static void record_phase(struct tasks *tasks, uint64_t serial_ns)
         keep_shortest(&phase->task_ns[i], tasks->task_ns[i], again);
 }
 
-void tasks_begin(struct tasks *tasks, const char *name, task_function *function, void *context, uint32_t count)
+void tasks_begin(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count)
 {
     tasks->name = name;
     tasks->function = function;
-    tasks->context = context;
+    tasks->user = user;
     tasks->count = count;
     tasks->need_count = 0;
     if (count >= tasks->task_room) {
@@ -287,9 +287,9 @@ void tasks_run(struct tasks *tasks)
     tasks->serial_since = now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-void tasks_phase(struct tasks *tasks, const char *name, task_function *function, void *context, uint32_t count)
+void tasks_phase(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count)
 {
-    tasks_begin(tasks, name, function, context, count);
+    tasks_begin(tasks, name, function, user, count);
     tasks_run(tasks);
 }
 

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 struct tasks;
-typedef void task_function(void *context, uint32_t task);
+typedef void task_function(void *user, uint32_t task);
 
 /* `threads` with the calling one, at least 1. The program ends with status 1 where there is no memory or no thread. */
 struct tasks *tasks_create(uint32_t threads);
@@ -28,10 +28,10 @@ void tasks_destroy(struct tasks *tasks);
 uint32_t tasks_threads(const struct tasks *tasks);
 
 /* Tasks that need nothing of each other. Returns when all have ended. `name` must outlive the tasks. */
-void tasks_phase(struct tasks *tasks, const char *name, task_function *function, void *context, uint32_t count);
+void tasks_phase(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count);
 
 /* The same with needs: tasks_begin, any number of tasks_need (`task` needs `earlier`, which has a lower number), tasks_run. */
-void tasks_begin(struct tasks *tasks, const char *name, task_function *function, void *context, uint32_t count);
+void tasks_begin(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count);
 void tasks_need(struct tasks *tasks, uint32_t task, uint32_t earlier);
 void tasks_run(struct tasks *tasks);
 

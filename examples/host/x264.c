@@ -209,9 +209,9 @@ static uint32_t encode_part(struct film *film, uint32_t frame, uint32_t x, uint3
     return bits;
 }
 
-static void encode_row(void *context, uint32_t task)
+static void encode_row(void *user, uint32_t task)
 {
-    struct film *film = context;
+    struct film *film = user;
     uint32_t frame = task / ROWS, row = task % ROWS, bits = 0;
     for (uint32_t column = 0; column < COLUMNS; column++) {
         struct vector vector = frame ? find_motion(film, frame, row, column) : (struct vector){0, 0};

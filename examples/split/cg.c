@@ -19,9 +19,9 @@ struct problem {
     float *matrix, *p, *q;
 };
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     (void)thread;
     for (uint64_t row = begin; row < end; row++)
         problem->q[row] = dense_row(problem->matrix + row * problem->n, problem->p, problem->n);
@@ -30,9 +30,9 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
 
 enum { MATRIX, P, Q, BUFFERS };
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t matrix = corun_split_gpu_address(gpu, MATRIX);
     uint64_t p = corun_split_gpu_address(gpu, P), q = corun_split_gpu_address(gpu, Q);
     uint32_t first = (uint32_t)begin, last = (uint32_t)end;
@@ -128,7 +128,7 @@ int main(int count, char **words)
     struct corun_split_task task = {.iterations = n,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = buffers,
                                     .buffer_count = BUFFERS,
                                     .gpu_blocks = 1.0 / DENSE_ROWS,

@@ -20,9 +20,9 @@ struct problem {
     float *matrix, *b, *x, *next;
 };
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     (void)thread;
     for (uint64_t row = begin; row < end; row++) {
         const float *elements = problem->matrix + row * problem->n;
@@ -34,9 +34,9 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
 
 enum { MATRIX, B, X, NEXT, BUFFERS };
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t matrix = corun_split_gpu_address(gpu, MATRIX), b = corun_split_gpu_address(gpu, B);
     uint64_t x = corun_split_gpu_address(gpu, X), next = corun_split_gpu_address(gpu, NEXT);
     uint32_t first = (uint32_t)begin, last = (uint32_t)end;
@@ -116,7 +116,7 @@ int main(int count, char **words)
     struct corun_split_task task = {.iterations = n,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = buffers,
                                     .buffer_count = BUFFERS,
                                     .gpu_blocks = 1.0 / DENSE_ROWS,

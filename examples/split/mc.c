@@ -26,9 +26,9 @@ struct problem {
     uint64_t *sums; /* for each granule */
 };
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    const struct problem *problem = context;
+    const struct problem *problem = user;
     const struct option option = problem->option;
     (void)thread;
     for (uint64_t granule = begin / OPTION_GRANULE; granule < end / OPTION_GRANULE; granule++) {
@@ -45,18 +45,18 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
     return CORUN_OK;
 }
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t sums = corun_split_gpu_address(gpu, 0);
     void *arguments[] = {&sums, &problem->option, &begin, &end};
     const uint32_t grid[] = {(uint32_t)((end - begin) / OPTION_GRANULE), 1, 1}, block[] = {BLOCK_THREADS, 1, 1};
     return corun_split_gpu_launch(gpu, "simulate", grid, block, 0, arguments);
 }
 
-static void sums_of(void *context, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes)
+static void sums_of(void *user, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes)
 {
-    (void)context;
+    (void)user;
     *offset = begin / OPTION_GRANULE * sizeof(uint64_t);
     *bytes = (end - begin) / OPTION_GRANULE * sizeof(uint64_t);
 }
@@ -119,7 +119,7 @@ int main(int count, char **words)
                                     .granularity = OPTION_GRANULE,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = &sums,
                                     .buffer_count = 1,
                                     .gpu_blocks = 1.0 / OPTION_GRANULE,

@@ -44,9 +44,9 @@ static void multiply_tile(const float *restrict a, const float *restrict panel, 
 }
 
 /* A panel serves all rows of the part before the next one is read. */
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    const struct problem *problem = context;
+    const struct problem *problem = user;
     uint64_t n = problem->n;
     (void)thread;
     for (uint64_t column = 0; column < n; column += PANEL)
@@ -57,9 +57,9 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
 
 enum { A, B, C, BUFFERS };
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t a = corun_split_gpu_address(gpu, A), b = corun_split_gpu_address(gpu, B),
              c = corun_split_gpu_address(gpu, C);
     uint32_t n = problem->n, first = (uint32_t)(begin / n), last = (uint32_t)(end / n);
@@ -123,7 +123,7 @@ int main(int count, char **words)
                                     .granularity = GROUP * n,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = buffers,
                                     .buffer_count = BUFFERS,
                                     .gpu_blocks = 1.0 / (BLOCK_ROWS * BLOCK_COLUMNS),

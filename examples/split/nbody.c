@@ -37,9 +37,9 @@ struct problem {
     struct vector *accelerations;
 };
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    const struct problem *problem = context;
+    const struct problem *problem = user;
     const struct body *bodies = problem->bodies;
     (void)thread;
     for (uint64_t first = begin; first < end; first += GROUP) {
@@ -67,9 +67,9 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
 
 enum { BODIES, ACCELERATIONS, BUFFERS };
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t bodies = corun_split_gpu_address(gpu, BODIES), accelerations = corun_split_gpu_address(gpu, ACCELERATIONS);
     uint32_t first = (uint32_t)begin, last = (uint32_t)end;
     float soft = softening;
@@ -150,7 +150,7 @@ int main(int count, char **words)
                                     .granularity = GROUP,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = buffers,
                                     .buffer_count = BUFFERS,
                                     .gpu_blocks = 1.0 / BLOCK_BODIES,

@@ -29,9 +29,9 @@ struct problem {
     int32_t *nearest;
 };
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    const struct problem *problem = context;
+    const struct problem *problem = user;
     (void)thread;
     for (uint64_t first = begin; first < end; first += GROUP) {
         float x[GROUP], y[GROUP], z[GROUP], w[GROUP], least[GROUP];
@@ -61,9 +61,9 @@ static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, uns
 
 enum { POINTS, QUERIES, NEAREST, BUFFERS };
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t points = corun_split_gpu_address(gpu, POINTS), queries = corun_split_gpu_address(gpu, QUERIES);
     uint64_t nearest = corun_split_gpu_address(gpu, NEAREST);
     uint32_t first = (uint32_t)begin, last = (uint32_t)end;
@@ -136,7 +136,7 @@ int main(int count, char **words)
                                     .granularity = GROUP,
                                     .cpu = on_cpu,
                                     .gpu = on_gpu,
-                                    .context = &problem,
+                                    .user = &problem,
                                     .buffers = buffers,
                                     .buffer_count = BUFFERS,
                                     .gpu_blocks = 1.0 / BLOCK_QUERIES,

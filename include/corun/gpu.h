@@ -56,8 +56,8 @@ struct corun_application_description {
     uint64_t run_thread_instructions; /* of one run: with them a time is a goal without goal_ipc; 0 if not known */
     const double *speedup;            /* as in struct corun_application_view; must live until it is gone, or the GPU */
     uint32_t speedup_count;
-    const struct corun_launch_view *program; /* the same */
-    uint32_t program_count;
+    const struct corun_launch_view *run_launches; /* the same */
+    uint32_t run_launch_count;
     uint64_t start_cycle; /* when it arrives */
     /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
@@ -164,9 +164,9 @@ enum corun_status corun_gpu_open(struct corun_gpu *gpu, const struct corun_limit
                                  struct corun_diagnostics *list);
 /*
  * The application leaves now: what is in flight is dropped, thread blocks leave their SMs, the policy is told (LEAVE, unless the
- * application has been stopped before). From the return on the GPU names nothing of the caller's: grids, programs, memory, speed-ups may be
+ * application has been stopped before). From the return on the GPU names nothing of the caller's: grids, module instances, memory, speed-ups may be
  * destroyed. Results may be asked until its slot is taken again, which can be at once; code of profiles is gone.
- * Memory that another application uses at the same addresses may still be in caches. A program whose grids were dropped has atomics
+ * Memory that another application uses at the same addresses may still be in caches. A module instance whose grids were dropped has atomics
  * that are never performed: its data are not to be relied on.
  * Also for an application that was stopped: without, it keeps its slot. ARGUMENT: it has left so before, or a step is
  * under way; POLICY, MEMORY from the moment: the GPU cannot continue then.
@@ -338,9 +338,9 @@ enum corun_observed {
     CORUN_OBSERVED_LAUNCH_END,   /* complete, or its application was `stopped`: its thread blocks have gone with it */
     CORUN_OBSERVED_TB_START,     /* told when it is dispatched: `cycle` may lie ahead */
     CORUN_OBSERVED_TB_END,
-    CORUN_OBSERVED_TB_PREEMPTED, /* it stops: its instructions in flight complete, then its context is saved (or it is dropped) */
-    CORUN_OBSERVED_TB_SAVED, /* its context is in memory and its place free; dropped: it will start anew */
-    CORUN_OBSERVED_TB_RESTORING, /* its context is being loaded on `sm`; told when it is dispatched: `cycle` may lie ahead */
+    CORUN_OBSERVED_TB_PREEMPTED, /* it stops: its instructions in flight complete, then its state is saved (or it is dropped) */
+    CORUN_OBSERVED_TB_SAVED,     /* its state is in memory and its place free; dropped: it will start anew */
+    CORUN_OBSERVED_TB_RESTORING, /* its state is being loaded on `sm`; told when it is dispatched: `cycle` may lie ahead */
     CORUN_OBSERVED_TB_RESUMED, /* it runs again there */
     CORUN_OBSERVED_POWER,      /* `sm` was switched off or on: `powered` */
     CORUN_OBSERVED_MOMENT,     /* `event` at `cycle`; `allowances` as they are after it, NULL without a policy */

@@ -173,11 +173,11 @@ struct corun_application_view {
     uint64_t progress; /* since it arrived: thread instructions, unless the machine counts something else */
     uint32_t runs;     /* completed */
     struct corun_grid_view running; /* kernel == NULL if none; of several the first, by priority, then by launch */
-    uint32_t grids_queued;          /* of this run, after the running one, as far as its program is known */
+    uint32_t grids_queued;          /* of this run, after the running one, as far as run_launches is known */
     const double *speedup;          /* speed-up over one SM with 1..speedup_count SMs; NULL if not known */
     uint32_t speedup_count;
-    const struct corun_launch_view *program; /* all that one run launches; NULL if not known beforehand */
-    uint32_t program_count;
+    const struct corun_launch_view *run_launches; /* all that one run launches; NULL if not known beforehand */
+    uint32_t run_launch_count;
 };
 
 /* One (SM, application). Counts are of the last epoch unless said otherwise. */
@@ -260,7 +260,7 @@ struct corun_allowances {
     int64_t *quota_refill; /* [s][a]: what the SM adds by itself when all have spent theirs; 0: nothing */
     bool quotas_on;        /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
-    bool free_transfers; /* contexts are saved and restored in no time and without traffic: to measure what they cost */
+    bool free_transfers; /* state is saved and restored in no time and without traffic: to measure what they cost */
     /* [a]: it has all that the policy can give it, and still misses its goal. Is reported, changes nothing. */
     bool *out_of_reach;
     double *variables; /* [variable_count] as the policy declares them: shown in timelines, they change nothing */

@@ -114,7 +114,7 @@ enum corun_queue_event {
 };
 /* clang-format on */
 
-/* One launch of a plan, to which the machine gives a lane: what one stream, or a few in turn, hold. */
+/* One launch of a plan, to which the machine gives a strand: what one stream, or a few in turn, hold. */
 struct corun_queue_grant {
     uint32_t launch;    /* an index into the view's launches */
     uint32_t slice_tbs; /* thread blocks of a slice, the last one may have fewer; 0: all that is left, at once */
@@ -127,7 +127,7 @@ struct corun_queue_grant {
 
 /*
  * What runs next. Grants are obeyed in their order: where both could have a slice at the same moment, the first one has it. A launch that
- * the last plan had, too, keeps its lane. The plan ends with the first event of `until`, and in any case when all granted launches are
+ * the last plan had, too, keeps its strand. The plan ends with the first event of `until`, and in any case when all granted launches are
  * exhausted. No grants: wait for READY or LAUNCH_END; only while slices are in flight.
  */
 struct corun_queue_plan {

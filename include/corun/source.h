@@ -5,7 +5,7 @@
  * A machine (the simulated GPU) knows neither PTX nor CUDA. It sees grids, thread blocks and warps as opaque handles, a
  * static description of every instruction, and at issue time the dynamic facts of one warp instruction: which lanes ran,
  * which addresses they touched, where the warp goes next. Behind that contract stands the functional executor
- * (corun_program) or a recorded stream.
+ * (corun_module_instance) or a recorded stream.
  *
  * Threads and visibility. A machine may run its SMs on several threads. It gives each SM an index; calls with different
  * SM indices may run at the same time, calls with the same index never do. Global stores of an SM are visible to that SM at once

@@ -11,7 +11,7 @@
  *         {.name = "x", .data = x, .bytes = n * 4, .access = CORUN_SPLIT_READ, .iteration_bytes = 4},
  *         {.name = "y", .data = y, .bytes = n * 4, .access = CORUN_SPLIT_READ_WRITE, .iteration_bytes = 4}};
  *     const struct corun_split_task task = {.name = "saxpy", .iterations = n, .cpu = saxpy_cpu, .gpu = saxpy_gpu,
- *         .context = &problem, .buffers = buffers, .buffer_count = 2, .module_file = "saxpy.ptx"};
+ *         .user = &problem, .buffers = buffers, .buffer_count = 2, .module_file = "saxpy.ptx"};
  *     struct corun_split *split;
  *     if (corun_split_create(&task, NULL, &split, diagnostics) == CORUN_OK &&
  *         corun_split_run(split, diagnostics) == CORUN_OK) ... y is complete, corun_split_result(split) tells how
@@ -40,7 +40,7 @@ enum corun_split_access { CORUN_SPLIT_READ, CORUN_SPLIT_WRITE, CORUN_SPLIT_READ_
  * Memory of the program that parts use. The CPU's function uses it where it is; every GPU has a copy of the same length,
  * at corun_split_gpu_address, and offsets are the same in both. Which bytes the part [begin, end) needs:
  *
- *     range given          what it says; parts of `context` are the task's
+ *     range given          what it says; parts of `user` are the task's
  *     iteration_bytes > 0  [begin * iteration_bytes, end * iteration_bytes)
  *     else                 all of it; only for READ. It is moved before the first step, and once
  *
@@ -53,7 +53,7 @@ struct corun_split_buffer {
     size_t bytes;
     enum corun_split_access access;
     size_t iteration_bytes;
-    void (*range)(void *context, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes);
+    void (*range)(void *user, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes);
     /*
      * Between two runs the program changes this buffer only where it says so (corun_split_changed), so what a GPU has of
      * it stays valid. false: it counts as changed before every run.
@@ -72,15 +72,15 @@ struct corun_split_task {
      * corun_split_threads(). A range may be computed again (a GPU failed; times are repeated): what is READ_WRITE is
      * restored before. Any status but OK ends the run.
      */
-    enum corun_status (*cpu)(void *context, uint64_t begin, uint64_t end, unsigned thread);
+    enum corun_status (*cpu)(void *user, uint64_t begin, uint64_t end, unsigned thread);
     /*
      * Enqueues [begin, end) on corun_split_gpu_stream and returns without waiting: by corun_split_gpu_launch, by the
      * driver API, or by the runtime API (`<<<>>>`; the device's primary context is current, a CUstream is a cudaStream_t).
      * Parts may run on a GPU at once, and the CPU may compute the same iterations meanwhile; then only one result counts.
      * Called on a thread of the library. Any status but OK means that this GPU has failed; others do its part. NULL: no GPUs.
      */
-    enum corun_status (*gpu)(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
-    void *context;
+    enum corun_status (*gpu)(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
+    void *user;
     const struct corun_split_buffer *buffers;
     uint32_t buffer_count;
     /* Code for corun_split_gpu_launch: PTX text (ending with NUL) or another image that the driver loads, in memory or in a
@@ -150,7 +150,7 @@ struct corun_split_view {
     const struct corun_split_step *steps;
     const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
     const struct corun_split_parameters *parameters;
-    const void *context; /* of the options: a user's own strategy may keep constants there */
+    const void *user; /* of the options: a user's own strategy may keep constants there */
 };
 
 struct corun_split_decision {
@@ -202,8 +202,8 @@ enum corun_split_clock {
 /* Deterministic runs: how long a device needs for [begin, end). The work itself is done by the task's CPU function. */
 struct corun_split_rate_table {
     const char *name;
-    double (*seconds)(void *context, uint64_t begin, uint64_t end);
-    void *context;
+    double (*seconds)(void *user, uint64_t begin, uint64_t end);
+    void *user;
     uint64_t flat;     /* for the view, as */
     uint32_t most;     /* this; 0 is 1. A part begins when the one before has ended */
     uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
@@ -217,7 +217,7 @@ struct corun_split_rate_table {
 struct corun_split_options {
     const char *strategy;           /* by name, or */
     corun_split_strategy *function; /* one of the user's own, with */
-    const void *strategy_context;
+    const void *strategy_user;
     uint32_t threads; /* CPU threads, 0 or ALL: one per core that this process may use */
     bool no_cpu;      /* GPUs alone */
     uint32_t gpus;    /* at most so many, 0 or ALL: all that there are */

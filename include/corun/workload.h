@@ -6,7 +6,7 @@
  *                                                 → corun_instance_run → corun_instance_verify (functional)
  *
  * A workload is a checked description with one of its sizes chosen and its PTX loaded; it is immutable and may be shared
- * by any number of instances. An instance is one application: device memory, program, buffers with their initial data, grids.
+ * by any number of instances. An instance is one application: device memory, module instance, buffers with their initial data, grids.
  */
 #ifndef CORUN_WORKLOAD_H
 #define CORUN_WORKLOAD_H
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "corun/gpu.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -310,7 +310,7 @@ METRICS = {
     "icnt-utilisation": (_whole(lambda case: known(case.result["interconnect"]["utilisation"], "the utilisation of the interconnect")),
                          "share of the interconnect that was used"),
     "icnt-latency": (_whole(lambda case: known(case.result["interconnect"]["latency_cycles"], "the latency of the interconnect")),
-                     "cycles from injection to arrival, the mean over packets of both directions"),
+                     "cycles from injection to delivery, the mean over packets of both directions"),
     "l1-hit-rate": (_whole(_memory_hits("l1")), "L1 hits / lookups"),
     "l2-hit-rate": (_whole(_memory_hits("l2")), "L2 hits / lookups"),
     "energy": (_whole(lambda case: known(case.result["energy"]["total"], "the energy")), "joules in the window"),
@@ -332,8 +332,8 @@ METRICS = {
     "violation-within": (_violation_within, "share of the misses that are smaller: violation-within:8%"),
     "best-effort": (_whole(_best_effort), "normalised IPC of the applications without a goal, of cases that met their goals"),
     "best-effort-of-all": (_whole(_best_effort_of), "the same of all cases"),
-    "switched-bytes": (_whole(lambda case: case.counter("context_bytes_out") + case.counter("context_bytes_in")),
-                       "bytes of contexts that were saved and restored"),
+    "switched-bytes": (_whole(lambda case: case.counter("saved_bytes") + case.counter("restored_bytes")),
+                       "bytes of state that were saved and restored"),
 }
 
 

@@ -20,8 +20,11 @@ APPLICATION_ID = 0x636F7275
 VERSION = 1
 NOT_KNOWN = -1  # of integer columns; floating point columns have NaN
 
-# Members of a result that had a shorter name once: results files may still have it.
+# Members of a result that had another name once: results files may still have it.
 _FORMER_NAMES = {"apps": "applications", "params": "parameters"}
+_FORMER_COUNTERS = {"context_bytes_out": "saved_bytes", "context_bytes_in": "restored_bytes"}
+_FORMER_PARAMETERS = {"context_warp_bytes": "saved_warp_bytes", "context_tb_bytes": "saved_tb_bytes",
+                      "context_interval": "save_interval", "context_packets": "save_packets"}
 
 _CASES = [("key", "O"), ("gpu", "O"), ("policy", "O"), ("applications", "O"), ("cycles", "i8"), ("seed", "i8"),
           ("isolated", "?"), ("status", "O"), ("message", "O"), ("ended", "O"), ("wall_seconds", "f8"), ("stp", "f8"),
@@ -169,8 +172,8 @@ class Results:
         return History(_renamed(json.loads(rows[0][0])), rows[0][1]) if rows and rows[0][0] else None
 
 
-def _renamed(members: Dict[str, Any]) -> Dict[str, Any]:
-    return {_FORMER_NAMES.get(name, name): value for name, value in members.items()}
+def _renamed(members: Dict[str, Any], former: Dict[str, str] = _FORMER_NAMES) -> Dict[str, Any]:
+    return {former.get(name, name): value for name, value in members.items()}
 
 
 def _with_present_names(result: Dict[str, Any]) -> Dict[str, Any]:
@@ -181,6 +184,11 @@ def _with_present_names(result: Dict[str, Any]) -> Dict[str, Any]:
             result[name] = _renamed(result[name])
     if "sms" in result:
         result["sms"] = [_renamed(sm) for sm in result["sms"]]
+    if "gpu_parameters" in result:
+        result["gpu_parameters"] = _renamed(result["gpu_parameters"], _FORMER_PARAMETERS)
+    for application in result.get("applications", []):
+        for kernel in application.get("kernels", []):
+            kernel["counters"] = _renamed(kernel["counters"], _FORMER_COUNTERS)
     return result
 
 

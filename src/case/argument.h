@@ -4,7 +4,7 @@
 #define CORUN_CASE_ARGUMENT_H
 
 #include "base/arena.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 /* Scalar kinds. A(name, word, bytes, is a float) */
 #define ARGUMENT_SCALARS(A) \

@@ -20,14 +20,14 @@
 #define FILE_BYTES_LIMIT (1u << 20) /* ours have a few kilobytes: whatever is larger is not ours */
 
 struct content_digest {
-    SHA2_CTX context;
+    SHA2_CTX sha;
 };
 
 struct content_digest *content_digest_create(void)
 {
     struct content_digest *digest = malloc(sizeof *digest);
     if (digest)
-        SHA256Init(&digest->context);
+        SHA256Init(&digest->sha);
     return digest;
 }
 
@@ -37,9 +37,9 @@ void content_digest_add(struct content_digest *digest, const char *name, const v
     uint8_t encoded[sizeof sizes];
     for (size_t i = 0; i < sizeof encoded; i++)
         encoded[i] = (uint8_t)(sizes[i / 8] >> (i % 8 * 8));
-    SHA256Update(&digest->context, encoded, sizeof encoded);
-    SHA256Update(&digest->context, (const uint8_t *)name, sizes[0]);
-    SHA256Update(&digest->context, data, bytes);
+    SHA256Update(&digest->sha, encoded, sizeof encoded);
+    SHA256Update(&digest->sha, (const uint8_t *)name, sizes[0]);
+    SHA256Update(&digest->sha, data, bytes);
 }
 
 void content_digest_add_number(struct content_digest *digest, const char *name, uint64_t value)
@@ -52,7 +52,7 @@ void content_digest_add_number(struct content_digest *digest, const char *name, 
 struct content_key content_digest_end(struct content_digest *digest)
 {
     struct content_key key;
-    SHA256End(&digest->context, key.hex);
+    SHA256End(&digest->sha, key.hex);
     free(digest);
     return key;
 }

@@ -213,7 +213,7 @@ static enum corun_status add_application(struct run *run, uint32_t index)
     description.isolated_ipc = isnan(isolated) ? 0 : isolated;
     description.speedup = member->speedup;
     description.speedup_count = member->speedup_count;
-    description.program = run_program(run, member, &description.program_count);
+    description.run_launches = launches_of_run(run, member, &description.run_launch_count);
     description.start_cycle = member->request->start_cycle;
     description.grid = description.proceed ? NULL : member_grid;
     description.proceed = description.proceed ? member_proceed : NULL;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const struct corun_launch_view *run_program(const struct run *run, const struct member *member, uint32_t *count)
+const struct corun_launch_view *launches_of_run(const struct run *run, const struct member *member, uint32_t *count)
 {
     VECTOR(struct corun_launch_view) shapes = {0};
     bool good = true;

@@ -250,7 +250,7 @@ void history_see(void *user, const struct corun_gpu *gpu, const struct corun_obs
     case CORUN_OBSERVED_SAMPLE:
         see_sample(history, gpu, seen);
         return;
-    default: /* one that is preempted is there until its context is saved */
+    default: /* one that is preempted is there until its state is saved */
         break;
     }
     pass_on(history, gpu, seen);

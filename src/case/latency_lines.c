@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "case/baseline.h"
 #include "case/fingerprint.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,8 +92,8 @@ static enum corun_status simulate(struct point_run *run)
 }
 
 /* The warps of an SM, as one thread block or as two. */
-static enum corun_status launch(struct point_run *run, struct corun_program *program, const struct corun_kernel *kernel,
-                                uint64_t buffer, uint64_t scatter)
+static enum corun_status launch(struct point_run *run, struct corun_module_instance *instance,
+                                const struct corun_kernel *kernel, uint64_t buffer, uint64_t scatter)
 {
     uint32_t tbs = run->warps > MOST_TB_WARPS ? 2 : 1, warps = run->config->sms * run->warps;
     struct {
@@ -107,7 +107,7 @@ static enum corun_status launch(struct point_run *run, struct corun_program *pro
                                                    .parameters = &parameters,
                                                    .parameter_bytes = sizeof parameters};
     struct corun_grid *grid;
-    enum corun_status status = corun_grid_create(program, &description, run->list, &grid);
+    enum corun_status status = corun_grid_create(instance, &description, run->list, &grid);
     if (status != CORUN_OK)
         return status;
     run->grid = grid;
@@ -125,17 +125,17 @@ static enum corun_status run_point(struct point_run *run)
         run->kind == MODEL_UNCOALESCED ? scatter : (uint64_t)run->config->sms * run->warps * LINE_BYTES * run->steps;
     struct corun_memory *memory = corun_memory_create(0);
     struct corun_module *module = NULL;
-    struct corun_program *program = NULL;
+    struct corun_module_instance *instance = NULL;
     enum corun_status status = memory ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_module_load("latency micro-benchmark", text, sizeof text - 1, run->list, &module);
     if (status == CORUN_OK)
-        status = corun_program_create(module, memory, run->list, &program);
+        status = corun_module_instance_create(module, memory, run->list, &instance);
     if (status == CORUN_OK)
         status = corun_memory_allocate(memory, bytes, &buffer);
     if (status == CORUN_OK)
-        status = launch(run, program, corun_module_kernel(module, kernels[run->kind]), buffer, scatter);
-    corun_program_destroy(program);
+        status = launch(run, instance, corun_module_kernel(module, kernels[run->kind]), buffer, scatter);
+    corun_module_instance_destroy(instance);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
     return status;

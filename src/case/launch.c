@@ -20,7 +20,7 @@ struct launch {
     struct arena *arena;
     struct corun_module *module;
     struct corun_memory *memory;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_grid *grid;
     struct corun_gpu *gpu;
     struct argument *arguments;
@@ -112,7 +112,7 @@ static enum corun_status make_grid(struct launch *launch, const struct corun_ker
                                                    .dynamic_shared_bytes = (uint32_t)request->dynamic_shared_bytes,
                                                    .parameters = block,
                                                    .parameter_bytes = info->parameter_bytes};
-    status = corun_grid_create(launch->program, &description, launch->list, &launch->grid);
+    status = corun_grid_create(launch->instance, &description, launch->list, &launch->grid);
     if (status != CORUN_OK)
         launch->grid = NULL;
     return status;
@@ -230,12 +230,12 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
     launch->memory = corun_memory_create(0);
     if (!launch->memory)
         return CORUN_MEMORY;
-    status = corun_program_create(launch->module, launch->memory, launch->list, &launch->program);
+    status = corun_module_instance_create(launch->module, launch->memory, launch->list, &launch->instance);
     if (status != CORUN_OK) {
-        launch->program = NULL;
+        launch->instance = NULL;
         return status;
     }
-    corun_program_check(launch->program, request->checks);
+    corun_module_instance_check(launch->instance, request->checks);
     status = make_grid(launch, kernel, &info);
     if (status != CORUN_OK)
         return status;
@@ -249,7 +249,7 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         status = run_timed(launch, result);
     result->warp_instructions_per_second =
         result->wall_seconds > 0 ? (double)result->warp_instructions / result->wall_seconds : (double)NAN;
-    (void)corun_program_outside(launch->program, launch->list);
+    (void)corun_module_instance_outside(launch->instance, launch->list);
     if (status == CORUN_OK && result->status == CORUN_OK && !result->interrupted)
         status = save_buffers(launch, result);
     return status;
@@ -267,8 +267,8 @@ enum corun_status launch_run(const struct launch_request *request, struct corun_
         corun_gpu_destroy(launch.gpu);
     if (launch.grid)
         corun_grid_destroy(launch.grid);
-    if (launch.program)
-        corun_program_destroy(launch.program);
+    if (launch.instance)
+        corun_module_instance_destroy(launch.instance);
     if (launch.memory)
         corun_memory_destroy(launch.memory);
     if (launch.module)

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "case/argument.h"
 #include "corun/gpu.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdio.h>
 

@@ -61,7 +61,7 @@ enum corun_status run_find_speedups(struct run *run);
 /*
  * What one run of a member's instance launches, for policies; NULL when out of memory, which costs them foresight only.
  */
-const struct corun_launch_view *run_program(const struct run *run, const struct member *member, uint32_t *count);
+const struct corun_launch_view *launches_of_run(const struct run *run, const struct member *member, uint32_t *count);
 /* Copies everything the GPU measured into the result, in memory of the arena. MEMORY. */
 enum corun_status run_collect(struct run *run, struct arena *arena, struct corun_case_result *result);
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "corun/case.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 /*
  * WORKLOAD[@SIZE[,parameter=value,...]][:goal=90%|:goal=ipc=X|:goal=ms=Y][:start=CYCLES]. Texts live in the arena.

@@ -6,7 +6,7 @@
 
 #include "case/specification.h"
 #include "corun/gpu.h"
-#include "corun/program.h"
+#include "corun/module.h"
 #include "corun/workload.h"
 #include "report/kernel_labels.h"
 #include "workload/capture.h"

@@ -3,7 +3,7 @@
 #ifndef CORUN_CLI_COMMAND_H
 #define CORUN_CLI_COMMAND_H
 
-#include "corun/program.h"
+#include "corun/module.h"
 #include "report/columns.h"
 
 #include <argp.h>

@@ -6,7 +6,7 @@
 #ifndef CORUN_CUDA_ABI_H
 #define CORUN_CUDA_ABI_H
 
-#include "corun/program.h"
+#include "corun/module.h"
 
 enum cuda_error {
 #define E(number, runtime_name, driver_name, text) CUDA_##driver_name = (number),

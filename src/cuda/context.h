@@ -4,7 +4,7 @@
 #define CORUN_CUDA_CONTEXT_H
 
 #include "base/vector.h"
-#include "corun/program.h"
+#include "corun/module.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
 #include "stream/scheduler.h"

@@ -176,7 +176,7 @@ ENTRY(int, cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, void *module_
     struct call call;
     if (driver_begin(&call)) {
         struct module *module = object_find(call.process, module_handle, OBJECT_MODULE);
-        uint64_t size = 0, found = module && name ? corun_program_variable(module->loaded, name, &size) : 0;
+        uint64_t size = 0, found = module && name ? corun_module_instance_variable(module->loaded, name, &size) : 0;
         if (!module)
             call.error = CUDA_ERROR_INVALID_HANDLE;
         else if (!name || (!address && !bytes))

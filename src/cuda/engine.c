@@ -35,7 +35,7 @@
 #define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
 #define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
 
-static struct corun_program *loaded_of(const struct task *task)
+static struct corun_module_instance *loaded_of(const struct task *task)
 {
     return task->launch.request.function->module->loaded;
 }
@@ -189,7 +189,7 @@ static void run_functional(struct process *process, struct task *task)
     struct context *context = task->stream->context;
     enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
-    struct corun_program *loaded = NULL;
+    struct corun_module_instance *loaded = NULL;
     bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
@@ -339,7 +339,7 @@ static void launch_ended(struct process *process, struct device *device, struct 
 {
     struct corun_counters counters;
     if (launched->status != CORUN_OK) {
-        struct corun_program *loaded = loaded_of(task);
+        struct corun_module_instance *loaded = loaded_of(task);
         failure_of_launch(process, task->stream->context, launched->status);
         failure_tell_notes(process, loaded);
         return;

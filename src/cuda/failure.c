@@ -68,8 +68,8 @@ void failure_of_launch(struct process *process, struct context *context, enum co
     engine_abandon(process, context);
 }
 
-void failure_tell_notes(struct process *process, struct corun_program *loaded)
+void failure_tell_notes(struct process *process, struct corun_module_instance *loaded)
 {
-    if (corun_program_outside(loaded, process->list))
+    if (corun_module_instance_outside(loaded, process->list))
         say_diagnostics(process->list);
 }

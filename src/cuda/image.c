@@ -80,7 +80,7 @@ static void set_managed(struct process *process, struct context *context, const 
         uint64_t bytes, address;
         if (variable->image != image || !variable->managed)
             continue;
-        address = corun_program_variable(module->loaded, variable->name, &bytes);
+        address = corun_module_instance_variable(module->loaded, variable->name, &bytes);
         void *host = address ? corun_memory_pointer(context->memory, address, bytes) : NULL;
         if (!host)
             continue;
@@ -173,6 +173,6 @@ int variable_of_host(struct process *process, struct context *context, const voi
     int error = module_of_image(process, context, variable->image, &module);
     if (error != CUDA_SUCCESS)
         return error;
-    *address = corun_program_variable(module->loaded, variable->name, bytes);
+    *address = corun_module_instance_variable(module->loaded, variable->name, bytes);
     return *address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SYMBOL;
 }

@@ -182,9 +182,9 @@ int module_load_text(struct process *process, struct context *context, const cha
     if (status == CORUN_OK && slicing_is_on(&process->slicing))
         status = slice_kernels(module, copy, bytes, list);
     if (status == CORUN_OK)
-        status = corun_program_create(module->code, context->memory, list, &module->loaded);
+        status = corun_module_instance_create(module->code, context->memory, list, &module->loaded);
     if (status == CORUN_OK)
-        corun_program_check(module->loaded, process->checks);
+        corun_module_instance_check(module->loaded, process->checks);
     if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
     free(copy);
@@ -324,7 +324,7 @@ void module_free(struct process *process, struct module *module)
     }
     pointer_map_free(&module->functions);
     vector_free(&module->refused);
-    corun_program_destroy(module->loaded);
+    corun_module_instance_destroy(module->loaded);
     corun_module_destroy(module->code);
     slices_destroy(&module->slices);
     free(module->name);

@@ -4,7 +4,7 @@
 #define CORUN_CUDA_MODULE_H
 
 #include "base/vector.h"
-#include "corun/program.h"
+#include "corun/module.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
 #include "rewrite/slice.h"
@@ -39,9 +39,9 @@ struct module {
     struct object object;
     struct context *context;
     struct corun_module *code;
-    struct corun_program *loaded; /* the code with its variables in the context's memory */
-    struct slices slices;         /* what was rewritten before it became `code`; zeroed: nothing */
-    struct pointer_map functions; /* struct corun_kernel → struct function */
+    struct corun_module_instance *loaded; /* the code with its variables in the context's memory */
+    struct slices slices;                 /* what was rewritten before it became `code`; zeroed: nothing */
+    struct pointer_map functions;         /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;
     bool unloaded;

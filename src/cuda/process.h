@@ -38,7 +38,7 @@
 
 #include "base/duration.h"
 #include "base/vector.h"
-#include "corun/program.h"
+#include "corun/module.h"
 #include "cuda/device.h"
 #include "cuda/image.h"
 #include "cuda/pointer_map.h"

@@ -18,7 +18,7 @@ int texture_reference_get(struct call *call, struct module *module, const char *
                           struct texture_reference **result)
 {
     struct context *context = call->context;
-    uint64_t bytes = 0, variable = corun_program_variable(module->loaded, name, &bytes);
+    uint64_t bytes = 0, variable = corun_module_instance_variable(module->loaded, name, &bytes);
     if (!variable || bytes != sizeof(uint64_t))
         return CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < context->references.count; i++)

@@ -28,7 +28,7 @@ struct served {
 struct driven {
     struct corun_diagnostics *list;
     struct runtime *runtime;
-    uint32_t *programs;
+    uint32_t *workloads;
     const struct workload_commands *const *kinds;
     uint64_t begin_ns, begin_tick, last_tick, clock_khz, mismatches, failures;
     VECTOR(struct served *) jobs; /* by the runtime's number of the job; NULL: not of ours */
@@ -59,7 +59,7 @@ static bool tell(struct driven *driven, const struct driven_event *event)
 static const char *refusal_of(const struct driven *driven, uint32_t kind)
 {
     struct runtime_launch launch;
-    runtime_launch_at(driven->runtime, driven->programs[kind], 0, &launch);
+    runtime_launch_at(driven->runtime, driven->workloads[kind], 0, &launch);
     return launch.refusal;
 }
 
@@ -73,9 +73,9 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
     driven->list = list;
     driven->clock_khz = request->clock_khz;
     driven->kinds = request->kinds;
-    driven->programs = calloc(request->count + 1, sizeof *driven->programs);
+    driven->workloads = calloc(request->count + 1, sizeof *driven->workloads);
     enum corun_status status =
-        driven->programs ? runtime_open(&request->options, list, &driven->runtime) : CORUN_MEMORY;
+        driven->workloads ? runtime_open(&request->options, list, &driven->runtime) : CORUN_MEMORY;
     for (uint32_t k = 0; k < request->count && status == CORUN_OK; k++) {
         const struct workload_commands *commands = request->kinds[k];
         if (commands->launch_count != 1)
@@ -83,7 +83,7 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
                 corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has %u launches, and a queue serves single ones",
                              commands->name, commands->launch_count);
         else
-            status = runtime_add_program(driven->runtime, commands, list, &driven->programs[k]);
+            status = runtime_add_workload(driven->runtime, commands, list, &driven->workloads[k]);
         const char *refusal = status == CORUN_OK ? refusal_of(driven, k) : NULL;
         if (refusal)
             status = corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "kernel %s of %s cannot be sliced: %s",
@@ -117,7 +117,7 @@ void driven_destroy(struct driven *driven)
     vector_free(&driven->numbers);
     vector_free(&driven->due);
     runtime_close(driven->runtime);
-    free(driven->programs);
+    free(driven->workloads);
     free(driven);
 }
 
@@ -137,7 +137,7 @@ enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, do
 {
     uint64_t tbs, nanoseconds;
     enum corun_status status =
-        runtime_smallest_slice(driven->runtime, driven->programs[kind], 0, most, driven->list, &tbs, &nanoseconds);
+        runtime_smallest_slice(driven->runtime, driven->workloads[kind], 0, most, driven->list, &tbs, &nanoseconds);
     *slice = (uint32_t)tbs;
     return status;
 }
@@ -161,7 +161,7 @@ enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t k
         return CORUN_MEMORY;
     served->number = number;
     served->commands = driven->kinds[kind];
-    enum corun_status status = runtime_submit(driven->runtime, driven->programs[kind], &job);
+    enum corun_status status = runtime_submit(driven->runtime, driven->workloads[kind], &job);
     while (status == CORUN_OK && driven->jobs.count <= job)
         status = vector_push(&driven->jobs, NULL) ? CORUN_OK : CORUN_MEMORY;
     while (status == CORUN_OK && driven->numbers.count <= number)

@@ -25,7 +25,7 @@ struct driven_request {
 };
 
 /*
- * What runtime_open and runtime_add_program return; ARGUMENT: commands with several launches; UNSUPPORTED: a kernel
+ * What runtime_open and runtime_add_workload return; ARGUMENT: commands with several launches; UNSUPPORTED: a kernel
  * that cannot be sliced. */
 enum corun_status driven_create(const struct driven_request *request, struct corun_diagnostics *list,
                                 struct driven **driven);

@@ -64,8 +64,8 @@ void governor_unseat(struct governor *governor, uint32_t slot)
 {
     struct governor_application *member = &governor->members[slot].application;
     member->speedup = NULL;
-    member->program = NULL;
-    member->speedup_count = member->program_count = 0;
+    member->run_launches = NULL;
+    member->speedup_count = member->run_launch_count = 0;
 }
 
 enum corun_status governor_refuse(struct governor *governor, const char *format, ...)

@@ -29,8 +29,8 @@ struct governor_application {
     uint64_t run_progress;       /* of one run, in the machine's unit: makes a goal of a time; 0: not known */
     const double *speedup;
     uint32_t speedup_count;
-    const struct corun_launch_view *program;
-    uint32_t program_count;
+    const struct corun_launch_view *run_launches;
+    uint32_t run_launch_count;
 };
 
 struct governor_limits {
@@ -52,7 +52,7 @@ enum corun_status governor_add(struct governor *governor, const struct governor_
  */
 enum corun_status governor_seat(struct governor *governor, uint32_t slot,
                                 const struct governor_application *application);
-/* It has left, and what was told of it beforehand (speed-ups, program) may go; its name stays in use until the slot is taken again. */
+/* It has left, and what was told of it beforehand (speed-ups, launches) may go; its name stays in use until the slot is taken again. */
 void governor_unseat(struct governor *governor, uint32_t slot);
 /*
  * As corun_gpu_set_goal says, at any time. In addition a time is a goal without `ipc` where run_progress is known, and a value in instructions

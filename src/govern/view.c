@@ -105,8 +105,8 @@ static void fill_application(struct governor *governor, uint32_t index)
                                             .grids_queued = reading->grids_queued,
                                             .speedup = agreed->speedup,
                                             .speedup_count = agreed->speedup_count,
-                                            .program = agreed->program,
-                                            .program_count = agreed->program_count};
+                                            .run_launches = agreed->run_launches,
+                                            .run_launch_count = agreed->run_launch_count};
     if (reading->state == CORUN_APPLICATION_ABSENT)
         return;
     view->progress = reading->progress;

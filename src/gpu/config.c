@@ -69,6 +69,16 @@ static const struct {
     {UNIT_MBPS, "GB/s", 1000}, {UNIT_NS, "ns", 1},         {UNIT_NS, "us", 1000},        {UNIT_PERMILLE, "permille", 1},
 };
 
+/* Names of files that were written for corun 0.1. */
+static const struct {
+    const char *former, *name;
+} former_names[] = {
+    {"context_warp_bytes", "saved_warp_bytes"},
+    {"context_tb_bytes", "saved_tb_bytes"},
+    {"context_interval", "save_interval"},
+    {"context_packets", "save_packets"},
+};
+
 /* Endings that an abbreviated name may leave out. */
 static const char *const unit_endings[] = {"_bytes", "_khz", "_cycles"};
 
@@ -116,6 +126,9 @@ const struct corun_gpu_parameter *config_find_parameter(const char *key, bool ab
     const struct corun_gpu_parameter *found = find_exact(key, length, "");
     for (size_t i = 0; abbreviations && !found && i < COUNT_OF(unit_endings); i++)
         found = find_exact(key, length, unit_endings[i]);
+    for (size_t i = 0; !found && i < COUNT_OF(former_names); i++)
+        if (!strcmp(key, former_names[i].former))
+            found = find_exact(former_names[i].name, strlen(former_names[i].name), "");
     if (found)
         return found;
 

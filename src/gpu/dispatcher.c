@@ -73,9 +73,9 @@ static struct incoming_tb next_incoming(struct corun_gpu *gpu, struct applicatio
 {
     struct incoming_tb incoming = {.cycle = start, .launch = launch, .free_transfer = gpu->allowances->free_transfers};
     if (application->preempted) {
-        incoming.context = preemption_take(application);
-        incoming.context->restoring = true;
-        incoming.tb_index = incoming.context->tb_index;
+        incoming.saved = preemption_take(application);
+        incoming.saved->restoring = true;
+        incoming.tb_index = incoming.saved->tb_index;
         gpu->restoring++;
     } else {
         incoming.tb_index = launch->returned.count ? lowest_returned(launch) : launch->next_tb++;
@@ -112,14 +112,14 @@ static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
         launch->started = true;
         launch->first_cycle = start;
     }
-    observe(gpu, &(struct corun_observation){.kind = incoming.context ? CORUN_OBSERVED_TB_RESTORING
-                                                                      : CORUN_OBSERVED_TB_START,
-                                             .cycle = start,
-                                             .sm = sm,
-                                             .application = application,
-                                             .tb = incoming.tb_index,
-                                             .launch = launch->number,
-                                             .grid = launch->grid});
+    observe(gpu,
+            &(struct corun_observation){.kind = incoming.saved ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
+                                        .cycle = start,
+                                        .sm = sm,
+                                        .application = application,
+                                        .tb = incoming.tb_index,
+                                        .launch = launch->number,
+                                        .grid = launch->grid});
     return true;
 }
 

@@ -16,7 +16,7 @@
 enum direction { READ, WRITE, DIRECTIONS };
 
 struct waiting {
-    uint64_t row, arrival, sequence;
+    uint64_t row, pushed, sequence;
     uint32_t previous, next; /* in its bank's queue, oldest first; next also links free ones */
     uint32_t token;
     uint16_t bank, kernel;
@@ -61,7 +61,7 @@ struct dram {
     uint32_t capacity, first_free, counts[DIRECTIONS];
     uint64_t sequence;
     enum direction mode;
-    uint64_t now;         /* of the last arrival or command */
+    uint64_t now;         /* of the last push or command */
     struct choice choice; /* the next command */
     struct choice row;    /* the next one of those banks that have no hit, unless row_stale */
     bool row_stale;
@@ -222,7 +222,7 @@ static struct choice choose_column(const struct dram *dram, uint32_t index)
         .request = queue->hit,
         .command = DRAM_COLUMN,
     };
-    if (queue->hit != queue->first && choice.cycle > dram->waiting[queue->first].arrival + DRAM_AGE_CAP)
+    if (queue->hit != queue->first && choice.cycle > dram->waiting[queue->first].pushed + DRAM_AGE_CAP)
         return choose_row_command(dram, index);
     return choice;
 }
@@ -297,7 +297,7 @@ static struct best better(struct best best, uint64_t order, uint32_t bank)
     return best;
 }
 
-/* What a row command may do changes with row commands, arrivals and the end of a bank's hits, not with every column. */
+/* What a row command may do changes with row commands, pushes and the end of a bank's hits, not with every column. */
 static void choose_row(struct dram *dram)
 {
     const struct queue *queues = dram->queues[dram->mode];
@@ -390,7 +390,7 @@ static uint32_t find_hit(const struct dram *dram, const struct bank *bank, uint3
     return at;
 }
 
-/* ---- arrivals ---- */
+/* ---- pushes ---- */
 
 static bool grow(struct dram *dram)
 {
@@ -418,7 +418,7 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
     struct queue *queue = &dram->queues[direction][access->bank];
     *request = (struct waiting){
         .row = access->row,
-        .arrival = cycle,
+        .pushed = cycle,
         .sequence = dram->sequence++,
         .previous = queue->last,
         .next = NONE,
@@ -445,7 +445,7 @@ bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *acce
     bool changed = change_mode(dram);
     if (direction != dram->mode && !changed)
         return true;
-    /* Of another bank than those chosen, the arrival only competes; it cannot change what they do. */
+    /* Of another bank than those chosen, the push only competes; it cannot change what they do. */
     if (changed || dram->choice.cycle == NEVER || dram->choice.bank == access->bank || dram->row.bank == access->bank ||
         dram->choice.command == DRAM_REFRESH || dram->config->dram_scheduler == CORUN_DRAM_SCHEDULER_FCFS) {
         dram->row_stale = true;

@@ -2,7 +2,7 @@
 /*
  * One memory controller with its DRAM channel. Time is in DRAM clock cycles.
  *
- * Commands, not cycles, are simulated: after each arrival and each command the next command and its earliest legal cycle
+ * Commands, not cycles, are simulated: after each push and each command the next command and its earliest legal cycle
  * are known; nothing happens in between. Modelled: one open row per bank, tRCD tRP tRAS tRC tRRD tCL tWL tCCD tCCDL (bank groups) tCDLR
  * tWR tRTPL, the data bus, its turn from reads to writes (two idle cycles), all-bank refresh. Not modelled: contention for the command
  * bus (column commands of bursts of one cycle and activates would need two, as HBM has).
@@ -46,7 +46,7 @@ void dram_destroy(struct dram *dram);
 /* Places left in its queue. */
 uint32_t dram_places(const struct dram *dram);
 /*
- * `cycle` must not be before that of the last arrival or command. Beyond dram_queue requests the queue grows: callers that
+ * `cycle` must not be before that of the last push or command. Beyond dram_queue requests the queue grows: callers that
  * want the bound ask for places first. False when out of memory.
  */
 bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access);

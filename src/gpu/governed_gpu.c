@@ -43,7 +43,7 @@ static void read_application(const struct corun_gpu *gpu, uint32_t index, struct
                                                   .runs = a->runs};
     read_grid(gpu, a, &reading->running);
     if (a->state == CORUN_APPLICATION_RUNNING && (a->description.grid || a->description.proceed)) {
-        uint32_t begun = a->grid_index + a->in_flight, count = a->description.program_count;
+        uint32_t begun = a->grid_index + a->in_flight, count = a->description.run_launch_count;
         reading->grids_queued = count > begun ? count - begun : !a->running; /* at its end it starts over */
     }
 }

@@ -40,7 +40,7 @@ struct application {
     struct instruction_sum past; /* of the kernels; of those in flight, until their last launches */
     uint32_t in_flight;          /* how many there are */
     uint64_t wake;               /* when it wants to be asked for more; NEVER: after a launch has ended */
-    struct context *preempted;   /* thread blocks swapped out, the first that left first */
+    struct saved_tb *preempted;  /* thread blocks swapped out, the first that left first */
     uint32_t preempted_count;
     uint32_t grid_index; /* launches of the run that have ended */
     uint32_t runs;
@@ -80,9 +80,9 @@ struct sm_use {
 /* A thread block that has the order to leave its SM, until it has. */
 struct leaving {
     struct launch *launch;
-    struct context *context; /* NULL: it is dropped */
+    struct saved_tb *saved; /* NULL: it is dropped */
     uint32_t sm, tb_index;
-    uint8_t departure; /* enum departure */
+    uint8_t preemption; /* enum preemption */
 };
 
 /* A place that a preempted thread block has left and nobody has taken yet. */
@@ -133,8 +133,8 @@ struct corun_gpu {
     uint32_t round_robin;
 
     /* preemption */
-    VECTOR(struct context *) contexts; /* by place; NULL: free */
-    VECTOR(struct leaving) leaving;    /* in the order in which they were told */
+    VECTOR(struct saved_tb *) saved_tbs; /* by place; NULL: free */
+    VECTOR(struct leaving) leaving;      /* in the order in which they were told */
     VECTOR(struct vacated) vacated;
     uint32_t restoring; /* thread blocks that are being swapped in */
 
@@ -254,13 +254,13 @@ enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t sm, const 
                                       uint32_t tb_index);
 /* Tells one thread block that is on the SM, or will be before the order arrives, to leave. */
 enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t sm, struct launch *launch, uint32_t tb_index,
-                                   enum departure departure);
+                                   enum preemption preemption);
 /* TB_STOPPED, SAVED, DROPPED, RESUMED of an application that is still there. */
 enum corun_status preemption_news(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
 /* A thread block has completed: an order for it is void. */
 void preemption_completed(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
 /* The first of those that are swapped out; there is one. */
-struct context *preemption_take(struct application *application);
+struct saved_tb *preemption_take(struct application *application);
 /* The next thread block starts on the SM. */
 void preemption_place_taken(struct corun_gpu *gpu, uint32_t sm, uint64_t cycle);
 /* After its thread blocks were taken off all SMs. */

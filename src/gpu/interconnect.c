@@ -150,14 +150,14 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
 }
 
 uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
-                       uint64_t *arrival)
+                       uint64_t *delivery)
 {
     struct request_queue *queue = &network->incoming[destination];
     if (request_queue_time(queue) >= limit)
         return NO_REQUEST;
     struct queued_request entry = request_queue_pop(queue);
     uint32_t flits = pool->slots[entry.request].flits;
-    *arrival = take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
+    *delivery = take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
     return entry.request;
 }
 
@@ -178,7 +178,7 @@ static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t la
 }
 
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
-                               uint64_t ready, uint64_t *arrival)
+                               uint64_t ready, uint64_t *delivery)
 {
     struct request_queue *queue = &network->incoming[destination];
     struct request_list *lists = network->waiting + (size_t)destination * network->sources;
@@ -221,7 +221,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         network->turns_left[destination] = network->turn_packets - 1;
     }
     uint32_t flits = pool->slots[request].flits;
-    *arrival = take(port, head, flits) + flits - 1;
+    *delivery = take(port, head, flits) + flits - 1;
     return request;
 }
 

@@ -9,7 +9,7 @@
  *   mesh:     nodes on a grid of ceil(sqrt(n)) columns, row by row; the slices stand at every n / slices-th position, the SMs fill
  *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
  *             (injection, source).
- * A packet has arrived when its last flit has. Ports at SMs serve packets in order of (head's arrival, source). A slice that cannot
+ * A packet has arrived when its last flit has. Ports at SMs serve packets in order of (head's delivery, source). A slice that cannot
  * keep up takes what has arrived source by source in turns of a few packets, so that the backlog of one SM delays the others by a turn, not
  * by its length.
  */
@@ -35,7 +35,7 @@ struct network {
     uint64_t latency;       /* end to end, or per hop */
     uint64_t least_latency; /* of the shortest way, first flit */
     struct link *injection, *ejection;
-    struct request_queue *incoming; /* per destination, by arrival of the head */
+    struct request_queue *incoming; /* per destination, by delivery of the head */
     struct request_list *waiting;   /* requests: [destination][source], heads that have arrived; `ready` holds when */
     uint64_t *waiting_sources;      /* [destination] sources whose list is not empty, as bits */
     uint16_t *last_source;          /* [destination] whose turn it is */
@@ -54,18 +54,18 @@ bool network_inject(struct network *network, struct request_pool *pool, uint32_t
 /* Everything that enters before `cycle` has been injected: mesh packets get their ways. False when out of memory. */
 bool network_route(struct network *network, const struct request_pool *pool, uint64_t cycle);
 /*
- * Takes the next packet at `destination` whose head arrives before `limit`; by then no earlier one can be injected. *arrival is the cycle of
+ * Takes the next packet at `destination` whose head arrives before `limit`; by then no earlier one can be injected. *delivery is the cycle of
  * its last flit. NO_REQUEST if there is none.
  */
 uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
-                       uint64_t *arrival);
+                       uint64_t *delivery);
 /*
  * The same for a slice that can take a packet from cycle `ready` on (or when its port is free, if that is later): of the packets whose heads
  * have arrived before that, the sources' turn decides; where there is none, the first to arrive.
  */
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
-                               uint64_t ready, uint64_t *arrival);
-/* Lower bound for the arrival of anything on its way to `destination` (of anything at all in a mesh before its route). */
+                               uint64_t ready, uint64_t *delivery);
+/* Lower bound for the delivery of anything on its way to `destination` (of anything at all in a mesh before its route). */
 uint64_t network_next(const struct network *network, uint32_t destination);
 /* Cycles with a flit, over all links, before `cycle`; *links is their number. */
 uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *links);

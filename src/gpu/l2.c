@@ -43,39 +43,39 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
     return true;
 }
 
-bool memory_partition_create(struct memory_partition *partition, struct memory_shared *shared, uint32_t controller)
+bool memory_channel_create(struct memory_channel *channel, struct memory_shared *shared, uint32_t controller)
 {
     const struct corun_gpu_config *config = &shared->config;
-    *partition = (struct memory_partition){
+    *channel = (struct memory_channel){
         .shared = shared,
         .slice_count = config->slices_per_controller,
         .dram_cycle = NEVER,
         .fill_cycle = NEVER,
     };
-    assert(partition->slice_count <= sizeof partition->place_waiters);
-    partition->dram = dram_create(config);
-    partition->slices = calloc(partition->slice_count, sizeof *partition->slices);
-    if (!partition->dram || !partition->slices)
+    assert(channel->slice_count <= sizeof channel->place_waiters);
+    channel->dram = dram_create(config);
+    channel->slices = calloc(channel->slice_count, sizeof *channel->slices);
+    if (!channel->dram || !channel->slices)
         return false;
-    for (uint32_t i = 0; i < partition->slice_count; i++)
-        if (!slice_create(&partition->slices[i], config, controller * partition->slice_count + i, i))
+    for (uint32_t i = 0; i < channel->slice_count; i++)
+        if (!slice_create(&channel->slices[i], config, controller * channel->slice_count + i, i))
             return false;
     return true;
 }
 
-void memory_partition_free(struct memory_partition *partition)
+void memory_channel_free(struct memory_channel *channel)
 {
-    for (uint32_t i = 0; partition->slices && i < partition->slice_count; i++) {
-        struct l2_slice *slice = &partition->slices[i];
+    for (uint32_t i = 0; channel->slices && i < channel->slice_count; i++) {
+        struct l2_slice *slice = &channel->slices[i];
         cache_destroy(slice->tags);
         free(slice->mshrs);
         free(slice->line_mshr);
         free(slice->partial);
         free(slice->served);
     }
-    free(partition->slices);
-    dram_destroy(partition->dram);
-    *partition = (struct memory_partition){0};
+    free(channel->slices);
+    dram_destroy(channel->dram);
+    *channel = (struct memory_channel){0};
 }
 
 /* ---- replies ---- */
@@ -159,23 +159,23 @@ static void complete(struct memory_shared *shared, struct l2_slice *slice, uint3
 
 /* ---- DRAM ---- */
 
-static void note_dram_next(struct memory_partition *partition)
+static void note_dram_next(struct memory_channel *channel)
 {
-    uint64_t next = dram_next(partition->dram);
-    partition->dram_cycle = next == NEVER ? NEVER : clock_floor(&partition->shared->dram_to_l2, next);
+    uint64_t next = dram_next(channel->dram);
+    channel->dram_cycle = next == NEVER ? NEVER : clock_floor(&channel->shared->dram_to_l2, next);
 }
 
-static void note_fill_next(struct memory_partition *partition)
+static void note_fill_next(struct memory_channel *channel)
 {
-    const struct dram_fill *fill = dram_first_fill(partition->dram);
-    const struct memory_shared *shared = partition->shared;
-    partition->fill_cycle = fill ? clock_ceil(&shared->dram_to_l2, fill->cycle) + shared->dram_extra : NEVER;
+    const struct dram_fill *fill = dram_first_fill(channel->dram);
+    const struct memory_shared *shared = channel->shared;
+    channel->fill_cycle = fill ? clock_ceil(&shared->dram_to_l2, fill->cycle) + shared->dram_extra : NEVER;
 }
 
-static void push(struct memory_partition *partition, const struct l2_slice *slice, uint64_t cycle, uint64_t local,
+static void push(struct memory_channel *channel, const struct l2_slice *slice, uint64_t cycle, uint64_t local,
                  uint32_t sectors, bool write, uint16_t kernel, uint32_t token)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     struct dram_access access = {
         .token = token,
         .kernel = kernel,
@@ -184,95 +184,95 @@ static void push(struct memory_partition *partition, const struct l2_slice *slic
         .write = write,
     };
     access.bank = (uint16_t)address_map_bank(&shared->map, slice->sub, local, &access.row);
-    if (!dram_push(partition->dram, clock_ceil(&shared->l2_to_dram, cycle), &access))
+    if (!dram_push(channel->dram, clock_ceil(&shared->l2_to_dram, cycle), &access))
         shared->failed = true;
-    note_dram_next(partition);
+    note_dram_next(channel);
 }
 
 /* A place for this slice: none while others that came earlier wait for one. */
-static bool has_place(const struct memory_partition *partition, const struct l2_slice *slice)
+static bool has_place(const struct memory_channel *channel, const struct l2_slice *slice)
 {
-    if (partition->place_count && partition->place_waiters[partition->place_head] != slice->sub)
+    if (channel->place_count && channel->place_waiters[channel->place_head] != slice->sub)
         return false;
-    return dram_places(partition->dram) != 0;
+    return dram_places(channel->dram) != 0;
 }
 
 /* Lets the first slice in line try, in the next cycle at the earliest. */
-static void offer_place(struct memory_partition *partition, uint64_t cycle)
+static void offer_place(struct memory_channel *channel, uint64_t cycle)
 {
-    if (!partition->place_count || !dram_places(partition->dram))
+    if (!channel->place_count || !dram_places(channel->dram))
         return;
-    struct l2_slice *slice = &partition->slices[partition->place_waiters[partition->place_head]];
+    struct l2_slice *slice = &channel->slices[channel->place_waiters[channel->place_head]];
     if (slice->next == NEVER)
         slice->next = later(cycle, slice->tag_free);
 }
 
-static bool stop(struct memory_partition *partition, struct l2_slice *slice, enum slice_state state)
+static bool stop(struct memory_channel *channel, struct l2_slice *slice, enum slice_state state)
 {
-    uint32_t kernel = partition->shared->pool.slots[slice->head].packet.kernel;
-    partition->shared->counters[kernel].l2_reservation_failures += !slice->stopped_once;
+    uint32_t kernel = channel->shared->pool.slots[slice->head].packet.kernel;
+    channel->shared->counters[kernel].l2_reservation_failures += !slice->stopped_once;
     slice->stopped_once = true;
     slice->next = NEVER;
     if (state == SLICE_WAITS_PLACE && slice->state != SLICE_WAITS_PLACE) {
-        uint32_t at = (partition->place_head + partition->place_count++) % sizeof partition->place_waiters;
-        partition->place_waiters[at] = slice->sub;
+        uint32_t at = (channel->place_head + channel->place_count++) % sizeof channel->place_waiters;
+        channel->place_waiters[at] = slice->sub;
     }
     slice->state = (uint8_t)state;
     return false;
 }
 
 /* The slice got past what it waited for in DRAM, or waits for something else now. */
-static void leave_place_line(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
+static void leave_place_line(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
     if (slice->state != SLICE_WAITS_PLACE)
         return;
-    assert(partition->place_waiters[partition->place_head] == slice->sub);
-    partition->place_head = (uint8_t)((partition->place_head + 1) % sizeof partition->place_waiters);
-    partition->place_count--;
+    assert(channel->place_waiters[channel->place_head] == slice->sub);
+    channel->place_head = (uint8_t)((channel->place_head + 1) % sizeof channel->place_waiters);
+    channel->place_count--;
     slice->state = SLICE_READY;
-    offer_place(partition, cycle + 1);
+    offer_place(channel, cycle + 1);
 }
 
 /* ---- service ---- */
 
-static void write_victim(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
+static void write_victim(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
     const struct cache_victim *victim = &slice->victim;
-    partition->shared->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
-    push(partition, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
+    channel->shared->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
+    push(channel, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
     slice->victim_waits = false;
 }
 
 /* A line for the head, its victim written back. CACHE_NO_LINE: the slice has stopped. */
-static uint32_t obtain_line(struct memory_partition *partition, struct l2_slice *slice, const struct request *r,
+static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *slice, const struct request *r,
                             uint64_t cycle)
 {
-    if (slice->victim_waits && !has_place(partition, slice)) {
-        stop(partition, slice, SLICE_WAITS_PLACE);
+    if (slice->victim_waits && !has_place(channel, slice)) {
+        stop(channel, slice, SLICE_WAITS_PLACE);
         return CACHE_NO_LINE;
     }
     if (slice->victim_waits)
-        write_victim(partition, slice, cycle);
+        write_victim(channel, slice, cycle);
     uint32_t line = cache_find(slice->tags, r->local);
     if (line != CACHE_NO_LINE)
         return line;
     if (r->packet.kind == PACKET_WRITE || slice->first_free_mshr != NO_MSHR)
         line = cache_allocate(slice->tags, r->local, &slice->victim);
     if (line == CACHE_NO_LINE) {
-        leave_place_line(partition, slice, cycle);
-        stop(partition, slice, SLICE_WAITS_FILL);
+        leave_place_line(channel, slice, cycle);
+        stop(channel, slice, SLICE_WAITS_FILL);
         return CACHE_NO_LINE;
     }
     cache_set_owner(slice->tags, line, r->packet.kernel, r->packet.application);
     slice->partial[line] = 0;
     if (!slice->victim.dirty)
         return line;
-    if (!has_place(partition, slice)) {
+    if (!has_place(channel, slice)) {
         slice->victim_waits = true; /* the line has been taken and will be found the next time */
-        stop(partition, slice, SLICE_WAITS_PLACE);
+        stop(channel, slice, SLICE_WAITS_PLACE);
         return CACHE_NO_LINE;
     }
-    write_victim(partition, slice, cycle);
+    write_victim(channel, slice, cycle);
     return line;
 }
 
@@ -285,9 +285,9 @@ static void count_lookup(struct memory_shared *shared, const struct packet *pack
     counters->l2_misses += all - hits;
 }
 
-static bool serve_write(struct memory_partition *partition, struct l2_slice *slice, uint32_t line, uint64_t cycle)
+static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, uint32_t line, uint64_t cycle)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     const struct packet *packet = &shared->pool.slots[slice->head].packet;
     uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
     uint32_t full = packet->sectors & packet->full_sectors;
@@ -301,21 +301,21 @@ static bool serve_write(struct memory_partition *partition, struct l2_slice *sli
 }
 
 /* Joins the line's MSHR, or takes one, and fetches what nobody has asked for yet. */
-static bool miss(struct memory_partition *partition, struct l2_slice *slice, uint32_t line, uint32_t missing,
+static bool miss(struct memory_channel *channel, struct l2_slice *slice, uint32_t line, uint32_t missing,
                  uint64_t cycle)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     struct request *r = &shared->pool.slots[slice->head];
     uint32_t index = slice->line_mshr[line];
     uint32_t wanted = missing & ~cache_reserved(slice->tags, line);
     bool full = index == NO_MSHR ? slice->first_free_mshr == NO_MSHR
                                  : slice->mshrs[index].waiter_count >= shared->config.l2_mshr_merge;
     if (full) {
-        leave_place_line(partition, slice, cycle);
-        return stop(partition, slice, SLICE_WAITS_FILL);
+        leave_place_line(channel, slice, cycle);
+        return stop(channel, slice, SLICE_WAITS_FILL);
     }
-    if (wanted && !has_place(partition, slice))
-        return stop(partition, slice, SLICE_WAITS_PLACE);
+    if (wanted && !has_place(channel, slice))
+        return stop(channel, slice, SLICE_WAITS_PLACE);
     if (index == NO_MSHR) {
         index = slice->first_free_mshr;
         struct l2_mshr *taken = &slice->mshrs[index];
@@ -330,23 +330,23 @@ static bool miss(struct memory_partition *partition, struct l2_slice *slice, uin
     request_list_append(&shared->pool, &mshr->waiters, slice->head);
     if (wanted) {
         cache_set_reserved(slice->tags, line, wanted);
-        push(partition, slice, cycle, r->local, wanted, false, r->packet.kernel, index);
+        push(channel, slice, cycle, r->local, wanted, false, r->packet.kernel, index);
     }
     return true;
 }
 
-static bool serve_cached(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
+static bool serve_cached(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     struct request *r = &shared->pool.slots[slice->head];
-    uint32_t line = obtain_line(partition, slice, r, cycle);
+    uint32_t line = obtain_line(channel, slice, r, cycle);
     if (line == CACHE_NO_LINE)
         return false;
     if (r->packet.kind == PACKET_WRITE)
-        return serve_write(partition, slice, line, cycle);
+        return serve_write(channel, slice, line, cycle);
     uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
     uint32_t missing = r->packet.sectors & ~present;
-    if (missing && !miss(partition, slice, line, missing, cycle))
+    if (missing && !miss(channel, slice, line, missing, cycle))
         return false;
     count_lookup(shared, &r->packet, present);
     cache_touch(slice->tags, line);
@@ -355,38 +355,38 @@ static bool serve_cached(struct memory_partition *partition, struct l2_slice *sl
     return true;
 }
 
-static bool serve_uncached(struct memory_partition *partition, struct l2_slice *slice, uint64_t cycle)
+static bool serve_uncached(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     const struct request *r = &shared->pool.slots[slice->head];
-    if (!has_place(partition, slice))
-        return stop(partition, slice, SLICE_WAITS_PLACE);
+    if (!has_place(channel, slice))
+        return stop(channel, slice, SLICE_WAITS_PLACE);
     bool write = r->packet.kind == PACKET_WRITE;
-    push(partition, slice, cycle, r->local, r->packet.sectors, write, r->packet.kernel, slice->head);
+    push(channel, slice, cycle, r->local, r->packet.sectors, write, r->packet.kernel, slice->head);
     if (write)
         reply_through_port(shared, slice, slice->head, r->packet.bytes, cycle);
     return true;
 }
 
 /* Takes the next request from the network and notes when its turn at the tags comes. */
-static void take_head(struct memory_partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+static void take_head(struct memory_channel *channel, struct l2_slice *slice, uint64_t icnt_limit)
 {
-    struct memory_shared *shared = partition->shared;
-    uint64_t arrival;
+    struct memory_shared *shared = channel->shared;
+    uint64_t delivery;
     uint64_t latency = shared->config.l2_latency;
     uint64_t ready = slice->tag_free > latency ? clock_floor(&shared->l2_to_icnt, slice->tag_free - latency) : 0;
-    slice->head = network_eject_in_turn(&shared->requests, &shared->pool, slice->number, icnt_limit, ready, &arrival);
+    slice->head = network_eject_in_turn(&shared->requests, &shared->pool, slice->number, icnt_limit, ready, &delivery);
     slice->next = NEVER;
     if (slice->head == NO_REQUEST)
         return;
     const struct request *r = &shared->pool.slots[slice->head];
-    uint64_t turn = clock_ceil(&shared->icnt_to_l2, arrival) + shared->config.l2_latency;
+    uint64_t turn = clock_ceil(&shared->icnt_to_l2, delivery) + shared->config.l2_latency;
     slice->next = later(turn, slice->tag_free);
     slice->stopped_once = false;
     struct corun_counters *counters = &shared->counters[r->packet.kernel];
     counters->icnt_requests++;
     counters->icnt_request_flits += r->flits;
-    counters->icnt_request_latency += clock_ceil(&shared->icnt_to_core, arrival) - r->packet.cycle;
+    counters->icnt_request_latency += clock_ceil(&shared->icnt_to_core, delivery) - r->packet.cycle;
     /* With a full queue at the slice it waited in the network for the place of the l2_queue-th request before it. */
     uint64_t place = slice->served[slice->served_count % shared->config.l2_queue];
     if (place > turn)
@@ -394,26 +394,26 @@ static void take_head(struct memory_partition *partition, struct l2_slice *slice
             clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, place - turn));
 }
 
-static void serve(struct memory_partition *partition, struct l2_slice *slice, uint64_t icnt_limit)
+static void serve(struct memory_channel *channel, struct l2_slice *slice, uint64_t icnt_limit)
 {
     uint64_t cycle = slice->next;
-    bool done = slice->tags ? serve_cached(partition, slice, cycle) : serve_uncached(partition, slice, cycle);
+    bool done = slice->tags ? serve_cached(channel, slice, cycle) : serve_uncached(channel, slice, cycle);
     if (!done)
         return;
-    leave_place_line(partition, slice, cycle);
+    leave_place_line(channel, slice, cycle);
     slice->state = SLICE_READY;
     slice->tag_free = cycle + 1;
-    slice->served[slice->served_count++ % partition->shared->config.l2_queue] = cycle;
-    take_head(partition, slice, icnt_limit);
+    slice->served[slice->served_count++ % channel->shared->config.l2_queue] = cycle;
+    take_head(channel, slice, icnt_limit);
 }
 
 /* ---- fills ---- */
 
 /* Completes those waiters that have everything now, in order. */
-static void fill_line(struct memory_partition *partition, struct l2_slice *slice, uint32_t index, uint32_t sectors,
+static void fill_line(struct memory_channel *channel, struct l2_slice *slice, uint32_t index, uint32_t sectors,
                       uint64_t cycle)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     struct l2_mshr *mshr = &slice->mshrs[index];
     uint32_t line = mshr->line;
     cache_set_valid(slice->tags, line, sectors);
@@ -439,36 +439,36 @@ static void fill_line(struct memory_partition *partition, struct l2_slice *slice
     slice->first_free_mshr = index;
 }
 
-static void fill(struct memory_partition *partition)
+static void fill(struct memory_channel *channel)
 {
-    struct memory_shared *shared = partition->shared;
-    struct dram_fill arrived = *dram_first_fill(partition->dram);
-    uint64_t cycle = partition->fill_cycle;
-    dram_drop_fill(partition->dram);
-    struct l2_slice *slice = &partition->slices[arrived.slice];
+    struct memory_shared *shared = channel->shared;
+    struct dram_fill arrived = *dram_first_fill(channel->dram);
+    uint64_t cycle = channel->fill_cycle;
+    dram_drop_fill(channel->dram);
+    struct l2_slice *slice = &channel->slices[arrived.slice];
     if (slice->tags) {
-        fill_line(partition, slice, arrived.token, arrived.sectors, cycle);
+        fill_line(channel, slice, arrived.token, arrived.sectors, cycle);
         if (slice->state == SLICE_WAITS_FILL)
             slice->next = later(cycle, slice->tag_free);
     } else {
         const struct request *r = &shared->pool.slots[arrived.token];
         if (r->packet.kind == PACKET_ATOMIC)
-            push(partition, slice, cycle, r->local, r->packet.sectors, true, r->packet.kernel, 0);
+            push(channel, slice, cycle, r->local, r->packet.sectors, true, r->packet.kernel, 0);
         complete(shared, slice, arrived.token, CACHE_NO_LINE, cycle);
     }
-    note_fill_next(partition);
+    note_fill_next(channel);
 }
 
-/* ---- the partition ---- */
+/* ---- the channel ---- */
 
-static void issue(struct memory_partition *partition)
+static void issue(struct memory_channel *channel)
 {
-    struct memory_shared *shared = partition->shared;
+    struct memory_shared *shared = channel->shared;
     struct dram_event event;
-    uint64_t cycle = partition->dram_cycle;
-    if (!dram_issue(partition->dram, &event))
+    uint64_t cycle = channel->dram_cycle;
+    if (!dram_issue(channel->dram, &event))
         shared->failed = true;
-    note_dram_next(partition);
+    note_dram_next(channel);
     if (event.command != DRAM_COLUMN)
         return;
     struct corun_counters *counters = &shared->counters[event.kernel];
@@ -476,48 +476,48 @@ static void issue(struct memory_partition *partition)
     ++*(event.row_hit ? &counters->dram_row_hits : &counters->dram_row_misses);
     if (!event.left)
         return;
-    if (partition->fill_cycle == NEVER)
-        note_fill_next(partition);
-    offer_place(partition, cycle + 1);
+    if (channel->fill_cycle == NEVER)
+        note_fill_next(channel);
+    offer_place(channel, cycle + 1);
 }
 
-void memory_partition_advance(struct memory_partition *partition, uint64_t icnt_limit, uint64_t limit)
+void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit, uint64_t limit)
 {
-    for (uint32_t i = 0; i < partition->slice_count; i++)
-        if (partition->slices[i].head == NO_REQUEST)
-            take_head(partition, &partition->slices[i], icnt_limit);
-    while (!partition->shared->failed) {
-        struct l2_slice *first = &partition->slices[0];
-        for (uint32_t i = 1; i < partition->slice_count; i++)
-            if (partition->slices[i].next < first->next)
-                first = &partition->slices[i];
-        uint64_t others = first->next < partition->dram_cycle ? first->next : partition->dram_cycle;
-        if (partition->fill_cycle <= others) {
-            if (partition->fill_cycle >= limit)
+    for (uint32_t i = 0; i < channel->slice_count; i++)
+        if (channel->slices[i].head == NO_REQUEST)
+            take_head(channel, &channel->slices[i], icnt_limit);
+    while (!channel->shared->failed) {
+        struct l2_slice *first = &channel->slices[0];
+        for (uint32_t i = 1; i < channel->slice_count; i++)
+            if (channel->slices[i].next < first->next)
+                first = &channel->slices[i];
+        uint64_t others = first->next < channel->dram_cycle ? first->next : channel->dram_cycle;
+        if (channel->fill_cycle <= others) {
+            if (channel->fill_cycle >= limit)
                 return;
-            fill(partition);
+            fill(channel);
         } else if (others >= limit) {
             return;
-        } else if (first->next <= partition->dram_cycle) {
-            serve(partition, first, icnt_limit);
+        } else if (first->next <= channel->dram_cycle) {
+            serve(channel, first, icnt_limit);
         } else {
-            issue(partition);
+            issue(channel);
         }
     }
 }
 
-uint64_t memory_partition_next(const struct memory_partition *partition)
+uint64_t memory_channel_next(const struct memory_channel *channel)
 {
-    const struct memory_shared *shared = partition->shared;
-    uint64_t next = partition->fill_cycle;
-    for (uint32_t i = 0; i < partition->slice_count; i++)
-        next = partition->slices[i].next < next ? partition->slices[i].next : next;
-    if (partition->dram_cycle == NEVER)
+    const struct memory_shared *shared = channel->shared;
+    uint64_t next = channel->fill_cycle;
+    for (uint32_t i = 0; i < channel->slice_count; i++)
+        next = channel->slices[i].next < next ? channel->slices[i].next : next;
+    if (channel->dram_cycle == NEVER)
         return next;
     /* A command makes room for a slice that waits for a place; otherwise nobody hears of it before its data has come back. */
-    uint64_t heard = partition->dram_cycle + 1;
-    if (!partition->place_count)
-        heard = clock_floor(&shared->dram_to_l2, dram_next(partition->dram) + dram_read_cycles(partition->dram)) +
+    uint64_t heard = channel->dram_cycle + 1;
+    if (!channel->place_count)
+        heard = clock_floor(&shared->dram_to_l2, dram_next(channel->dram) + dram_read_cycles(channel->dram)) +
                 shared->dram_extra;
     return heard < next ? heard : next;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The L2 slices of one memory controller, with that controller: a partition. Partitions share nothing and are played one after the
+ * The L2 slices of one memory controller, with that controller: a channel. Channels share nothing and are played one after the
  * other. Time is in L2 cycles.
  *
- * A slice serves its requests in the order of their arrival, one tag lookup per cycle, l2_latency after they arrived. One that cannot get
+ * A slice serves its requests in the order of their delivery, one tag lookup per cycle, l2_latency after they arrived. One that cannot get
  * an MSHR, a line or a place in the DRAM queue stops the slice until it can. Waiting for places is first come, first served.
  *
  *   data     replies of reads and the data of writes take the slice's data port, l2_bytes_per_cycle; fills have their own port.
@@ -28,7 +28,7 @@
 #include "gpu/request.h"
 
 /*
- * An atomic that was served. Of one partition they come in order of service; all are performed in order of cycle, then
+ * An atomic that was served. Of one channel they come in order of service; all are performed in order of cycle, then
  * controller, once all of a step are known.
  */
 struct served_atomic {
@@ -68,7 +68,7 @@ struct l2_slice {
     uint64_t next; /* cycle at which it serves its head; NEVER if it has none or is stopped */
     uint32_t head; /* request, NO_REQUEST if none has been taken from the network */
     uint32_t number;
-    uint8_t sub; /* number within the partition */
+    uint8_t sub; /* number within the channel */
     uint8_t state;
     bool stopped_once; /* this head has been counted as a reservation failure */
     bool victim_waits;
@@ -84,7 +84,7 @@ struct l2_slice {
     uint64_t served_count;
 };
 
-struct memory_partition {
+struct memory_channel {
     struct memory_shared *shared;
     struct dram *dram;
     struct l2_slice *slices;
@@ -95,16 +95,16 @@ struct memory_partition {
     uint64_t fill_cycle; /* L2 cycle at which the next fill is at its slice */
 };
 
-/* False when out of memory; memory_partition_free is to be called either way. */
-bool memory_partition_create(struct memory_partition *partition, struct memory_shared *shared, uint32_t controller);
-void memory_partition_free(struct memory_partition *partition);
+/* False when out of memory; memory_channel_free is to be called either way. */
+bool memory_channel_create(struct memory_channel *channel, struct memory_shared *shared, uint32_t controller);
+void memory_channel_free(struct memory_channel *channel);
 /*
  * Plays it up to, not including, `limit`. Requests whose head arrives before `icnt_limit` have all been sent, and none that is sent later
  * can be served before `limit`.
  */
-void memory_partition_advance(struct memory_partition *partition, uint64_t icnt_limit, uint64_t limit);
+void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit, uint64_t limit);
 /* Lower bound for the cycle at which any request that has left the network can be replied to; NEVER if none. */
-uint64_t memory_partition_next(const struct memory_partition *partition);
+uint64_t memory_channel_next(const struct memory_channel *channel);
 /* The next reply of a slice that is ready before `limit`: NO_REQUEST if there is none. */
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit);
 /* When its next reply is ready; NEVER if there is none. */

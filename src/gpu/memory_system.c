@@ -5,10 +5,10 @@
  * One advance, to core cycle `now`, plays a chain of horizons, each the earliest moment at which a packet that is sent later could
  * appear there:
  *     the network's entry      all requests that enter before it have been sent
- *     heads at the slices      + the shortest way; ejection ports serve arrivals before it
- *     turns at the tags        + the arrival's rounding + l2_latency; slices and DRAM are played up to it
+ *     heads at the slices      + the shortest way; ejection ports serve deliveries before it
+ *     turns at the tags        + the delivery's rounding + l2_latency; slices and DRAM are played up to it
  *     entry of replies         replies that are ready before it are in their final order
- *     heads at the SMs         + the shortest way; arrivals before it go to the rings
+ *     heads at the SMs         + the shortest way; deliveries before it go to the rings
  * What happens between two horizons depends on what was sent, not on where the steps were cut. The last one, in core
  * cycles, is now + memory_system_quantum or later.
  */
@@ -24,7 +24,7 @@
 
 struct memory_system {
     struct memory_shared shared;
-    struct memory_partition *partitions;
+    struct memory_channel *channels;
     struct reply_ring *rings; /* per SM */
     void (*perform)(void *user, const struct packet *packet);
     void *user;
@@ -75,12 +75,12 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
     memory->user = user;
     create_clocks(shared);
     address_map_create(&shared->map, config);
-    memory->partitions = calloc(config->memory_controllers, sizeof *memory->partitions);
+    memory->channels = calloc(config->memory_controllers, sizeof *memory->channels);
     memory->rings = calloc(config->sms, sizeof *memory->rings);
-    bool complete = memory->partitions && memory->rings && network_create(&shared->requests, config, true) &&
+    bool complete = memory->channels && memory->rings && network_create(&shared->requests, config, true) &&
                     network_create(&shared->replies, config, false);
     for (uint32_t i = 0; complete && i < config->memory_controllers; i++)
-        complete = memory_partition_create(&memory->partitions[i], shared, i);
+        complete = memory_channel_create(&memory->channels[i], shared, i);
     uint32_t slots = 1;
     while (slots < config->icnt_buffer)
         slots *= 2;
@@ -100,11 +100,11 @@ void memory_system_destroy(struct memory_system *memory)
     if (!memory)
         return;
     struct memory_shared *shared = &memory->shared;
-    for (uint32_t i = 0; memory->partitions && i < shared->config.memory_controllers; i++)
-        memory_partition_free(&memory->partitions[i]);
+    for (uint32_t i = 0; memory->channels && i < shared->config.memory_controllers; i++)
+        memory_channel_free(&memory->channels[i]);
     for (uint32_t i = 0; memory->rings && i < shared->config.sms; i++)
         free(memory->rings[i].slots);
-    free(memory->partitions);
+    free(memory->channels);
     free(memory->rings);
     network_free(&shared->requests);
     network_free(&shared->replies);
@@ -173,8 +173,8 @@ void memory_system_retire(struct memory_system *memory, const struct retired_ker
     }
     for (uint32_t i = 0; i < shared->config.memory_controllers; i++) {
         for (uint32_t s = 0; s < shared->config.slices_per_controller; s++)
-            retire_in_slice(&memory->partitions[i].slices[s], retired);
-        dram_retire(memory->partitions[i].dram, retired);
+            retire_in_slice(&memory->channels[i].slices[s], retired);
+        dram_retire(memory->channels[i].dram, retired);
     }
     for (uint32_t kernel = 0; kernel < shared->counter_count; kernel++)
         if (is_retired(retired, kernel)) {
@@ -219,7 +219,7 @@ static void merge(const struct served_atomic *from, struct served_atomic *to, ui
         to[i] = a < middle && (b == last || from[a].cycle <= from[b].cycle) ? from[a++] : from[b++];
 }
 
-/* `ends`: where the run of each partition ends. */
+/* `ends`: where the run of each channel ends. */
 static void perform_atomics(struct memory_system *memory, uint32_t *ends)
 {
     struct memory_shared *shared = &memory->shared;
@@ -257,11 +257,11 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
 {
     struct memory_shared *shared = &memory->shared;
     struct reply_ring *ring = &memory->rings[sm];
-    uint64_t arrival;
+    uint64_t delivery;
     for (uint32_t request;
-         (request = network_eject(&shared->replies, &shared->pool, sm, limit, &arrival)) != NO_REQUEST;) {
+         (request = network_eject(&shared->replies, &shared->pool, sm, limit, &delivery)) != NO_REQUEST;) {
         struct request *r = &shared->pool.slots[request];
-        uint64_t cycle = clock_ceil(&shared->icnt_to_core, arrival);
+        uint64_t cycle = clock_ceil(&shared->icnt_to_core, delivery);
         struct corun_counters *counters = &shared->counters[r->packet.kernel];
         counters->icnt_replies++;
         counters->icnt_reply_flits += r->flits;
@@ -287,7 +287,7 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
         return false;
     uint32_t atomic_ends[MOST_CONTROLLERS];
     for (uint32_t i = 0; i < config->memory_controllers; i++) {
-        memory_partition_advance(&memory->partitions[i], heads, turns);
+        memory_channel_advance(&memory->channels[i], heads, turns);
         atomic_ends[i] = shared->atomic_count;
     }
     if (shared->failed)
@@ -298,7 +298,7 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
         return true;
     for (uint32_t i = 0; i < config->memory_controllers; i++)
         for (uint32_t s = 0; s < config->slices_per_controller; s++)
-            send_replies(shared, &memory->partitions[i].slices[s], turns);
+            send_replies(shared, &memory->channels[i].slices[s], turns);
     if (shared->failed || !network_route(&shared->replies, &shared->pool, replies))
         return false;
     for (uint32_t sm = 0; sm < config->sms; sm++)
@@ -322,15 +322,15 @@ uint64_t memory_system_next(const struct memory_system *memory)
         const struct reply_ring *ring = &memory->rings[sm];
         if (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle < core)
             core = ring->slots[ring->head & ring->mask].cycle;
-        uint64_t arrival = network_next(&shared->replies, sm);
-        icnt = arrival < icnt ? arrival : icnt;
+        uint64_t delivery = network_next(&shared->replies, sm);
+        icnt = delivery < icnt ? delivery : icnt;
     }
     for (uint32_t i = 0; i < config->memory_controllers; i++) {
-        const struct memory_partition *partition = &memory->partitions[i];
-        uint64_t next = memory_partition_next(partition);
+        const struct memory_channel *channel = &memory->channels[i];
+        uint64_t next = memory_channel_next(channel);
         l2 = next < l2 ? next : l2;
-        for (uint32_t s = 0; s < partition->slice_count; s++) {
-            const struct l2_slice *slice = &partition->slices[s];
+        for (uint32_t s = 0; s < channel->slice_count; s++) {
+            const struct l2_slice *slice = &channel->slices[s];
             next = l2_slice_reply_ready(slice, &shared->pool);
             l2 = next < l2 ? next : l2;
             next = network_next(&shared->requests, slice->number);
@@ -360,7 +360,7 @@ void memory_system_result(const struct memory_system *memory, uint64_t now, stru
     uint64_t request_links, reply_links;
     *result = (struct corun_memory_result){.dram_cycles = dram_cycles * config->memory_controllers};
     for (uint32_t i = 0; i < config->memory_controllers; i++)
-        result->dram_busy_cycles += dram_busy(memory->partitions[i].dram, dram_cycles);
+        result->dram_busy_cycles += dram_busy(memory->channels[i].dram, dram_cycles);
     result->icnt_busy_cycles = network_busy(&shared->requests, icnt_cycles, &request_links) +
                                network_busy(&shared->replies, icnt_cycles, &reply_links);
     result->icnt_cycles = icnt_cycles * (request_links + reply_links);

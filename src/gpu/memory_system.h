@@ -42,7 +42,7 @@ struct packet {
     uint8_t repeats; /* ATOMIC: most lanes that go to one and the same address */
 };
 
-/* Replies to one SM in order of arrival. The memory system appends at tail, the SM takes from head. The capacity is a
+/* Replies to one SM in order of delivery. The memory system appends at tail, the SM takes from head. The capacity is a
  * power of two and never exceeded: an SM has at most icnt_buffer packets under way. */
 struct reply_ring {
     struct packet *slots;

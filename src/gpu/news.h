@@ -6,7 +6,7 @@
 #include "corun/status.h"
 #include "gpu/occupancy.h"
 
-struct context;
+struct saved_tb;
 struct launch;
 struct sm;
 
@@ -25,7 +25,7 @@ struct news {
     uint64_t cycle;
     uint64_t since; /* SAVED, DROPPED: when it was stopped */
     struct launch *launch;
-    struct context *context; /* SAVED, RESUMED */
+    struct saved_tb *saved; /* SAVED, RESUMED */
     struct tb_needs needs;
     uint32_t tb_index;
     uint8_t kind;

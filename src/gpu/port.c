@@ -35,8 +35,8 @@ static void hand_on(struct sm *sm, const struct packet *packet)
     case CLIENT_ATOMIC:
         load_store_answered(sm, packet->token);
         break;
-    case CLIENT_CONTEXT:
-        context_reply(sm, packet);
+    case CLIENT_SAVED_TB:
+        preemption_engine_reply(sm, packet);
         break;
     default:
         sm_caches_reply(sm, packet);

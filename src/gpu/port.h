@@ -20,7 +20,7 @@ enum client {
     CLIENT_CACHES,
     CLIENT_STORE = CLIENT_CACHES,
     CLIENT_ATOMIC,
-    CLIENT_CONTEXT
+    CLIENT_SAVED_TB
 };
 
 struct port {

@@ -30,7 +30,7 @@ static bool quiet(const struct corun_gpu *gpu, uint32_t s)
 {
     const struct sm *sm = gpu->sms[s];
     return gpu->use[s].tbs == 0 && sm->resident_tbs == 0 && sm->load_store.count == 0 && sm->port.under_way == 0 &&
-           sm->context.queued == 0 && sm->context.under_way == 0;
+           sm->preemption.queued == 0 && sm->preemption.under_way == 0;
 }
 
 static void tell(struct corun_gpu *gpu, uint32_t s)

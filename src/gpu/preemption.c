@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which thread blocks leave an SM when an application stands above a lowered limit, and where those are kept that
- * have left. SMs do what is ordered here (context.c); rules and costs: docs/architecture.md, "Handing over SMs and
+ * have left. SMs do what is ordered here (preemption_engine.c); rules and costs: docs/architecture.md, "Handing over SMs and
  * thread blocks".
  */
 #include "gpu/gpu.h"
@@ -11,62 +11,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- contexts ---- */
+/* ---- saved thread blocks ---- */
 
-/* Room for the largest context that the SM of this configuration can have, so that places never need to be merged. */
+/* Room for the largest state that a thread block of this configuration can have, so that places never need to be merged. */
 static uint64_t place_bytes(const struct corun_gpu_config *c)
 {
     uint64_t bytes = (uint64_t)c->registers_per_sm * 4 + c->shared_bytes_per_sm +
-                     (uint64_t)MAX_WARPS * c->context_warp_bytes + c->context_tb_bytes;
+                     (uint64_t)MAX_WARPS * c->saved_warp_bytes + c->saved_tb_bytes;
     return divide_up(bytes, 2 * c->l2_line_bytes) * 2 * c->l2_line_bytes;
 }
 
-/* A context in the lowest free place. NULL when out of memory. */
-static struct context *context_create(struct corun_gpu *gpu, struct launch *launch, uint32_t tb_index)
+/* A place for a thread block's state, the lowest that is free. NULL when out of memory. */
+static struct saved_tb *saved_tb_create(struct corun_gpu *gpu, struct launch *launch, uint32_t tb_index)
 {
-    struct context *context = calloc(1, sizeof *context);
+    struct saved_tb *saved = calloc(1, sizeof *saved);
     size_t place = 0;
-    while (place < gpu->contexts.count && gpu->contexts.data[place])
+    while (place < gpu->saved_tbs.count && gpu->saved_tbs.data[place])
         place++;
-    if (!context || (place == gpu->contexts.count && !vector_push(&gpu->contexts, NULL))) {
-        free(context);
+    if (!saved || (place == gpu->saved_tbs.count && !vector_push(&gpu->saved_tbs, NULL))) {
+        free(saved);
         return NULL;
     }
-    gpu->contexts.data[place] = context;
-    context->place = (uint32_t)place;
-    context->address = CONTEXT_AREA + place * place_bytes(&gpu->config);
-    context->launch = launch;
-    context->tb_index = tb_index;
-    return context;
+    gpu->saved_tbs.data[place] = saved;
+    saved->place = (uint32_t)place;
+    saved->address = SAVED_TB_AREA + place * place_bytes(&gpu->config);
+    saved->launch = launch;
+    saved->tb_index = tb_index;
+    return saved;
 }
 
-static void context_free(struct corun_gpu *gpu, struct context *context)
+static void saved_tb_free(struct corun_gpu *gpu, struct saved_tb *saved)
 {
-    if (!context)
+    if (!saved)
         return;
-    gpu->contexts.data[context->place] = NULL;
-    gpu->restoring -= context->restoring;
-    if (context->source)
-        context->launch->grid->operations->tb_end(context->source);
-    free(context);
+    gpu->saved_tbs.data[saved->place] = NULL;
+    gpu->restoring -= saved->restoring;
+    if (saved->source)
+        saved->launch->grid->operations->tb_end(saved->source);
+    free(saved);
 }
 
-static void append(struct application *application, struct context *context)
+static void append(struct application *application, struct saved_tb *saved)
 {
-    struct context **link = &application->preempted;
+    struct saved_tb **link = &application->preempted;
     while (*link)
         link = &(*link)->next;
-    *link = context;
-    context->next = NULL;
+    *link = saved;
+    saved->next = NULL;
     application->preempted_count++;
 }
 
-struct context *preemption_take(struct application *application)
+struct saved_tb *preemption_take(struct application *application)
 {
-    struct context *context = application->preempted;
-    application->preempted = context->next;
+    struct saved_tb *saved = application->preempted;
+    application->preempted = saved->next;
     application->preempted_count--;
-    return context;
+    return saved;
 }
 
 /* ---- orders ---- */
@@ -85,41 +85,41 @@ static bool is_leaving(const struct corun_gpu *gpu, uint32_t s, const struct lau
     return gpu->leaving.count && leaving_index(gpu, s, launch, tb_index) < gpu->leaving.count;
 }
 
-/* It has left, or need not any more; its context is the caller's. */
-static struct context *strike_out(struct corun_gpu *gpu, size_t index)
+/* It has left, or need not any more; what is saved is the caller's. */
+static struct saved_tb *strike_out(struct corun_gpu *gpu, size_t index)
 {
     const struct leaving leaving = gpu->leaving.data[index];
     struct sm_use *use = &gpu->use[leaving.sm];
     use->leaving_tbs[leaving.launch->kernel->application]--;
-    use->switching -= leaving.departure == DEPARTURE_SWITCH;
+    use->switching -= leaving.preemption == PREEMPTION_SWITCH;
     memmove(&gpu->leaving.data[index], &gpu->leaving.data[index + 1],
             (--gpu->leaving.count - index) * sizeof *gpu->leaving.data);
-    return leaving.context;
+    return leaving.saved;
 }
 
 enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t s, struct launch *launch, uint32_t tb_index,
-                                   enum departure departure)
+                                   enum preemption preemption)
 {
-    struct context *context = NULL;
+    struct saved_tb *saved = NULL;
     uint32_t application = launch->kernel->application;
-    if (departure == DEPARTURE_DROP && !launch->grid->idempotent)
+    if (preemption == PREEMPTION_DROP && !launch->grid->idempotent)
         return governor_refuse(gpu->governor,
                                "it drops thread blocks of kernel %s of %s on SM %u, which may read what it has written "
                                "and cannot be started again",
                                launch->grid->name, gpu->applications[application].name, s);
-    if (departure != DEPARTURE_DROP && !(context = context_create(gpu, launch, tb_index)))
+    if (preemption != PREEMPTION_DROP && !(saved = saved_tb_create(gpu, launch, tb_index)))
         return CORUN_MEMORY;
-    struct leaving leaving = {launch, context, s, tb_index, (uint8_t)departure};
-    struct context_order order = {.cycle = gpu->now + gpu->config.dispatch_latency,
-                                  .launch = launch,
-                                  .context = context,
-                                  .tb_index = tb_index,
-                                  .departure = (uint8_t)departure,
-                                  .free = gpu->allowances->free_transfers};
-    if (!vector_push(&gpu->leaving, leaving) || !context_order(gpu->sms[s], &order))
+    struct leaving leaving = {launch, saved, s, tb_index, (uint8_t)preemption};
+    struct leave_order order = {.cycle = gpu->now + gpu->config.dispatch_latency,
+                                .launch = launch,
+                                .saved = saved,
+                                .tb_index = tb_index,
+                                .preemption = (uint8_t)preemption,
+                                .free = gpu->allowances->free_transfers};
+    if (!vector_push(&gpu->leaving, leaving) || !preemption_engine_order(gpu->sms[s], &order))
         return CORUN_MEMORY;
     gpu->use[s].leaving_tbs[application]++;
-    gpu->use[s].switching += departure == DEPARTURE_SWITCH;
+    gpu->use[s].switching += preemption == PREEMPTION_SWITCH;
     return CORUN_OK;
 }
 
@@ -129,10 +129,10 @@ static void cancel(struct corun_gpu *gpu, uint32_t s, uint32_t application, uint
     for (size_t i = gpu->leaving.count; i-- > 0 && count;) {
         const struct leaving *leaving = &gpu->leaving.data[i];
         if (leaving->sm != s || leaving->launch->kernel->application != application ||
-            leaving->departure == DEPARTURE_RELOCATE ||
-            !context_cancel(gpu->sms[s], leaving->launch, leaving->tb_index))
+            leaving->preemption == PREEMPTION_RELOCATE ||
+            !preemption_engine_cancel(gpu->sms[s], leaving->launch, leaving->tb_index))
             continue;
-        context_free(gpu, strike_out(gpu, i));
+        saved_tb_free(gpu, strike_out(gpu, i));
         count--;
     }
 }
@@ -160,11 +160,11 @@ static enum corun_status take_back(struct corun_gpu *gpu, uint32_t s, size_t ind
             (--sm->incoming.count - index) * sizeof *sm->incoming.data);
     tb_needs_compute(&gpu->config, incoming.launch->grid, &news.needs);
     dispatcher_release(gpu, s, &news);
-    if (incoming.context) {
-        incoming.context->next = application->preempted;
-        application->preempted = incoming.context;
+    if (incoming.saved) {
+        incoming.saved->next = application->preempted;
+        application->preempted = incoming.saved;
         application->preempted_count++;
-        incoming.context->restoring = false;
+        incoming.saved->restoring = false;
         gpu->restoring--;
     } else if (!vector_push(&incoming.launch->returned, incoming.tb_index)) {
         return CORUN_MEMORY;
@@ -198,7 +198,7 @@ static uint32_t count_staying(const struct corun_gpu *gpu, uint32_t s, uint32_t 
  * only when the order does is taken back.
  */
 static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint32_t application,
-                                        enum departure departure)
+                                        enum preemption preemption)
 {
     struct sm *sm = gpu->sms[s];
     for (size_t i = sm->incoming.count; i-- > sm->incoming_taken;) {
@@ -208,7 +208,7 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
             continue;
         if (incoming->cycle >= gpu->now + gpu->config.dispatch_latency)
             return take_back(gpu, s, i);
-        return preemption_order(gpu, s, incoming->launch, incoming->tb_index, departure);
+        return preemption_order(gpu, s, incoming->launch, incoming->tb_index, preemption);
     }
     const struct sm_tb *youngest = NULL;
     for (uint32_t i = 0; i < MAX_TBS; i++) {
@@ -217,7 +217,7 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
             !is_leaving(gpu, s, tb->launch, tb->index))
             youngest = tb;
     }
-    return youngest ? preemption_order(gpu, s, youngest->launch, youngest->index, departure) : CORUN_OK;
+    return youngest ? preemption_order(gpu, s, youngest->launch, youngest->index, preemption) : CORUN_OK;
 }
 
 enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t s, const struct launch *launch, uint32_t tb_index)
@@ -231,19 +231,19 @@ enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t s, const s
             continue;
         if (incoming->cycle >= gpu->now + gpu->config.dispatch_latency)
             return take_back(gpu, s, i);
-        return preemption_order(gpu, s, incoming->launch, tb_index, DEPARTURE_RELOCATE);
+        return preemption_order(gpu, s, incoming->launch, tb_index, PREEMPTION_RELOCATE);
     }
     for (uint32_t i = 0; i < MAX_TBS; i++)
         if (sm->tbs[i].source && sm->tbs[i].launch == launch && sm->tbs[i].index == tb_index)
-            return preemption_order(gpu, s, sm->tbs[i].launch, tb_index, DEPARTURE_RELOCATE);
+            return preemption_order(gpu, s, sm->tbs[i].launch, tb_index, PREEMPTION_RELOCATE);
     return CORUN_OK; /* it has completed in this step */
 }
 
 enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t s, uint32_t application)
 {
-    static const uint8_t departures[] = {[CORUN_RECLAIM_SWAP_TB] = DEPARTURE_SWAP,
-                                         [CORUN_RECLAIM_SWITCH_SM] = DEPARTURE_SWITCH,
-                                         [CORUN_RECLAIM_DROP] = DEPARTURE_DROP};
+    static const uint8_t preemptions[] = {[CORUN_RECLAIM_SWAP_TB] = PREEMPTION_SWAP,
+                                          [CORUN_RECLAIM_SWITCH_SM] = PREEMPTION_SWITCH,
+                                          [CORUN_RECLAIM_DROP] = PREEMPTION_DROP};
     uint32_t entry = s * gpu->application_count + application;
     uint32_t limit = gpu->allowances->tb_limit[entry];
     enum corun_reclaim reclaim = gpu->allowances->reclaim[entry];
@@ -255,7 +255,7 @@ enum corun_status preemption_follow(struct corun_gpu *gpu, uint32_t s, uint32_t 
         cancel(gpu, s, application, limit - staying);
     enum corun_status status = CORUN_OK;
     for (; reclaim != CORUN_RECLAIM_DRAIN && staying > limit && status == CORUN_OK; staying--)
-        status = evict_youngest(gpu, s, application, (enum departure)departures[reclaim]);
+        status = evict_youngest(gpu, s, application, (enum preemption)preemptions[reclaim]);
     return status;
 }
 
@@ -277,8 +277,8 @@ void preemption_completed(struct corun_gpu *gpu, uint32_t s, const struct news *
     size_t index = leaving_index(gpu, s, news->launch, news->tb_index);
     if (index == gpu->leaving.count)
         return;
-    (void)context_cancel(gpu->sms[s], news->launch, news->tb_index);
-    context_free(gpu, strike_out(gpu, index));
+    (void)preemption_engine_cancel(gpu->sms[s], news->launch, news->tb_index);
+    saved_tb_free(gpu, strike_out(gpu, index));
 }
 
 enum corun_status preemption_news(struct corun_gpu *gpu, uint32_t s, const struct news *news)
@@ -288,13 +288,13 @@ enum corun_status preemption_news(struct corun_gpu *gpu, uint32_t s, const struc
         return CORUN_OK;
     }
     if (news->kind == NEWS_TB_RESUMED) {
-        context_free(gpu, news->context);
+        saved_tb_free(gpu, news->saved);
         observe_news(gpu, s, news, CORUN_OBSERVED_TB_RESUMED);
         return CORUN_OK;
     }
-    struct context *context = strike_out(gpu, leaving_index(gpu, s, news->launch, news->tb_index));
-    if (context)
-        append(&gpu->applications[news->application], context);
+    struct saved_tb *saved = strike_out(gpu, leaving_index(gpu, s, news->launch, news->tb_index));
+    if (saved)
+        append(&gpu->applications[news->application], saved);
     else if (!vector_push(&news->launch->returned, news->tb_index))
         return CORUN_MEMORY;
     observe_news(gpu, s, news, CORUN_OBSERVED_TB_SAVED);
@@ -322,10 +322,10 @@ void preemption_remove_application(struct corun_gpu *gpu, uint32_t index)
     for (size_t i = gpu->leaving.count; i-- > 0;)
         if (gpu->leaving.data[i].launch->kernel->application == index)
             (void)strike_out(gpu, i);
-    for (size_t i = 0; i < gpu->contexts.count; i++) {
-        struct context *context = gpu->contexts.data[i];
-        if (context && context->launch->kernel->application == index)
-            context_free(gpu, context);
+    for (size_t i = 0; i < gpu->saved_tbs.count; i++) {
+        struct saved_tb *saved = gpu->saved_tbs.data[i];
+        if (saved && saved->launch->kernel->application == index)
+            saved_tb_free(gpu, saved);
     }
     gpu->applications[index].preempted = NULL;
     gpu->applications[index].preempted_count = 0;
@@ -333,9 +333,9 @@ void preemption_remove_application(struct corun_gpu *gpu, uint32_t index)
 
 void preemption_destroy(struct corun_gpu *gpu)
 {
-    for (size_t i = 0; i < gpu->contexts.count; i++)
-        context_free(gpu, gpu->contexts.data[i]);
-    vector_free(&gpu->contexts);
+    for (size_t i = 0; i < gpu->saved_tbs.count; i++)
+        saved_tb_free(gpu, gpu->saved_tbs.data[i]);
+    vector_free(&gpu->saved_tbs);
     vector_free(&gpu->leaving);
     vector_free(&gpu->vacated);
 }

@@ -63,8 +63,8 @@ static struct governor_application agreed_on(const struct corun_application_desc
                                          .run_progress = description->run_thread_instructions,
                                          .speedup = description->speedup,
                                          .speedup_count = description->speedup_count,
-                                         .program = description->program,
-                                         .program_count = description->program_count};
+                                         .run_launches = description->run_launches,
+                                         .run_launch_count = description->run_launch_count};
 }
 
 enum corun_status slot_fill(struct corun_gpu *gpu, uint32_t slot,

@@ -69,7 +69,7 @@ void sm_destroy(struct sm *sm)
     sm_caches_destroy(sm);
     load_store_destroy(sm);
     quota_destroy(sm);
-    context_destroy(sm);
+    preemption_engine_destroy(sm);
     vector_free(&sm->incoming);
     vector_free(&sm->news);
     vector_free(&sm->trace);
@@ -117,7 +117,7 @@ void sm_remove_application(struct sm *sm, uint32_t application)
 {
     sm_account(sm);
     sm->removed |= UINT64_C(1) << application;
-    context_remove_application(sm, application);
+    preemption_engine_remove_application(sm, application);
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         struct sm_tb *tb = &sm->tbs[i];
         if (!tb->source || tb->launch->kernel->application != application)
@@ -125,7 +125,7 @@ void sm_remove_application(struct sm *sm, uint32_t application)
         tb->launch->grid->operations->tb_end(tb->source);
         sm_tb_remove(sm, tb);
     }
-    context_settle(sm);
+    preemption_engine_settle(sm);
     load_store_remove_application(sm, application);
     size_t kept = sm->incoming_taken;
     for (size_t i = kept; i < sm->incoming.count; i++)
@@ -257,10 +257,11 @@ static bool attend(struct sm *sm)
     bool replied = wake_due(wakes, WAKE_REPLY, now);
     if (replied)
         port_receive(sm);
-    if (wake_due(wakes, WAKE_INCOMING, now) || wake_due(wakes, WAKE_CONTEXT, now) || wake_due(wakes, WAKE_QUOTA, now)) {
+    if (wake_due(wakes, WAKE_INCOMING, now) || wake_due(wakes, WAKE_PREEMPTION, now) ||
+        wake_due(wakes, WAKE_QUOTA, now)) {
         sm_tb_receive(sm);
-        if (wake_due(wakes, WAKE_CONTEXT, now))
-            context_attend(sm);
+        if (wake_due(wakes, WAKE_PREEMPTION, now))
+            preemption_engine_attend(sm);
         if (wake_due(wakes, WAKE_QUOTA, now))
             quota_attend(sm);
     }

@@ -6,20 +6,20 @@
  * and only a wake-up, a reply or an issue changes them. Between synchronisation points an SM touches nothing but
  * itself, its warps' source (under its own SM index) and its reply ring, so that SMs can run on different threads.
  *
- *   sm.c              the loop over cycles: what is due, who issues, until when the SM sleeps; wake.h: what wakes it
- *   thread_block.c    thread blocks: on their way to the SM, starting, complete
- *   residency.c       whose thread blocks are there, and for how long
- *   warp.c            warps: their beginning, their states, their end; wake_wheel.h: which is looked at when
- *   warp_scheduler.c  which ready warp issues
- *   issue.c           what happens when it does: operands, pipelines, scoreboard; barrier.c: barriers
- *   load_store.c      memory instructions and their transactions
- *   coalescer.c       addresses → transactions;  shared_memory.c  addresses → bank conflicts
- *   sm_caches.c       L1, texture, constant and instruction caches with their MSHRs
- *   port.c            packets to the memory system, and its replies
- *   stall.c           which cause a cycle without issue has
- *   quota.c           what each application may still issue
- *   context.c         thread blocks that leave before they are done, and come back
- *   news.h            what the SM reports at the end of a step
+ *   sm.c                 the loop over cycles: what is due, who issues, until when the SM sleeps; wake.h: what wakes it
+ *   thread_block.c       thread blocks: on their way to the SM, starting, complete
+ *   residency.c          whose thread blocks are there, and for how long
+ *   warp.c               warps: their beginning, their states, their end; wake_wheel.h: which is looked at when
+ *   warp_scheduler.c     which ready warp issues
+ *   issue.c              what happens when it does: operands, pipelines, scoreboard; barrier.c: barriers
+ *   load_store.c         memory instructions and their transactions
+ *   coalescer.c          addresses → transactions;  shared_memory.c  addresses → bank conflicts
+ *   sm_caches.c          L1, texture, constant and instruction caches with their MSHRs
+ *   port.c               packets to the memory system, and its replies
+ *   stall.c              which cause a cycle without issue has
+ *   quota.c              what each application may still issue
+ *   preemption_engine.c  thread blocks that leave before they are done, and come back
+ *   news.h               what the SM reports at the end of a step
  *
  * The header of each says what it keeps in struct sm.
  */
@@ -29,10 +29,10 @@
 #include "base/vector.h"
 #include "gpu/barrier.h"
 #include "gpu/coalescer.h"
-#include "gpu/context.h"
 #include "gpu/load_store.h"
 #include "gpu/news.h"
 #include "gpu/port.h"
+#include "gpu/preemption_engine.h"
 #include "gpu/quota.h"
 #include "gpu/sm_caches.h"
 #include "gpu/sm_limits.h"
@@ -72,7 +72,7 @@ struct sm {
     struct port port;
 
     struct quotas quota;
-    struct context_engine context;
+    struct preemption_engine preemption;
     uint64_t still_warps[CORUN_MAX_APPLICATIONS];
     uint64_t warp_thread_instructions[MAX_WARPS]; /* issued here by the warp in the slot */
 

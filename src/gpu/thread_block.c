@@ -109,7 +109,7 @@ static void tb_begin(struct sm *sm, const struct incoming_tb *incoming)
         return;
     for (uint64_t rest = tb->warps; rest; rest &= rest - 1)
         warp_evaluate(sm, lowest_bit(rest));
-    context_hold(sm, (uint32_t)(tb - sm->tbs));
+    preemption_engine_hold(sm, (uint32_t)(tb - sm->tbs));
 }
 
 /* The first that is still on its way; NULL: none. */
@@ -124,8 +124,8 @@ void sm_tb_receive(struct sm *sm)
     while ((first = first_incoming(sm)) && first->cycle <= sm->now) {
         struct incoming_tb incoming = *first;
         sm->incoming_taken++;
-        if (incoming.context)
-            context_load(sm, &incoming);
+        if (incoming.saved)
+            preemption_engine_load(sm, &incoming);
         else
             tb_begin(sm, &incoming);
     }

@@ -4,8 +4,8 @@
 #define CORUN_GPU_THREAD_BLOCK_H
 
 #include "gpu/barrier.h"
-#include "gpu/context.h"
 #include "gpu/launch.h"
+#include "gpu/preemption_engine.h"
 #include "gpu/sm_limits.h"
 
 struct sm;
@@ -29,15 +29,15 @@ struct sm_tb {
     uint64_t age;                 /* order in which they came to the SM */
     uint64_t thread_instructions; /* of warps that have ended, and from before it came here */
 
-    /* on its way out or in (context.c) */
-    uint8_t phase;     /* enum tb_phase */
-    uint8_t departure; /* enum departure */
-    bool still;        /* its warps are WARP_STILL */
+    /* on its way out or in (preemption_engine.c) */
+    uint8_t phase;      /* enum tb_phase */
+    uint8_t preemption; /* enum preemption */
+    bool still;         /* its warps are WARP_STILL */
     bool free_transfer;
     bool ordered; /* loading, and to leave at once */
-    struct context_order order;
-    struct context *context;
-    uint32_t context_moved, context_packets; /* bytes sent or asked for, packets that were not answered */
+    struct leave_order order;
+    struct saved_tb *saved;
+    uint32_t moved_bytes, moving_packets; /* bytes sent or asked for, packets that were not answered */
     uint32_t token;
     uint64_t stopped_cycle, quiet_cycle;
 };
@@ -48,7 +48,7 @@ struct incoming_tb {
     struct launch *launch;
     uint32_t tb_index;
     bool free_transfer;
-    struct context *context; /* NULL: a new one */
+    struct saved_tb *saved; /* NULL: a new one */
 };
 
 /* Announces a thread block; announced in order of cycle. false: out of memory. */

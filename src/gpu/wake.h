@@ -17,7 +17,7 @@
 enum wake_source {
     WAKE_REPLY,      /* the memory system has answered a packet (port.c; noted by memory_system.c) */
     WAKE_INCOMING,   /* a thread block reaches the SM (thread_block.c) */
-    WAKE_CONTEXT,    /* a thread block has to leave, or the next packet of a context can be sent (context.c) */
+    WAKE_PREEMPTION, /* a thread block has to leave, or the next packet of its state can be sent (preemption_engine.c) */
     WAKE_QUOTA,      /* an order about quotas, a completion that spends one, a refill (quota.c) */
     WAKE_WARP,       /* what a warp waits for is there: an operand, a branch, a barrier (wake_wheel.h) */
     WAKE_LOAD_STORE, /* the load/store unit can serve its first instruction (load_store.c) */

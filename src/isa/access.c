@@ -204,7 +204,7 @@ static void report(const struct access *access, struct corun_issue *result)
         if (access->lane_path)
             result->lane_space[lane] = path_space[path];
         if (path == PATH_PARAMETER)
-            *address += tb->launch->program->parameter_address;
+            *address += tb->launch->instance->parameter_address;
         else if (path == PATH_LOCAL)
             *address = local + (*address >> 2) * (CORUN_WARP_LANES * 4) + lane * 4 + (*address & 3);
     }

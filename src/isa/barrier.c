@@ -99,7 +99,7 @@ static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint3
         return true;
     const uint32_t(*thread)[CORUN_WARP_LANES] = (const uint32_t(*)[CORUN_WARP_LANES])tb->launch->thread[warp->index];
     uint32_t first = lowest_bit(elsewhere), came = count_bits(mask), all = came + count_bits(elsewhere);
-    if (tb->launch->program->checks & CORUN_CHECK_SYNC) {
+    if (tb->launch->instance->checks & CORUN_CHECK_SYNC) {
         fault_raise(warp, lowest_bit(mask),
                     "divergent barrier %" PRIu32 ": %" PRIu32 " of the %" PRIu32 " threads of warp %" PRIu32
                     " come to it, thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") is at line %" PRIu32,

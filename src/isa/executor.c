@@ -221,17 +221,17 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
     return result->outcome;
 }
 
-struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t index, bool direct)
+struct executor_sm *executor_sm_create(struct corun_module_instance *instance, uint32_t index, bool direct)
 {
     struct executor_sm *sm = calloc(1, sizeof *sm);
     if (!sm)
         return NULL;
-    sm->program = program;
-    sm->memory = program->memory;
+    sm->instance = instance;
+    sm->memory = instance->memory;
     sm->index = index;
     sm->direct = direct;
     sm->shape = access_shape_function();
-    sm->generation = memory_generation(program->memory);
+    sm->generation = memory_generation(instance->memory);
     return sm;
 }
 
@@ -251,17 +251,17 @@ static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count
 {
     struct launch *launch = (struct launch *)grid;
     launch->clock_khz = clock_khz;
-    struct corun_program *program = launch->program;
-    if (sm_count > program->sm_count) {
-        struct executor_sm **sms = realloc(program->sms, sm_count * sizeof *sms);
+    struct corun_module_instance *instance = launch->instance;
+    if (sm_count > instance->sm_count) {
+        struct executor_sm **sms = realloc(instance->sms, sm_count * sizeof *sms);
         if (!sms)
             return CORUN_MEMORY;
-        program->sms = sms;
-        for (uint32_t i = program->sm_count; i < sm_count; i++) {
-            sms[i] = executor_sm_create(program, i, false);
+        instance->sms = sms;
+        for (uint32_t i = instance->sm_count; i < sm_count; i++) {
+            sms[i] = executor_sm_create(instance, i, false);
             if (!sms[i])
                 return CORUN_MEMORY;
-            program->sm_count = i + 1;
+            instance->sm_count = i + 1;
         }
     }
     if (sm_count > launch->sm_count) {
@@ -310,7 +310,7 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
         at += launch->warp_register_bytes;
         warp->stack.entries = (struct simt_entry *)(void *)at;
         at += entries;
-        warp->lanes.constants = launch->program->constants[kernel->index];
+        warp->lanes.constants = launch->instance->constants[kernel->index];
         warp->code = kernel->code;
         warp->tb = tb;
         warp->index = i;
@@ -402,7 +402,7 @@ static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, 
 {
     struct launch *launch = (struct launch *)grid;
     assert(sm < launch->sm_count && index < grid->tb_count);
-    struct corun_tb *tb = executor_tb_begin(launch, launch->program->sms[sm], &launch->sms[sm], index);
+    struct corun_tb *tb = executor_tb_begin(launch, launch->instance->sms[sm], &launch->sms[sm], index);
     if (tb)
         for (uint32_t i = 0; i < grid->tb_warps; i++)
             warps[i] = &tb->warps[i];
@@ -417,7 +417,7 @@ static void tb_end(struct corun_tb *tb)
 static void tb_move(struct corun_tb *tb, uint32_t sm)
 {
     assert(sm < tb->launch->sm_count);
-    tb_settle(tb, tb->launch->program->sms[sm]);
+    tb_settle(tb, tb->launch->instance->sms[sm]);
 }
 
 static void warp_place(struct corun_warp *warp, uint32_t warp_slot, uint32_t sm_count, const uint64_t *cycle)
@@ -454,7 +454,7 @@ static uint64_t warp_state(const struct corun_warp *warp)
 
 static struct executor_sm *sm_of(const struct corun_grid *grid, uint32_t sm)
 {
-    return ((const struct launch *)grid)->program->sms[sm];
+    return ((const struct launch *)grid)->instance->sms[sm];
 }
 
 static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket, uint32_t lanes)

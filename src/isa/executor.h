@@ -37,9 +37,9 @@ struct note {
     char text[FAULT_BYTES];
 };
 
-/* What an SM needs to run warps of a program. */
+/* What an SM needs to run warps of a instance. */
 struct executor_sm {
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_memory *memory;
     uint32_t index;
     bool direct;           /* functional run: stores and atomics act at once */
@@ -57,7 +57,7 @@ struct executor_sm {
     struct freed_list freed_blocks; /* of the device heap, by warps of this SM since the last commit; heap.c */
 };
 
-struct corun_program {
+struct corun_module_instance {
     struct corun_module *module;
     struct corun_memory *memory;
     uint64_t *variable_address; /* by index of the module variable; 0 if it has none */
@@ -84,7 +84,7 @@ struct launch_sm {
 
 struct launch {
     struct corun_grid grid; /* first: a launch is its grid */
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     const struct corun_kernel *kernel;
     struct corun_dim3 dim, block;
     uint64_t id;
@@ -205,7 +205,7 @@ bool free_check(struct corun_warp *warp, uint32_t mask, const struct kernel_func
 void free_wrong(struct corun_warp *warp, const struct operation *op, uint32_t lane);
 
 /* With the check of memory, kernels come to the device heap through heap_find: NULL where a block was freed. */
-void heap_guard(struct corun_program *program);
+void heap_guard(struct corun_module_instance *instance);
 uint8_t *heap_find(struct corun_warp *warp, uint64_t address, uint32_t bytes);
 /* The block of the heap that holds an address and was freed, and not given again; NULL: there is none. */
 const struct freed *heap_freed(struct corun_warp *warp, uint64_t address);
@@ -217,7 +217,7 @@ bool print_run(struct corun_warp *warp, const struct operation *op, uint32_t mas
 /* __assertfail: raises the fault. */
 void print_assert(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 
-struct executor_sm *executor_sm_create(struct corun_program *program, uint32_t index, bool direct);
+struct executor_sm *executor_sm_create(struct corun_module_instance *instance, uint32_t index, bool direct);
 void executor_sm_destroy(struct executor_sm *sm);
 
 /* A thread block on an SM (launch_sm is its free list), and its end. */

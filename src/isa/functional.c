@@ -135,7 +135,7 @@ static bool begin_tb(struct functional_tb *state, struct launch *launch, uint32_
 {
     uint32_t warps = launch->grid.tb_warps;
     *state = (struct functional_tb){.left = watchdog ? watchdog : UINT64_MAX};
-    state->tb = executor_tb_begin(launch, launch->program->functional, &launch->functional, index);
+    state->tb = executor_tb_begin(launch, launch->instance->functional, &launch->functional, index);
     if (!state->tb)
         return false;
     state->live = state->ready = warps == 32 ? CORUN_FULL_MASK : (1u << warps) - 1;
@@ -191,14 +191,14 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
                                        struct corun_functional_result *result)
 {
     struct launch *launch = (struct launch *)grid;
-    struct corun_program *program = launch->program;
+    struct corun_module_instance *instance = launch->instance;
     struct corun_functional_result count = {0};
     enum corun_status status = CORUN_OK;
-    if (!program->functional)
-        program->functional = executor_sm_create(program, 0, true);
-    if (!program->functional)
+    if (!instance->functional)
+        instance->functional = executor_sm_create(instance, 0, true);
+    if (!instance->functional)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    program->functional->global_bytes = 0;
+    instance->functional->global_bytes = 0;
     struct flight flight = {0};
     bool together = launch->meeting_address;
     while (status == CORUN_OK && (flight.count || flight.begun < grid->tb_count)) {
@@ -211,12 +211,12 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
         }
         if (status == CORUN_OK)
             status = run_flight(&flight, launch, watchdog, list, &count);
-        flush_text(program->functional, print, user);
+        flush_text(instance->functional, print, user);
     }
     for (uint32_t i = 0; i < flight.count; i++)
         executor_tb_end(flight.states[i].tb, &launch->functional);
     free(flight.states);
-    count.global_bytes = program->functional->global_bytes;
+    count.global_bytes = instance->functional->global_bytes;
     if (result)
         *result = count;
     return status;

@@ -57,7 +57,7 @@ bool free_check(struct corun_warp *warp, uint32_t mask, const struct kernel_func
             return raise(warp, lane, pointer, "which was freed before");
         if (words[1] < DEVICE_HEAP_FIRST_CLASS || words[1] >= DEVICE_HEAP_CLASSES)
             return raise(warp, lane, pointer, "which malloc has not given");
-        if (warp->tb->launch->program->checks & CORUN_CHECK_MEMORY)
+        if (warp->tb->launch->instance->checks & CORUN_CHECK_MEMORY)
             remember(warp, pointer, words[1]);
     }
     return true;
@@ -75,11 +75,11 @@ void free_wrong(struct corun_warp *warp, const struct operation *op, uint32_t la
         warp->tb->fault_line = kernel->instructions[warp->stack.entries[frame - 1].pc - 1].line;
 }
 
-void heap_guard(struct corun_program *program)
+void heap_guard(struct corun_module_instance *instance)
 {
-    uint64_t address = corun_program_variable(program, DEVICE_HEAP_VARIABLE, NULL);
+    uint64_t address = corun_module_instance_variable(instance, DEVICE_HEAP_VARIABLE, NULL);
     if (address)
-        memory_guard(program->memory, address);
+        memory_guard(instance->memory, address);
 }
 
 const struct freed *heap_freed(struct corun_warp *warp, uint64_t address)
@@ -88,7 +88,7 @@ const struct freed *heap_freed(struct corun_warp *warp, uint64_t address)
     const struct freed *freed = freed_find(&sm->freed_blocks, address);
     uint64_t words[DEVICE_HEAP_FRONT_BYTES / 8];
     if (!freed)
-        freed = freed_find(&sm->program->freed_blocks, address);
+        freed = freed_find(&sm->instance->freed_blocks, address);
     return freed && read_front(warp, 0, freed->address, words) && words[1] & DEVICE_HEAP_FREED ? freed : NULL;
 }
 
@@ -103,7 +103,7 @@ void heap_commit(struct executor_sm *sm)
 {
     for (size_t i = 0; i < sm->freed_blocks.entries.count; i++) {
         const struct freed *freed = &sm->freed_blocks.entries.data[i];
-        freed_add(&sm->program->freed_blocks, freed->address, freed->bytes, freed->name, freed->freer);
+        freed_add(&sm->instance->freed_blocks, freed->address, freed->bytes, freed->name, freed->freer);
     }
     sm->freed_blocks.entries.count = 0;
 }

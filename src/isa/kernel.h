@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decoded code: a module as the executor runs it. Immutable once loaded; addresses of module variables are not known here (every
- * program instance has its own), they are relocations in the constant pool.
+ * module instance has its own), they are relocations in the constant pool.
  */
 #ifndef CORUN_ISA_KERNEL_H
 #define CORUN_ISA_KERNEL_H
 
 #include "base/arena.h"
-#include "corun/program.h"
+#include "corun/module.h"
 #include "isa/operation.h"
 #include "isa/registers.h"
 #include "ptx/idempotence.h"
@@ -90,7 +90,7 @@ struct kernel_function {
     const struct call_value *arguments, *results; /* the callee's side */
 };
 
-/* A constant slot that depends on where a program instance has put a variable. */
+/* A constant slot that depends on where a module instance has put a variable. */
 struct constant_relocation {
     uint32_t slot; /* of the pool: 64 bits, so it and the next */
     const struct ptx_variable *variable;

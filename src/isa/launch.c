@@ -92,14 +92,14 @@ static void number_threads(struct launch *launch)
 /* The first address of what a root leads to in this launch; 0: nowhere, it is no pointer. */
 static uint64_t buffer_of(const struct launch *launch, const struct ptx_root *root)
 {
-    const struct corun_program *program = launch->program;
+    const struct corun_module_instance *instance = launch->instance;
     uint64_t address = 0;
     if (root->variable->declared != PTX_DECLARED_PARAMETER)
-        return program->variable_address[root->variable->index];
+        return instance->variable_address[root->variable->index];
     if (root->offset + sizeof address <= launch->parameter_bytes)
         memcpy(&address, launch->parameters + root->offset, sizeof address);
     struct memory_cache cache = {0};
-    return address && memory_find(program->memory, &cache, address, 1) ? cache.base : 0;
+    return address && memory_find(instance->memory, &cache, address, 1) ? cache.base : 0;
 }
 
 /* With these arguments, does the grid write nothing that it reads? Every access must lead to a buffer that we know. */
@@ -135,7 +135,7 @@ static bool is_idempotent(const struct launch *launch)
 static void fill_grid(struct launch *launch)
 {
     const struct corun_kernel *kernel = launch->kernel;
-    struct corun_program *program = launch->program;
+    struct corun_module_instance *instance = launch->instance;
     uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
     uint32_t shared = kernel->shared_bytes;
     if (launch->dynamic_shared_bytes)
@@ -155,31 +155,32 @@ static void fill_grid(struct launch *launch)
         .registers_per_thread = kernel->info.registers_per_thread,
         .barrier_count = kernel->barrier_count,
         .file = kernel->module->ptx->file,
-        .code_address = program->code_address + (uint64_t)program->code_offset[kernel->index] * 32,
+        .code_address = instance->code_address + (uint64_t)instance->code_offset[kernel->index] * 32,
     };
 }
 
-enum corun_status corun_grid_create(struct corun_program *program, const struct corun_launch_description *description,
-                                    struct corun_diagnostics *list, struct corun_grid **grid)
+enum corun_status corun_grid_create(struct corun_module_instance *instance,
+                                    const struct corun_launch_description *description, struct corun_diagnostics *list,
+                                    struct corun_grid **grid)
 {
     *grid = NULL;
     const struct corun_kernel *kernel = description->kernel;
-    if (!kernel || kernel->module != program->module)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "the kernel is not one of the program's module");
+    if (!kernel || kernel->module != instance->module)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "the kernel is not of the instance's module");
     enum corun_status status = check(description, list);
     if (status != CORUN_OK)
         return status;
     struct launch *launch = calloc(1, sizeof *launch);
     if (!launch)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    launch->program = program;
+    launch->instance = instance;
     launch->kernel = kernel;
     launch->dim = description->grid;
     launch->block = description->block;
     launch->dynamic_shared_bytes = description->dynamic_shared_bytes;
     launch->parameter_bytes = (uint32_t)description->parameter_bytes;
     launch->meeting_address = description->meeting_address;
-    launch->id = program->launches++;
+    launch->id = instance->launches++;
     launch->warp_register_bytes = (size_t)(kernel->register_slots + 1) * SLOT_BYTES;
     launch->warp_register_bytes = (launch->warp_register_bytes + 63) & ~(size_t)63;
     launch->warp_local_bytes = (size_t)kernel->local_bytes * CORUN_WARP_LANES;
@@ -204,7 +205,7 @@ void corun_grid_destroy(struct corun_grid *grid)
         return;
     struct launch *launch = (struct launch *)grid;
     for (uint32_t i = 0; i < launch->sm_count; i++)
-        pending_drop(launch->program->sms[i], launch);
+        pending_drop(launch->instance->sms[i], launch);
     executor_tb_free_all(&launch->functional);
     for (uint32_t i = 0; i < launch->sm_count; i++)
         executor_tb_free_all(&launch->sms[i]);

@@ -2,7 +2,7 @@
 /*
  * What a GPU lets pass though it is a mistake: accesses beside what is allocated, in memory that is mapped by pages
  * (corun_memory_map_pages), and barriers that only a part of a warp comes to. The first one of a kind on each SM is kept so that the user
- * of a program can be told; what is checked is a fault instead.
+ * of a module instance can be told; what is checked is a fault instead.
  */
 #include "isa/executor.h"
 
@@ -41,7 +41,7 @@ static void note_memory(const struct corun_warp *warp, uint64_t address, uint32_
 uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store)
 {
     const struct corun_tb *tb = warp->tb;
-    if (tb->launch->program->checks & CORUN_CHECK_MEMORY)
+    if (tb->launch->instance->checks & CORUN_CHECK_MEMORY)
         return shared ? NULL : heap_find(warp, address, bytes);
     uint8_t *host =
         shared ? shared_find(tb, address, bytes) : memory_find_outside(tb->sm->memory, address, bytes, store);
@@ -52,16 +52,16 @@ uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, ui
     return host;
 }
 
-bool corun_program_outside(struct corun_program *program, struct corun_diagnostics *list)
+bool corun_module_instance_outside(struct corun_module_instance *instance, struct corun_diagnostics *list)
 {
     bool any = false;
     for (uint32_t kind = 0; kind < NOTES; kind++) {
-        const struct note *note = program->functional ? &program->functional->notes[kind] : NULL;
-        for (uint32_t i = 0; i < program->sm_count && !(note && *note->text); i++)
-            note = &program->sms[i]->notes[kind];
-        if (program->told[kind] || !note || !*note->text)
+        const struct note *note = instance->functional ? &instance->functional->notes[kind] : NULL;
+        for (uint32_t i = 0; i < instance->sm_count && !(note && *note->text); i++)
+            note = &instance->sms[i]->notes[kind];
+        if (instance->told[kind] || !note || !*note->text)
             continue;
-        program->told[kind] = any = true;
+        instance->told[kind] = any = true;
         (void)corun_report(list, CORUN_OK, note->place, "%s", note->text);
     }
     return any;
@@ -93,9 +93,9 @@ bool corun_checks_parse(const char *text, uint32_t *result)
     }
 }
 
-void corun_program_check(struct corun_program *program, uint32_t wanted)
+void corun_module_instance_check(struct corun_module_instance *instance, uint32_t wanted)
 {
-    program->checks = wanted;
+    instance->checks = wanted;
     if (wanted & CORUN_CHECK_MEMORY)
-        heap_guard(program);
+        heap_guard(instance);
 }

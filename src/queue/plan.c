@@ -43,19 +43,19 @@ static enum corun_status check_grant(const struct queue *queue, uint32_t index)
     return CORUN_OK;
 }
 
-/* The lane of a launch that is granted: the one that it has; else one that is free; else one whose launch has nothing left to hand out. */
-static uint32_t find_lane(const struct queue *queue, uint32_t launch)
+/* The strand of a launch that is granted: the one that it has; else one that is free; else one whose launch has nothing left to hand out. */
+static uint32_t find_strand(const struct queue *queue, uint32_t launch)
 {
     const struct launch_state *states = queue->states.data;
-    uint32_t lane = states[launch].lane, drained = 0;
-    if (lane != CORUN_QUEUE_NONE && queue->lanes[lane] == launch)
-        return lane;
-    for (lane = 0; lane < CORUN_QUEUE_MAX_GRANTS; lane++) {
-        uint32_t holder = queue->lanes[lane];
+    uint32_t strand = states[launch].strand, drained = 0;
+    if (strand != CORUN_QUEUE_NONE && queue->strands[strand] == launch)
+        return strand;
+    for (strand = 0; strand < CORUN_QUEUE_MAX_GRANTS; strand++) {
+        uint32_t holder = queue->strands[strand];
         if (holder == CORUN_QUEUE_NONE)
-            return lane;
+            return strand;
         if (states[holder].plan != queue->costs.plans)
-            drained = lane;
+            drained = strand;
     }
     return drained;
 }
@@ -75,9 +75,9 @@ static enum corun_status check_plan(struct queue *queue)
         queue->states.data[plan->grants[i].launch].plan = queue->costs.plans;
     }
     for (uint32_t i = 0; i < plan->grant_count; i++) {
-        uint32_t launch = plan->grants[i].launch, lane = find_lane(queue, launch);
-        queue->states.data[launch].lane = lane;
-        queue->lanes[lane] = launch;
+        uint32_t launch = plan->grants[i].launch, strand = find_strand(queue, launch);
+        queue->states.data[launch].strand = strand;
+        queue->strands[strand] = launch;
     }
     return CORUN_OK;
 }
@@ -126,7 +126,7 @@ static bool hand_out(struct queue *queue, const struct corun_queue_grant *grant,
     *slice = (struct queue_slice){.launch = grant->launch,
                                   .kind = launch->kind,
                                   .tag = state->tag,
-                                  .lane = state->lane,
+                                  .strand = state->strand,
                                   .first = launch->handed_out,
                                   .tbs = tbs,
                                   .plan = queue->costs.plans,

@@ -79,8 +79,8 @@ enum corun_status queue_create(const struct queue_settings *settings, struct cor
                             .first_free = CORUN_QUEUE_NONE,
                             .plan = {.profit = NAN},
                             .ended_plan = true};
-    for (uint32_t lane = 0; lane < CORUN_QUEUE_MAX_GRANTS; lane++)
-        queue->lanes[lane] = CORUN_QUEUE_NONE;
+    for (uint32_t strand = 0; strand < CORUN_QUEUE_MAX_GRANTS; strand++)
+        queue->strands[strand] = CORUN_QUEUE_NONE;
     queue->view = (struct corun_queue_view){.version = CORUN_QUEUE_VERSION,
                                             .device = settings->device,
                                             .first = CORUN_QUEUE_NONE,
@@ -175,7 +175,7 @@ enum corun_status queue_ready(struct queue *queue, uint64_t now, uint32_t kind, 
     queue->states.data[index] = (struct launch_state){.tag = tag,
                                                       .previous = queue->last,
                                                       .previous_of_kind = *last_of_kind,
-                                                      .lane = CORUN_QUEUE_NONE,
+                                                      .strand = CORUN_QUEUE_NONE,
                                                       .pending = true};
     *(queue->last == CORUN_QUEUE_NONE ? &queue->view.first : &launches[queue->last].next) = index;
     *(*last_of_kind == CORUN_QUEUE_NONE ? &row->first : &launches[*last_of_kind].next_of_kind) = index;
@@ -220,8 +220,8 @@ void queue_end(struct queue *queue, uint64_t now, const struct queue_slice *slic
     queue_event(queue, CORUN_QUEUE_SLICE_END | (*launch_ended ? CORUN_QUEUE_LAUNCH_END : 0));
     if (!*launch_ended)
         return;
-    if (queue->lanes[state->lane] == slice->launch)
-        queue->lanes[state->lane] = CORUN_QUEUE_NONE;
+    if (queue->strands[state->strand] == slice->launch)
+        queue->strands[state->strand] = CORUN_QUEUE_NONE;
     if (!queue->plan.grant_count)
         queue->ended_plan = true;
     launch->next = queue->first_free;

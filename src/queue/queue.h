@@ -20,7 +20,7 @@ struct queue_slice {
     uint32_t launch; /* index in the view, until queue_end says that the launch has ended */
     uint32_t kind;
     void *tag;           /* what the machine gave to queue_ready */
-    uint32_t lane;       /* below CORUN_QUEUE_MAX_GRANTS: slices of one launch always have the same */
+    uint32_t strand;     /* below CORUN_QUEUE_MAX_GRANTS: slices of one launch always have the same */
     uint32_t first, tbs; /* thread blocks [first, first + tbs) of the grid */
     uint64_t plan;       /* number of the plan that it was handed out under: 1, 2, … */
     bool last;           /* the launch has nothing left to hand out */

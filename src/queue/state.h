@@ -11,9 +11,9 @@ struct launch_state {
     void *tag;
     uint32_t previous, previous_of_kind; /* as next and next_of_kind of the view */
     uint32_t in_flight_slices, in_flight_tbs;
-    uint32_t lane; /* CORUN_QUEUE_NONE: never granted */
-    bool pending;  /* it stands in the lists */
-    uint64_t plan; /* number of the last plan that had it; 0: none */
+    uint32_t strand; /* CORUN_QUEUE_NONE: never granted */
+    bool pending;    /* it stands in the lists */
+    uint64_t plan;   /* number of the last plan that had it; 0: none */
 };
 
 struct queue {
@@ -32,8 +32,8 @@ struct queue {
     struct corun_queue_plan plan;
     uint32_t granted; /* launches of the plan that still have something to hand out */
     struct corun_queue_view view;
-    uint32_t lanes[CORUN_QUEUE_MAX_GRANTS]; /* launch that has the lane and has not ended; NONE */
-    bool ended_plan;                        /* the scheduler is to be asked */
+    uint32_t strands[CORUN_QUEUE_MAX_GRANTS]; /* launch that has the strand and has not ended; NONE */
+    bool ended_plan;                          /* the scheduler is to be asked */
     bool started;
     struct queue_costs costs;
 };

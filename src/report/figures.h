@@ -9,7 +9,7 @@ double figure_l1_hit_rate(const struct corun_counters *counters);
 double figure_l2_hit_rate(const struct corun_counters *counters);
 double figure_row_hit_rate(const struct corun_counters *counters);
 uint64_t figure_dram_bytes(const struct corun_counters *counters);
-/* Mean core cycles of a packet from injection to arrival, both directions. */
+/* Mean core cycles of a packet from injection to delivery, both directions. */
 double figure_interconnect_latency(const struct corun_counters *counters);
 double figure_dram_utilisation(const struct corun_memory_result *memory);
 double figure_interconnect_utilisation(const struct corun_memory_result *memory);

@@ -135,7 +135,7 @@ void queue_timeline_slice(void *user, uint32_t scheduler, uint64_t begin, uint64
                                     .end = end,
                                     .scheduler = scheduler,
                                     .kind = slice->kind,
-                                    .lane = slice->lane,
+                                    .strand = slice->strand,
                                     .first = slice->first,
                                     .tbs = slice->tbs,
                                     .submission = submission};
@@ -170,7 +170,7 @@ void queue_timeline_write(const struct queue_timeline *timeline, const struct se
             stream,
             "%s{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"launch\":%zu,"
             "\"first\":%u,\"tbs\":%u}}",
-            separator, result->kernels[span->kind].function, span->scheduler + 1, span->lane + 1,
+            separator, result->kernels[span->kind].function, span->scheduler + 1, span->strand + 1,
             (double)span->begin * microseconds, (double)(span->end - span->begin) * microseconds, span->submission,
             span->first, span->tbs);
     }

@@ -15,7 +15,7 @@ enum corun_status queue_json(const struct serve_result *result, FILE *stream);
 /* Slices as they ran, for a timeline. */
 struct queue_span {
     uint64_t begin, end; /* ticks */
-    uint32_t scheduler, kind, lane, first, tbs;
+    uint32_t scheduler, kind, strand, first, tbs;
     size_t submission;
 };
 struct queue_timeline {
@@ -26,7 +26,7 @@ struct queue_timeline {
 /* For the `slice` of a serve_request; `user` is a struct queue_timeline. */
 void queue_timeline_slice(void *user, uint32_t scheduler, uint64_t begin, uint64_t end, size_t submission,
                           const struct queue_slice *slice);
-/* As a trace that ui.perfetto.dev opens: a process for each scheduler, a track for each lane. */
+/* As a trace that ui.perfetto.dev opens: a process for each scheduler, a track for each strand. */
 void queue_timeline_write(const struct queue_timeline *timeline, const struct serve_result *result, FILE *stream);
 
 #endif

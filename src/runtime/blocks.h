@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device, or page-locked memory of the host, in blocks that are kept when they are given back: jobs of a program ask for the
+ * Memory of a device, or page-locked memory of the host, in blocks that are kept when they are given back: jobs of a workload ask for the
  * same sizes again and again, and a driver may stop everything to allocate. Every block is an allocation of its own, so that an access
  * beside it is one outside.
  */

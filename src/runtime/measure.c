@@ -5,13 +5,13 @@
 #include "runtime/state.h"
 
 struct measured {
-    uint32_t program, launch, streams;
+    uint32_t workload, launch, streams;
     uint64_t slice, begin, nanoseconds;
 };
 
 static enum corun_status give(struct runtime *runtime, struct measured *measured, const struct runtime_event *ready)
 {
-    uint64_t tbs = runtime->programs.data[measured->program].launches[ready->launch].tbs;
+    uint64_t tbs = runtime->workloads.data[measured->workload].launches[ready->launch].tbs;
     bool cut = ready->launch == measured->launch && measured->slice && measured->slice < tbs;
     uint64_t size = cut ? measured->slice : tbs;
     enum corun_status status = CORUN_OK;
@@ -31,21 +31,21 @@ static bool is_alone(const struct runtime *runtime)
     return true;
 }
 
-enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uint32_t launch, uint64_t slice,
+enum corun_status runtime_measure(struct runtime *runtime, uint32_t workload, uint32_t launch, uint64_t slice,
                                   uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds)
 {
-    struct measured measured = {.program = program, .launch = launch, .streams = streams, .slice = slice};
+    struct measured measured = {.workload = workload, .launch = launch, .streams = streams, .slice = slice};
     struct runtime_launch about;
     struct runtime_event event = {0};
     uint32_t job;
-    runtime_launch_at(runtime, program, launch, &about);
+    runtime_launch_at(runtime, workload, launch, &about);
     if (slice && slice < about.tbs && about.refusal)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "kernel %s cannot be sliced: %s", about.kernel,
                             about.refusal);
     if (!streams || streams > runtime->options.streams || !is_alone(runtime))
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s is to be measured alone, in up to %u streams",
                             about.kernel, runtime->options.streams);
-    enum corun_status status = runtime_submit(runtime, program, &job);
+    enum corun_status status = runtime_submit(runtime, workload, &job);
     while (status == CORUN_OK && event.kind != RUNTIME_ENDED && event.kind != RUNTIME_FAILED) {
         status = runtime_wait(runtime, UINT64_MAX, list, &event);
         if (status == CORUN_OK && event.kind == RUNTIME_READY)
@@ -69,19 +69,19 @@ static uint32_t streams_for(const struct runtime *runtime, const struct runtime_
     return count < runtime->options.streams ? (uint32_t)count : runtime->options.streams;
 }
 
-enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
+enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t workload, uint32_t launch, double most,
                                          struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds)
 {
     struct runtime_launch about;
     uint64_t sms = runtime->info.sms, time = 0;
-    runtime_launch_at(runtime, program, launch, &about);
+    runtime_launch_at(runtime, workload, launch, &about);
     *slice = about.tbs;
-    enum corun_status status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds); /* fills caches */
+    enum corun_status status = runtime_measure(runtime, workload, launch, 0, 1, list, nanoseconds); /* fills caches */
     if (status == CORUN_OK)
-        status = runtime_measure(runtime, program, launch, 0, 1, list, nanoseconds);
+        status = runtime_measure(runtime, workload, launch, 0, 1, list, nanoseconds);
     for (uint64_t size = sms; status == CORUN_OK && !about.refusal && size * 2 <= about.tbs;
          size += size < 4 * sms ? sms : size / 2 / sms * sms) {
-        status = runtime_measure(runtime, program, launch, size, streams_for(runtime, &about, size), list, &time);
+        status = runtime_measure(runtime, workload, launch, size, streams_for(runtime, &about, size), list, &time);
         if (status == CORUN_OK && (double)time <= (1 + most) * (double)*nanoseconds) {
             *slice = size;
             break;

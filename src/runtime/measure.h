@@ -6,14 +6,14 @@
 #include "runtime/runtime.h"
 
 /*
- * Runs one job of a program, with nobody else on the device, and times launch number `launch`: in slices of `slice` thread blocks
- * (0: whole, as the program has it) that go round `streams` streams, all of them given as soon as it is ready. In one stream slices
+ * Runs one job of a workload, with nobody else on the device, and times launch number `launch`: in slices of `slice` thread blocks
+ * (0: whole, as the workload has it) that go round `streams` streams, all of them given as soon as it is ready. In one stream slices
  * follow one another, as those of a co-schedule do (Kernelet, section 4.1). Other launches of the job run whole. A first run finds caches empty that
  * later ones do not: who compares, runs once before. *nanoseconds: from the
  * moment at which the host begins to launch to the end of the last slice. ARGUMENT: the launch cannot be sliced, or other jobs are there;
  * what runtime_wait returns; FAULT: the kernel has failed.
  */
-enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uint32_t launch, uint64_t slice,
+enum corun_status runtime_measure(struct runtime *runtime, uint32_t workload, uint32_t launch, uint64_t slice,
                                   uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds);
 
 /*
@@ -21,7 +21,7 @@ enum corun_status runtime_measure(struct runtime *runtime, uint32_t program, uin
  * many streams as fill the GPU and one more; and its time whole, *nanoseconds. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
  * be sliced. Looks at 1, 2, 3, 4 thread blocks for each SM, then at half as many more each time, up to half the grid. Statuses as above.
  */
-enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t program, uint32_t launch, double most,
+enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t workload, uint32_t launch, double most,
                                          struct corun_diagnostics *list, uint64_t *slice, uint64_t *nanoseconds);
 
 #endif

@@ -15,21 +15,21 @@ static void forget_device(struct runtime *runtime)
         struct job *job = &runtime->jobs.data[i];
         if (job->state == JOB_FREE)
             continue;
-        for (size_t b = 0; b < program_of(runtime, job)->commands->buffer_count; b++) {
+        for (size_t b = 0; b < workload_of(runtime, job)->commands->buffer_count; b++) {
             job->blocks[b] = (struct block){0};
             if (job->state != JOB_OVER)
                 blocks_give(&runtime->pinned, &job->results[b]);
         }
-        program_give_image(runtime, program_of(runtime, job), job->image);
+        workload_give_image(runtime, workload_of(runtime, job), job->image);
         job->image = NULL;
         job->gate = NULL;
         job->gated = 0;
     }
     runtime->arrived.count = 0;
     blocks_clear(&runtime->pinned);
-    for (size_t i = 0; i < runtime->programs.count; i++) {
-        program_unpin(runtime, &runtime->programs.data[i]);
-        program_forget(&runtime->programs.data[i]);
+    for (size_t i = 0; i < runtime->workloads.count; i++) {
+        workload_unpin(runtime, &runtime->workloads.data[i]);
+        workload_forget(&runtime->workloads.data[i]);
     }
     blocks_forget(&runtime->memory);
     runtime_drop_context(runtime);
@@ -41,8 +41,8 @@ static enum corun_status renew(struct runtime *runtime, struct corun_diagnostics
     forget_device(runtime);
     runtime->error = 0;
     if (runtime_make_context(runtime)) {
-        for (size_t i = 0; i < runtime->programs.count; i++)
-            program_pin(runtime, &runtime->programs.data[i]);
+        for (size_t i = 0; i < runtime->workloads.count; i++)
+            workload_pin(runtime, &runtime->workloads.data[i]);
         return CORUN_OK;
     }
     return runtime_fault(runtime, list, "a kernel has failed, and the device cannot be used again in this process");
@@ -66,13 +66,13 @@ static enum corun_status finish_alone(struct runtime *runtime, uint32_t index)
     while (job->state != JOB_OVER && !runtime->error) {
         bool any = false;
         size_t seen = runtime->seen.count;
-        for (uint32_t i = 0; i < LANES && !runtime->error; i++)
-            if (lane_busy(&runtime->lanes[i]))
+        for (uint32_t i = 0; i < STREAMS && !runtime->error; i++)
+            if (stream_busy(&runtime->streams[i]))
                 (void)CALL(runtime,
-                           event_synchronize(runtime->lanes[i].items.data[runtime->lanes[i].items.count - 1].end));
+                           event_synchronize(runtime->streams[i].items.data[runtime->streams[i].items.count - 1].end));
         enum corun_status status = runtime->error ? CORUN_FAULT : wait_look(runtime, &any);
         if (status == CORUN_OK && job->state == JOB_READY && !job->handed_out)
-            status = slice_launch(runtime, index, 0, program_of(runtime, job)->launches[job->launch].tbs, 0);
+            status = slice_launch(runtime, index, 0, workload_of(runtime, job)->launches[job->launch].tbs, 0);
         /* The caller has launched nothing of this, and hears of its end alone. */
         if (job->state == JOB_OVER)
             runtime->seen.data[seen] = runtime->seen.data[runtime->seen.count - 1];

@@ -53,17 +53,17 @@ bool runtime_make_context(struct runtime *runtime)
         return false;
     bool good = CALL(runtime, stream_create(&runtime->clock_stream, STREAM_ON_ITS_OWN)) &&
                 CALL(runtime, stream_create(&runtime->between_stream, STREAM_ON_ITS_OWN));
-    for (uint32_t i = 0; i < LANES && good; i++)
+    for (uint32_t i = 0; i < STREAMS && good; i++)
         if (i < runtime->options.streams || i >= RUNTIME_MOST_STREAMS)
-            good = CALL(runtime, stream_create(&runtime->lanes[i].stream, STREAM_ON_ITS_OWN));
+            good = CALL(runtime, stream_create(&runtime->streams[i].stream, STREAM_ON_ITS_OWN));
     return good && clock_begin(runtime, runtime->latest);
 }
 
 void runtime_drop_context(struct runtime *runtime)
 {
-    for (uint32_t i = 0; i < LANES; i++)
-        vector_free(&runtime->lanes[i].items);
-    memset(runtime->lanes, 0, sizeof runtime->lanes);
+    for (uint32_t i = 0; i < STREAMS; i++)
+        vector_free(&runtime->streams[i].items);
+    memset(runtime->streams, 0, sizeof runtime->streams);
     runtime->last_copy = NULL;
     runtime->copies_given = 0;
     memset(runtime->copies_known, 0, sizeof runtime->copies_known);
@@ -145,30 +145,30 @@ void runtime_close(struct runtime *runtime)
         return;
     if (runtime->context) {
         runtime_enter(runtime);
-        for (uint32_t i = 0; i < LANES; i++) /* nothing may still be moving in memory of the host */
-            if (lane_busy(&runtime->lanes[i]))
+        for (uint32_t i = 0; i < STREAMS; i++) /* nothing may still be moving in memory of the host */
+            if (stream_busy(&runtime->streams[i]))
                 (void)runtime->driver.event_synchronize(
-                    runtime->lanes[i].items.data[runtime->lanes[i].items.count - 1].end);
+                    runtime->streams[i].items.data[runtime->streams[i].items.count - 1].end);
         for (size_t j = 0; j < runtime->jobs.count; j++)
             for (size_t b = 0; runtime->jobs.data[j].results &&
-                               b < program_of(runtime, &runtime->jobs.data[j])->commands->buffer_count;
+                               b < workload_of(runtime, &runtime->jobs.data[j])->commands->buffer_count;
                  b++)
                 blocks_give(&runtime->pinned, &runtime->jobs.data[j].results[b]);
         blocks_clear(&runtime->pinned);
-        for (size_t i = 0; i < runtime->programs.count; i++)
-            program_unpin(runtime, &runtime->programs.data[i]);
+        for (size_t i = 0; i < runtime->workloads.count; i++)
+            workload_unpin(runtime, &runtime->workloads.data[i]);
         runtime_leave(runtime);
     }
     runtime_drop_context(runtime); /* modules and memory go with it */
     for (size_t j = 0; j < runtime->jobs.count; j++) {
         free(runtime->jobs.data[j].blocks);
         free(runtime->jobs.data[j].results);
-        program_give_image(runtime, program_of(runtime, &runtime->jobs.data[j]), runtime->jobs.data[j].image);
+        workload_give_image(runtime, workload_of(runtime, &runtime->jobs.data[j]), runtime->jobs.data[j].image);
     }
-    for (size_t i = 0; i < runtime->programs.count; i++)
-        program_free(&runtime->programs.data[i]);
+    for (size_t i = 0; i < runtime->workloads.count; i++)
+        workload_free(&runtime->workloads.data[i]);
     blocks_forget(&runtime->memory);
-    vector_free(&runtime->programs);
+    vector_free(&runtime->workloads);
     vector_free(&runtime->jobs);
     vector_free(&runtime->arrived);
     vector_free(&runtime->seen);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Many users' jobs on one GPU behind a CUDA driver: the machine below kernel schedulers (Zhong and He, "Kernelet", TPDS 2014,
- * sections 2.2 and 3.2). A job is one run of a program: a list of commands over buffers of its own. The memory command scheduler, the
+ * sections 2.2 and 3.2). A job is one run of a workload: a list of commands over buffers of its own. The memory command scheduler, the
  * first of the paper's two levels, is in here: it gives jobs device memory in the order in which they were submitted, copies their data
  * in while kernels of others run, and their results out. The second level, which kernel runs next and in which slices, is the caller's.
  *
@@ -35,7 +35,7 @@ struct runtime_options {
     /* Copies between host and device and kernels take turns, instead of going on side by side. */
     bool in_turns;
     /*
-     * Inputs that no run changes are copied once for each program and stay (the paper's Case I). Otherwise every job brings its own
+     * Inputs that no run changes are copied once for each workload and stay (the paper's Case I). Otherwise every job brings its own
      * (Case II).
      */
     bool resident;
@@ -57,13 +57,13 @@ void runtime_close(struct runtime *runtime);
 void runtime_describe(const struct runtime *runtime, struct runtime_info *info);
 
 /*
- * Makes a program known: its module, as it is and sliced. The commands must stay until the runtime is closed. LIMIT: a job of it can
+ * Makes a workload known: its module, as it is and sliced. The commands must stay until the runtime is closed. LIMIT: a job of it can
  * never fit the memory; SYNTAX and others of slicing and loading; FAULT, MEMORY.
  */
-enum corun_status runtime_add_program(struct runtime *runtime, const struct workload_commands *commands,
-                                      struct corun_diagnostics *list, uint32_t *program);
+enum corun_status runtime_add_workload(struct runtime *runtime, const struct workload_commands *commands,
+                                       struct corun_diagnostics *list, uint32_t *workload);
 
-/* A launch of a program. */
+/* A launch of a workload. */
 struct runtime_launch {
     const char *kernel;
     uint64_t tbs; /* thread blocks of its grid */
@@ -71,14 +71,15 @@ struct runtime_launch {
     uint32_t tbs_per_sm; /* that fit an SM, by the driver; 0: it does not say */
     const char *refusal; /* NULL: it can be sliced; else why not, and all of it is launched at once */
 };
-uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t program);
-void runtime_launch_at(const struct runtime *runtime, uint32_t program, uint32_t launch, struct runtime_launch *result);
+uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t workload);
+void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_t launch,
+                       struct runtime_launch *result);
 
 /* Nanoseconds since the runtime was opened. */
 uint64_t runtime_now(struct runtime *runtime);
 
-/* A job of a program comes, now. It has a number that no other job has while it lives. MEMORY. */
-enum corun_status runtime_submit(struct runtime *runtime, uint32_t program, uint32_t *job);
+/* A job of a workload comes, now. It has a number that no other job has while it lives. MEMORY. */
+enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *job);
 
 /* R(NAME, meaning) */
 #define RUNTIME_EVENTS(R) \
@@ -99,7 +100,7 @@ enum runtime_event_kind {
 
 struct runtime_event {
     enum runtime_event_kind kind;
-    uint32_t job, launch;  /* launch: 0 for the first of its program */
+    uint32_t job, launch;  /* launch: 0 for the first of its workload */
     uint64_t time;         /* when that was, in nanoseconds; not later than runtime_now */
     uint64_t first, count; /* SLICE_ENDED: thread blocks */
     uint32_t stream;       /* the same */
@@ -125,7 +126,7 @@ size_t runtime_in_flight(const struct runtime *runtime, uint32_t stream);
 enum corun_status runtime_wait(struct runtime *runtime, uint64_t until, struct corun_diagnostics *list,
                                struct runtime_event *event);
 
-/* After ENDED: what the job left in a buffer of its program, which is an output; until the job is released. */
+/* After ENDED: what the job left in a buffer of its workload, which is an output; until the job is released. */
 const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t buffer);
 /* After ENDED or FAILED: the job's number is free for others. */
 void runtime_release(struct runtime *runtime, uint32_t job);

@@ -16,15 +16,15 @@ static enum corun_status trouble(const struct runtime *runtime)
 /* Where a buffer lies for the kernels of one of the two modules. */
 static unsigned long long place_of(struct runtime *runtime, const struct job *job, size_t buffer, uint32_t which)
 {
-    const struct program *program = program_of(runtime, job);
-    if (program->commands->buffers[buffer].symbol)
+    const struct workload *workload = workload_of(runtime, job);
+    if (workload->commands->buffers[buffer].symbol)
         return job->image->places[which][buffer];
-    return program->resident[buffer].bytes ? program->resident[buffer].address : job->blocks[buffer].address;
+    return workload->resident[buffer].bytes ? workload->resident[buffer].address : job->blocks[buffer].address;
 }
 
 static bool copy_within(struct runtime *runtime, const struct job *job, const struct command *copy)
 {
-    const struct command_buffer *to = &program_of(runtime, job)->commands->buffers[copy->to];
+    const struct command_buffer *to = &workload_of(runtime, job)->commands->buffers[copy->to];
     unsigned long long from = place_of(runtime, job, copy->from, 1) + copy->from_offset;
     for (uint32_t which = to->symbol ? 0 : 1; which < 2; which++)
         if (!CALL(runtime, copy_within(place_of(runtime, job, copy->to, which) + copy->to_offset, from,
@@ -36,7 +36,7 @@ static bool copy_within(struct runtime *runtime, const struct job *job, const st
 enum corun_status slice_proceed(struct runtime *runtime, uint32_t index, uint64_t time)
 {
     struct job *job = &runtime->jobs.data[index];
-    const struct workload_commands *commands = program_of(runtime, job)->commands;
+    const struct workload_commands *commands = workload_of(runtime, job)->commands;
     bool copied = false;
     clock_give(runtime, job->gate);
     job->gate = NULL;
@@ -62,7 +62,7 @@ enum corun_status slice_proceed(struct runtime *runtime, uint32_t index, uint64_
 static bool wait_for_copies(struct runtime *runtime, struct job *job, uint32_t stream)
 {
     uint32_t bit = UINT32_C(1) << stream;
-    void *handle = runtime->lanes[stream].stream;
+    void *handle = runtime->streams[stream].stream;
     if (job->gate && !(job->gated & bit) && !CALL(runtime, stream_wait(handle, job->gate, 0)))
         return false;
     job->gated |= bit;
@@ -74,11 +74,11 @@ static bool wait_for_copies(struct runtime *runtime, struct job *job, uint32_t s
 
 static bool launch(struct runtime *runtime, const struct job *job, uint64_t first, uint64_t count, uint32_t stream)
 {
-    const struct program *program = program_of(runtime, job);
-    const struct program_launch *about = &program->launches[job->launch];
+    const struct workload *workload = workload_of(runtime, job);
+    const struct workload_launch *about = &workload->launches[job->launch];
     const struct command *command = about->command;
     bool whole = count == about->tbs;
-    uint32_t which = whole && !program->sliced_only ? 0 : 1;
+    uint32_t which = whole && !workload->sliced_only ? 0 : 1;
     bool sliced = which == 1 && !about->refusal;
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS + 1];
@@ -90,16 +90,16 @@ static bool launch(struct runtime *runtime, const struct job *job, uint64_t firs
     }
     arguments[command->argument_count] = &slice;
     const uint32_t *grid = command->grid, *block = command->block;
-    slice_arguments_set(&slice, grid, first, job->number * program->commands->launch_count + job->launch + 1);
+    slice_arguments_set(&slice, grid, first, job->number * workload->commands->launch_count + job->launch + 1);
     return CALL(runtime, launch(job->image->functions[which][job->launch], sliced ? (uint32_t)count : grid[0],
                                 sliced ? 1 : grid[1], sliced ? 1 : grid[2], block[0], block[1], block[2],
-                                command->shared_bytes, runtime->lanes[stream].stream, arguments, NULL));
+                                command->shared_bytes, runtime->streams[stream].stream, arguments, NULL));
 }
 
 enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count, uint32_t stream)
 {
     struct job *job = &runtime->jobs.data[index];
-    struct flights *lane = &runtime->lanes[stream];
+    struct flights *flights = &runtime->streams[stream];
     struct flight flight = {.job = index,
                             .launch = job->launch,
                             .first = first,
@@ -109,7 +109,7 @@ enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t
     job->in_flight++; /* from here on: if the context fails, this one may have done it */
     job->handed_out += count;
     if (!flight.end || !wait_for_copies(runtime, job, stream) || !launch(runtime, job, first, count, stream) ||
-        !CALL(runtime, event_record(flight.end, lane->stream)) || !vector_push(&lane->items, flight))
+        !CALL(runtime, event_record(flight.end, flights->stream)) || !vector_push(&flights->items, flight))
         return trouble(runtime);
     runtime->statistics.slices++;
     return CORUN_OK;
@@ -117,7 +117,7 @@ enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t
 
 size_t runtime_in_flight(const struct runtime *runtime, uint32_t stream)
 {
-    return runtime->lanes[stream].items.count - runtime->lanes[stream].first;
+    return runtime->streams[stream].items.count - runtime->streams[stream].first;
 }
 
 enum corun_status runtime_slice(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count,
@@ -126,7 +126,7 @@ enum corun_status runtime_slice(struct runtime *runtime, uint32_t index, uint64_
     const struct job *job = index < runtime->jobs.count ? &runtime->jobs.data[index] : NULL;
     if (!job || job->state != JOB_READY || stream >= runtime->options.streams)
         return CORUN_ARGUMENT;
-    const struct program_launch *about = &program_of(runtime, job)->launches[job->launch];
+    const struct workload_launch *about = &workload_of(runtime, job)->launches[job->launch];
     if (!count || first >= about->tbs || count > about->tbs - first || count > about->tbs - job->handed_out ||
         (count < about->tbs && (about->refusal || count > SLICE_MOST_BLOCKS)))
         return CORUN_ARGUMENT;

@@ -4,7 +4,7 @@
  *
  *   runtime.c    opens and closes it: context, streams, base of time
  *   clock.c      events of the driver, and what time they tell
- *   program.c    modules as they are and sliced, loaded as often as jobs need them
+ *   workload.c   modules as they are and sliced, loaded as often as jobs need them
  *   transfer.c   the memory command scheduler: memory for jobs, copies in and out
  *   slice.c      launches, and what comes between two of a job
  *   wait.c       sees what has ended, and tells the caller
@@ -22,26 +22,26 @@
 
 enum { NOT_READY = 600 };
 
-/* Modules of a program in the context: [0] as it is, [1] sliced. */
+/* Modules of a workload in the context: [0] as it is, [1] sliced. */
 struct image {
-    struct image *next; /* free ones of a program */
+    struct image *next; /* free ones of a workload */
     void *modules[2];
     void **functions[2];           /* [launches] */
     unsigned long long *places[2]; /* [buffers] of variables; 0: no variable */
 };
 
-struct program_launch {
+struct workload_launch {
     const struct command *command;
     char *refusal; /* NULL: it can be sliced */
     uint64_t tbs;
     uint32_t tbs_per_sm;
 };
 
-struct program {
+struct workload {
     const struct workload_commands *commands;
     char *sliced_text;
-    struct program_launch *launches; /* [commands->launch_count] */
-    bool has_variables;              /* which jobs use as buffers: each job needs an image of its own */
+    struct workload_launch *launches; /* [commands->launch_count] */
+    bool has_variables;               /* which jobs use as buffers: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
     bool sliced_only;       /* kernels write variables: whole launches use the sliced module, too */
     uint64_t cost;          /* of a job's blocks, those that stay left out */
@@ -55,7 +55,7 @@ enum job_state { JOB_FREE, JOB_WAITING, JOB_ARRIVING, JOB_READY, JOB_LEAVING, JO
 
 struct job {
     enum job_state state;
-    uint32_t program;
+    uint32_t workload;
     uint32_t launch;     /* the one that can begin, or has begun */
     size_t command;      /* its place */
     uint64_t handed_out; /* its thread blocks */
@@ -91,7 +91,7 @@ struct flights {
 
 #define NO_JOB UINT32_MAX
 
-enum { LANE_IN = RUNTIME_MOST_STREAMS, LANE_OUT, LANES };
+enum { STREAM_IN = RUNTIME_MOST_STREAMS, STREAM_OUT, STREAMS };
 
 struct runtime {
     struct driver driver;
@@ -101,13 +101,13 @@ struct runtime {
     int error; /* first one of the driver since it was looked at; 0: none */
     void *context, *outside;
     void *clock_stream, *between_stream;
-    struct flights lanes[LANES]; /* streams of slices; copies in; copies out (in turns: all are copies in) */
-    void *last_copy;             /* in turns: event of the copy that was given last; belongs to its flight */
+    struct flights streams[STREAMS]; /* streams of slices; copies in; copies out (in turns: all are copies in) */
+    void *last_copy;                 /* in turns: event of the copy that was given last; belongs to its flight */
     uint64_t copies_given, copies_known[RUNTIME_MOST_STREAMS]; /* in turns: which of them a stream waits for */
     void *base_event;
     uint64_t base_time, idle_time, latest;
     VECTOR(void *) events; /* that nobody uses */
-    VECTOR(struct program) programs;
+    VECTOR(struct workload) workloads;
     VECTOR(struct job) jobs;
     VECTOR(uint32_t) arrived;          /* in turns: jobs whose data have come while others are on their way */
     VECTOR(struct runtime_event) seen; /* to be told */
@@ -142,16 +142,16 @@ uint64_t clock_now(struct runtime *runtime);
 bool clock_begin(struct runtime *runtime, uint64_t time);
 void clock_end(struct runtime *runtime);
 
-/* program.c */
+/* workload.c */
 /* An image for a job, loaded if need be; NULL: runtime->error, or out of memory. */
-struct image *program_take_image(struct runtime *runtime, struct program *program);
-void program_give_image(struct runtime *runtime, struct program *program, struct image *image);
-void program_free(struct program *program);
+struct image *workload_take_image(struct runtime *runtime, struct workload *workload);
+void workload_give_image(struct runtime *runtime, struct workload *workload, struct image *image);
+void workload_free(struct workload *workload);
 /* Page-locks the host's data, so that copies need not be moved once more. Where the driver refuses, they are. */
-void program_pin(struct runtime *runtime, const struct program *program);
-void program_unpin(struct runtime *runtime, const struct program *program);
+void workload_pin(struct runtime *runtime, const struct workload *workload);
+void workload_unpin(struct runtime *runtime, const struct workload *workload);
 /* The context has gone. */
-void program_forget(struct program *program);
+void workload_forget(struct workload *workload);
 
 /* transfer.c */
 /* Gives memory to jobs that wait, as far as there is some, and begins their copies. MEMORY, FAULT. */
@@ -179,14 +179,14 @@ enum corun_status recover(struct runtime *runtime, struct corun_diagnostics *lis
 
 /* ---- small things ---- */
 
-static inline struct program *program_of(struct runtime *runtime, const struct job *job)
+static inline struct workload *workload_of(struct runtime *runtime, const struct job *job)
 {
-    return &runtime->programs.data[job->program];
+    return &runtime->workloads.data[job->workload];
 }
 
-static inline bool lane_busy(const struct flights *lane)
+static inline bool stream_busy(const struct flights *flights)
 {
-    return lane->first < lane->items.count;
+    return flights->first < flights->items.count;
 }
 
 #endif

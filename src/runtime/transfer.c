@@ -34,10 +34,10 @@ static void take_first(struct runtime *runtime)
 
 void transfer_return(struct runtime *runtime, struct job *job)
 {
-    struct program *program = program_of(runtime, job);
-    for (size_t i = 0; i < program->commands->buffer_count; i++)
+    struct workload *workload = workload_of(runtime, job);
+    for (size_t i = 0; i < workload->commands->buffer_count; i++)
         blocks_give(&runtime->memory, &job->blocks[i]);
-    program_give_image(runtime, program, job->image);
+    workload_give_image(runtime, workload, job->image);
     job->image = NULL;
     clock_give(runtime, job->gate);
     job->gate = NULL;
@@ -54,9 +54,9 @@ static bool wait_for_kernels(struct runtime *runtime, void *stream)
 {
     bool good = true;
     for (uint32_t i = 0; runtime->options.in_turns && i < runtime->options.streams && good; i++) {
-        const struct flights *lane = &runtime->lanes[i];
-        if (lane_busy(lane))
-            good = CALL(runtime, stream_wait(stream, lane->items.data[lane->items.count - 1].end, 0));
+        const struct flights *flights = &runtime->streams[i];
+        if (stream_busy(flights))
+            good = CALL(runtime, stream_wait(stream, flights->items.data[flights->items.count - 1].end, 0));
     }
     return good;
 }
@@ -70,10 +70,10 @@ static bool begin_copies(struct runtime *runtime, void *stream, struct flight *f
            CALL(runtime, event_record(flight->begin, stream));
 }
 
-static bool end_copies(struct runtime *runtime, uint32_t lane, const struct flight *flight)
+static bool end_copies(struct runtime *runtime, uint32_t stream, const struct flight *flight)
 {
-    if (!CALL(runtime, event_record(flight->end, runtime->lanes[lane].stream)) ||
-        !vector_push(&runtime->lanes[lane].items, *flight))
+    if (!CALL(runtime, event_record(flight->end, runtime->streams[stream].stream)) ||
+        !vector_push(&runtime->streams[stream].items, *flight))
         return false;
     runtime->last_copy = flight->end;
     runtime->copies_given++;
@@ -94,30 +94,30 @@ static bool fill(struct runtime *runtime, const struct command_buffer *buffer, u
 
 static bool fill_all(struct runtime *runtime, const struct job *job, void *stream, struct flight *flight)
 {
-    struct program *program = program_of(runtime, job);
+    struct workload *workload = workload_of(runtime, job);
     bool good = true;
-    for (size_t i = 0; i < program->commands->buffer_count && good; i++) {
-        const struct command_buffer *buffer = &program->commands->buffers[i];
+    for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
+        const struct command_buffer *buffer = &workload->commands->buffers[i];
         if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
             good = buffer->kept || (fill(runtime, buffer, job->image->places[0][i], stream, flight) &&
                                     fill(runtime, buffer, job->image->places[1][i], stream, flight));
-        else if (!program->resident[i].bytes)
+        else if (!workload->resident[i].bytes)
             good = fill(runtime, buffer, job->blocks[i].address, stream, flight);
-        else if (!program->resident_loaded)
-            good = fill(runtime, buffer, program->resident[i].address, stream, flight);
+        else if (!workload->resident_loaded)
+            good = fill(runtime, buffer, workload->resident[i].address, stream, flight);
     }
-    program->resident_loaded |= good;
+    workload->resident_loaded |= good;
     return good;
 }
 
-/* Blocks for all buffers of a job and, for the first of its program, for what stays. */
+/* Blocks for all buffers of a job and, for the first of its workload, for what stays. */
 static enum corun_status take_blocks(struct runtime *runtime, struct job *job, bool *full)
 {
-    struct program *program = program_of(runtime, job);
+    struct workload *workload = workload_of(runtime, job);
     int error = 0;
-    for (size_t i = 0; i < program->commands->buffer_count; i++) {
-        const struct command_buffer *buffer = &program->commands->buffers[i];
-        struct block *block = program->resident[i].bytes ? &program->resident[i] : &job->blocks[i];
+    for (size_t i = 0; i < workload->commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &workload->commands->buffers[i];
+        struct block *block = workload->resident[i].bytes ? &workload->resident[i] : &job->blocks[i];
         if (buffer->symbol || block->address || blocks_take(&runtime->memory, buffer->bytes, block, &error))
             continue;
         *full = !error;
@@ -132,19 +132,19 @@ static enum corun_status take_blocks(struct runtime *runtime, struct job *job, b
 enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *full)
 {
     struct job *job = &runtime->jobs.data[index];
-    struct program *program = program_of(runtime, job);
-    void *stream = runtime->lanes[LANE_IN].stream;
+    struct workload *workload = workload_of(runtime, job);
+    void *stream = runtime->streams[STREAM_IN].stream;
     struct flight flight = {.job = index};
-    *full = runtime->memory.used_bytes > runtime->memory.most_bytes - program->cost;
+    *full = runtime->memory.used_bytes > runtime->memory.most_bytes - workload->cost;
     enum corun_status status = *full ? CORUN_OK : take_blocks(runtime, job, full);
-    if (status == CORUN_OK && !*full && !job->image && !(job->image = program_take_image(runtime, program)))
+    if (status == CORUN_OK && !*full && !job->image && !(job->image = workload_take_image(runtime, workload)))
         status = trouble(runtime);
     if (*full || status != CORUN_OK) {
         transfer_return(runtime, job);
         return status;
     }
     if (!begin_copies(runtime, stream, &flight) || !fill_all(runtime, job, stream, &flight) ||
-        !end_copies(runtime, LANE_IN, &flight))
+        !end_copies(runtime, STREAM_IN, &flight))
         return trouble(runtime);
     runtime->statistics.bytes_in += flight.bytes;
     job->state = JOB_ARRIVING;
@@ -169,15 +169,15 @@ enum corun_status transfer_admit(struct runtime *runtime)
 enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
 {
     struct job *job = &runtime->jobs.data[index];
-    const struct program *program = program_of(runtime, job);
-    uint32_t lane = runtime->options.in_turns ? LANE_IN : LANE_OUT;
-    void *stream = runtime->lanes[lane].stream;
+    const struct workload *workload = workload_of(runtime, job);
+    uint32_t copies = runtime->options.in_turns ? STREAM_IN : STREAM_OUT;
+    void *stream = runtime->streams[copies].stream;
     struct flight flight = {.job = index};
     job->state = JOB_LEAVING;
     if (!begin_copies(runtime, stream, &flight) || (job->gate && !CALL(runtime, stream_wait(stream, job->gate, 0))))
         return trouble(runtime);
-    for (size_t i = 0; i < program->commands->buffer_count; i++) {
-        const struct command_buffer *buffer = &program->commands->buffers[i];
+    for (size_t i = 0; i < workload->commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &workload->commands->buffers[i];
         int error = 0;
         unsigned long long from = buffer->symbol ? job->image->places[1][i] : job->blocks[i].address;
         if (!buffer->is_output || !buffer->bytes)
@@ -186,21 +186,21 @@ enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
             (void)runtime_worked(runtime, error);
             return trouble(runtime);
         }
-        if (program->resident[i].bytes)
-            from = program->resident[i].address;
+        if (workload->resident[i].bytes)
+            from = workload->resident[i].address;
         if (!CALL(runtime, copy_out((void *)(uintptr_t)job->results[i].address, from, buffer->bytes, stream)))
             return trouble(runtime);
         flight.bytes += buffer->bytes;
     }
     runtime->statistics.bytes_out += flight.bytes;
-    return end_copies(runtime, lane, &flight) ? CORUN_OK : trouble(runtime);
+    return end_copies(runtime, copies, &flight) ? CORUN_OK : trouble(runtime);
 }
 
-enum corun_status runtime_submit(struct runtime *runtime, uint32_t program, uint32_t *number)
+enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *number)
 {
-    size_t buffers = runtime->programs.data[program].commands->buffer_count;
+    size_t buffers = runtime->workloads.data[workload].commands->buffer_count;
     struct job job = {.state = JOB_WAITING,
-                      .program = program,
+                      .workload = workload,
                       .number = runtime->submitted,
                       .blocks = calloc(buffers + 1, sizeof *job.blocks),
                       .results = calloc(buffers + 1, sizeof *job.results)};
@@ -235,7 +235,7 @@ const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t b
 void runtime_release(struct runtime *runtime, uint32_t index)
 {
     struct job *job = &runtime->jobs.data[index];
-    for (size_t i = 0; i < program_of(runtime, job)->commands->buffer_count; i++)
+    for (size_t i = 0; i < workload_of(runtime, job)->commands->buffer_count; i++)
         blocks_give(&runtime->pinned, &job->results[i]);
     free(job->blocks);
     free(job->results);

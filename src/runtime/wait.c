@@ -20,9 +20,9 @@ static enum corun_status slice_ended(struct runtime *runtime, uint32_t stream, c
                                      uint64_t time)
 {
     struct job *job = &runtime->jobs.data[flight->job];
-    uint64_t begin = later(flight->given, runtime->lanes[stream].last_end);
+    uint64_t begin = later(flight->given, runtime->streams[stream].last_end);
     if (runtime->options.in_turns) /* it has waited for all copies before */
-        begin = later(begin, runtime->lanes[LANE_IN].last_end);
+        begin = later(begin, runtime->streams[STREAM_IN].last_end);
     struct runtime_event event = {.kind = RUNTIME_SLICE_ENDED,
                                   .job = flight->job,
                                   .launch = flight->launch,
@@ -34,7 +34,7 @@ static enum corun_status slice_ended(struct runtime *runtime, uint32_t stream, c
     job->completed += flight->count;
     if (!tally_add(&runtime->tally, TALLY_KERNEL, begin, time) || !wait_tell(runtime, &event))
         return CORUN_MEMORY;
-    if (job->completed < program_of(runtime, job)->launches[job->launch].tbs)
+    if (job->completed < workload_of(runtime, job)->launches[job->launch].tbs)
         return CORUN_OK;
     event.kind = RUNTIME_LAUNCH_ENDED;
     if (!wait_tell(runtime, &event))
@@ -69,41 +69,41 @@ static enum corun_status copies_ended(struct runtime *runtime, const struct flig
 static enum corun_status turn_to_kernels(struct runtime *runtime)
 {
     enum corun_status status = CORUN_OK;
-    if (lane_busy(&runtime->lanes[LANE_IN]))
+    if (stream_busy(&runtime->streams[STREAM_IN]))
         return status;
     for (size_t i = 0; i < runtime->arrived.count && status == CORUN_OK; i++)
-        status = slice_proceed(runtime, runtime->arrived.data[i], runtime->lanes[LANE_IN].last_end);
+        status = slice_proceed(runtime, runtime->arrived.data[i], runtime->streams[STREAM_IN].last_end);
     runtime->arrived.count = 0;
     return status;
 }
 
 /* Those that have been seen to end, out of the way now and then. */
-static void compact(struct flights *lane)
+static void compact(struct flights *flights)
 {
-    if (lane->first < 64 || lane->first * 2 < lane->items.count)
+    if (flights->first < 64 || flights->first * 2 < flights->items.count)
         return;
-    memmove(lane->items.data, lane->items.data + lane->first,
-            (lane->items.count - lane->first) * sizeof *lane->items.data);
-    lane->items.count -= lane->first;
-    lane->first = 0;
+    memmove(flights->items.data, flights->items.data + flights->first,
+            (flights->items.count - flights->first) * sizeof *flights->items.data);
+    flights->items.count -= flights->first;
+    flights->first = 0;
 }
 
 enum corun_status wait_look(struct runtime *runtime, bool *any)
 {
     enum corun_status status = CORUN_OK;
     *any = false;
-    for (uint32_t i = LANES; i-- > 0 && status == CORUN_OK;) { /* copies first: slices wait for them */
-        struct flights *lane = &runtime->lanes[i];
+    for (uint32_t i = STREAMS; i-- > 0 && status == CORUN_OK;) { /* copies first: slices wait for them */
+        struct flights *flights = &runtime->streams[i];
         uint64_t time;
-        while (status == CORUN_OK && lane_busy(lane) &&
-               clock_reached(runtime, lane->items.data[lane->first].end, &time)) {
-            struct flight flight = lane->items.data[lane->first++];
+        while (status == CORUN_OK && stream_busy(flights) &&
+               clock_reached(runtime, flights->items.data[flights->first].end, &time)) {
+            struct flight flight = flights->items.data[flights->first++];
             *any = true;
             status = flight.begin ? copies_ended(runtime, &flight, time) : slice_ended(runtime, i, &flight, time);
-            lane->last_end = time;
+            flights->last_end = time;
             clock_give(runtime, flight.end);
         }
-        compact(lane);
+        compact(flights);
     }
     if (status == CORUN_OK && !runtime->error && *any)
         status = transfer_admit(runtime); /* in turns, copies of what fits come before kernels */
@@ -116,10 +116,10 @@ enum corun_status wait_look(struct runtime *runtime, bool *any)
 static const struct flight *oldest(const struct runtime *runtime)
 {
     const struct flight *best = NULL;
-    for (uint32_t i = 0; i < LANES; i++) {
-        const struct flights *lane = &runtime->lanes[i];
-        if (lane_busy(lane) && (!best || lane->items.data[lane->first].given < best->given))
-            best = &lane->items.data[lane->first];
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        const struct flights *flights = &runtime->streams[i];
+        if (stream_busy(flights) && (!best || flights->items.data[flights->first].given < best->given))
+            best = &flights->items.data[flights->first];
     }
     return best;
 }

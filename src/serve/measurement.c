@@ -15,7 +15,7 @@
 /* Raised when measurements may give other results. */
 #define MEASUREMENT_VERSION 1u
 /*
- * A steady state is measured from when each lane has completed what it has in flight once, for at least so many times that and so many
+ * A steady state is measured from when each strand has completed what it has in flight once, for at least so many times that and so many
  * cycles. Neither takes more cycles than the most: where a thread block lives long, instructions tell its speed before it ends.
  */
 #define STEADY_ROUNDS 6u
@@ -129,7 +129,7 @@ void measurement_store(const struct steady_request *request, const struct conten
 /* ---- running it ---- */
 
 /* Launches of a kernel in slices, one launch after the other. */
-struct lane {
+struct strand {
     uint32_t kernel, tbs, slice_tbs, in_flight_tbs; /* slice_tbs 0: whole */
     uint32_t next, launch;                          /* thread block, and number of the launch that has it */
     uint32_t most_launches;                         /* 0: no end */
@@ -139,8 +139,8 @@ struct lane {
 
 struct stage {
     const struct steady_request *request;
-    uint32_t count; /* lanes */
-    struct lane lanes[2];
+    uint32_t count; /* strands */
+    struct strand strands[2];
     struct corun_instance *instances[2];
     const struct corun_grid *grids[2];
     struct simulated *machine;
@@ -162,11 +162,11 @@ static enum corun_status stage_open(struct stage *stage, const struct steady_req
     *stage = (struct stage){.request = request};
     for (uint32_t i = 0; i < 2 && measurement->kernels[i] != CORUN_QUEUE_NONE && status == CORUN_OK; i++) {
         const struct served_kernel *kernel = &request->kernels[measurement->kernels[i]];
-        stage->lanes[i] = (struct lane){.kernel = i,
-                                        .tbs = kernel->tbs,
-                                        .slice_tbs = measurement->slice_tbs[i],
-                                        .in_flight_tbs = measurement->in_flight_tbs[i],
-                                        .most_launches = measurement->kind != MEASUREMENT_SPEEDS};
+        stage->strands[i] = (struct strand){.kernel = i,
+                                            .tbs = kernel->tbs,
+                                            .slice_tbs = measurement->slice_tbs[i],
+                                            .in_flight_tbs = measurement->in_flight_tbs[i],
+                                            .most_launches = measurement->kind != MEASUREMENT_SPEEDS};
         stage->count++;
         status = served_kernel_open(kernel, i, request->seed, list, &stage->instances[i], &stage->grids[i]);
     }
@@ -179,30 +179,30 @@ static enum corun_status stage_open(struct stage *stage, const struct steady_req
     return status;
 }
 
-/* Hands out what may be in flight; as queue_next does with a plan of these lanes. */
-static enum corun_status fill_lane(struct stage *stage, struct lane *lane)
+/* Hands out what may be in flight; as queue_next does with a plan of these strands. */
+static enum corun_status fill_strand(struct stage *stage, struct strand *strand)
 {
     for (;;) {
-        if (lane->next == lane->tbs) {
-            if (lane->most_launches && lane->launch + 1 == lane->most_launches)
+        if (strand->next == strand->tbs) {
+            if (strand->most_launches && strand->launch + 1 == strand->most_launches)
                 return CORUN_OK;
             /* Two streams take turns: a third launch would wait there. Small ones would be handed out for ever. */
-            if (lane->completed < (uint64_t)lane->launch * lane->tbs)
+            if (strand->completed < (uint64_t)strand->launch * strand->tbs)
                 return CORUN_OK;
-            lane->launch++;
-            lane->next = lane->in_flight = 0;
+            strand->launch++;
+            strand->next = strand->in_flight = 0;
         }
-        uint32_t left = lane->tbs - lane->next;
-        uint32_t tbs = lane->slice_tbs && lane->slice_tbs < left ? lane->slice_tbs : left;
-        if (lane->in_flight_tbs && lane->in_flight && lane->in_flight + tbs > lane->in_flight_tbs)
+        uint32_t left = strand->tbs - strand->next;
+        uint32_t tbs = strand->slice_tbs && strand->slice_tbs < left ? strand->slice_tbs : left;
+        if (strand->in_flight_tbs && strand->in_flight && strand->in_flight + tbs > strand->in_flight_tbs)
             return CORUN_OK;
-        struct queue_slice slice = {.launch = lane->launch,
-                                    .kind = lane->kernel,
-                                    .lane = 2 * lane->kernel + lane->launch % 2,
-                                    .first = lane->next,
+        struct queue_slice slice = {.launch = strand->launch,
+                                    .kind = strand->kernel,
+                                    .strand = 2 * strand->kernel + strand->launch % 2,
+                                    .first = strand->next,
                                     .tbs = tbs};
-        lane->next += tbs;
-        lane->in_flight += tbs;
+        strand->next += tbs;
+        strand->in_flight += tbs;
         enum corun_status status = stage->operations.launch(stage->operations.user, stage->now, &slice);
         if (status != CORUN_OK)
             return status;
@@ -215,21 +215,21 @@ static enum corun_status go_on(struct stage *stage, bool *any)
     struct queue_slice ended;
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < stage->count && status == CORUN_OK; i++)
-        status = fill_lane(stage, &stage->lanes[i]);
+        status = fill_strand(stage, &stage->strands[i]);
     bool busy = false;
     for (uint32_t i = 0; i < stage->count; i++)
-        busy |=
-            stage->lanes[i].completed < (uint64_t)stage->lanes[i].launch * stage->lanes[i].tbs + stage->lanes[i].next;
+        busy |= stage->strands[i].completed <
+                (uint64_t)stage->strands[i].launch * stage->strands[i].tbs + stage->strands[i].next;
     *any = false;
     if (status != CORUN_OK || !busy)
         return status;
     status = stage->operations.wait(stage->operations.user, UINT64_MAX, &stage->now, &ended, any);
     if (status != CORUN_OK || !*any)
         return status;
-    struct lane *lane = &stage->lanes[ended.kind];
-    lane->completed += ended.tbs;
-    if (ended.launch == lane->launch)
-        lane->in_flight -= ended.tbs;
+    struct strand *strand = &stage->strands[ended.kind];
+    strand->completed += ended.tbs;
+    if (ended.launch == strand->launch)
+        strand->in_flight -= ended.tbs;
     return CORUN_OK;
 }
 
@@ -243,22 +243,22 @@ static enum corun_status run_to_end(struct stage *stage)
     return status;
 }
 
-/* Goes on until each lane has completed so many more times what it has in flight. */
+/* Goes on until each strand has completed so many more times what it has in flight. */
 static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64_t least_cycles)
 {
     uint64_t until[2], start = stage->now;
     enum corun_status status = CORUN_OK;
     bool any = true, done = false;
     for (uint32_t i = 0; i < stage->count; i++) {
-        const struct lane *lane = &stage->lanes[i];
-        uint32_t round = lane->in_flight_tbs ? lane->in_flight_tbs : lane->tbs;
-        until[i] = lane->completed + (uint64_t)rounds * round;
+        const struct strand *strand = &stage->strands[i];
+        uint32_t round = strand->in_flight_tbs ? strand->in_flight_tbs : strand->tbs;
+        until[i] = strand->completed + (uint64_t)rounds * round;
     }
     while (status == CORUN_OK && any && !done && stage->now - start < STEADY_MOST_CYCLES) {
         status = go_on(stage, &any);
         done = stage->now - start >= least_cycles;
         for (uint32_t i = 0; i < stage->count; i++)
-            done = done && stage->lanes[i].completed >= until[i];
+            done = done && stage->strands[i].completed >= until[i];
     }
     return status;
 }
@@ -288,7 +288,7 @@ static enum corun_status run_steady(struct stage *stage, const uint64_t warp_ins
     take_instructions(stage, after, &end);
     outcome->speeds.ticks = (end - start) * SPEED_SCALE;
     for (uint32_t i = 0; i < stage->count; i++) {
-        unsigned __int128 tbs = (unsigned __int128)(after[i] - before[i]) * stage->lanes[i].tbs * SPEED_SCALE;
+        unsigned __int128 tbs = (unsigned __int128)(after[i] - before[i]) * stage->strands[i].tbs * SPEED_SCALE;
         outcome->speeds.tbs[i] =
             (uint64_t)((tbs + warp_instructions[i] / 2) / (warp_instructions[i] ? warp_instructions[i] : 1));
     }

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-/* A stream of a lane: its next slice starts no earlier than this. */
+/* A stream of a strand: its next slice starts no earlier than this. */
 struct stream {
-    uint32_t lane;
+    uint32_t strand;
     bool busy, used;
     uint64_t free_cycle;
 };
@@ -80,25 +80,25 @@ const struct corun_gpu *simulated_gpu(const struct simulated *machine)
     return machine->gpu;
 }
 
-/* A stream of the lane with nothing in it; the one that has been free for the longest time. */
-static bool take_stream(struct simulated *machine, uint32_t lane, size_t *index)
+/* A stream of the strand with nothing in it; the one that has been free for the longest time. */
+static bool take_stream(struct simulated *machine, uint32_t strand, size_t *index)
 {
     size_t best = machine->streams.count;
     for (size_t i = 0; i < machine->streams.count; i++) {
         const struct stream *stream = &machine->streams.data[i];
-        if (stream->lane == lane && !stream->busy &&
+        if (stream->strand == strand && !stream->busy &&
             (best == machine->streams.count || stream->free_cycle < machine->streams.data[best].free_cycle))
             best = i;
     }
     *index = best;
-    return best < machine->streams.count || vector_push(&machine->streams, ((struct stream){.lane = lane}));
+    return best < machine->streams.count || vector_push(&machine->streams, ((struct stream){.strand = strand}));
 }
 
 static enum corun_status launch(void *user, uint64_t now, const struct queue_slice *slice)
 {
     struct simulated *machine = user;
     struct flight flight = {.slice = *slice, .grid = malloc(sizeof *flight.grid)};
-    if (!flight.grid || !take_stream(machine, slice->lane, &flight.stream)) {
+    if (!flight.grid || !take_stream(machine, slice->strand, &flight.stream)) {
         free(flight.grid);
         return CORUN_MEMORY;
     }

@@ -3,7 +3,7 @@
  * The simulated GPU as the machine of a queue: every slice is a launch, simulated cycle by cycle. Ticks are core cycles. All kernels are
  * launched by one application of the GPU, so that thread blocks go to SMs in the order of the launches, as from the streams of one program.
  *
- * A lane has as many streams as it has slices in flight. Launches cost time: the host begins one every `launch_interval_ns`, and a slice
+ * A strand has as many streams as it has slices in flight. Launches cost time: the host begins one every `launch_interval_ns`, and a slice
  * follows the one before it in its stream after `launch_gap_ns`.
  */
 #ifndef CORUN_SERVE_SIMULATED_H

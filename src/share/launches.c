@@ -8,13 +8,13 @@
 /* What the view tells of an application that has arrived. */
 static void foresee(struct launches *launches, const struct corun_application_view *view, uint32_t a)
 {
-    launches->applications[a].foreseen = view->program && launches->scope == LAUNCH_SCOPE_PROGRAM;
+    launches->applications[a].foreseen = view->run_launches && launches->scope == LAUNCH_SCOPE_RUN;
     launches->applications[a].count = 0;
-    for (uint32_t i = 0; launches->applications[a].foreseen && i < view->program_count; i++) {
+    for (uint32_t i = 0; launches->applications[a].foreseen && i < view->run_launch_count; i++) {
         uint32_t *count = &launches->applications[a].count;
-        if (*count < LAUNCH_SHAPES && view->program[i].tbs_per_sm)
-            launches->applications[a].shapes[(*count)++] =
-                (struct launch_shape){view->program[i].tbs, view->program[i].tbs_per_sm, view->program[i].launches};
+        if (*count < LAUNCH_SHAPES && view->run_launches[i].tbs_per_sm)
+            launches->applications[a].shapes[(*count)++] = (struct launch_shape){
+                view->run_launches[i].tbs, view->run_launches[i].tbs_per_sm, view->run_launches[i].launches};
     }
 }
 

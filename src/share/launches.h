@@ -8,11 +8,11 @@
 #define LAUNCH_SHAPES 256u
 
 /*
- * A program is known beforehand, if the view tells it, else by the launches of its first run: from the second one on
+ * The launches of a run are known beforehand if the view tells them, else by those of the first run: from the second one on
  * nothing new is counted.
  */
-enum launch_scope { LAUNCH_SCOPE_PROGRAM, LAUNCH_SCOPE_KERNEL };
-#define LAUNCH_SCOPE_CHOICES "program|kernel"
+enum launch_scope { LAUNCH_SCOPE_RUN, LAUNCH_SCOPE_KERNEL };
+#define LAUNCH_SCOPE_CHOICES "run|kernel"
 
 struct launch_shape {
     uint32_t tbs, tbs_per_sm;

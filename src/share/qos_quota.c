@@ -28,7 +28,7 @@ static const struct corun_policy_parameter parameters[] = {
                            "off|on"},
     [PARAMETER_ADJUST] = {"tb_adjust", 1, 0, 1, true,
                           "gives a kernel that misses its goal more thread blocks at run time", "off|on"},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
 };
 
 #define SHOWN_APPLICATIONS 4u

@@ -3,10 +3,10 @@
  * Rounds: the split with the fewest rounds of thread blocks over all applications, in which none takes more rounds than
  * with the even split (Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
  *
- * A kernel of t thread blocks, of which an SM holds h, takes ceil(t / (h x SMs)) rounds; a program takes those of all
+ * A kernel of t thread blocks, of which an SM holds h, takes ceil(t / (h x SMs)) rounds; a run takes those of all
  * its launches. Each application gets at least the fewest SMs with which it takes as many rounds as with the even
  * split; among all such splits that with the smallest sum of rounds is taken, among equal ones the one closest to the
- * even split. As with smart-even, a program that is not known beforehand is known by what it has launched in its first
+ * even split. As with smart-even, a run that is not known beforehand is known by what was launched in the first
  * run; one of which nothing is known yet keeps its even share.
  */
 #include "share/launches.h"
@@ -17,7 +17,7 @@ enum { PARAMETER_BY };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BY] = {"by", 0, 0, 1, true,
-                      "the rounds of all that the program launches, or those of the running kernel alone",
+                      "the rounds of all that a run launches, or those of the running kernel alone",
                       LAUNCH_SCOPE_CHOICES},
 };
 

@@ -4,8 +4,8 @@
  * et al., "The case for GPGPU spatial multitasking", HPCA 2012, section 3.5).
  *
  * Thread blocks are dealt out to SMs in turn, so an application can use as many SMs as its largest grid has thread
- * blocks. What it cannot use is shared evenly by the others; if nobody can, it stays idle. A program that
- * is not known beforehand is known by what it has launched in its first run, and the split follows.
+ * blocks. What it cannot use is shared evenly by the others; if nobody can, it stays idle. An application whose
+ * launches are not known beforehand is known by those of its first run, and the split follows.
  */
 #include "share/launches.h"
 #include "share/policies.h"
@@ -15,7 +15,7 @@ enum { PARAMETER_BY };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BY] = {"by", 0, 0, 1, true,
-                      "the thread blocks of all that the program launches, or those of the running kernel alone",
+                      "the thread blocks of all that a run launches, or those of the running kernel alone",
                       LAUNCH_SCOPE_CHOICES},
 };
 

@@ -24,7 +24,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_MAX_KERNELS] =
         {"max_kernels_per_sm", CORUN_MAX_APPLICATIONS, 1, CORUN_MAX_APPLICATIONS, true,
          "kernels that share an SM at most; with as many as there are applications, as many as fit", NULL},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
 };
 
 #define SHOWN_APPLICATIONS 4u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its contexts are saved, and its
+ * Spart: the SMs are split evenly, and an SM changes hands by a switch: it stalls, all its state is saved, and its
  * new owner runs there (Tanasic et al., "Enabling preemptive multiprogramming on GPUs", ISCA 2014, dynamic spatial
  * sharing, as Wang's thesis on simultaneous multikernel, SMK, section 2.5, compares with it: an equal number of SMs for
  * each kernel; the SM stalls meanwhile).
@@ -17,7 +17,7 @@ enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_LEND };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
     [PARAMETER_LEND] = {"lend", 0, 0, 1, true, "SMs that their owner has no thread blocks for are lent", "off|on"},
 };
 
@@ -141,7 +141,7 @@ static void spart_decide(void *memory, const struct corun_view *view, struct cor
 const struct corun_policy spart_policy = {
     .version = CORUN_POLICY_VERSION,
     .name = "spart",
-    .summary = "the SMs are split evenly, and an SM changes hands by a switch of all its contexts",
+    .summary = "the SMs are split evenly, and an SM changes hands by a switch with all its state",
     .paper = "Tanasic et al., Enabling preemptive multiprogramming on GPUs, ISCA 2014, as in Wang, SMK, section 2.5",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],

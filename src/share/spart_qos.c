@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spart with goals: whole SMs, handed over by a switch of all their contexts, and a controller that predicts linearly
+ * Spart with goals: whole SMs, handed over by a switch with all their state, and a controller that predicts linearly
  * and climbs hills (Aguilera et al., "QoS-aware dynamic resource allocation for spatial-multitasking GPUs", ASP-DAC
  * 2014, as Wang et al., ISCA 2017, sections 2.3 and 4.1, and Sun et al., SMQoS, 2022, section 2.3, describe it; the
  * switch is Tanasic's, ISCA 2014).
@@ -18,7 +18,7 @@ enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_GAIN, PARAMETER_RETRY, PARA
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
     [PARAMETER_GAIN] = {"gain", 0, 0, 1, false, "relative rise of IPC above which taking SMs has helped", NULL},
     [PARAMETER_RETRY] = {"retry", 10, 1, 1e6, true, "epochs before a kernel tries again what did not help", NULL},
     [PARAMETER_LEAST] = {"best-effort-least", 0, 0, SM_OWNERS_MAX, true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their contexts are saved, and the next
+ * Time slice: the whole GPU in turns. When a turn has ended, all SMs stall, their state is saved, and the next
  * application resumes where it was stopped. That is what processes of their own get on GPUs of today, the temporal
  * multitasking that Adriaens et al. ("The case for GPGPU spatial multitasking", HPCA 2012, section 2) set spatial
  * multitasking against.
@@ -19,7 +19,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_MICROSECONDS] = {"microseconds", 0, 0, 1e9, false, "of a turn, in place of slice; 0: slice counts",
                                 NULL},
     [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how the SMs change hands", SM_RECLAIM_WORDS},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
 };
 
 struct time_slice_state {
@@ -110,7 +110,7 @@ static void time_slice_decide(void *memory, const struct corun_view *view, struc
 const struct corun_policy time_slice_policy = {
     .version = CORUN_POLICY_VERSION,
     .name = "time-slice",
-    .summary = "the whole GPU in turns, all contexts saved and restored between them",
+    .summary = "the whole GPU in turns, all state saved and restored between them",
     .paper = "temporal multitasking as in Adriaens et al., HPCA 2012, section 2, with preemption",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],

@@ -22,7 +22,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_WARM_UP] = {"warm_up", 2, 1, 1000, true, "epochs before the one that is measured", NULL},
     [PARAMETER_LOSS] = {"loss", 0.6, 0, 1, false,
                         "SMs are split instead if a kernel is predicted to lose more than this of its best IPC", NULL},
-    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "contexts are saved and restored in no time", "off|on"},
+    [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
 };
 
 enum { VARIABLE_SAMPLING, VARIABLE_PREDICTED };

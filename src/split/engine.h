@@ -40,7 +40,7 @@ struct corun_split {
     struct corun_split_parameters parameters;
     char *strategy_name;
     corun_split_strategy *strategy;
-    const void *strategy_context;
+    const void *strategy_user;
     struct corun_split_rate_table *rates; /* owned; NULL unless deterministic */
     bool simulated;
     uint32_t threads, gpu_count, device_count;

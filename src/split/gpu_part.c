@@ -109,7 +109,7 @@ static bool enqueue_chunk(struct corun_split_gpu *gpu, struct flight *flight, ui
         !TRY(gpu, stream_wait(gpu->work, flight->arrived[chunk], 0), "an event") ||
         !TRY(gpu, event_record(flight->starts[chunk], gpu->work), "an event"))
         return false;
-    enum corun_status status = gpu->task->gpu(gpu->task->context, gpu, begin, end);
+    enum corun_status status = gpu->task->gpu(gpu->task->user, gpu, begin, end);
     if (status != CORUN_OK)
         return gpu_fail(gpu, "the task's function for GPUs: %s", corun_status_meaning(status));
     return TRY(gpu, event_record(flight->ends[chunk], gpu->work), "an event");

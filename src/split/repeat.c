@@ -17,7 +17,7 @@ void buffer_range(const struct corun_split_task *task, uint32_t index, uint64_t 
     *offset = 0;
     *bytes = buffer->bytes;
     if (buffer->range) {
-        buffer->range(task->context, begin, end, offset, bytes);
+        buffer->range(task->user, begin, end, offset, bytes);
     } else if (buffer->iteration_bytes) {
         *offset = begin * buffer->iteration_bytes;
         *bytes = (end - begin) * buffer->iteration_bytes;

@@ -75,7 +75,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .steps = split->steps.data,
                                       .learned = split->knows ? split->learned : NULL,
                                       .parameters = &split->parameters,
-                                      .context = split->strategy_context};
+                                      .user = split->strategy_user};
     view->may_race = split->may_race;
     for (uint32_t d = 0; d < split->device_count; d++) {
         const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;

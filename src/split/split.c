@@ -205,7 +205,7 @@ static enum corun_status create(struct corun_split *split, const struct corun_sp
                                   : options->strategy ? options->strategy
                                                       : "own");
     split->strategy = *settings.strategy ? corun_split_strategy_find(settings.strategy) : options->function;
-    split->strategy_context = options->strategy_context;
+    split->strategy_user = options->strategy_user;
     split->pinned = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *split->pinned);
     if (!split->strategy_name || !split->pinned || (record && *record && !split->record))
         return CORUN_MEMORY;

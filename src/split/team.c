@@ -113,7 +113,7 @@ static void compute_chunk(struct team *team, uint32_t index)
     bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
     double before = measured ? clock_thread_seconds() : clock_seconds();
-    enum corun_status status = team->task->cpu(team->task->context, begin, end, index);
+    enum corun_status status = team->task->cpu(team->task->user, begin, end, index);
     double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
     pthread_mutex_lock(&team->mutex);
     team->processor_seconds += seconds;

@@ -78,7 +78,7 @@ static double virtual_now(struct executor *executor)
 static double table_seconds(const struct virtual *v, uint32_t device, uint64_t begin, uint64_t end)
 {
     const struct corun_split_rate_table *table = &v->split->rates[device];
-    return table->seconds(table->context, begin, end);
+    return table->seconds(table->user, begin, end);
 }
 
 /* By table: the event is known from the start. A part begins when the one before has ended. */
@@ -254,7 +254,7 @@ static void do_work(const struct virtual *v, struct place *place)
     const struct corun_split_task *task = &v->split->task;
     uint64_t done = place->event.part.done;
     if (v->split->rates && task->cpu && done && place->event.status == CORUN_OK)
-        place->event.status = task->cpu(task->context, place->begin, place->begin + done, 0);
+        place->event.status = task->cpu(task->user, place->begin, place->begin + done, 0);
 }
 
 /* Simulates a GPU as far as the next part that ends there, or delivery if there is no part. */

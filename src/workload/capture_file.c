@@ -44,10 +44,10 @@ static enum corun_status check_header(const uint8_t *data, size_t bytes, struct 
         return corun_report(list, CORUN_SYNTAX, place, "the file is damaged: %llu bytes, its header says %llu",
                             (unsigned long long)bytes, (unsigned long long)packed + CAPTURE_HEADER_BYTES);
     uint8_t hash[CAPTURE_HASH_BYTES];
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, data + CAPTURE_HEADER_BYTES, bytes - CAPTURE_HEADER_BYTES);
-    SHA256Final(hash, &context);
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, data + CAPTURE_HEADER_BYTES, bytes - CAPTURE_HEADER_BYTES);
+    SHA256Final(hash, &sha);
     if (memcmp(hash, data + CAPTURE_AT_HASH, sizeof hash) != 0)
         return corun_report(list, CORUN_SYNTAX, place, "the file is damaged: its contents do not fit its hash");
     return CORUN_OK;
@@ -61,12 +61,12 @@ static enum corun_status unpack(const uint8_t *frame, size_t frame_bytes, uint64
         return corun_report(list, CORUN_SYNTAX, place, "the file is damaged: its size makes no sense");
     if (host_memory_check(wanted, "what is packed in the file", place, list))
         return CORUN_MEMORY;
-    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_DCtx *decoder = ZSTD_createDCtx();
     size_t capacity = 0, result = 1;
     uint8_t *data = NULL;
     ZSTD_inBuffer in = {frame, frame_bytes, 0};
     ZSTD_outBuffer out = {NULL, 0, 0};
-    enum corun_status status = context ? CORUN_OK : CORUN_MEMORY;
+    enum corun_status status = decoder ? CORUN_OK : CORUN_MEMORY;
     while (!status && result != 0 && !ZSTD_isError(result)) {
         if (out.pos == capacity) {
             if (capacity > wanted)
@@ -83,11 +83,11 @@ static enum corun_status unpack(const uint8_t *frame, size_t frame_bytes, uint64
         }
         size_t in_before = in.pos, out_before = out.pos;
         out = (ZSTD_outBuffer){data, capacity, out.pos};
-        result = ZSTD_decompressStream(context, &out, &in);
+        result = ZSTD_decompressStream(decoder, &out, &in);
         if (in.pos == in_before && out.pos == out_before)
             break;
     }
-    ZSTD_freeDCtx(context);
+    ZSTD_freeDCtx(decoder);
     if (!status && (result != 0 || out.pos != wanted || in.pos != in.size))
         status = corun_report(list, CORUN_SYNTAX, place, "the file is damaged: its contents cannot be unpacked");
     else if (status)

@@ -98,11 +98,11 @@ static enum corun_status adopt_regions(struct replay *replay, struct corun_diagn
 
 static enum corun_status load_module(struct replay *replay, struct corun_diagnostics *list)
 {
-    struct corun_module *code = replay->captured->modules.data[replay->program_count].code;
+    struct corun_module *code = replay->captured->modules.data[replay->module_count].code;
     enum corun_status status =
-        corun_program_create(code, replay->memory, list, &replay->programs[replay->program_count]);
+        corun_module_instance_create(code, replay->memory, list, &replay->modules[replay->module_count]);
     if (!status)
-        replay->program_count++;
+        replay->module_count++;
     return status;
 }
 
@@ -152,7 +152,7 @@ enum corun_status replay_make_grid(struct replay *replay, size_t index, struct c
         .meeting_address = numbers[9],
     };
     *grid = NULL;
-    enum corun_status status = corun_grid_create(replay->programs[numbers[1]], &launch, list, grid);
+    enum corun_status status = corun_grid_create(replay->modules[numbers[1]], &launch, list, grid);
     if (status == CORUN_OK && replay->application) {
         (*grid)->operations = &replay->operations;
         (*grid)->code_address += (uint64_t)replay->application << CORUN_APPLICATION_SHIFT;
@@ -208,10 +208,10 @@ enum corun_status replay_create(const struct captured *captured, uint32_t applic
     replay->memory = corun_memory_create(0);
     if (replay->memory)
         corun_memory_map_pages(replay->memory);
-    replay->programs = calloc(captured->modules.count + 1, sizeof(*replay->programs));
+    replay->modules = calloc(captured->modules.count + 1, sizeof(*replay->modules));
     replay->grids = calloc(captured->shapes.count + 1, sizeof(*replay->grids));
     enum corun_status status = CORUN_OK;
-    if (!replay->memory || !replay->programs || !replay->grids)
+    if (!replay->memory || !replay->modules || !replay->grids)
         status = out_of_memory(replay, list);
     if (!status)
         status = allocate(replay, list);
@@ -233,14 +233,14 @@ void replay_destroy(struct replay *replay)
     timed_destroy(replay->timed);
     for (size_t i = 0; i < replay->grid_count; i++)
         corun_grid_destroy(replay->grids[i]);
-    for (size_t i = 0; i < replay->program_count; i++)
-        corun_program_destroy(replay->programs[i]);
+    for (size_t i = 0; i < replay->module_count; i++)
+        corun_module_instance_destroy(replay->modules[i]);
     corun_memory_destroy(replay->memory);
     for (size_t i = 0; i < replay->regions.count; i++)
         free(replay->regions.data[i].block);
     vector_free(&replay->regions);
     vector_free(&replay->textures);
-    free(replay->programs);
+    free(replay->modules);
     free(replay->grids);
     free(replay);
 }
@@ -316,14 +316,14 @@ static void do_check(struct replay *replay, const struct capture_operation *oper
     struct corun_verification *verification = &replay->verification;
     struct capture_rows rows;
     uint8_t hash[CAPTURE_HASH_BYTES];
-    SHA2_CTX context;
+    SHA2_CTX sha;
     (void)capture_rows_of(operation->numbers, &rows);
     const uint8_t *data = corun_memory_pointer(replay->memory, rows.address, rows.span);
-    SHA256Init(&context);
+    SHA256Init(&sha);
     for (uint64_t z = 0; z < rows.depth; z++)
         for (uint64_t y = 0; y < rows.height; y++)
-            SHA256Update(&context, data + z * rows.slice + y * rows.pitch, rows.width);
-    SHA256Final(hash, &context);
+            SHA256Update(&sha, data + z * rows.slice + y * rows.pitch, rows.width);
+    SHA256Final(hash, &sha);
     verification->elements += rows.width * rows.height * rows.depth;
     if (memcmp(hash, operation->texts[0].data, sizeof hash) != 0 && verification->mismatches++ < REPORTED_MISMATCHES)
         replay->wrong[verification->mismatches - 1] = index;
@@ -436,8 +436,8 @@ void replay_restart(struct replay *replay)
     for (size_t i = 0; i < replay->regions.count; i++)
         memset(replay->regions.data[i].block + replay->regions.data[i].address % HOST_ALIGN, 0,
                replay->regions.data[i].bytes);
-    for (size_t i = 0; i < replay->program_count; i++)
-        corun_program_reset(replay->programs[i]);
+    for (size_t i = 0; i < replay->module_count; i++)
+        corun_module_instance_reset(replay->modules[i]);
     while (replay->textures.count)
         forget_texture(replay, replay->textures.data[replay->textures.count - 1]);
     replay->next = 0;

@@ -21,8 +21,8 @@ struct replay {
     uint32_t application;
     struct corun_memory *memory;
     struct corun_source_operations operations; /* the executor's, with addresses moved */
-    struct corun_program **programs;           /* by module */
-    size_t program_count;
+    struct corun_module_instance **modules;    /* by module */
+    size_t module_count;
     struct corun_grid **grids; /* by shape */
     size_t grid_count;
     VECTOR(struct region) regions; /* ascending, apart */

@@ -91,7 +91,7 @@ static enum corun_status make_grid(struct grid_maker *maker, const struct planne
         .parameters = made.parameters,
         .parameter_bytes = made.parameter_bytes,
     };
-    enum corun_status status = corun_grid_create(instance->program, &launch, maker->list, &instance->grids[*index]);
+    enum corun_status status = corun_grid_create(instance->module, &launch, maker->list, &instance->grids[*index]);
     if (status)
         return corun_report(maker->list, status, operation->launch->place, "kernel '%s' cannot be launched like this",
                             info.name);
@@ -149,7 +149,7 @@ static enum corun_status place_buffers(struct corun_instance *instance, struct c
             continue;
         }
         uint64_t variable_bytes = 0;
-        instance->addresses[i] = corun_program_variable(instance->program, buffer->symbol.text, &variable_bytes);
+        instance->addresses[i] = corun_module_instance_variable(instance->module, buffer->symbol.text, &variable_bytes);
         if (!instance->addresses[i])
             return corun_report(list, CORUN_NOT_FOUND, buffer->symbol.place, "there is no variable '%.80s' in %s",
                                 buffer->symbol.text, instance->workload->ptx_path);
@@ -195,7 +195,7 @@ static enum corun_status create(struct corun_instance *instance, uint32_t applic
     if (!instance->memory)
         return out_of_memory(instance->workload, list);
     enum corun_status status =
-        corun_program_create(instance->workload->module, instance->memory, list, &instance->program);
+        corun_module_instance_create(instance->workload->module, instance->memory, list, &instance->module);
     if (!status)
         status = check_memory(instance, list);
     if (!status)
@@ -234,8 +234,8 @@ void corun_instance_destroy(struct corun_instance *instance)
     free(instance->grids);
     free(instance->grid_of);
     free(instance->operation_of);
-    if (instance->program)
-        corun_program_destroy(instance->program);
+    if (instance->module)
+        corun_module_instance_destroy(instance->module);
     if (instance->memory)
         corun_memory_destroy(instance->memory);
     free(instance);
@@ -288,7 +288,7 @@ enum corun_status corun_instance_restart(void *user)
         replay_restart(instance->replay);
         return CORUN_OK;
     }
-    corun_program_reset(instance->program);
+    corun_module_instance_reset(instance->module);
     return set_initial_data(instance, NULL);
 }
 

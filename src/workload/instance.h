@@ -10,7 +10,7 @@ struct corun_instance {
     const struct corun_workload *workload;
     uint64_t seed;
     struct corun_memory *memory;
-    struct corun_program *program;
+    struct corun_module_instance *module;
     uint64_t addresses[DESCRIPTION_MAX_BUFFERS]; /* of storage i */
     struct corun_grid **grids;                   /* distinct ones */
     size_t distinct;

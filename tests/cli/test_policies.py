@@ -82,7 +82,7 @@ class Policies(Command):
         def counted(name):
             return [sum(kernel["counters"][name] for app in result["applications"] for kernel in app["kernels"])
                     for result in (drained, switched, free)]
-        saved = counted("context_bytes_out")
+        saved = counted("saved_bytes")
         self.assertEqual(saved[0], 0)
         self.assertGreater(saved[1], 4 * 128 * 32)  # four SMs with full thread blocks
         self.assertEqual(saved[2], 0)
@@ -131,7 +131,7 @@ class Policies(Command):
                               ("fixed:split=3//5", "split_2 is a whole number"), ("fixed:split=", "split_1 is a whole number"),
                               ("fixed:split=" + "/".join(["1"] * 17), "split takes at most 16 values"),
                               ("fixed:split=3/5,split_2=5", "split_2 is given twice"),
-                              ("fixed:spilt=3/5", "did you mean `split`?"), ("smart-even:by=kernels", "by is one of program|kernel")):
+                              ("fixed:spilt=3/5", "did you mean `split`?"), ("smart-even:by=kernels", "by is one of run|kernel")):
             self.says(ARGUMENT, words, *pair, policy)
         for policy in ("even", "smart-even", "rounds", "profile", "spart"):
             self.says(POLICY, "more applications than SMs", "run", "-g", "gtx980:sms=1", "-c", "5K", "-p", policy,

@@ -2,7 +2,7 @@
 /* Translation units become one text, and functions that cannot be are taken out of it. */
 #include "cuda/ptx_link.h"
 
-#include "corun/program.h"
+#include "corun/module.h"
 #include "cuda/ptx_text.h"
 
 #include <setjmp.h>
@@ -52,15 +52,15 @@ static void test_units_find_each_other(void **state)
         struct corun_module *module;
         assert_int_equal(corun_module_load("linked", text, strlen(text), list, &module), CORUN_OK);
         struct corun_memory *memory = corun_memory_create(0);
-        struct corun_program *program;
-        assert_int_equal(corun_program_create(module, memory, list, &program), CORUN_OK);
-        uint64_t bytes, total = corun_program_variable(program, "total", &bytes);
+        struct corun_module_instance *instance;
+        assert_int_equal(corun_module_instance_create(module, memory, list, &instance), CORUN_OK);
+        uint64_t bytes, total = corun_module_instance_variable(instance, "total", &bytes);
         assert_int_not_equal(total, 0);
         /* two variables of one name without linkage stay two */
-        uint64_t one = corun_program_variable(program, "own", &bytes);
-        uint64_t other = corun_program_variable(program, "own$1", &bytes);
+        uint64_t one = corun_module_instance_variable(instance, "own", &bytes);
+        uint64_t other = corun_module_instance_variable(instance, "own$1", &bytes);
         assert_true(one && other && one != other);
-        corun_program_destroy(program);
+        corun_module_instance_destroy(instance);
         corun_memory_destroy(memory);
         corun_module_destroy(module);
         corun_diagnostics_destroy(list);

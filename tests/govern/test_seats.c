@@ -120,18 +120,18 @@ static void who_has_left_keeps_nothing_of_the_callers(void **unused)
     (void)unused;
     struct scripted_machine m;
     double speedup[] = {1, 2};
-    struct corun_launch_view program[1] = {{.tbs = 1}};
+    struct corun_launch_view launches[1] = {{.tbs = 1}};
     scripted_create(&m);
     scripted_open(&m);
     struct governor_application next = {
-        .name = "c", .speedup = speedup, .speedup_count = 2, .program = program, .program_count = 1};
+        .name = "c", .speedup = speedup, .speedup_count = 2, .run_launches = launches, .run_launch_count = 1};
     assert_int_equal(governor_seat(m.governor, 1, &next), CORUN_OK);
     assert_int_equal(governor_epoch(m.governor, SCRIPTED_EPOCH), CORUN_OK);
-    assert_int_equal(m.view->applications[1].program_count, 1);
+    assert_int_equal(m.view->applications[1].run_launch_count, 1);
     governor_unseat(m.governor, 1);
     assert_int_equal(governor_epoch(m.governor, 2 * SCRIPTED_EPOCH), CORUN_OK);
     const struct corun_application_view *view = &m.view->applications[1];
-    assert_true(!view->speedup && !view->speedup_count && !view->program && !view->program_count);
+    assert_true(!view->speedup && !view->speedup_count && !view->run_launches && !view->run_launch_count);
     assert_string_equal(view->name, "c");
     scripted_end(&m);
 }

@@ -122,9 +122,11 @@ static void test_file_values(void **state)
                         "  l1_bytes: {value: 24K, unit: bytes, source: assumed}\n"
                         "  scheduler: {value: lrr, unit: word, source: paper}\n"
                         "  icache_perfect: {value: false, unit: bool, source: paper}\n"
+                        "  context_interval: 7\n" /* as corun 0.1 called save_interval */
                         "  tbs_per_sm: 8\n";
     assert_int_equal(config_parse_yaml(yaml, strlen(yaml), "x.yaml", fixture->list, &fixture->config), CORUN_OK);
     assert_string_equal(fixture->config.name, "small-gpu");
+    assert_int_equal(fixture->config.save_interval, 7);
     assert_int_equal(fixture->config.sms, 3);
     assert_int_equal(fixture->config.core_clock_khz, 650000);
     assert_int_equal(fixture->config.l2_bytes, 524288);

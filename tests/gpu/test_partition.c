@@ -218,8 +218,8 @@ static void what_lies_outside_its_partition_is_relocated(void **state)
         assert_int_equal(stage->counters[0].tbs_swapped_out, 2);
         assert_int_equal(stage->counters[0].tbs_swapped_in, 2);
         assert_int_equal(stage->counters[1].tbs_swapped_out, 0);
-        assert_true(stage->counters[0].context_bytes_out >= 2 * UNIT * 4);
-        assert_int_equal(stage->counters[0].context_bytes_in, stage->counters[0].context_bytes_out);
+        assert_true(stage->counters[0].saved_bytes >= 2 * UNIT * 4);
+        assert_int_equal(stage->counters[0].restored_bytes, stage->counters[0].saved_bytes);
         assert_int_equal(resident[0], 2);
         /* the second could not start before the first had made room, and did not wait for its end */
         assert_true(first_issue(stage, 1) > 1000 + stage->config.dispatch_latency);

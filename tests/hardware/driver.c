@@ -13,7 +13,7 @@
  *     DRIVER_CORRUPT    N: the Nth copy to the host (from 1) has a wrong byte in its middle
  *     DRIVER_NO_MEMORY  allocations of more bytes than this fail
  */
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ enum { STREAM_ENTRIES = 1024, COPIES = 1024 };
 
 struct module {
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
 };
 
 struct function {
@@ -310,7 +310,7 @@ API(cuModuleLoadData, void **result, const char *image)
         return CUDA_ERROR_OUT_OF_MEMORY;
     const char *text = strncmp(image, mark, sizeof mark - 1) == 0 ? image + sizeof mark - 1 : image;
     module->module = load(text, strlen(text), NULL, 0);
-    if (!module->module || corun_program_create(module->module, driver.memory, NULL, &module->program)) {
+    if (!module->module || corun_module_instance_create(module->module, driver.memory, NULL, &module->instance)) {
         free(module);
         return CUDA_ERROR_INVALID_PTX;
     }
@@ -323,7 +323,7 @@ API(cuModuleUnload, void *handle)
 {
     struct module *module = handle;
     int status = synchronise();
-    corun_program_destroy(module->program);
+    corun_module_instance_destroy(module->instance);
     corun_module_destroy(module->module);
     free(module);
     note("{\"unloaded\": true}");
@@ -346,7 +346,7 @@ API(cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, void *handle, const 
 {
     const struct module *module = handle;
     uint64_t size = 0;
-    *address = corun_program_variable(module->program, name, &size);
+    *address = corun_module_instance_variable(module->instance, name, &size);
     *bytes = size;
     return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
@@ -501,7 +501,7 @@ API(cuLaunchKernel, void *handle, unsigned grid_x, unsigned grid_y, unsigned gri
     };
     struct entry entry = {.kind = LAUNCH};
     snprintf(entry.kernel, sizeof entry.kernel, "%s", info.name);
-    enum corun_status status = corun_grid_create(function->module->program, &description, NULL, &entry.grid);
+    enum corun_status status = corun_grid_create(function->module->instance, &description, NULL, &entry.grid);
     free(block);
     return status ? CUDA_ERROR_INVALID_VALUE : enqueue(entry);
 }

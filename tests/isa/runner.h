@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "corun/memory.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 /* A kernel of one parameter: a pointer in %out; %t is tid.x. */
@@ -32,7 +32,7 @@ struct runner {
     struct corun_diagnostics *list;
     struct corun_memory *memory;
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     uint64_t out; /* a zeroed buffer */
     uint64_t out_bytes;
     char printed[65536];
@@ -59,7 +59,7 @@ static inline enum corun_status runner_try_load(struct runner *runner, const cha
     assert_non_null(runner->memory);
     enum corun_status status = corun_module_load("test.ptx", text, strlen(text), runner->list, &runner->module);
     if (status == CORUN_OK)
-        status = corun_program_create(runner->module, runner->memory, runner->list, &runner->program);
+        status = corun_module_instance_create(runner->module, runner->memory, runner->list, &runner->instance);
     return status;
 }
 
@@ -75,7 +75,7 @@ static inline void runner_load(struct runner *runner, const char *text)
 
 static inline void runner_free(struct runner *runner)
 {
-    corun_program_destroy(runner->program);
+    corun_module_instance_destroy(runner->instance);
     corun_module_destroy(runner->module);
     corun_memory_destroy(runner->memory);
     corun_diagnostics_destroy(runner->list);
@@ -101,7 +101,7 @@ static inline struct corun_grid *runner_launch(struct runner *runner, const char
                                                    .parameter_bytes = bytes};
     struct corun_grid *launch = NULL;
     assert_non_null(description.kernel);
-    enum corun_status status = corun_grid_create(runner->program, &description, runner->list, &launch);
+    enum corun_status status = corun_grid_create(runner->instance, &description, runner->list, &launch);
     if (status != CORUN_OK)
         print_error("%s\n", runner_message(runner));
     assert_int_equal(status, CORUN_OK);

@@ -11,7 +11,7 @@ static void load(struct runner *runner, const char *path)
     runner->memory = corun_memory_create(0);
     enum corun_status status = corun_module_load_file(path, runner->list, &runner->module);
     if (status == CORUN_OK)
-        status = corun_program_create(runner->module, runner->memory, runner->list, &runner->program);
+        status = corun_module_instance_create(runner->module, runner->memory, runner->list, &runner->instance);
     if (status != CORUN_OK)
         print_error("%s:%u: %s\n", path, runner_line(runner), runner_message(runner));
     assert_int_equal(status, CORUN_OK);

@@ -14,7 +14,8 @@ static void load(struct runner *runner, const char *text, bool pages)
         corun_memory_map_pages(runner->memory);
     assert_int_equal(corun_memory_allocate(runner->memory, 1000, &runner->out), CORUN_OK);
     assert_int_equal(corun_module_load("test.ptx", text, strlen(text), runner->list, &runner->module), CORUN_OK);
-    assert_int_equal(corun_program_create(runner->module, runner->memory, runner->list, &runner->program), CORUN_OK);
+    assert_int_equal(corun_module_instance_create(runner->module, runner->memory, runner->list, &runner->instance),
+                     CORUN_OK);
 }
 
 /* The kernel gets `pointer`. */
@@ -159,9 +160,9 @@ static void test_notes_and_checks(void **state)
         load(&runner, text, true);
         assert_int_equal(corun_memory_allocate(runner.memory, 512, &address), CORUN_OK);
         assert_int_equal(memory_free(runner.memory, address, "cudaFree after 0 launches"), CORUN_OK);
-        corun_program_check(runner.program, checks);
+        corun_module_instance_check(runner.instance, checks);
         assert_int_equal(run(&runner, address, 1), checks ? CORUN_FAULT : CORUN_OK);
-        assert_int_equal(corun_program_outside(runner.program, runner.list), !checks);
+        assert_int_equal(corun_module_instance_outside(runner.instance, runner.list), !checks);
         assert_int_equal(corun_diagnostics_count(runner.list), checks ? 1 : 2);
         if (!checks) {
             assert_string_equal(
@@ -176,14 +177,14 @@ static void test_notes_and_checks(void **state)
         } else {
             assert_non_null(strstr(runner_message(&runner), "is a use after free: 8 bytes into the 512 bytes at"));
         }
-        assert_false(corun_program_outside(runner.program, runner.list));
+        assert_false(corun_module_instance_outside(runner.instance, runner.list));
         runner_free(&runner);
     }
     /* Shared memory, to the end of its last unit. */
     static const char shared[] = KERNEL(".shared .align 4 .b8 s[40];\nst.shared.u32 [s+40], 9;");
     for (uint32_t checks = 0; checks <= CORUN_CHECK_MEMORY; checks += CORUN_CHECK_MEMORY) {
         load(&runner, shared, true);
-        corun_program_check(runner.program, checks);
+        corun_module_instance_check(runner.instance, checks);
         assert_int_equal(run(&runner, runner.out, 1), checks ? CORUN_FAULT : CORUN_OK);
         if (checks)
             assert_string_equal(runner_message(&runner), FAULT
@@ -223,12 +224,12 @@ static void expect_barrier(const char *text, uint32_t threads, const char *note,
     load(&runner, text, false);
     enum corun_status status = run(&runner, runner.out, threads);
     assert_int_equal(status, CORUN_OK);
-    assert_int_equal(corun_program_outside(runner.program, runner.list), note != NULL);
+    assert_int_equal(corun_module_instance_outside(runner.instance, runner.list), note != NULL);
     assert_string_equal(runner_message(&runner), note ? note : "");
     assert_int_equal(runner_line(&runner), line);
     runner_free(&runner);
     load(&runner, text, false);
-    corun_program_check(runner.program, CORUN_CHECK_SYNC);
+    corun_module_instance_check(runner.instance, CORUN_CHECK_SYNC);
     assert_int_equal(run(&runner, runner.out, threads), note ? CORUN_FAULT : CORUN_OK);
     assert_string_equal(runner_message(&runner), fault ? fault : "");
     assert_int_equal(runner_line(&runner), line);

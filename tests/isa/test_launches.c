@@ -125,7 +125,7 @@ static void expect_refusal(struct runner *runner, struct corun_dim3 grid, struct
     };
     struct corun_grid *launch = (struct corun_grid *)8;
     corun_diagnostics_clear(runner->list);
-    assert_int_equal(corun_grid_create(runner->program, &description, runner->list, &launch), wanted);
+    assert_int_equal(corun_grid_create(runner->instance, &description, runner->list, &launch), wanted);
     assert_null(launch);
     assert_string_equal(runner_message(runner), message);
 }

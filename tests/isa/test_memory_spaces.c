@@ -79,24 +79,24 @@ static void test_variables_of_the_module(void **state)
     static const uint32_t coefficients[4] = {10, 20, 30, 0};
     for (uint32_t t = 0; t < 32; t++)
         assert_int_equal(words[t], coefficients[t & 3] + 30 + 41 + 20);
-    uint64_t bytes = 0, address = corun_program_variable(runner.program, "counter", &bytes);
+    uint64_t bytes = 0, address = corun_module_instance_variable(runner.instance, "counter", &bytes);
     uint32_t value = 0;
     assert_int_equal(bytes, 4);
     assert_int_equal(corun_memory_read(runner.memory, address, &value, 4), CORUN_OK);
     assert_int_equal(value, 99);
-    uint64_t big = corun_program_variable(runner.program, "big", &bytes);
+    uint64_t big = corun_module_instance_variable(runner.instance, "big", &bytes);
     assert_int_equal(bytes, 8000000000);
     corun_memory_read(runner.memory, big, &value, 4);
     assert_int_equal(value, 6);
     corun_memory_write(runner.memory, big + 7000000000, &value, 4);
-    corun_program_reset(runner.program);
+    corun_module_instance_reset(runner.instance);
     corun_memory_read(runner.memory, address, &value, 4);
     assert_int_equal(value, 41);
     corun_memory_read(runner.memory, big, &value, 4);
     assert_int_equal(value, 6);
     corun_memory_read(runner.memory, big + 7000000000, &value, 4);
     assert_int_equal(value, 0);
-    assert_int_equal(corun_program_variable(runner.program, "nothing", NULL), 0);
+    assert_int_equal(corun_module_instance_variable(runner.instance, "nothing", NULL), 0);
     runner_free(&runner);
 }
 
@@ -294,7 +294,8 @@ static enum corun_status run_mapped(struct runner *runner, const char *text)
     corun_memory_map_pages(runner->memory);
     assert_int_equal(corun_memory_allocate(runner->memory, 1000, &runner->out), CORUN_OK);
     assert_int_equal(corun_module_load("test.ptx", text, strlen(text), runner->list, &runner->module), CORUN_OK);
-    assert_int_equal(corun_program_create(runner->module, runner->memory, runner->list, &runner->program), CORUN_OK);
+    assert_int_equal(corun_module_instance_create(runner->module, runner->memory, runner->list, &runner->instance),
+                     CORUN_OK);
     uint32_t word = 7;
     assert_int_equal(corun_memory_write(runner->memory, runner->out, &word, sizeof word), CORUN_OK);
     return runner_run_grid(runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){1, 1, 1}, 0, &runner->out,
@@ -308,10 +309,10 @@ static void expect_mapped(const char *text, uint32_t value, const char *note)
     assert_int_equal(run_mapped(&runner, text), CORUN_OK);
     assert_int_equal(corun_memory_read(runner.memory, runner.out, &word, sizeof word), CORUN_OK);
     assert_int_equal(word, value);
-    assert_int_equal(corun_program_outside(runner.program, runner.list), note != NULL);
+    assert_int_equal(corun_module_instance_outside(runner.instance, runner.list), note != NULL);
     assert_string_equal(runner_message(&runner), note ? note : "");
     assert_in_range(runner_line(&runner), note ? 19 : 0, note ? 20 : 0);
-    assert_false(corun_program_outside(runner.program, runner.list)); /* said once */
+    assert_false(corun_module_instance_outside(runner.instance, runner.list)); /* said once */
     runner_free(&runner);
 }
 
@@ -319,7 +320,7 @@ static void expect_unmapped(const char *text)
 {
     struct runner runner;
     assert_int_equal(run_mapped(&runner, text), CORUN_FAULT);
-    assert_false(corun_program_outside(runner.program, runner.list));
+    assert_false(corun_module_instance_outside(runner.instance, runner.list));
     runner_free(&runner);
 }
 

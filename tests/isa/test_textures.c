@@ -302,7 +302,7 @@ static void test_references(void **state)
     struct corun_texture texture = describe(&runner, 0, 0);
     uint64_t handle, variable, bytes;
     assert_int_equal(corun_texture_create(runner.memory, &texture, &handle), CORUN_OK);
-    variable = corun_program_variable(runner.program, "image", &bytes);
+    variable = corun_module_instance_variable(runner.instance, "image", &bytes);
     assert_int_equal(bytes, 8);
     assert_int_equal(corun_memory_write(runner.memory, variable, &handle, 8), CORUN_OK);
     assert_int_equal(runner_try(&runner, 8), CORUN_OK);

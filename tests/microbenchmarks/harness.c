@@ -146,10 +146,10 @@ static const struct corun_grid *only_grid(void *user, uint32_t index)
     return index == 0 ? user : NULL;
 }
 
-static void fill_variable(const struct bench *bench, struct run *run, struct corun_program *program,
+static void fill_variable(const struct bench *bench, struct run *run, struct corun_module_instance *instance,
                           struct corun_memory *memory)
 {
-    uint64_t bytes, address = corun_program_variable(program, "table", &bytes);
+    uint64_t bytes, address = corun_module_instance_variable(instance, "table", &bytes);
     uint8_t *host = address ? corun_memory_pointer(memory, address, bytes) : NULL;
     if (!host)
         give_up(NULL, "no variable `table`");
@@ -186,15 +186,15 @@ void run_kernel(const struct bench *bench, struct run *run)
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_memory *memory = corun_memory_create(0);
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_grid *grid;
     uint64_t buffer = 0, bytes;
     if (!list || !memory)
         abort();
     if (corun_module_load("microbenchmark", run->text, strlen(run->text), list, &module) != CORUN_OK)
         give_up(list, run->text);
-    if (corun_program_create(module, memory, list, &program) != CORUN_OK)
-        give_up(list, "the program cannot be made");
+    if (corun_module_instance_create(module, memory, list, &instance) != CORUN_OK)
+        give_up(list, "the module instance cannot be made");
     if (run->buffer_bytes) {
         if (corun_memory_allocate(memory, run->buffer_bytes, &buffer) != CORUN_OK)
             abort();
@@ -202,7 +202,7 @@ void run_kernel(const struct bench *bench, struct run *run)
             run->fill(run->user, bench, buffer, corun_memory_pointer(memory, buffer, run->buffer_bytes));
     }
     if (run->fill_table)
-        fill_variable(bench, run, program, memory);
+        fill_variable(bench, run, instance, memory);
     struct corun_launch_description description = {
         .kernel = corun_module_kernel(module, "k"),
         .grid = {run->tbs, 1, 1},
@@ -210,14 +210,14 @@ void run_kernel(const struct bench *bench, struct run *run)
         .parameters = &buffer,
         .parameter_bytes = sizeof buffer,
     };
-    if (corun_grid_create(program, &description, list, &grid) != CORUN_OK)
+    if (corun_grid_create(instance, &description, list, &grid) != CORUN_OK)
         give_up(list, "the launch cannot be made");
     simulate(bench, run, grid, list);
-    uint64_t stamps = corun_program_variable(program, "stamps", &bytes);
+    uint64_t stamps = corun_module_instance_variable(instance, "stamps", &bytes);
     if (corun_memory_read(memory, stamps, run->stamps, sizeof run->stamps) != CORUN_OK)
         abort();
     corun_grid_destroy(grid);
-    corun_program_destroy(program);
+    corun_module_instance_destroy(instance);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
     corun_diagnostics_destroy(list);

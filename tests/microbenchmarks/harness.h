@@ -11,7 +11,7 @@
 
 #include "corun/gpu.h"
 #include "corun/memory.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <math.h>
 #include <stdio.h>

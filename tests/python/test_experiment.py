@@ -55,7 +55,7 @@ def experiment(figures, cases=(), **changes):
 
 def kernel(**changes):
     counters = {"issue_cycles": 60, "tb_cycles": 0, "l1_hits": 3, "l1_accesses": 4, "l2_hits": 0, "l2_accesses": 0,
-                "context_bytes_out": 100, "context_bytes_in": 50}
+                "saved_bytes": 100, "restored_bytes": 50}
     counters.update(changes.pop("counters", {}))
     return {"cycles": 1000, "registers_per_thread": 30, "shared_bytes": 4096, "threads_per_tb": 100, "tbs_per_sm": 4,
             "counters": counters, **changes}

@@ -209,7 +209,9 @@ class File(unittest.TestCase):
             found, history, result = results.applications(policy="even"), results.history("k8"), results.result("k8")
         database = sqlite3.connect(self.path)
         former = {**result, "policy": {"name": "even", "params": {"exclusive": "on"}}}
+        former["gpu_parameters"] = {"sms": 3, "context_interval": 4}
         former["apps"] = former.pop("applications")
+        former["apps"][0]["kernels"] = [{"counters": {"context_bytes_out": 7, "context_bytes_in": 5, "atomics": 1}}]
         former["history"]["apps"] = former["history"].pop("applications")
         for sm in former["sms"]:
             sm["apps"] = [{"tbs": 2}]
@@ -223,6 +225,8 @@ class File(unittest.TestCase):
             result = results.result("k8")
             self.assertEqual([len(result["applications"]), result["policy"]["parameters"]], [2, {"exclusive": "on"}])
             self.assertEqual([sm["applications"] for sm in result["sms"]], [[{"tbs": 2}]] * 3)
+            self.assertEqual(result["gpu_parameters"], {"sms": 3, "save_interval": 4})
+            self.assertEqual(result["applications"][0]["kernels"][0]["counters"], {"saved_bytes": 7, "restored_bytes": 5, "atomics": 1})
             self.assertFalse({"apps", "params"} & {*result, *result["policy"], *result["sms"][0], *result["history"]})
 
     def test_only_reads(self):

@@ -97,7 +97,7 @@ static void test_slices(void **unused)
     expect_none(queue, 0);
     uint32_t launch = ready(queue, 5, 0, 10);
     struct queue_slice a = expect(queue, 5, launch, 0, 3), b = expect(queue, 5, launch, 3, 3);
-    assert_int_equal(a.lane, b.lane);
+    assert_int_equal(a.strand, b.strand);
     expect_none(queue, 5);
     end(queue, 7, b, false); /* ends may come in any order */
     struct queue_slice c = expect(queue, 7, launch, 6, 3);
@@ -114,7 +114,7 @@ static void test_slices(void **unused)
     queue_destroy(queue);
 }
 
-/* Two kinds side by side until one is exhausted; the other one keeps its lane, and its slices go on where they were. */
+/* Two kinds side by side until one is exhausted; the other one keeps its strand, and its slices go on where they were. */
 static void test_until_exhausted(void **unused)
 {
     (void)unused;
@@ -136,14 +136,14 @@ static void test_until_exhausted(void **unused)
     struct queue_slice c = expect(queue, 0, 2, 0, 5), b = expect(queue, 0, 1, 0, 3);
     assert_int_equal(script->events[1], CORUN_QUEUE_EXHAUSTED);
     assert_int_equal(c.plan, 2);
-    assert_true(a.lane != b.lane && b.lane != c.lane);
+    assert_true(a.strand != b.strand && b.strand != c.strand);
     end(queue, 3, b, false);
     struct queue_slice d = expect(queue, 3, 1, 3, 3); /* it is exhausted, too */
-    assert_int_equal(d.lane, b.lane);
+    assert_int_equal(d.strand, b.strand);
     script->plans = &(const struct corun_queue_plan){.grant_count = 1, .grants = {{.launch = 2, .slice_tbs = 9}}};
     script->next = 0;
     struct queue_slice rest = expect(queue, 3, 2, 5, 4);
-    assert_int_equal(rest.lane, c.lane);
+    assert_int_equal(rest.strand, c.strand);
     end(queue, 4, a, true);
     end(queue, 4, c, false);
     end(queue, 4, rest, true);
@@ -245,11 +245,11 @@ static void test_base(void **unused)
     for (uint32_t i = 0; i < 3; i++)
         ready(queue, 0, 0, 10 + i);
     struct queue_slice a = expect(queue, 0, 0, 0, 10), b = expect(queue, 0, 1, 0, 11);
-    assert_true(a.lane != b.lane);
+    assert_true(a.strand != b.strand);
     expect_none(queue, 0);
     end(queue, 5, b, true);
     struct queue_slice c = expect(queue, 5, 2, 0, 12);
-    assert_int_equal(c.lane, b.lane);
+    assert_int_equal(c.strand, b.strand);
     queue_destroy(queue);
     const double none[] = {0};
     settings.parameters = none;

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "corun/program.h"
+#include "corun/module.h"
 #include "rewrite/slice.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -98,7 +98,7 @@ struct slice_launch {
     uint32_t words[7]; /* what follows that address, so far as the kernel has parameters */
 };
 
-static inline void run_part(struct corun_program *program, const struct slice_case *item,
+static inline void run_part(struct corun_module_instance *instance, const struct slice_case *item,
                             const struct slice_launch *launch, struct corun_module *module, uint64_t first,
                             uint64_t count, uint64_t out)
 {
@@ -120,18 +120,18 @@ static inline void run_part(struct corun_program *program, const struct slice_ca
         description.grid = (struct corun_dim3){(uint32_t)count, 1, 1};
     }
     description.parameter_bytes = info.parameter_bytes;
-    if (corun_grid_create(program, &description, item->list, &grid) != CORUN_OK)
+    if (corun_grid_create(instance, &description, item->list, &grid) != CORUN_OK)
         fail_with(item->list, "launching");
     if (corun_run_functional(grid, 1000000, item->list, NULL, NULL, NULL) != CORUN_OK)
         fail_with(item->list, "running");
     corun_grid_destroy(grid);
 }
 
-/* A program in memory of its own, with a buffer. */
+/* A module in memory of its own, with a buffer. */
 struct loaded {
     struct corun_memory *memory;
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     uint64_t out;
 };
 
@@ -139,7 +139,7 @@ static inline struct loaded load_text(const struct slice_case *item, const char 
 {
     struct loaded loaded = {.memory = corun_memory_create(0)};
     if (corun_module_assemble("test.ptx", text, strlen(text), item->rewrites, item->list, &loaded.module) != CORUN_OK ||
-        corun_program_create(loaded.module, loaded.memory, item->list, &loaded.program) != CORUN_OK)
+        corun_module_instance_create(loaded.module, loaded.memory, item->list, &loaded.instance) != CORUN_OK)
         fail_with(item->list, "loading");
     assert_int_equal(corun_memory_allocate(loaded.memory, SLICE_OUT_BYTES, &loaded.out), CORUN_OK);
     return loaded;
@@ -150,7 +150,7 @@ static inline uint8_t *unload(struct loaded *loaded)
 {
     uint8_t *content = malloc(SLICE_OUT_BYTES);
     assert_int_equal(corun_memory_read(loaded->memory, loaded->out, content, SLICE_OUT_BYTES), CORUN_OK);
-    corun_program_destroy(loaded->program);
+    corun_module_instance_destroy(loaded->instance);
     corun_module_destroy(loaded->module);
     corun_memory_destroy(loaded->memory);
     return content;
@@ -161,7 +161,7 @@ static inline uint8_t *run_slice(const struct slice_case *item, const struct sli
                                  uint64_t count)
 {
     struct loaded loaded = load_text(item, item->text);
-    run_part(loaded.program, item, launch, loaded.module, first, count, loaded.out);
+    run_part(loaded.instance, item, launch, loaded.module, first, count, loaded.out);
     return unload(&loaded);
 }
 
@@ -174,10 +174,10 @@ static inline uint8_t *run_cut(const struct slice_case *item, const char *origin
     size_t count = 0;
     uint64_t *firsts = cutting->slice ? slice_order(total, cutting, &count) : NULL;
     if (!cutting->slice)
-        run_part(loaded.program, item, launch, loaded.module, 0, 0, loaded.out);
+        run_part(loaded.instance, item, launch, loaded.module, 0, 0, loaded.out);
     for (size_t i = 0; i < count; i++) {
         uint64_t rest = total - firsts[i];
-        run_part(loaded.program, item, launch, loaded.module, firsts[i], rest < cutting->slice ? rest : cutting->slice,
+        run_part(loaded.instance, item, launch, loaded.module, firsts[i], rest < cutting->slice ? rest : cutting->slice,
                  loaded.out);
     }
     free(firsts);

@@ -30,15 +30,15 @@ static inline struct workload_commands *commands_of(const char *specification)
     return commands_of_launch(specification, WORKLOAD_ALL_LAUNCHES);
 }
 
-static inline uint32_t program_in(struct runtime *runtime, const struct workload_commands *commands)
+static inline uint32_t workload_in(struct runtime *runtime, const struct workload_commands *commands)
 {
-    uint32_t program;
+    uint32_t workload;
     struct corun_diagnostics *list = corun_diagnostics_create();
-    enum corun_status status = runtime_add_program(runtime, commands, list, &program);
+    enum corun_status status = runtime_add_workload(runtime, commands, list, &workload);
     if (status != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
     corun_diagnostics_destroy(list);
-    return program;
+    return workload;
 }
 
 /* Every output, byte for byte. */
@@ -55,18 +55,18 @@ struct server {
     uint64_t slice;   /* thread blocks; 0: whole launches */
     uint32_t streams; /* slices of a launch go round these */
     uint64_t shuffle; /* not 0: slices of a launch in random order, from that seed */
-    uint32_t programs[64];
+    uint32_t workloads[64];
     const struct workload_commands *commands[64]; /* by job */
     uint32_t ended, failed, returned, none;
     const char *failure;
 };
 
-static inline uint32_t submit(struct server *server, uint32_t program, const struct workload_commands *commands)
+static inline uint32_t submit(struct server *server, uint32_t workload, const struct workload_commands *commands)
 {
     uint32_t job;
-    assert_int_equal(runtime_submit(server->runtime, program, &job), CORUN_OK);
+    assert_int_equal(runtime_submit(server->runtime, workload, &job), CORUN_OK);
     assert_true(job < 64);
-    server->programs[job] = program;
+    server->workloads[job] = workload;
     server->commands[job] = commands;
     return job;
 }
@@ -75,7 +75,7 @@ static inline uint32_t submit(struct server *server, uint32_t program, const str
 static inline void serve_launch(struct server *server, uint32_t job, uint32_t launch)
 {
     struct runtime_launch about;
-    runtime_launch_at(server->runtime, server->programs[job], launch, &about);
+    runtime_launch_at(server->runtime, server->workloads[job], launch, &about);
     uint64_t size = server->slice && !about.refusal && server->slice < about.tbs ? server->slice : about.tbs;
     uint64_t count = (about.tbs + size - 1) / size;
     uint64_t *order = calloc(count, sizeof *order);

@@ -36,14 +36,14 @@ static void serve_suite(const struct runtime_options *options, const struct serv
 {
     struct server server = *how;
     struct workload_commands *commands[SUITE];
-    uint32_t programs[SUITE];
+    uint32_t workloads[SUITE];
     server.runtime = open_with(options);
     for (size_t i = 0; i < SUITE; i++) {
         commands[i] = commands_of(suite[i]);
-        programs[i] = program_in(server.runtime, commands[i]);
+        workloads[i] = workload_in(server.runtime, commands[i]);
     }
     for (size_t i = 0; i < SUITE * (size_t)instances; i++)
-        submit(&server, programs[i % SUITE], commands[i % SUITE]);
+        submit(&server, workloads[i % SUITE], commands[i % SUITE]);
     serve(&server);
     assert_int_equal(server.ended, SUITE * instances);
     assert_int_equal(server.failed + server.returned, 0);
@@ -117,9 +117,9 @@ static void working_sets_take_turns(void **state)
     struct server server = {.streams = 4, .slice = 16};
     struct runtime_statistics statistics;
     server.runtime = open_with(&(struct runtime_options){.memory_bytes = most});
-    uint32_t programs[] = {program_in(server.runtime, tea), program_in(server.runtime, matmul)};
+    uint32_t workloads[] = {workload_in(server.runtime, tea), workload_in(server.runtime, matmul)};
     for (uint32_t i = 0; i < 12; i++)
-        submit(&server, programs[i % 2], i % 2 ? matmul : tea);
+        submit(&server, workloads[i % 2], i % 2 ? matmul : tea);
     serve(&server);
     runtime_statistics(server.runtime, &statistics);
     assert_int_equal(server.ended, 12);
@@ -135,8 +135,8 @@ static void too_large_for_ever(void **state)
     (void)state;
     struct workload_commands *tea = commands_of("tea@small");
     struct runtime *runtime = open_with(&(struct runtime_options){.memory_bytes = bytes_of(tea) - 1});
-    uint32_t program;
-    assert_int_equal(runtime_add_program(runtime, tea, NULL, &program), CORUN_LIMIT);
+    uint32_t workload;
+    assert_int_equal(runtime_add_workload(runtime, tea, NULL, &workload), CORUN_LIMIT);
     runtime_close(runtime);
     workload_commands_destroy(tea);
 }
@@ -167,9 +167,9 @@ static void the_one_that_fails_fails_alone(void **state)
     struct runtime_statistics statistics;
     struct server server = {.streams = 4, .slice = 3};
     server.runtime = open_with(&(struct runtime_options){0});
-    uint32_t programs[] = {program_in(server.runtime, good), program_in(server.runtime, &bad)};
+    uint32_t workloads[] = {workload_in(server.runtime, good), workload_in(server.runtime, &bad)};
     for (uint32_t i = 0; i < 6; i++)
-        submit(&server, programs[i == 2 || i == 4], i == 2 || i == 4 ? &bad : good);
+        submit(&server, workloads[i == 2 || i == 4], i == 2 || i == 4 ? &bad : good);
     serve(&server);
     assert_int_equal(server.failed, 2);
     assert_int_equal(server.ended, 4);
@@ -188,12 +188,12 @@ static void a_launch_out_of_a_run(void **state)
     assert_int_equal(commands->command_count, 1);
     assert_string_equal(commands->commands[0].kernel, "compute_q");
     struct server server = {.streams = 2, .slice = 1, .runtime = open_with(&(struct runtime_options){0})};
-    uint32_t program = program_in(server.runtime, commands), outputs = 0;
+    uint32_t workload = workload_in(server.runtime, commands), outputs = 0;
     for (size_t i = 0; i < commands->buffer_count; i++)
         outputs += commands->buffers[i].is_output;
     assert_int_equal(outputs, 2); /* q_r, q_i */
-    submit(&server, program, commands);
-    submit(&server, program, commands);
+    submit(&server, workload, commands);
+    submit(&server, workload, commands);
     serve(&server);
     assert_int_equal(server.ended, 2);
     runtime_close(server.runtime);
@@ -224,9 +224,9 @@ static void variables_start_anew(void **state)
                                                .command_count = 1,
                                                .launch_count = 1};
     struct server server = {.streams = 2, .runtime = open_with(&(struct runtime_options){0})};
-    uint32_t program = program_in(server.runtime, &commands);
+    uint32_t workload = workload_in(server.runtime, &commands);
     for (uint32_t i = 0; i < 3; i++) {
-        submit(&server, program, &commands);
+        submit(&server, workload, &commands);
         serve(&server);
     }
     assert_int_equal(server.ended, 3);
@@ -240,9 +240,9 @@ static void two_runtimes(void **state)
     struct server servers[2] = {{.streams = 2, .slice = 9}, {.streams = 1}};
     for (uint32_t i = 0; i < 2; i++) {
         servers[i].runtime = open_with(&(struct runtime_options){0});
-        uint32_t program = program_in(servers[i].runtime, tea);
-        submit(&servers[i], program, tea);
-        submit(&servers[i], program, tea);
+        uint32_t workload = workload_in(servers[i].runtime, tea);
+        submit(&servers[i], workload, tea);
+        submit(&servers[i], workload, tea);
     }
     for (uint32_t i = 2; i-- > 0;) {
         serve(&servers[i]);
@@ -260,20 +260,20 @@ static void the_cost_of_slices(void **state)
     struct workload_commands *tea = commands_of("tea@small,bytes=60000");
     struct runtime *runtime = open_with(&(struct runtime_options){0});
     struct runtime_launch about;
-    uint32_t program = program_in(runtime, tea);
+    uint32_t workload = workload_in(runtime, tea);
     uint64_t whole, small, large, least, again, job_time;
-    runtime_launch_at(runtime, program, 0, &about);
+    runtime_launch_at(runtime, workload, 0, &about);
     for (uint32_t i = 0; i < 2; i++) /* the second with warm caches */
-        assert_int_equal(runtime_measure(runtime, program, 0, 0, 1, NULL, &whole), CORUN_OK);
-    assert_int_equal(runtime_measure(runtime, program, 0, 4, 1, NULL, &small), CORUN_OK);
-    assert_int_equal(runtime_measure(runtime, program, 0, 32, 1, NULL, &large), CORUN_OK);
+        assert_int_equal(runtime_measure(runtime, workload, 0, 0, 1, NULL, &whole), CORUN_OK);
+    assert_int_equal(runtime_measure(runtime, workload, 0, 4, 1, NULL, &small), CORUN_OK);
+    assert_int_equal(runtime_measure(runtime, workload, 0, 32, 1, NULL, &large), CORUN_OK);
     assert_true(small > large && large > whole && whole > 0);
-    assert_int_equal(runtime_smallest_slice(runtime, program, 0, 10, NULL, &least, &again), CORUN_OK);
+    assert_int_equal(runtime_smallest_slice(runtime, workload, 0, 10, NULL, &least, &again), CORUN_OK);
     assert_int_equal(least, 4); /* anything goes: one thread block for each SM */
     assert_true(again > 0);
-    assert_int_equal(runtime_smallest_slice(runtime, program, 0, -0.5, NULL, &least, &again), CORUN_OK);
+    assert_int_equal(runtime_smallest_slice(runtime, workload, 0, -0.5, NULL, &least, &again), CORUN_OK);
     assert_int_equal(least, about.tbs); /* nothing is that cheap */
-    assert_int_equal(runtime_measure(runtime, program, 0, 1, 0, NULL, &job_time), CORUN_ARGUMENT);
+    assert_int_equal(runtime_measure(runtime, workload, 0, 1, 0, NULL, &job_time), CORUN_ARGUMENT);
     runtime_close(runtime);
     workload_commands_destroy(tea);
 }
@@ -299,9 +299,9 @@ static void waits_no_longer_than_asked(void **state)
     (void)state;
     struct workload_commands *matmul = commands_of("matmul@small");
     struct runtime *runtime = open_with(&(struct runtime_options){0});
-    uint32_t program = program_in(runtime, matmul), job;
+    uint32_t workload = workload_in(runtime, matmul), job;
     struct runtime_event event;
-    assert_int_equal(runtime_submit(runtime, program, &job), CORUN_OK);
+    assert_int_equal(runtime_submit(runtime, workload, &job), CORUN_OK);
     uint64_t now = runtime_now(runtime);
     assert_int_equal(runtime_wait(runtime, now, NULL, &event), CORUN_OK);
     assert_int_equal(event.kind, RUNTIME_NONE);
@@ -316,14 +316,14 @@ static void wrong_requests_are_refused(void **state)
     (void)state;
     struct workload_commands *matmul = commands_of("matmul@small");
     struct runtime *runtime = open_with(&(struct runtime_options){.streams = 2});
-    uint32_t program = program_in(runtime, matmul), job;
+    uint32_t workload = workload_in(runtime, matmul), job;
     struct runtime_event event;
     struct runtime_launch about;
-    runtime_launch_at(runtime, program, 0, &about);
+    runtime_launch_at(runtime, workload, 0, &about);
     assert_null(about.refusal);
     assert_true(about.tbs_per_sm > 0);
     assert_int_equal(runtime_slice(runtime, 0, 0, 1, 0), CORUN_ARGUMENT); /* no job */
-    assert_int_equal(runtime_submit(runtime, program, &job), CORUN_OK);
+    assert_int_equal(runtime_submit(runtime, workload, &job), CORUN_OK);
     assert_int_equal(runtime_slice(runtime, job, 0, 1, 0), CORUN_ARGUMENT); /* it is not ready */
     assert_int_equal(runtime_wait(runtime, UINT64_MAX, NULL, &event), CORUN_OK);
     assert_int_equal(runtime_slice(runtime, job, 0, about.tbs + 1, 0), CORUN_ARGUMENT);

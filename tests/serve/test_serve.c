@@ -64,7 +64,7 @@ static void serve_in_slices(const char *text, uint32_t slice_tbs)
         if (i < slices && in_flight < 5) {
             uint32_t first = (uint32_t)((uint64_t)i++ * step % slices) * slice_tbs, left = grid->tb_count - first;
             const struct queue_slice slice = {
-                .first = first, .tbs = left < slice_tbs ? left : slice_tbs, .lane = i % 3};
+                .first = first, .tbs = left < slice_tbs ? left : slice_tbs, .strand = i % 3};
             assert_int_equal(operations.launch(operations.user, now, &slice), CORUN_OK);
             in_flight++;
             continue;
@@ -225,7 +225,7 @@ static void test_wrong_schedulers(void **unused)
     } rows[] = {
         {"kernlet", "did you mean `kernelet`", CORUN_NOT_FOUND},
         {"kernelet:pur=2", "pur is a number from 0 to 1", CORUN_ARGUMENT},
-        {"base:lanes=2", "no parameter `lanes`", CORUN_ARGUMENT},
+        {"base:strands=2", "no parameter `strands`", CORUN_ARGUMENT},
         {"./not-there.so", "not-there.so", CORUN_NOT_FOUND},
     };
     struct arena *arena = arena_create();

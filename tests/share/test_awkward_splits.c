@@ -7,7 +7,7 @@
 
 static const double flat[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* As an even split, as long as nothing is known of the programs: with equal speed-ups all splits are alike. */
+/* As an even split, as long as nothing is known of the runs: with equal speed-ups all splits are alike. */
 static const char *const splitting[] = {"even", "smart-even", "rounds", "profile", "spart"};
 #define SPLITTING (sizeof splitting / sizeof splitting[0])
 

@@ -213,7 +213,7 @@ static void smart_even_counts_the_remainder(void **unused)
     stage_end(&stage);
 }
 
-static void smart_even_knows_a_program_by_its_first_run(void **unused)
+static void smart_even_knows_a_run_by_the_first_one(void **unused)
 {
     (void)unused;
     struct stage stage;
@@ -222,7 +222,7 @@ static void smart_even_knows_a_program_by_its_first_run(void **unused)
     kernel(&stage, 0, 3, 1);
     kernel(&stage, 1, 50, 1);
     assert_string_equal(stage_owners(&stage), "AAABBBBBBB");
-    kernel(&stage, 0, 4, 1); /* a larger grid of the same program */
+    kernel(&stage, 0, 4, 1); /* a larger grid of the same application */
     assert_string_equal(stage_owners(&stage), "AAAABBBBBB");
     kernel(&stage, 0, 2, 1); /* a smaller one will not be the last */
     assert_string_equal(stage_owners(&stage), "AAAABBBBBB");
@@ -304,7 +304,7 @@ static void rounds_by_hand(void **unused)
     stage_end(&stage);
 }
 
-static void rounds_of_a_program_count_every_launch(void **unused)
+static void rounds_of_a_run_count_every_launch(void **unused)
 {
     (void)unused;
     struct stage stage;
@@ -330,17 +330,17 @@ static void rounds_of_a_program_count_every_launch(void **unused)
     stage_end(&stage);
 }
 
-static void programs_known_beforehand(void **unused)
+static void runs_known_beforehand(void **unused)
 {
     (void)unused;
     struct stage stage;
     /* As above, all of it known when the applications arrive; what they launch then brings nothing new. */
     static const struct corun_launch_view a[] = {{14, 1, 1}}, b[] = {{7, 1, 3}, {9, 0, 5}};
     stage_create(&stage, "rounds", 12, 2);
-    stage.applications[0].program = a;
-    stage.applications[0].program_count = 1;
-    stage.applications[1].program = b;
-    stage.applications[1].program_count = 2; /* the second fits no SM: it is never run */
+    stage.applications[0].run_launches = a;
+    stage.applications[0].run_launch_count = 1;
+    stage.applications[1].run_launches = b;
+    stage.applications[1].run_launch_count = 2; /* the second fits no SM: it is never run */
     start(&stage);
     assert_string_equal(stage_owners(&stage), "AAAAABBBBBBB");
     kernel(&stage, 1, 1000, 1);
@@ -349,17 +349,17 @@ static void programs_known_beforehand(void **unused)
     /* The largest grid counts: 2 and 3 of 10 SMs */
     static const struct corun_launch_view c[] = {{1, 1, 1}, {2, 1, 1}}, d[] = {{3, 1, 1}, {2, 1, 9}};
     stage_create(&stage, "smart-even", 10, 2);
-    stage.applications[0].program = c;
-    stage.applications[1].program = d;
-    stage.applications[0].program_count = stage.applications[1].program_count = 2;
+    stage.applications[0].run_launches = c;
+    stage.applications[1].run_launches = d;
+    stage.applications[0].run_launch_count = stage.applications[1].run_launch_count = 2;
     start(&stage);
     assert_string_equal(stage_owners(&stage), "AABBB.....");
     stage_end(&stage);
     /* By kernel, what is known beforehand says nothing. */
     stage_create(&stage, "smart-even", 10, 2);
     stage_set(&stage, "by", 1);
-    stage.applications[0].program = c;
-    stage.applications[0].program_count = 2;
+    stage.applications[0].run_launches = c;
+    stage.applications[0].run_launch_count = 2;
     start(&stage);
     assert_string_equal(stage_owners(&stage), "AAAAABBBBB");
     stage_end(&stage);
@@ -690,11 +690,11 @@ int main(void)
         cmocka_unit_test(too_many_applications_are_refused),
         cmocka_unit_test(smart_even_gives_no_more_than_can_be_used),
         cmocka_unit_test(smart_even_counts_the_remainder),
-        cmocka_unit_test(smart_even_knows_a_program_by_its_first_run),
+        cmocka_unit_test(smart_even_knows_a_run_by_the_first_one),
         cmocka_unit_test(smart_even_by_kernel_takes_a_hand_over_back),
         cmocka_unit_test(rounds_by_hand),
-        cmocka_unit_test(rounds_of_a_program_count_every_launch),
-        cmocka_unit_test(programs_known_beforehand),
+        cmocka_unit_test(rounds_of_a_run_count_every_launch),
+        cmocka_unit_test(runs_known_beforehand),
         cmocka_unit_test(rounds_of_three),
         cmocka_unit_test(profile_by_hand),
         cmocka_unit_test(profile_prefers_even_and_splits_anew),

@@ -10,15 +10,15 @@ struct speed {
     double start, each;
 };
 
-static double seconds_of(void *context, uint64_t begin, uint64_t end)
+static double seconds_of(void *user, uint64_t begin, uint64_t end)
 {
-    const struct speed *speed = context;
+    const struct speed *speed = user;
     return end > begin ? speed->start + speed->each * (double)(end - begin) : 0;
 }
 
 static inline struct corun_split_rate_table table(struct speed *speed)
 {
-    return (struct corun_split_rate_table){.seconds = seconds_of, .context = speed};
+    return (struct corun_split_rate_table){.seconds = seconds_of, .user = speed};
 }
 
 #endif

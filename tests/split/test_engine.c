@@ -39,9 +39,9 @@ static void compute(const float *weights, const float *x, float *y, uint64_t beg
         y[i] += weights[i % 16] * x[i];
 }
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     (void)thread;
     compute(problem->weights, problem->x, problem->y, begin, end);
     return CORUN_OK;
@@ -57,13 +57,13 @@ void weigh(uint64_t threads, void **arguments)
     compute((float *)(uintptr_t)address[0], (float *)(uintptr_t)address[1], (float *)(uintptr_t)address[2], begin, end);
 }
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
     uint64_t weights = corun_split_gpu_address(gpu, 0), x = corun_split_gpu_address(gpu, 1);
     uint64_t y = corun_split_gpu_address(gpu, 2);
     void *arguments[] = {&weights, &x, &y, &begin, &end};
     uint32_t grid[] = {(uint32_t)((end - begin + 255) / 256), 1, 1}, block[] = {256, 1, 1};
-    (void)context;
+    (void)user;
     assert_non_null(corun_split_gpu_stream(gpu));
     return corun_split_gpu_launch(gpu, "weigh", grid, block, 0, arguments);
 }
@@ -103,7 +103,7 @@ static void prepare(struct world *world, const char *strategy)
                                             .iterations = COUNT,
                                             .cpu = on_cpu,
                                             .gpu = on_gpu,
-                                            .context = problem,
+                                            .user = problem,
                                             .buffers = world->buffers,
                                             .buffer_count = 3,
                                             .module = "fake"};
@@ -274,11 +274,11 @@ static void other_gpus_go_on(void **state)
     end(&world);
 }
 
-static enum corun_status sleeps(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
+static enum corun_status sleeps(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
 {
     const struct timespec time = {0, 200 * 1000 * 1000};
     nanosleep(&time, NULL);
-    return on_gpu(context, gpu, begin, end_);
+    return on_gpu(user, gpu, begin, end_);
 }
 
 static void set_hanging(struct world *world, int launch)
@@ -373,9 +373,9 @@ static void a_gpu_without_room_is_left_out(void **state)
     end(&world);
 }
 
-static enum corun_status fails(void *context, uint64_t begin, uint64_t end_, unsigned thread)
+static enum corun_status fails(void *user, uint64_t begin, uint64_t end_, unsigned thread)
 {
-    (void)context;
+    (void)user;
     (void)thread;
     return begin <= 5000 && end_ > 5000 ? CORUN_FILE : CORUN_OK;
 }

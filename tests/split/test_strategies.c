@@ -418,7 +418,7 @@ static void idle(const struct corun_split_view *view, struct corun_split_decisio
 
 static void halves(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
-    const double *share = view->context;
+    const double *share = view->user;
     if (!view->busy[0] && !view->busy[1])
         corun_split_apportion(view, view->left > 10 ? view->left / 2 : view->left, share, decision->parts);
 }
@@ -430,7 +430,7 @@ static void users_bring_their_own(void **state)
     (void)state;
     prepare(&world, NULL, 1000, 2, (struct speed[]){{0, 1}, {0, 1}});
     world.options.function = halves;
-    world.options.strategy_context = share;
+    world.options.strategy_user = share;
     go(&world);
     assert_int_equal(given(&world, 0, 0), 125);
     assert_int_equal(given(&world, 0, 1), 375);

@@ -160,7 +160,7 @@ static inline struct corun_grid *next_slice(struct sliced_run *run)
         description.grid = (struct corun_dim3){(uint32_t)blocks, 1, 1};
     }
     struct corun_grid *grid = NULL;
-    if (corun_grid_create(run->instance->program, &description, run->list, &grid))
+    if (corun_grid_create(run->instance->module, &description, run->list, &grid))
         stop_with(run->list, "launching");
     free(parameters);
     assert_true(vector_push(&run->grids, grid));

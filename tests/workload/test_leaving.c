@@ -12,7 +12,7 @@
 
 #include "corun/gpu.h"
 #include "corun/memory.h"
-#include "corun/program.h"
+#include "corun/module.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ static const char text[] =
 struct rig {
     struct corun_memory *memory;
     struct corun_module *module;
-    struct corun_program *program;
+    struct corun_module_instance *instance;
     struct corun_gpu *gpu;
     uint64_t values, results;
 };
@@ -52,7 +52,7 @@ static struct corun_grid *make(struct rig *rig, uint32_t turns)
                                                    .parameters = &parameters,
                                                    .parameter_bytes = 20};
     struct corun_grid *grid;
-    assert_int_equal(corun_grid_create(rig->program, &description, NULL, &grid), CORUN_OK);
+    assert_int_equal(corun_grid_create(rig->instance, &description, NULL, &grid), CORUN_OK);
     return grid;
 }
 
@@ -94,7 +94,7 @@ static void a_program_outlives_what_was_dropped(void **unused)
     corun_gpu_config_default(&config);
     config.sms = 2;
     assert_int_equal(corun_module_load("count.ptx", text, strlen(text), NULL, &rig.module), CORUN_OK);
-    assert_int_equal(corun_program_create(rig.module, rig.memory, NULL, &rig.program), CORUN_OK);
+    assert_int_equal(corun_module_instance_create(rig.module, rig.memory, NULL, &rig.instance), CORUN_OK);
     assert_int_equal(corun_memory_allocate(rig.memory, VALUES * 4, &rig.values), CORUN_OK);
     assert_int_equal(corun_memory_allocate(rig.memory, VALUES * 4, &rig.results), CORUN_OK);
     assert_int_equal(corun_gpu_create(&config, NULL, &rig.gpu), CORUN_OK);
@@ -110,7 +110,7 @@ static void a_program_outlives_what_was_dropped(void **unused)
         counts_to_its_own(&rig, 1 + i % 5); /* with replies to the other one on their way */
     }
     corun_gpu_destroy(rig.gpu);
-    corun_program_destroy(rig.program);
+    corun_module_instance_destroy(rig.instance);
     corun_module_destroy(rig.module);
     corun_memory_destroy(rig.memory);
 }

@@ -151,8 +151,8 @@ static void check(const struct corun_gpu *gpu, struct corun_instance *const *ins
     }
     const struct corun_counters *sum = &outcome->sum;
     assert_int_equal(sum->tbs_swapped_out, sum->tbs_swapped_in);
-    assert_true(sum->context_bytes_in <= sum->context_bytes_out); /* less where transfers were free in between */
-    assert_true(!sum->tbs_swapped_out || sum->context_bytes_in > 0);
+    assert_true(sum->restored_bytes <= sum->saved_bytes); /* less where transfers were free in between */
+    assert_true(!sum->tbs_swapped_out || sum->restored_bytes > 0);
 }
 
 static void run(const char *const *names, size_t count, uint32_t threads, struct outcome *outcome)

@@ -19,9 +19,9 @@ struct work {
     atomic_uint early; /* tasks that began before what they need had ended */
 };
 
-static void one(void *context, uint32_t task)
+static void one(void *user, uint32_t task)
 {
-    struct work *work = context;
+    struct work *work = user;
     for (uint32_t n = 0; n < NEEDS; n++)
         if (work->earlier[task][n] < COUNT && !atomic_load(&work->ended[work->earlier[task][n]]))
             atomic_fetch_add(&work->early, 1);
@@ -60,9 +60,9 @@ static void every_task_runs_once_after_its_needs(void **state)
     free(work);
 }
 
-static void note(void *context, uint32_t task)
+static void note(void *user, uint32_t task)
 {
-    uint32_t *order = context;
+    uint32_t *order = user;
     order[1 + order[0]++] = task;
 }
 
@@ -85,9 +85,9 @@ static void one_thread_takes_the_lowest_number_that_may_begin(void **state)
     tasks_destroy(tasks);
 }
 
-static void nothing(void *context, uint32_t task)
+static void nothing(void *user, uint32_t task)
 {
-    (void)context;
+    (void)user;
     (void)task;
 }
 

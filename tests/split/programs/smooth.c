@@ -20,27 +20,27 @@ static float smooth(const float *x, unsigned long long count, unsigned long long
     return sum * (1.0f / 65);
 }
 
-static enum corun_status on_cpu(void *context, uint64_t begin, uint64_t end, unsigned thread)
+static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     (void)thread;
     for (uint64_t i = begin; i < end; i++)
         problem->y[i] = smooth(problem->x, problem->count, i);
     return CORUN_OK;
 }
 
-static enum corun_status on_gpu(void *context, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t x = corun_split_gpu_address(gpu, 0), y = corun_split_gpu_address(gpu, 1);
     void *arguments[] = {&x, &y, &begin, &end, &problem->count, &problem->trap};
     const uint32_t grid[] = {(uint32_t)((end - begin + 127) / 128), 1, 1}, block[] = {128, 1, 1};
     return corun_split_gpu_launch(gpu, "smooth", grid, block, 0, arguments);
 }
 
-static void around(void *context, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes)
+static void around(void *user, uint64_t begin, uint64_t end, size_t *offset, size_t *bytes)
 {
-    struct problem *problem = context;
+    struct problem *problem = user;
     uint64_t first = begin < 32 ? 0 : begin - 32, last = end + 32 > problem->count ? problem->count : end + 32;
     *offset = first * sizeof(float);
     *bytes = (last - first) * sizeof(float);
@@ -75,7 +75,7 @@ int main(int count, char **arguments)
                                           .granularity = 128,
                                           .cpu = on_cpu,
                                           .gpu = on_gpu,
-                                          .context = &problem,
+                                          .user = &problem,
                                           .buffers = buffers,
                                           .buffer_count = 2,
                                           .module_file = arguments[1]};

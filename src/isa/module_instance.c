@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules, their kernels, and program instances: a module in the memory of one application. */
+/* Modules, their kernels, and module instances: a module in the memory of one application. */
 #include "assemble/assemble.h"
 #include "isa/executor.h"
 #include "ptx/register_count.h"
@@ -207,24 +207,24 @@ static struct corun_place place_of(const struct corun_module *module, const stru
     return (struct corun_place){module->ptx->file, variable->place.line, variable->place.column};
 }
 
-static enum corun_status allocate_variables(struct corun_program *program, struct corun_diagnostics *list)
+static enum corun_status allocate_variables(struct corun_module_instance *instance, struct corun_diagnostics *list)
 {
-    const struct ptx_module *ptx = program->module->ptx;
+    const struct ptx_module *ptx = instance->module->ptx;
     for (uint32_t i = 0; i < ptx->variable_count; i++) {
         const struct ptx_variable *variable = ptx->variables[i];
         if (!lives_in_memory(variable))
             continue;
         if (variable->bytes == 0) {
             if (variable->linkage == PTX_LINKAGE_EXTERN)
-                return corun_report(list, CORUN_UNSUPPORTED, place_of(program->module, variable),
+                return corun_report(list, CORUN_UNSUPPORTED, place_of(instance->module, variable),
                                     "not supported: variable %s, which another module defines", variable->name);
             continue;
         }
-        assert(program->variable_address); /* made with the program */
-        uint64_t *address = &program->variable_address[i];
-        if (corun_memory_allocate(program->memory, variable->bytes, address) != CORUN_OK ||
-            !memory_name(program->memory, *address, "variable %s", variable->name))
-            return corun_report(list, CORUN_MEMORY, place_of(program->module, variable),
+        assert(instance->variable_address); /* made with the instance */
+        uint64_t *address = &instance->variable_address[i];
+        if (corun_memory_allocate(instance->memory, variable->bytes, address) != CORUN_OK ||
+            !memory_name(instance->memory, *address, "variable %s", variable->name))
+            return corun_report(list, CORUN_MEMORY, place_of(instance->module, variable),
                                 "out of memory for the %llu bytes of variable %s", (unsigned long long)variable->bytes,
                                 variable->name);
     }
@@ -232,20 +232,20 @@ static enum corun_status allocate_variables(struct corun_program *program, struc
         for (uint32_t r = 0; r < ptx->variables[i]->relocation_count; r++) {
             const struct ptx_variable *target = ptx->variables[i]->relocations[r].variable;
             if (target && !lives_in_memory(target))
-                return corun_report(list, CORUN_UNSUPPORTED, place_of(program->module, ptx->variables[i]),
+                return corun_report(list, CORUN_UNSUPPORTED, place_of(instance->module, ptx->variables[i]),
                                     "not supported: address of %s in an initial value, which differs by kernel",
                                     target->name);
         }
     return CORUN_OK;
 }
 
-static void initialise_variable(struct corun_program *program, const struct ptx_variable *variable)
+static void initialise_variable(struct corun_module_instance *instance, const struct ptx_variable *variable)
 {
-    uint64_t address = program->variable_address[variable->index];
-    uint8_t *host = corun_memory_pointer(program->memory, address, variable->bytes);
+    uint64_t address = instance->variable_address[variable->index];
+    uint8_t *host = corun_memory_pointer(instance->memory, address, variable->bytes);
     if (!host)
         return;
-    memory_clear(program->memory, address);
+    memory_clear(instance->memory, address);
     if (variable->initial_bytes)
         memcpy(host, variable->initial, variable->initial_bytes);
     for (uint32_t i = 0; i < variable->relocation_count; i++) {
@@ -253,38 +253,38 @@ static void initialise_variable(struct corun_program *program, const struct ptx_
         if (relocation->offset + relocation->bytes > variable->bytes || relocation->bytes > 8)
             continue;
         uint64_t value = relocation->function ? function_address(relocation->function->index)
-                                              : program->variable_address[relocation->variable->index];
+                                              : instance->variable_address[relocation->variable->index];
         value = (value + (uint64_t)relocation->addend) >> relocation->shift;
         memcpy(host + relocation->offset, &value, relocation->bytes);
     }
 }
 
-void corun_program_reset(struct corun_program *program)
+void corun_module_instance_reset(struct corun_module_instance *instance)
 {
-    const struct ptx_module *ptx = program->module->ptx;
+    const struct ptx_module *ptx = instance->module->ptx;
     for (uint32_t i = 0; i < ptx->variable_count; i++)
-        if (program->variable_address[i])
-            initialise_variable(program, ptx->variables[i]);
+        if (instance->variable_address[i])
+            initialise_variable(instance, ptx->variables[i]);
 }
 
-/* Constant pools with the addresses that variables have got in this program. */
-static bool relocate_constants(struct corun_program *program)
+/* Constant pools with the addresses that variables have got in this instance. */
+static bool relocate_constants(struct corun_module_instance *instance)
 {
-    const struct corun_module *module = program->module;
-    program->constants = calloc(module->kernel_count ? module->kernel_count : 1, sizeof *program->constants);
-    if (!program->constants)
+    const struct corun_module *module = instance->module;
+    instance->constants = calloc(module->kernel_count ? module->kernel_count : 1, sizeof *instance->constants);
+    if (!instance->constants)
         return false;
     for (uint32_t k = 0; k < module->kernel_count; k++) {
         const struct corun_kernel *kernel = &module->kernels[k];
         size_t bytes = (size_t)(kernel->constant_slots ? kernel->constant_slots : 1) * SLOT_BYTES;
-        uint8_t *pool = program->constants[k] = aligned_alloc(64, bytes);
+        uint8_t *pool = instance->constants[k] = aligned_alloc(64, bytes);
         if (!pool)
             return false;
         if (kernel->constant_slots)
             memcpy(pool, kernel->constants, bytes);
         for (uint32_t i = 0; i < kernel->relocation_count; i++) {
             const struct constant_relocation *relocation = &kernel->relocations[i];
-            uint64_t value = program->variable_address[relocation->variable->index] + relocation->addend;
+            uint64_t value = instance->variable_address[relocation->variable->index] + relocation->addend;
             void *slot = pool + (size_t)relocation->slot * SLOT_BYTES;
             for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
                 if (relocation->wide)
@@ -296,68 +296,69 @@ static bool relocate_constants(struct corun_program *program)
     return true;
 }
 
-void corun_program_destroy(struct corun_program *program)
+void corun_module_instance_destroy(struct corun_module_instance *instance)
 {
-    if (!program)
+    if (!instance)
         return;
-    for (uint32_t i = 0; program->module && program->variable_address && i < program->module->ptx->variable_count; i++)
-        if (program->variable_address[i])
-            memory_free(program->memory, program->variable_address[i], "the end of its module");
-    for (uint32_t i = 0; i < program->sm_count; i++)
-        executor_sm_destroy(program->sms[i]);
-    executor_sm_destroy(program->functional);
-    for (uint32_t k = 0; program->constants && k < program->module->kernel_count; k++)
-        free(program->constants[k]);
-    vector_free(&program->freed_blocks.entries);
-    free(program->constants);
-    free(program->sms);
-    free(program->variable_address);
-    free(program->code_offset);
-    free(program);
+    for (uint32_t i = 0; instance->module && instance->variable_address && i < instance->module->ptx->variable_count;
+         i++)
+        if (instance->variable_address[i])
+            memory_free(instance->memory, instance->variable_address[i], "the end of its module");
+    for (uint32_t i = 0; i < instance->sm_count; i++)
+        executor_sm_destroy(instance->sms[i]);
+    executor_sm_destroy(instance->functional);
+    for (uint32_t k = 0; instance->constants && k < instance->module->kernel_count; k++)
+        free(instance->constants[k]);
+    vector_free(&instance->freed_blocks.entries);
+    free(instance->constants);
+    free(instance->sms);
+    free(instance->variable_address);
+    free(instance->code_offset);
+    free(instance);
 }
 
-enum corun_status corun_program_create(struct corun_module *module, struct corun_memory *memory,
-                                       struct corun_diagnostics *list, struct corun_program **result)
+enum corun_status corun_module_instance_create(struct corun_module *module, struct corun_memory *memory,
+                                               struct corun_diagnostics *list, struct corun_module_instance **result)
 {
     *result = NULL;
-    struct corun_program *program = calloc(1, sizeof *program);
-    if (!program)
+    struct corun_module_instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
         return out_of_memory(list);
-    program->module = module;
-    program->memory = memory;
-    program->variable_address = calloc(module->ptx->variable_count + 1, sizeof *program->variable_address);
-    program->code_offset = calloc(module->kernel_count + 1, sizeof *program->code_offset);
+    instance->module = module;
+    instance->memory = memory;
+    instance->variable_address = calloc(module->ptx->variable_count + 1, sizeof *instance->variable_address);
+    instance->code_offset = calloc(module->kernel_count + 1, sizeof *instance->code_offset);
     enum corun_status status = CORUN_OK;
-    if (!program->variable_address || !program->code_offset)
+    if (!instance->variable_address || !instance->code_offset)
         status = out_of_memory(list);
     if (status == CORUN_OK)
-        status = allocate_variables(program, list);
-    if (status == CORUN_OK && !relocate_constants(program))
+        status = allocate_variables(instance, list);
+    if (status == CORUN_OK && !relocate_constants(instance))
         status = out_of_memory(list);
     if (status == CORUN_OK) {
         /* Instructions are at most 32 bytes apart in an instruction cache (gpu_parameters.def). */
-        program->code_address = memory_reserve(memory, (uint64_t)module->code_length * 32);
-        program->parameter_address = memory_reserve(memory, PARAMETER_RANGE_BYTES);
-        if (!program->code_address || !program->parameter_address)
+        instance->code_address = memory_reserve(memory, (uint64_t)module->code_length * 32);
+        instance->parameter_address = memory_reserve(memory, PARAMETER_RANGE_BYTES);
+        if (!instance->code_address || !instance->parameter_address)
             status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "no addresses left for code");
     }
     if (status != CORUN_OK) {
-        corun_program_destroy(program);
+        corun_module_instance_destroy(instance);
         return status;
     }
     for (uint32_t k = 0; k < module->kernel_count; k++)
-        program->code_offset[k + 1] = program->code_offset[k] + module->kernels[k].code_length;
-    corun_program_reset(program);
-    *result = program;
+        instance->code_offset[k + 1] = instance->code_offset[k] + module->kernels[k].code_length;
+    corun_module_instance_reset(instance);
+    *result = instance;
     return CORUN_OK;
 }
 
-uint64_t corun_program_variable(const struct corun_program *program, const char *name, uint64_t *bytes)
+uint64_t corun_module_instance_variable(const struct corun_module_instance *instance, const char *name, uint64_t *bytes)
 {
-    const struct ptx_variable *variable = ptx_module_variable(program->module->ptx, name);
+    const struct ptx_variable *variable = ptx_module_variable(instance->module->ptx, name);
     if (!variable || !lives_in_memory(variable))
         return 0;
     if (bytes)
         *bytes = variable->bytes;
-    return program->variable_address[variable->index];
+    return instance->variable_address[variable->index];
 }

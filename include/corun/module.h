@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs: PTX text → module → kernels → launches.
+ * Modules: PTX text → module → kernels → launches.
  */
-#ifndef CORUN_PROGRAM_H
-#define CORUN_PROGRAM_H
+#ifndef CORUN_MODULE_H
+#define CORUN_MODULE_H
 
 #include "corun/memory.h"
 #include "corun/source.h"
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-struct corun_module; /* immutable once loaded: any number of GPUs and threads may share it */
+struct corun_module; /* immutable: any number of GPUs and threads may share it */
 struct corun_kernel; /* belongs to its module */
 
 /* Parses, checks and decodes PTX. `name` is used in messages. Returns the first error's status; *module is NULL then. */
@@ -86,24 +86,25 @@ struct corun_launch_description {
 };
 
 /*
- * A program instance: one module loaded into one application's memory (its .global and .const variables allocated and
- * initialised). It is the warp source of that application. The module and the memory must outlive it.
+ * A module instance: a module in the memory of one application, with its .global and .const variables allocated and initialised. It is
+ * the warp source of that application. The module and the memory must outlive it.
  */
-struct corun_program;
-enum corun_status corun_program_create(struct corun_module *module, struct corun_memory *memory,
-                                       struct corun_diagnostics *list, struct corun_program **program);
-void corun_program_destroy(struct corun_program *program);
+struct corun_module_instance;
+enum corun_status corun_module_instance_create(struct corun_module *module, struct corun_memory *memory,
+                                               struct corun_diagnostics *list, struct corun_module_instance **instance);
+void corun_module_instance_destroy(struct corun_module_instance *instance);
 /* Device address of a module variable, 0 if there is none of that name. */
-uint64_t corun_program_variable(const struct corun_program *program, const char *name, uint64_t *bytes);
+uint64_t corun_module_instance_variable(const struct corun_module_instance *instance, const char *name,
+                                        uint64_t *bytes);
 /* Writes the initial values of the module's variables again (an application starts over). */
-void corun_program_reset(struct corun_program *program);
+void corun_module_instance_reset(struct corun_module_instance *instance);
 
 /*
  * When kernels did what a GPU lets pass though it is a mistake: true, and the first of each kind is in the list, as OK. These are accesses
  * beside allocations and to freed memory (corun_memory_map_pages), and barriers that a part of a warp came to. Says each kind once. To be
  * called while no machine runs.
  */
-bool corun_program_outside(struct corun_program *program, struct corun_diagnostics *list);
+bool corun_module_instance_outside(struct corun_module_instance *instance, struct corun_diagnostics *list);
 
 /* Checks that turn such mistakes into faults. C(name, text, meaning) */
 #define CORUN_CHECKS(C) \
@@ -122,12 +123,13 @@ enum corun_check {
 /* Names from the table above with commas between them; false if one is not there. *checks is a mask of enum corun_check. */
 bool corun_checks_parse(const char *text, uint32_t *checks);
 /* What is checked from now on; nothing at first. To be called while no machine runs. */
-void corun_program_check(struct corun_program *program, uint32_t checks);
+void corun_module_instance_check(struct corun_module_instance *instance, uint32_t checks);
 
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
-enum corun_status corun_grid_create(struct corun_program *program, const struct corun_launch_description *description,
-                                    struct corun_diagnostics *list, struct corun_grid **grid);
-/* Before its program. Atomics of the grid that no machine has performed until now never are. */
+enum corun_status corun_grid_create(struct corun_module_instance *instance,
+                                    const struct corun_launch_description *description, struct corun_diagnostics *list,
+                                    struct corun_grid **grid);
+/* Before its instance. Atomics of the grid that no machine has performed until now never are. */
 void corun_grid_destroy(struct corun_grid *grid);
 
 /* What a functional run counted. */

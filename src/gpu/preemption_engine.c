@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One order at a time becomes: warps stand still → instructions in flight complete → the context is written,
+ * One order at a time becomes: warps stand still → instructions in flight complete → its state is written,
  * packet by packet → the last packet is acknowledged: the place is free. Coming back is the same in reverse. Other
  * thread blocks run on meanwhile, unless the whole SM is switched.
  */
-#include "gpu/context.h"
+#include "gpu/preemption_engine.h"
 
 #include "gpu/sm.h"
 
@@ -22,23 +22,23 @@ static struct corun_counters *counters_of(struct sm *sm, const struct sm_tb *tb)
 
 static void wake_at(struct sm *sm, uint64_t cycle)
 {
-    wake_by(&sm->wakes, WAKE_CONTEXT, cycle);
+    wake_by(&sm->wakes, WAKE_PREEMPTION, cycle);
 }
 
-bool context_order(struct sm *sm, const struct context_order *order)
+bool preemption_engine_order(struct sm *sm, const struct leave_order *order)
 {
-    struct context_engine *engine = &sm->context;
+    struct preemption_engine *engine = &sm->preemption;
     if (engine->orders_taken == engine->orders.count)
         engine->orders_taken = engine->orders.count = 0;
     wake_at(sm, order->cycle);
     return vector_push(&engine->orders, *order);
 }
 
-bool context_cancel(struct sm *sm, const struct launch *launch, uint32_t tb_index)
+bool preemption_engine_cancel(struct sm *sm, const struct launch *launch, uint32_t tb_index)
 {
-    struct context_engine *engine = &sm->context;
+    struct preemption_engine *engine = &sm->preemption;
     for (size_t i = engine->orders_taken; i < engine->orders.count; i++) {
-        struct context_order *order = &engine->orders.data[i];
+        struct leave_order *order = &engine->orders.data[i];
         if (order->launch != launch || order->tb_index != tb_index)
             continue;
         memmove(order, order + 1, (--engine->orders.count - i) * sizeof *order);
@@ -83,28 +83,28 @@ static void resume_warps(struct sm *sm, struct sm_tb *tb)
     quota_warps_changed(sm);
 }
 
-void context_hold(struct sm *sm, uint32_t tb)
+void preemption_engine_hold(struct sm *sm, uint32_t tb)
 {
-    if (sm->context.stalled)
+    if (sm->preemption.stalled)
         stand_still(sm, &sm->tbs[tb]);
 }
 
 static void stall(struct sm *sm, const struct sm_tb *tb)
 {
-    if (sm->context.stalled)
+    if (sm->preemption.stalled)
         return;
-    sm->context.stalled = true;
+    sm->preemption.stalled = true;
     counters_of(sm, tb)->sm_switches++;
     for (uint32_t i = 0; i < MAX_TBS; i++)
         if (sm->tbs[i].source && sm->tbs[i].phase != TB_LOADING)
             stand_still(sm, &sm->tbs[i]);
 }
 
-void context_settle(struct sm *sm)
+void preemption_engine_settle(struct sm *sm)
 {
-    if (!sm->context.stalled || sm->context.switching)
+    if (!sm->preemption.stalled || sm->preemption.switching)
         return;
-    sm->context.stalled = false;
+    sm->preemption.stalled = false;
     for (uint32_t i = 0; i < MAX_TBS; i++)
         if (sm->tbs[i].source && sm->tbs[i].phase == TB_RUNNING)
             resume_warps(sm, &sm->tbs[i]);
@@ -117,7 +117,7 @@ static void post(struct sm *sm, const struct sm_tb *tb, enum news_kind kind)
     sm_post(sm, (struct news){.cycle = sm->now,
                               .since = tb->stopped_cycle,
                               .launch = tb->launch,
-                              .context = tb->context,
+                              .saved = tb->saved,
                               .needs = tb->needs,
                               .tb_index = tb->index,
                               .kind = (uint8_t)kind,
@@ -129,10 +129,10 @@ static void vacate(struct sm *sm, struct sm_tb *tb, enum news_kind kind)
 {
     counters_of(sm, tb)->preemption_cycles += sm->now - tb->stopped_cycle;
     post(sm, tb, kind);
-    if (tb->departure == DEPARTURE_SWITCH)
-        sm->context.switching--;
+    if (tb->preemption == PREEMPTION_SWITCH)
+        sm->preemption.switching--;
     sm_tb_remove(sm, tb);
-    context_settle(sm);
+    preemption_engine_settle(sm);
 }
 
 static void drop(struct sm *sm, struct sm_tb *tb)
@@ -149,22 +149,22 @@ static void drop(struct sm *sm, struct sm_tb *tb)
 /* Everything is in memory. */
 static void saved(struct sm *sm, struct sm_tb *tb)
 {
-    struct context *context = tb->context;
-    context->source = tb->source;
-    context->needs = tb->needs;
-    context->thread_instructions = tb->thread_instructions;
-    context->warp_count = 0;
-    context->waiting = 0;
+    struct saved_tb *saved = tb->saved;
+    saved->source = tb->source;
+    saved->needs = tb->needs;
+    saved->thread_instructions = tb->thread_instructions;
+    saved->warp_count = 0;
+    saved->waiting = 0;
     for (uint32_t i = 0; i < MAX_BARRIERS; i++)
-        context->barriers[i] = (struct barrier){0, tb->barriers[i].arrived, tb->barriers[i].threads};
+        saved->barriers[i] = (struct barrier){0, tb->barriers[i].arrived, tb->barriers[i].threads};
     for (uint64_t rest = tb->warps; rest; rest &= rest - 1) {
         const struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
-        uint64_t bit = rest & -rest, mark = UINT64_C(1) << context->warp_count;
-        context->warps[context->warp_count++] = warp->source;
-        context->thread_instructions += sm->warp_thread_instructions[lowest_bit(rest)];
-        context->waiting |= tb->waiting & bit ? mark : 0;
+        uint64_t bit = rest & -rest, mark = UINT64_C(1) << saved->warp_count;
+        saved->warps[saved->warp_count++] = warp->source;
+        saved->thread_instructions += sm->warp_thread_instructions[lowest_bit(rest)];
+        saved->waiting |= tb->waiting & bit ? mark : 0;
         for (uint32_t i = 0; i < MAX_BARRIERS; i++)
-            context->barriers[i].waiting |= tb->barriers[i].waiting & bit ? mark : 0;
+            saved->barriers[i].waiting |= tb->barriers[i].waiting & bit ? mark : 0;
     }
     counters_of(sm, tb)->tbs_swapped_out++;
     vacate(sm, tb, NEWS_TB_SAVED);
@@ -198,34 +198,34 @@ static uint64_t quiet_cycle(const struct sm *sm, const struct sm_tb *tb)
     return latest >> 1;
 }
 
-static uint32_t context_bytes(const struct sm *sm, const struct sm_tb *tb)
+static uint32_t bytes_to_save(const struct sm *sm, const struct sm_tb *tb)
 {
     const struct corun_gpu_config *c = sm->config;
-    uint32_t warp_bytes = tb->needs.registers / tb->needs.warps * 4 + c->context_warp_bytes;
-    return count_bits(tb->warps) * warp_bytes + tb->needs.shared_bytes + c->context_tb_bytes;
+    uint32_t warp_bytes = tb->needs.registers / tb->needs.warps * 4 + c->saved_warp_bytes;
+    return count_bits(tb->warps) * warp_bytes + tb->needs.shared_bytes + c->saved_tb_bytes;
 }
 
 static void enqueue(struct sm *sm, struct sm_tb *tb, enum tb_phase phase)
 {
-    struct context_engine *engine = &sm->context;
+    struct preemption_engine *engine = &sm->preemption;
     uint32_t slot = (uint32_t)(tb - sm->tbs);
     tb->phase = (uint8_t)phase;
-    tb->context_moved = tb->context_packets = 0;
+    tb->moved_bytes = tb->moving_packets = 0;
     tb->token = engine->tokens++ << TOKEN_TB_BITS | slot;
     engine->queue[engine->queued++] = (uint8_t)slot;
 }
 
 static void begin_save(struct sm *sm, struct sm_tb *tb)
 {
-    sm->context.stopping--;
-    tb->context->bytes = tb->free_transfer ? 0 : context_bytes(sm, tb);
-    if (!tb->context->bytes)
+    sm->preemption.stopping--;
+    tb->saved->bytes = tb->free_transfer ? 0 : bytes_to_save(sm, tb);
+    if (!tb->saved->bytes)
         saved(sm, tb);
     else
         enqueue(sm, tb, TB_SAVING);
 }
 
-static void follow(struct sm *sm, const struct context_order *order)
+static void follow(struct sm *sm, const struct leave_order *order)
 {
     struct sm_tb *tb = NULL;
     for (uint32_t i = 0; i < MAX_TBS; i++)
@@ -239,46 +239,46 @@ static void follow(struct sm *sm, const struct context_order *order)
     if (!tb || !tb->warps) /* complete, or about to be */
         return;
     tb->stopped_cycle = sm->now;
-    tb->departure = order->departure;
-    tb->context = order->context;
+    tb->preemption = order->preemption;
+    tb->saved = order->saved;
     tb->free_transfer = order->free;
     post(sm, tb, NEWS_TB_STOPPED);
-    if (order->departure == DEPARTURE_DROP) {
+    if (order->preemption == PREEMPTION_DROP) {
         drop(sm, tb);
         return;
     }
     stand_still(sm, tb);
     tb->phase = TB_STOPPING;
     tb->quiet_cycle = NEVER;
-    sm->context.stopping++;
-    if (order->departure == DEPARTURE_SWITCH) {
-        sm->context.switching++;
+    sm->preemption.stopping++;
+    if (order->preemption == PREEMPTION_SWITCH) {
+        sm->preemption.switching++;
         stall(sm, tb);
     }
 }
 
 /* ---- coming back ---- */
 
-/* Its context is there: it resumes where it stood, as the youngest of its SM. */
+/* Its state is there: it resumes where it stood, as the youngest of its SM. */
 static void resume(struct sm *sm, struct sm_tb *tb)
 {
-    struct context *context = tb->context;
+    struct saved_tb *saved = tb->saved;
     uint32_t slots[MAX_WARPS];
-    struct context_order order = tb->order;
+    struct leave_order order = tb->order;
     bool ordered = tb->ordered;
     tb->phase = TB_RUNNING;
     tb->ordered = false;
-    tb->thread_instructions = context->thread_instructions;
+    tb->thread_instructions = saved->thread_instructions;
     tb->launch->grid->operations->tb_move(tb->source, sm->index);
-    if (!sm_tb_seat(sm, tb, context->warps, context->warp_count, slots))
+    if (!sm_tb_seat(sm, tb, saved->warps, saved->warp_count, slots))
         return;
     for (uint32_t i = 0; i < MAX_BARRIERS; i++)
-        tb->barriers[i] = (struct barrier){0, context->barriers[i].arrived, context->barriers[i].threads};
-    for (uint32_t w = 0; w < context->warp_count; w++) {
+        tb->barriers[i] = (struct barrier){0, saved->barriers[i].arrived, saved->barriers[i].threads};
+    for (uint32_t w = 0; w < saved->warp_count; w++) {
         uint64_t bit = UINT64_C(1) << slots[w];
-        tb->waiting |= context->waiting >> w & 1u ? bit : 0;
+        tb->waiting |= saved->waiting >> w & 1u ? bit : 0;
         for (uint32_t i = 0; i < MAX_BARRIERS; i++)
-            tb->barriers[i].waiting |= context->barriers[i].waiting >> w & 1u ? bit : 0;
+            tb->barriers[i].waiting |= saved->barriers[i].waiting >> w & 1u ? bit : 0;
         if (tb->waiting & bit)
             warp_set_state(sm, slots[w], WARP_BARRIER);
         else
@@ -286,29 +286,29 @@ static void resume(struct sm *sm, struct sm_tb *tb)
     }
     counters_of(sm, tb)->tbs_swapped_in++;
     post(sm, tb, NEWS_TB_RESUMED);
-    tb->context = NULL;
-    context_hold(sm, (uint32_t)(tb - sm->tbs));
+    tb->saved = NULL;
+    preemption_engine_hold(sm, (uint32_t)(tb - sm->tbs));
     if (ordered)
         follow(sm, &order);
 }
 
-void context_load(struct sm *sm, const struct incoming_tb *incoming)
+void preemption_engine_load(struct sm *sm, const struct incoming_tb *incoming)
 {
-    struct context *context = incoming->context;
+    struct saved_tb *saved = incoming->saved;
     struct sm_tb *tb = sm_tb_slot(sm);
     *tb = (struct sm_tb){.launch = incoming->launch,
                          .index = incoming->tb_index,
-                         .needs = context->needs,
-                         .source = context->source,
-                         .context = context,
+                         .needs = saved->needs,
+                         .source = saved->source,
+                         .saved = saved,
                          .free_transfer = incoming->free_transfer,
                          .age = sm->next_age++};
-    context->source = NULL;
+    saved->source = NULL;
     if (!sm_counters(sm, incoming->launch->kernel->slot)) {
         sm->failed = true;
         return;
     }
-    if (tb->free_transfer || !context->bytes) {
+    if (tb->free_transfer || !saved->bytes) {
         resume(sm, tb);
     } else {
         enqueue(sm, tb, TB_LOADING);
@@ -321,13 +321,13 @@ void context_load(struct sm *sm, const struct incoming_tb *incoming)
 static bool send(struct sm *sm, struct sm_tb *tb)
 {
     const struct corun_gpu_config *c = sm->config;
-    uint32_t left = tb->context->bytes - tb->context_moved;
+    uint32_t left = tb->saved->bytes - tb->moved_bytes;
     uint32_t bytes = left < c->l2_line_bytes ? left : c->l2_line_bytes;
     uint8_t sectors = (uint8_t)((1u << divide_up(bytes, c->l2_sector_bytes)) - 1);
     bool out = tb->phase == TB_SAVING;
     struct packet packet = {
         .cycle = sm->now,
-        .address = tb->context->address + tb->context_moved,
+        .address = tb->saved->address + tb->moved_bytes,
         .token = tb->token,
         .kernel = tb->launch->kernel->slot,
         .sm = (uint16_t)sm->index,
@@ -336,42 +336,42 @@ static bool send(struct sm *sm, struct sm_tb *tb)
         .sectors = sectors,
         .full_sectors = out ? sectors : 0,
         .application = tb->launch->kernel->application,
-        .client = CLIENT_CONTEXT,
+        .client = CLIENT_SAVED_TB,
     };
     if (!port_send(&sm->port, &packet))
         return false;
-    *(out ? &counters_of(sm, tb)->context_bytes_out : &counters_of(sm, tb)->context_bytes_in) += bytes;
-    tb->context_moved += bytes;
-    tb->context_packets++;
-    sm->context.under_way++;
+    *(out ? &counters_of(sm, tb)->saved_bytes : &counters_of(sm, tb)->restored_bytes) += bytes;
+    tb->moved_bytes += bytes;
+    tb->moving_packets++;
+    sm->preemption.under_way++;
     return true;
 }
 
 /* The next packet of the first in line. Returns when to try again, NEVER: after a reply. */
 static uint64_t send_next(struct sm *sm)
 {
-    struct context_engine *engine = &sm->context;
-    if (!engine->queued || engine->under_way >= sm->config->context_packets)
+    struct preemption_engine *engine = &sm->preemption;
+    if (!engine->queued || engine->under_way >= sm->config->save_packets)
         return NEVER;
     if (engine->next_send > sm->now)
         return engine->next_send;
     struct sm_tb *tb = &sm->tbs[engine->queue[0]];
     if (!send(sm, tb))
         return sm->now + 1;
-    engine->next_send = sm->now + sm->config->context_interval;
-    if (tb->context_moved == tb->context->bytes)
+    engine->next_send = sm->now + sm->config->save_interval;
+    if (tb->moved_bytes == tb->saved->bytes)
         memmove(engine->queue, engine->queue + 1, --engine->queued);
     return engine->queued ? engine->next_send : NEVER;
 }
 
-void context_reply(struct sm *sm, const struct packet *packet)
+void preemption_engine_reply(struct sm *sm, const struct packet *packet)
 {
     struct sm_tb *tb = &sm->tbs[packet->token & ((1u << TOKEN_TB_BITS) - 1)];
-    sm->context.under_way--;
+    sm->preemption.under_way--;
     wake_at(sm, sm->now);
     if (!tb->source || tb->token != packet->token || (tb->phase != TB_SAVING && tb->phase != TB_LOADING))
         return; /* its application was stopped */
-    if (--tb->context_packets || tb->context_moved < tb->context->bytes)
+    if (--tb->moving_packets || tb->moved_bytes < tb->saved->bytes)
         return;
     if (tb->phase == TB_SAVING)
         saved(sm, tb);
@@ -381,13 +381,13 @@ void context_reply(struct sm *sm, const struct packet *packet)
 
 /* ---- the engine ---- */
 
-void context_attend(struct sm *sm)
+void preemption_engine_attend(struct sm *sm)
 {
-    struct context_engine *engine = &sm->context;
+    struct preemption_engine *engine = &sm->preemption;
     uint64_t next = NEVER;
-    sm->wakes.cycle[WAKE_CONTEXT] = NEVER;
+    sm->wakes.cycle[WAKE_PREEMPTION] = NEVER;
     while (engine->orders_taken < engine->orders.count && engine->orders.data[engine->orders_taken].cycle <= sm->now) {
-        struct context_order order = engine->orders.data[engine->orders_taken++];
+        struct leave_order order = engine->orders.data[engine->orders_taken++];
         follow(sm, &order);
     }
     if (engine->orders_taken < engine->orders.count)
@@ -409,9 +409,9 @@ void context_attend(struct sm *sm)
     wake_at(sm, next);
 }
 
-void context_remove_application(struct sm *sm, uint32_t application)
+void preemption_engine_remove_application(struct sm *sm, uint32_t application)
 {
-    struct context_engine *engine = &sm->context;
+    struct preemption_engine *engine = &sm->preemption;
     size_t kept = engine->orders_taken;
     for (size_t i = kept; i < engine->orders.count; i++)
         if (engine->orders.data[i].launch->kernel->application != application)
@@ -427,12 +427,13 @@ void context_remove_application(struct sm *sm, uint32_t application)
         if (!tb->source || tb->launch->kernel->application != application)
             continue;
         engine->stopping -= tb->phase == TB_STOPPING;
-        engine->switching -= (tb->phase == TB_STOPPING || tb->phase == TB_SAVING) && tb->departure == DEPARTURE_SWITCH;
+        engine->switching -=
+            (tb->phase == TB_STOPPING || tb->phase == TB_SAVING) && tb->preemption == PREEMPTION_SWITCH;
     }
     wake_at(sm, sm->now);
 }
 
-void context_destroy(struct sm *sm)
+void preemption_engine_destroy(struct sm *sm)
 {
-    vector_free(&sm->context.orders);
+    vector_free(&sm->preemption.orders);
 }

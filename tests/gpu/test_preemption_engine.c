@@ -145,14 +145,14 @@ static uint32_t seen_times(enum corun_observed kind)
 /* Of a thread block of `work` with so many warps left: registers as allocated, shared memory, state. */
 static uint64_t bytes_of(const struct corun_gpu_config *c, uint32_t warps)
 {
-    return (uint64_t)warps * (512 * 4 + c->context_warp_bytes) + 1024 + c->context_tb_bytes;
+    return (uint64_t)warps * (512 * 4 + c->saved_warp_bytes) + 1024 + c->saved_tb_bytes;
 }
 
-/* The least time for so many bytes: a packet of a line every context_interval, the last one's way there and back. */
+/* The least time for so many bytes: a packet of a line every save_interval, the last one's way there and back. */
 static uint64_t cycles_of(const struct corun_gpu_config *c, uint64_t bytes)
 {
     uint64_t packets = (bytes + c->l2_line_bytes - 1) / c->l2_line_bytes;
-    return (packets - 1) * c->context_interval + 2 * c->icnt_latency + c->l2_latency;
+    return (packets - 1) * c->save_interval + 2 * c->icnt_latency + c->l2_latency;
 }
 
 static void every_byte_is_saved_and_read_back(void **state)
@@ -172,8 +172,8 @@ static void every_byte_is_saved_and_read_back(void **state)
         assert_int_equal(stage->results[0].status, CORUN_OK);
         assert_int_equal(c->tbs_swapped_out, 1);
         assert_int_equal(c->tbs_swapped_in, 1);
-        assert_int_equal(c->context_bytes_out, bytes);
-        assert_int_equal(c->context_bytes_in, bytes);
+        assert_int_equal(c->saved_bytes, bytes);
+        assert_int_equal(c->restored_bytes, bytes);
         assert_int_equal(c->dram_write_bytes, bytes); /* the script itself accesses nothing */
         assert_int_equal(c->dram_read_bytes, bytes);
         uint64_t packets = (bytes + 127) / 128;
@@ -228,7 +228,7 @@ static void packets_under_way_are_bounded(void **state)
     (void)state;
     struct stage *stage = set_stage();
     add(stage, work(2, 900), 0);
-    stage->config.context_packets = 1;
+    stage->config.save_packets = 1;
     lower(CORUN_EVENT_EPOCH, 0, 0, 1, CORUN_RECLAIM_SWAP_TB);
     stage->limits.cycles = 1000000;
     stage->limits.runs = 1;
@@ -267,7 +267,7 @@ static void others_go_on_unless_the_sm_is_switched(void **state)
 }
 
 /*
- * A context is being loaded when the SM is stalled for the switch of another one: it is there before that has left,
+ * A thread block's state is being loaded when the SM is stalled for the switch of another one: it is there before that has left,
  * and stands still until then, like everybody.
  */
 static void one_that_comes_back_to_a_stalled_sm_stands_still(void **state)
@@ -277,7 +277,7 @@ static void one_that_comes_back_to_a_stalled_sm_stands_still(void **state)
     uint64_t before = 0, after = 0;
     add(stage, work(3, 2000), 0);
     add(stage, work(1, 2000), 0);
-    stage->config.context_interval = 20; /* 82 packets: 1640 cycles */
+    stage->config.save_interval = 20; /* 82 packets: 1640 cycles */
     lower(CORUN_EVENT_EPOCH, 0, 0, 2, CORUN_RECLAIM_SWAP_TB);
     lower(CORUN_EVENT_EPOCH, 3, 0, CORUN_UNLIMITED, CORUN_RECLAIM_SWAP_TB); /* loaded from 4020 to 5700 */
     lower(CORUN_EVENT_EPOCH, 4, 1, 0, CORUN_RECLAIM_SWITCH_SM);             /* stalled from 5020 to 7400 */
@@ -302,7 +302,7 @@ static void while_it_lasts_the_policy_sees_it(void **state)
     (void)state;
     struct stage *stage = set_stage();
     add(stage, work(6, 900), 0);
-    stage->config.context_interval = 50; /* longer than an epoch */
+    stage->config.save_interval = 50; /* longer than an epoch */
     lower(CORUN_EVENT_EPOCH, 0, 0, 3, CORUN_RECLAIM_SWITCH_SM);
     lower(CORUN_EVENT_EPOCH, 15, 0, CORUN_UNLIMITED, CORUN_RECLAIM_SWAP_TB);
     stage->limits = (struct corun_limits){.runs = 1};
@@ -335,7 +335,7 @@ static void dropped_thread_blocks_start_anew(void **state)
         assert_int_equal(c->tbs_dropped, 2);
         assert_int_equal(c->tbs_completed, 4);
         assert_int_equal(c->tbs_swapped_out, 0);
-        assert_int_equal(c->context_bytes_out, 0);
+        assert_int_equal(c->saved_bytes, 0);
         assert_int_equal(c->preemption_cycles, 0); /* at once */
         assert_int_equal(c->dram_write_bytes, 0);
         assert_true(c->thread_instructions_dropped > 0);
@@ -425,13 +425,13 @@ static void what_has_not_arrived_is_taken_back(void **state)
     stage_end(stage);
 }
 
-/* One that is ordered out while its context is still being loaded comes back first, and goes at once. */
+/* One that is ordered out while its state is still being loaded comes back first, and goes at once. */
 static void one_that_is_loading_leaves_when_it_is_there(void **state)
 {
     (void)state;
     struct stage *stage = set_stage();
     add(stage, work(2, 900), 0);
-    stage->config.context_interval = 20; /* 82 packets: more than an epoch */
+    stage->config.save_interval = 20; /* 82 packets: more than an epoch */
     lower(CORUN_EVENT_EPOCH, 0, 0, 1, CORUN_RECLAIM_SWAP_TB);
     lower(CORUN_EVENT_EPOCH, 3, 0, 2, CORUN_RECLAIM_SWAP_TB);
     lower(CORUN_EVENT_EPOCH, 4, 0, 1, CORUN_RECLAIM_SWAP_TB);
@@ -463,7 +463,7 @@ static void free_transfers_still_wait_for_what_is_in_flight(void **state)
     const struct corun_counters *c = &stage->counters[0];
     assert_int_equal(c->tbs_swapped_out, 1);
     assert_int_equal(c->tbs_swapped_in, 1);
-    assert_int_equal(c->context_bytes_out + c->context_bytes_in, 0);
+    assert_int_equal(c->saved_bytes + c->restored_bytes, 0);
     assert_int_equal(c->dram_write_bytes, 0);
     assert_in_range(c->preemption_cycles, 1, 1000); /* the rest of a load's latency */
     const struct corun_observation *back = seen_first(CORUN_OBSERVED_TB_RESTORING, 1, NULL);
@@ -541,7 +541,7 @@ static void an_application_may_stop_in_the_middle(void **state)
         struct script *endless = work(3, UINT32_MAX), *other = work(2, 20);
         add(stage, endless, 0);
         add(stage, other, 0);
-        stage->config.context_interval = loading ? 20 : 400; /* 82 packets: 1600 cycles, or many epochs */
+        stage->config.save_interval = loading ? 20 : 400; /* 82 packets: 1600 cycles, or many epochs */
         lower(CORUN_EVENT_EPOCH, loading ? 0 : 5, 0, 1, CORUN_RECLAIM_SWITCH_SM);
         if (loading)
             lower(CORUN_EVENT_EPOCH, 6, 0, 3, CORUN_RECLAIM_SWITCH_SM);
@@ -552,7 +552,7 @@ static void an_application_may_stop_in_the_middle(void **state)
         assert_true(stage->results[1].runs >= 2);
         assert_int_equal(stage->counters[0].tbs_swapped_out, loading ? 2 : 0);
         assert_int_equal(stage->counters[0].tbs_swapped_in, 0);
-        assert_true(loading ? stage->counters[0].context_bytes_in > 0 : stage->counters[0].context_bytes_out > 0);
+        assert_true(loading ? stage->counters[0].restored_bytes > 0 : stage->counters[0].saved_bytes > 0);
         stage_end(stage);
     }
 }

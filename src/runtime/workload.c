@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Workloads: sliced once, their modules loaded as often as jobs need variables of their own. */
+#include "base/arena.h"
+#include "ptx/module.h"
+#include "ptx/printer.h"
+#include "rewrite/slice.h"
+#include "runtime/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Why the kernel of a launch cannot be sliced. */
+static enum corun_status note_refusal(const struct slices *slices, const char *kernel, struct workload_launch *launch)
+{
+    for (uint32_t i = 0; i < slices->kernel_count; i++)
+        if (slices->kernels[i].refusal && !strcmp(slices->kernels[i].function->name, kernel) &&
+            !(launch->refusal = strdup(slices->kernels[i].refusal)))
+            return CORUN_MEMORY;
+    return CORUN_OK;
+}
+
+static bool is_set(const struct workload_commands *commands, const char *name)
+{
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        if (commands->buffers[i].symbol && !strcmp(commands->buffers[i].symbol, name))
+            return !commands->buffers[i].kept;
+    return false;
+}
+
+/* Variables in global memory that a run may change and that are not set before each run. */
+static void find_variables(struct workload *workload, const struct ptx_module *module)
+{
+    for (uint32_t i = 0; i < module->variable_count; i++)
+        workload->fresh |=
+            module->variables[i]->space == PTX_SPACE_GLOBAL && !is_set(workload->commands, module->variables[i]->name);
+    workload->has_variables |= workload->fresh;
+}
+
+/* The text of the sliced module. */
+static enum corun_status make_sliced(struct workload *workload, struct corun_diagnostics *list)
+{
+    const struct workload_commands *commands = workload->commands;
+    struct ptx_module *module = NULL;
+    struct slices slices = {0};
+    size_t bytes;
+    enum corun_status status = ptx_parse(commands->name, commands->ptx, commands->ptx_bytes, list, &module);
+    if (status == CORUN_OK)
+        find_variables(workload, module);
+    if (status == CORUN_OK)
+        status = slice_module(module, list, &slices);
+    for (size_t i = 0, launch = 0; i < commands->command_count && status == CORUN_OK; i++)
+        if (commands->commands[i].kernel)
+            status = note_refusal(&slices, commands->commands[i].kernel, &workload->launches[launch++]);
+    if (status == CORUN_OK)
+        status = ptx_print(slices.module, &workload->sliced_text, &bytes);
+    if (slices.module)
+        ptx_module_destroy(slices.module);
+    if (module)
+        ptx_module_destroy(module);
+    return status;
+}
+
+static bool is_copied_to(const struct workload_commands *commands, size_t buffer)
+{
+    for (size_t i = 0; i < commands->command_count; i++)
+        if (!commands->commands[i].kernel && commands->commands[i].to == buffer)
+            return true;
+    return false;
+}
+
+static void find_kinds(struct runtime *runtime, struct workload *workload)
+{
+    const struct workload_commands *commands = workload->commands;
+    for (size_t i = 0; i < commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &commands->buffers[i];
+        bool stays = runtime->options.resident && buffer->is_constant && buffer->initial && !buffer->symbol;
+        if (buffer->symbol) {
+            workload->has_variables = true;
+            workload->sliced_only |= !buffer->is_constant && !is_copied_to(commands, i);
+        } else if (stays) {
+            workload->resident[i].bytes = buffer->bytes;
+        } else {
+            workload->cost += block_cost(buffer->bytes);
+        }
+    }
+}
+
+static enum corun_status check_memory(struct runtime *runtime, const struct workload *workload,
+                                      struct corun_diagnostics *list)
+{
+    uint64_t bytes = workload->cost;
+    for (size_t p = 0; p < runtime->workloads.count; p++) /* the new one is the last of them */
+        for (size_t i = 0; i < runtime->workloads.data[p].commands->buffer_count; i++)
+            bytes += block_cost(runtime->workloads.data[p].resident[i].bytes);
+    if (bytes <= runtime->memory.most_bytes)
+        return CORUN_OK;
+    return corun_report(
+        list, CORUN_LIMIT, CORUN_NOWHERE,
+        "a job of %s needs %llu bytes of the device together with what stays there, and %llu are for jobs",
+        workload->commands->name, (unsigned long long)bytes, (unsigned long long)runtime->memory.most_bytes);
+}
+
+void workload_pin(struct runtime *runtime, const struct workload *workload)
+{
+    enum { HOST_FOR_ALL_CONTEXTS = 1 };
+    const struct workload_commands *commands = workload->commands;
+    for (size_t i = 0; i < commands->buffer_count; i++) /* refused where another runtime has done it: as good */
+        if (commands->buffers[i].initial)
+            (void)runtime->driver.host_register((void *)(uintptr_t)commands->buffers[i].initial,
+                                                commands->buffers[i].bytes, HOST_FOR_ALL_CONTEXTS);
+}
+
+void workload_unpin(struct runtime *runtime, const struct workload *workload)
+{
+    const struct workload_commands *commands = workload->commands;
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        if (commands->buffers[i].initial)
+            (void)runtime->driver.host_unregister((void *)(uintptr_t)commands->buffers[i].initial);
+}
+
+static void free_image(struct image *image)
+{
+    for (uint32_t i = 0; image && i < 2; i++) {
+        free(image->functions[i]);
+        free(image->places[i]);
+    }
+    free(image);
+}
+
+static bool find_functions(struct runtime *runtime, const struct workload *workload, struct image *image,
+                           uint32_t which)
+{
+    const struct workload_commands *commands = workload->commands;
+    image->functions[which] = calloc(commands->launch_count + 1, sizeof *image->functions[which]);
+    image->places[which] = calloc(commands->buffer_count + 1, sizeof *image->places[which]);
+    if (!image->functions[which] || !image->places[which])
+        return false;
+    for (uint32_t i = 0; i < commands->launch_count; i++)
+        if (!CALL(runtime, module_function(&image->functions[which][i], image->modules[which],
+                                           workload->launches[i].command->kernel)))
+            return false;
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        if (commands->buffers[i].symbol &&
+            !CALL(runtime, module_variable(&image->places[which][i], &(size_t){0}, image->modules[which],
+                                           commands->buffers[i].symbol)))
+            return false;
+    return true;
+}
+
+static void unload(struct runtime *runtime, struct image *image)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        (void)(image->modules[i] && runtime->driver.module_unload(image->modules[i]));
+    free_image(image);
+}
+
+static struct image *load(struct runtime *runtime, const struct workload *workload)
+{
+    struct image *image = calloc(1, sizeof *image);
+    const char *texts[] = {workload->commands->ptx, workload->sliced_text};
+    bool good = image != NULL;
+    for (uint32_t i = 0; i < 2 && good; i++)
+        good = CALL(runtime, module_load(&image->modules[i], texts[i])) && find_functions(runtime, workload, image, i);
+    if (good)
+        return image;
+    if (image)
+        unload(runtime, image);
+    return NULL;
+}
+
+struct image *workload_take_image(struct runtime *runtime, struct workload *workload)
+{
+    struct image *image = workload->free_images;
+    if (!image)
+        image = load(runtime, workload);
+    else if (workload->has_variables)
+        workload->free_images = image->next;
+    if (image && !workload->has_variables)
+        workload->free_images = image; /* shared */
+    return image;
+}
+
+void workload_give_image(struct runtime *runtime, struct workload *workload, struct image *image)
+{
+    if (!image || !workload->has_variables)
+        return;
+    if (workload->fresh && runtime->context) {
+        unload(runtime, image);
+        return;
+    }
+    image->next = workload->free_images;
+    workload->free_images = image;
+}
+
+void workload_forget(struct workload *workload)
+{
+    while (workload->free_images) {
+        struct image *image = workload->free_images;
+        workload->free_images = workload->has_variables ? image->next : NULL;
+        free_image(image);
+    }
+    for (size_t i = 0; i < workload->commands->buffer_count; i++)
+        workload->resident[i].address = 0;
+    workload->resident_loaded = false;
+    workload->resident_event = NULL;
+}
+
+void workload_free(struct workload *workload)
+{
+    if (workload->resident)
+        workload_forget(workload);
+    for (uint32_t i = 0; workload->launches && i < workload->commands->launch_count; i++)
+        free(workload->launches[i].refusal);
+    free(workload->launches);
+    free(workload->resident);
+    free(workload->sliced_text);
+}
+
+static void find_occupancy(struct runtime *runtime, struct workload *workload, const struct image *image)
+{
+    for (uint32_t i = 0; runtime->driver.occupancy && i < workload->commands->launch_count; i++) {
+        const struct command *command = workload->launches[i].command;
+        int tbs = 0;
+        if (!runtime->driver.occupancy(&tbs, image->functions[0][i],
+                                       (int)(command->block[0] * command->block[1] * command->block[2]),
+                                       command->shared_bytes))
+            workload->launches[i].tbs_per_sm = (uint32_t)tbs;
+    }
+}
+
+static enum corun_status make(struct runtime *runtime, struct workload *workload, struct corun_diagnostics *list)
+{
+    const struct workload_commands *commands = workload->commands;
+    workload->launches = calloc(commands->launch_count + 1, sizeof *workload->launches);
+    workload->resident = calloc(commands->buffer_count + 1, sizeof *workload->resident);
+    if (!workload->launches || !workload->resident)
+        return CORUN_MEMORY;
+    for (size_t i = 0, launch = 0; i < commands->command_count; i++)
+        if (commands->commands[i].kernel)
+            workload->launches[launch++] = (struct workload_launch){.command = &commands->commands[i],
+                                                                    .tbs = slice_total(commands->commands[i].grid)};
+    find_kinds(runtime, workload);
+    enum corun_status status = check_memory(runtime, workload, list);
+    if (status == CORUN_OK)
+        status = make_sliced(workload, list);
+    if (status != CORUN_OK)
+        return status;
+    runtime_enter(runtime);
+    struct image *image = workload_take_image(runtime, workload);
+    if (image) {
+        workload_pin(runtime, workload);
+        find_occupancy(runtime, workload, image);
+        workload_give_image(runtime, workload, image);
+    }
+    runtime_leave(runtime);
+    return image ? CORUN_OK : runtime_fault(runtime, list, commands->name);
+}
+
+enum corun_status runtime_add_workload(struct runtime *runtime, const struct workload_commands *commands,
+                                       struct corun_diagnostics *list, uint32_t *number)
+{
+    *number = (uint32_t)runtime->workloads.count;
+    if (!commands->launch_count)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s launches no kernel", commands->name);
+    if (!vector_push(&runtime->workloads, (struct workload){.commands = commands}))
+        return CORUN_MEMORY;
+    struct workload *workload = &runtime->workloads.data[*number];
+    enum corun_status status = make(runtime, workload, list);
+    if (status != CORUN_OK) {
+        workload_free(workload);
+        runtime->workloads.count--;
+    }
+    return status;
+}
+
+uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t workload)
+{
+    return runtime->workloads.data[workload].commands->launch_count;
+}
+
+void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_t index, struct runtime_launch *result)
+{
+    const struct workload_launch *launch = &runtime->workloads.data[workload].launches[index];
+    *result = (struct runtime_launch){.kernel = launch->command->kernel,
+                                      .tbs = launch->tbs,
+                                      .shared_bytes = launch->command->shared_bytes,
+                                      .tbs_per_sm = launch->tbs_per_sm,
+                                      .refusal = launch->refusal};
+    memcpy(result->grid, launch->command->grid, sizeof result->grid);
+    memcpy(result->block, launch->command->block, sizeof result->block);
+}
