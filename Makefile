@@ -35,7 +35,7 @@ check: ## everything is built with both compilers and passes its tests
 	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
 
-check-full: build ## every workload in every size against its reference; goes on where it was interrupted
+check-full: build ## every workload in every size against its reference; continues where it was interrupted
 	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
 
 bench: build ## how fast it simulates, workload by workload

@@ -7,7 +7,7 @@
 INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
 FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on MIX that are there
 already stand in for that. What was measured is kept in the cache: a page that was
-interrupted goes on. Sections: kernels, case-one, pairs, pruning, choices, random, case-two, full, costs.
+interrupted continues. Sections: kernels, case-one, pairs, pruning, choices, random, case-two, full, costs.
 """
 import json
 import subprocess
@@ -154,7 +154,7 @@ def monte_carlo(corun, instances, plans):
 
 
 def case_two(corun, instances, gpu):
-    print("## Figure 8: Case II, every launch brings its data\n\nO1: copies go on beside kernels, or in turns with them. O2: Kernelet, or Base. Makespan in ms; the last columns "
+    print("## Figure 8: Case II, every launch brings its data\n\nO1: copies run beside kernels, or in turns with them. O2: Kernelet, or Base. Makespan in ms; the last columns "
           "are the gain of Y,Y over the slowest of the others, and the share of the time of its copies in which kernels ran. 80 MB hold about one launch of each of "
           "the eight kernels, which is the paper's scale factor 1; 34 MB are to these data what its memory is to the scale factor 2.5, whose figure is MIX.\n")
     rows = []

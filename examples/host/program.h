@@ -38,7 +38,7 @@ int program_main(const struct program *program, int count, char **words);
 
 /* Zeroed, aligned to a page. */
 void *program_allocate(size_t count, size_t bytes);
-/* Goes on with `hash`; 0 begins. */
+/* Continues from `hash`; 0 begins. */
 uint64_t program_fingerprint(uint64_t hash, const void *bytes, size_t count);
 
 /* The number `index` of the fixed sequence of random numbers of a seed (splitmix64). */

@@ -163,7 +163,7 @@ struct corun_split_decision {
      * has nothing else to do. If they are more than what is left, they are taken off the end of what the CPU has not begun; there may be less.
      */
     bool feed;
-    /* The idle CPU goes on with the foremost iterations that are under way on a GPU. Who is first has computed them. */
+    /* The idle CPU computes the foremost iterations that are under way on a GPU. Who is first has computed them. */
     bool race;
     bool again;  /* ask again at once: there may be more to say */
     double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */

@@ -14,7 +14,7 @@ struct order_edge {
     bool value;        /* the later one needs a result of the earlier one */
 };
 
-/* A register as the block goes on. */
+/* A register, from instruction to instruction of the block. */
 struct order_register {
     uint32_t writer;       /* last one that wrote it, ORDER_END: none in the block */
     uint32_t first_reader; /* since then: chained in order.readers */

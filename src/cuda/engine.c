@@ -503,7 +503,7 @@ static int wait_for(struct process *process, const struct awaited *awaited)
     return context->error;
 }
 
-/* Goes on a little, so that programs that ask again and again come to an end. */
+/* Advances a little, so that programs that ask again and again come to an end. */
 static int ask_for(struct process *process, const struct awaited *awaited)
 {
     const struct context *context = awaited->context;

@@ -25,7 +25,7 @@ int engine_wait_event(struct process *process, struct event *event, uint64_t cou
  */
 int engine_ask_stream(struct process *process, struct stream *stream);
 int engine_ask_event(struct process *process, struct event *event, uint64_t count);
-/* Goes on a little, for a program that does not call. */
+/* Advances a little, for a program that does not call. */
 bool engine_nudge(struct process *process);
 /* Waits until there are not too many launches ahead. */
 int engine_make_room(struct process *process, struct context *context);

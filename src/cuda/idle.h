@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes on for programs that wait without calling CUDA. */
+/* Advances for programs that wait without calling CUDA. */
 #ifndef CORUN_CUDA_IDLE_H
 #define CORUN_CUDA_IDLE_H
 

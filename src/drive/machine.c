@@ -23,8 +23,8 @@ static enum corun_status launch(void *user, uint64_t now, const struct queue_sli
 static enum corun_status note(struct driven_machine *machine, const struct driven_event *event)
 {
     if (event->failure)
-        corun_report(machine->list, CORUN_OK, CORUN_NOWHERE, "launch %zu of the queue has failed: %s; the others go on",
-                     event->number, event->failure);
+        corun_report(machine->list, CORUN_OK, CORUN_NOWHERE,
+                     "launch %zu of the queue has failed: %s; the others continue", event->number, event->failure);
     return vector_push(&machine->moved, *event) ? CORUN_OK : CORUN_MEMORY;
 }
 

@@ -49,7 +49,7 @@ struct host_scenario {
     const struct corun_host_policy *policy;
     const double *parameters; /* of the policy */
     uint64_t interval_ns;
-    uint64_t least_ns; /* goes on at least until then, so that batch programs are measured without any query */
+    uint64_t least_ns; /* runs at least until then, so that batch programs are measured without any query */
     uint64_t most_ns;  /* ends then, whatever has not been answered */
     void (*observe)(void *user, const struct host_snapshot *snapshot); /* may be NULL */
     void *user;

@@ -54,7 +54,7 @@ struct simulation {
 
 /* The latest rates: after anything has changed. */
 void simulation_solve(struct simulation *simulation);
-/* Everything goes on until `to_ns`, at the latest rates. */
+/* Everything advances to `to_ns`, at the latest rates. */
 void simulation_advance(struct simulation *simulation, uint64_t to_ns);
 /* When the rates are to be computed anew because something has filled its cache or has come to rest on its cores; NEVER. */
 uint64_t simulation_next_change(const struct simulation *simulation);

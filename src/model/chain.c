@@ -161,7 +161,7 @@ static void chances_lumped(const struct chain *chain, const struct space *spaces
 
 /* ---- rows ---- */
 
-/* Idle warps after the step: those that go on waiting, and those that begin to. */
+/* Idle warps after the step: those that keep waiting, and those that begin to wait. */
 static void part_of_one_kind(const struct space *space, uint32_t state, double chance, struct part *part)
 {
     struct binomial stays;

@@ -218,7 +218,7 @@ static enum corun_status start_whole(struct event_machine *machine, struct serve
     return status;
 }
 
-/* Everything in flight goes on for so many ticks. */
+/* Everything in flight advances by so many ticks. */
 static void advance(struct event_machine *machine, uint64_t ticks, const uint64_t speeds[SERVERS])
 {
     for (int s = 0; s < SERVERS; s++) {

@@ -24,7 +24,7 @@ struct queue_machine {
     /* Begins a slice at tick `now`. */
     enum corun_status (*launch)(void *user, uint64_t now, const struct queue_slice *slice);
     /*
-     * Goes on until a slice ends, or until the tick `until` has come. *any: *ended is the slice. *now: the tick. With nothing in flight it
+     * Advances until a slice ends, or until the tick `until` has come. *any: *ended is the slice. *now: the tick. With nothing in flight it
      * goes to `until` at once. Several slices that end at the same tick come one after the other.
      */
     enum corun_status (*wait)(void *user, uint64_t until, uint64_t *now, struct queue_slice *ended, bool *any);

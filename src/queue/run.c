@@ -168,7 +168,7 @@ static enum corun_status end_slice(struct run *run, const struct queue_slice *sl
     return CORUN_OK;
 }
 
-/* Goes on to the next thing that happens, and takes all that ends at that tick. */
+/* Advances to the next thing that happens, and takes all that ends at that tick. */
 static enum corun_status advance(struct run *run)
 {
     const struct queue_run_request *request = run->request;

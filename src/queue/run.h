@@ -26,10 +26,10 @@ struct queue_submission {
  * and an engine. Results are copied back before inputs where both wait for the same engine, as that gives memory back.
  */
 struct queue_transfers {
-    bool every_launch; /* brings its own data; false: the data are on the device already, and nothing is copied */
-    bool overlap;      /* copies go on beside kernels; false: either copies or kernels, data of all that fit first */
-    uint32_t engines;  /* 1 or 2: one for each direction */
-    uint64_t latency_ticks;    /* of a copy */
+    bool every_launch;      /* brings its own data; false: the data are on the device already, and nothing is copied */
+    bool overlap;           /* copies run beside kernels; false: either copies or kernels, data of all that fit first */
+    uint32_t engines;       /* 1 or 2: one for each direction */
+    uint64_t latency_ticks; /* of a copy */
     uint64_t bytes_per_second; /* above 0 where something is copied */
     uint64_t memory_bytes;     /* of the device */
 };

@@ -9,7 +9,7 @@
 
 struct host_timeline;
 
-/* Writes to the stream, which stays the caller's, as a simulation goes on. NULL when out of memory. */
+/* Writes to the stream, which stays the caller's, while a simulation runs. NULL when out of memory. */
 struct host_timeline *host_timeline_create(FILE *stream, const struct host_machine *machine);
 /* As the observer of a scenario; `user` is the timeline. Not for two simulations. */
 void host_timeline_observe(void *user, const struct host_snapshot *snapshot);

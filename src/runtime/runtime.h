@@ -32,7 +32,7 @@ struct runtime_options {
     uint32_t streams;    /* that slices go into: 1 to RUNTIME_MOST_STREAMS; 0: the most */
     uint64_t
         memory_bytes; /* of the device for data of jobs; 0: what is free when the runtime opens, less a sixteenth */
-    /* Copies between host and device and kernels take turns, instead of going on side by side. */
+    /* Copies between host and device and kernels take turns, instead of running side by side. */
     bool in_turns;
     /*
      * Inputs that no run changes are copied once for each workload and stay (the paper's Case I). Otherwise every job brings its own

@@ -137,7 +137,7 @@ void *clock_event(struct runtime *runtime); /* NULL: runtime->error is set */
 void clock_give(struct runtime *runtime, void *event);
 /* Has the event been reached, and when? An error that is not NOT_READY is noted. */
 bool clock_reached(struct runtime *runtime, void *event, uint64_t *time);
-/* Where the host is; goes on a little from call to call. */
+/* Where the host is; advances a little from call to call. */
 uint64_t clock_now(struct runtime *runtime);
 bool clock_begin(struct runtime *runtime, uint64_t time);
 void clock_end(struct runtime *runtime);

@@ -209,7 +209,7 @@ static enum corun_status fill_strand(struct stage *stage, struct strand *strand)
     }
 }
 
-/* Goes on to the next end of a slice; *any is false when nothing is in flight. */
+/* Advances to the next end of a slice; *any is false when nothing is in flight. */
 static enum corun_status go_on(struct stage *stage, bool *any)
 {
     struct queue_slice ended;
@@ -243,7 +243,7 @@ static enum corun_status run_to_end(struct stage *stage)
     return status;
 }
 
-/* Goes on until each strand has completed so many more times what it has in flight. */
+/* Advances until each strand has completed so many more times what it has in flight. */
 static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64_t least_cycles)
 {
     uint64_t until[2], start = stage->now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A queue of kernels on the simulated GPU, under one scheduler after the other: kernels are loaded and profiled, launches arrive by chance,
- * and each scheduler serves the same arrivals. Time goes on by events, at speeds that were measured on the simulated GPU (steady.h), or
+ * and each scheduler serves the same arrivals. Time advances by events, at speeds that were measured on the simulated GPU (steady.h), or
  * cycle by cycle.
  */
 #ifndef CORUN_SERVE_SERVE_H

@@ -5,7 +5,7 @@
  *
  * Beyond the thesis, because one step split evenly would cost a machine with devices of very different speeds more than it
  * gains: all waiting for slow devices together may last `patience` times what the fastest device would need for the whole task.
- * After that, what the CPU has not begun is recalled; a GPU cannot be, and is left behind: the others go on without it, and it
+ * After that, what the CPU has not begun is recalled; a GPU cannot be, and is left behind: the others continue without it, and it
  * joins them when it has ended. In the last step, the CPU's rest is divided anew where that saves as much. And what is left is divided
  * by extrapolated times, as soon as a further step would cost more than it could mend (extrapolate.h). A GPU's first part is not smaller than
  * what occupies its multiprocessors (`fill`). With a large `patience` and without `extrapolate` and `fill` this is the algorithm of the thesis.

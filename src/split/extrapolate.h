@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a GPU will need for a part of another size: a fixed time (launches, latencies of copies) and a time for each iteration, from
- * the two latest parts. The thesis goes on measuring until rates no longer change; a line through two measurements says where that ends.
+ * the two latest parts. The thesis keeps measuring until rates no longer change; a line through two measurements says where that ends.
  */
 #ifndef CORUN_SPLIT_EXTRAPOLATE_H
 #define CORUN_SPLIT_EXTRAPOLATE_H

@@ -4,7 +4,7 @@
  * corrected by the times of that run, as soon as what the split has cost since its last correction exceeds what it costs to move the bytes of
  * the iterations that change sides: so no more than twice the necessary is lost, however many rounds there will be. When corrections do
  * not help, and runs last longer than they did since the split was learned, it is given up and the next run measures anew. While corrections
- * shorten the runs they go on: a GPU whose time hardly depends on its share needs several.
+ * shorten the runs, corrections continue: a GPU whose time hardly depends on its share needs several.
  */
 #include "split/engine.h"
 

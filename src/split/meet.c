@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both sides begin at once at their end of the range and go on until they meet. No step is made for the sake of a measurement, and nobody
+ * Both sides begin at once at their end of the range and compute until they meet. No step is made for the sake of a measurement, and nobody
  * waits for anybody: the CPU owns everything that no GPU has been given, a GPU is fed part by part from the CPU's far end, and what is
  * under way on a GPU when the CPU has nothing else to do is computed by the CPU as well; who is first has done it. So a task takes
  * hardly longer than on its faster side alone, whatever the ratio.
@@ -70,7 +70,7 @@ static struct record record_of(const struct corun_split_view *view, uint32_t dev
     return record;
 }
 
-/* Of the CPU, whose part goes on; 0 if nothing of it is known. */
+/* Of the CPU, whose part is not over; 0 if nothing of it is known. */
 static double cpu_rate(const struct corun_split_view *view)
 {
     double done = 0, seconds = 0;
@@ -152,7 +152,7 @@ static double cautious_part(const struct line *known, double open, double others
     return losses[0] <= losses[1] ? parts[0] : parts[1];
 }
 
-/* When a GPU will have done what is under way, from now; and how it goes on after that. */
+/* When a GPU will have done what is under way, from now; and how fast it is after that. */
 static struct line prospect(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
     struct line line = {0, 1 / record->rate, 0, 0, 0};

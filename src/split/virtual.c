@@ -59,7 +59,7 @@ static void begin_run(struct executor *executor)
 {
     struct virtual *v = virtual_of(executor);
     for (uint32_t d = 0; d < v->split->device_count;
-         d++) { /* what is under way goes on where the run before has ended */
+         d++) { /* what is under way continues where the run before has ended */
         v->desks[d].origin -= v->now;
         v->desks[d].free = fmax(0, v->desks[d].free - v->now);
         for (uint32_t i = 0; i < v->desks[d].count; i++) {
@@ -223,7 +223,7 @@ static struct team_result run_by_rate(struct virtual *v, struct place *place, do
     return result;
 }
 
-/* Lets the measured CPU go on until its part is over or its time has come to `until`. */
+/* Lets the measured CPU compute until its part is over or its time has come to `until`. */
 static void advance_cpu(struct virtual *v, double until)
 {
     struct place *place = &v->desks[CPU].parts[0];

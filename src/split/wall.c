@@ -270,7 +270,7 @@ static bool give_up(struct executor *executor, uint32_t device, const char *why)
     return true;
 }
 
-/* Nothing is enqueued any more when the program goes on: it may change its buffers. What has not been enqueued need not be. */
+/* Nothing is enqueued any more when the program continues: it may change its buffers. What has not been enqueued need not be. */
 static void release(struct executor *executor)
 {
     struct wall *wall = wall_of(executor);

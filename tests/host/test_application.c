@@ -38,7 +38,7 @@ static void curves_are_linear_between_their_points(void **state)
 {
     (void)state;
     struct host_application *application = stage_application(whole);
-    /* Instructions go on beyond both ends. */
+    /* Instructions extend beyond both ends. */
     assert_true(host_application_instructions(application, 10) == 1e6);
     assert_true(host_application_instructions(application, 15) == 2e6);
     assert_true(host_application_instructions(application, 30) == 5e6);

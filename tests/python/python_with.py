@@ -12,7 +12,7 @@ SYSTEM = "/usr/bin/python3"
 
 
 def need(*modules):
-    """Goes on in a python that has them, as `corun report` does, or ends as skipped with the reason."""
+    """Continues in a python that has them, as `corun report` does, or ends as skipped with the reason."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if not missing:
         return

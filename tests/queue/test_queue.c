@@ -114,7 +114,7 @@ static void test_slices(void **unused)
     queue_destroy(queue);
 }
 
-/* Two kinds side by side until one is exhausted; the other one keeps its strand, and its slices go on where they were. */
+/* Two kinds side by side until one is exhausted; the other one keeps its strand, and its slices continue where they were. */
 static void test_until_exhausted(void **unused)
 {
     (void)unused;

@@ -26,7 +26,7 @@ static void x_alone_is_an_add(void **state)
              "setp.lt.u32 p, %r, w; @p bra ROW; rem.u32 %r, %r, w;\nROW: ret; }\n");
 }
 
-/* A slice that leaves its row or its layer goes on in the next one. */
+/* A slice that leaves its row or its layer continues in the next one. */
 static void all_dimensions_are_carried(void **state)
 {
     (void)state;

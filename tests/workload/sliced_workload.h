@@ -102,7 +102,7 @@ static inline uint64_t total_of(const struct launch *launch)
     return (uint64_t)launch->dim.x * launch->dim.y * launch->dim.z;
 }
 
-/* Goes on to the next launch, with the copies before it; false behind the last one. */
+/* Turns to the next launch, with the copies before it; false behind the last one. */
 static inline bool next_launch(struct sliced_run *run)
 {
     run->whole = (const struct launch *)corun_instance_grid(run->instance, run->launch++);
