@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What the programs in this folder share (common.h): options, runs, what is printed, and how a program ends. */
 #include "common.h"
 
 #include <argp.h>

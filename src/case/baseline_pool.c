@@ -27,9 +27,9 @@ static bool report_progress(struct baseline_pool *pool, struct baseline_task *ta
     task->cycle = cycle;
     for (size_t t = 0; t < pool->tasks.count; t++)
         cycles += pool->tasks.data[t].cycle;
-    bool go_on = run_progress(pool->run, task->stage, cycle, task->request.window.cycles, cycles);
+    bool proceed = run_progress(pool->run, task->stage, cycle, task->request.window.cycles, cycles);
     pthread_mutex_unlock(&pool->lock);
-    return go_on;
+    return proceed;
 }
 
 static bool baseline_progress(void *user, uint64_t cycle)

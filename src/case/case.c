@@ -318,17 +318,17 @@ static enum corun_status run_case(struct run *run, struct owner *owner)
         status = run_find_baselines(run);
     if (status == CORUN_OK)
         status = run_find_speedups(run);
-    bool go_on = !run->interrupted; /* else the result tells of the isolated runs only */
-    if (status == CORUN_OK && go_on)
+    bool proceed = !run->interrupted; /* else the result tells of the isolated runs only */
+    if (status == CORUN_OK && proceed)
         status = translate_goals(run);
     if (status == CORUN_OK) {
         /* Before a policy is called, which may be the end of the process. If it returns false, the first step ends the run. */
         run_progress(run, CORUN_STAGE_SHARED, 0, run->job->cycles, 0);
         status = prepare(run);
     }
-    if (status == CORUN_OK && go_on)
+    if (status == CORUN_OK && proceed)
         status = run_shared(run);
-    if (status == CORUN_OK && go_on)
+    if (status == CORUN_OK && proceed)
         status = keep_own_baseline(run);
     if (status == CORUN_OK)
         status = run_collect(run, owner->arena, &owner->result);

@@ -138,9 +138,9 @@ static bool point_progress(void *user, uint64_t cycle)
     struct corun_characterize_progress progress = {watch->name, owner->done, owner->total};
     if (!owner->result.interrupted && request->progress && !request->progress(request->progress_user, &progress))
         owner->result.interrupted = true;
-    bool go_on = !owner->result.interrupted;
+    bool proceed = !owner->result.interrupted;
     pthread_mutex_unlock(&owner->lock);
-    return go_on;
+    return proceed;
 }
 
 /* From the cache or simulated; called without the lock. */

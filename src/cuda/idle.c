@@ -31,7 +31,7 @@ static bool has_work(const struct process *process)
     return false;
 }
 
-static void *go_on_alone(void *user)
+static void *advance_alone(void *user)
 {
     struct process *process = user;
     uint64_t seen = 0;
@@ -61,7 +61,7 @@ void idle_start(struct process *process)
     process->watched = true;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
-    if (pthread_create(&thread, NULL, go_on_alone, process) == 0)
+    if (pthread_create(&thread, NULL, advance_alone, process) == 0)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -111,7 +111,7 @@ static enum corun_status end_intervals(struct simulation *simulation)
     return status;
 }
 
-static bool goes_on(const struct simulation *simulation)
+static bool is_running(const struct simulation *simulation)
 {
     const struct host_scenario *scenario = simulation->scenario;
     return simulation->now_ns < scenario->most_ns &&
@@ -122,7 +122,7 @@ static enum corun_status run(struct simulation *simulation)
 {
     const struct host_scenario *scenario = simulation->scenario;
     enum corun_status status = CORUN_OK;
-    while (!status && goes_on(simulation)) {
+    while (!status && is_running(simulation)) {
         simulation_solve(simulation);
         simulation_advance(simulation, next_event(simulation));
         status = end_queries(simulation);

@@ -10,7 +10,7 @@ static uint64_t address_of(const struct corun_warp *warp, uint16_t operand, bool
     return narrow && !(operand & OPERAND_CONSTANT) ? ((const uint32_t *)from)[lane] : ((const uint64_t *)from)[lane];
 }
 
-static void go_on_at(struct corun_warp *warp, uint32_t pc)
+static void continue_at(struct corun_warp *warp, uint32_t pc)
 {
     warp->stack.pc = pc;
     simt_settle(&warp->stack);
@@ -36,7 +36,7 @@ static void next_chunk(struct corun_warp *warp, const struct operation *op, uint
 bool bulk_step(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     if (op->variant & BULK_AGAIN) {
-        go_on_at(warp, op->target);
+        continue_at(warp, op->target);
         return true;
     }
     const uint32_t *bytes = lanes_source(&warp->lanes, op->source[2]);
@@ -55,9 +55,9 @@ bool bulk_step(struct corun_warp *warp, const struct operation *op, uint32_t mas
     }
     if (left > (uint64_t)op->offset) {
         next_chunk(warp, op, first, bytes[first] - done[first]);
-        go_on_at(warp, warp->stack.pc + 1);
+        continue_at(warp, warp->stack.pc + 1);
     } else {
-        go_on_at(warp, op->target);
+        continue_at(warp, op->target);
     }
     return true;
 }

@@ -401,8 +401,8 @@ static void put_registers(struct printer *printer, const struct ptx_function *fu
         const struct ptx_register *row = &function->registers[i];
         if (!*row->name) /* the carry flag */
             continue;
-        bool goes_on = i > first && row[-1].type == row->type && (i - first) % NAMES_PER_LINE;
-        if (goes_on)
+        bool alike = i > first && row[-1].type == row->type && (i - first) % NAMES_PER_LINE;
+        if (alike)
             put(printer, ", %s", printer->registers[i]);
         else
             put(printer, "%s    .reg .%s %s", i > first ? ";\n" : "", ptx_types[row->type].word, printer->registers[i]);

@@ -210,7 +210,7 @@ static enum corun_status fill_strand(struct stage *stage, struct strand *strand)
 }
 
 /* Advances to the next end of a slice; *any is false when nothing is in flight. */
-static enum corun_status go_on(struct stage *stage, bool *any)
+static enum corun_status advance(struct stage *stage, bool *any)
 {
     struct queue_slice ended;
     enum corun_status status = CORUN_OK;
@@ -238,7 +238,7 @@ static enum corun_status run_to_end(struct stage *stage)
     enum corun_status status;
     bool any;
     do
-        status = go_on(stage, &any);
+        status = advance(stage, &any);
     while (status == CORUN_OK && any);
     return status;
 }
@@ -246,7 +246,7 @@ static enum corun_status run_to_end(struct stage *stage)
 /* Advances until each strand has completed so many more times what it has in flight. */
 static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64_t least_cycles)
 {
-    uint64_t until[2], start = stage->now;
+    uint64_t until[2] = {0}, start = stage->now;
     enum corun_status status = CORUN_OK;
     bool any = true, done = false;
     for (uint32_t i = 0; i < stage->count; i++) {
@@ -255,7 +255,7 @@ static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64
         until[i] = strand->completed + (uint64_t)rounds * round;
     }
     while (status == CORUN_OK && any && !done && stage->now - start < STEADY_MOST_CYCLES) {
-        status = go_on(stage, &any);
+        status = advance(stage, &any);
         done = stage->now - start >= least_cycles;
         for (uint32_t i = 0; i < stage->count; i++)
             done = done && stage->strands[i].completed >= until[i];

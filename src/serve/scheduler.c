@@ -70,12 +70,12 @@ static enum corun_status load_scheduler(const char *path, struct corun_diagnosti
     if (!object)
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "scheduler %s cannot be loaded: %s", path, dlerror());
     *scheduler = dlsym(object, "corun_queue_scheduler");
-    if (!*scheduler)
+    if (*scheduler)
+        status = check(*scheduler, path, list);
+    else
         status =
             corun_report(list, CORUN_POLICY, CORUN_NOWHERE,
                          "%s: it does not export `const struct corun_queue_scheduler corun_queue_scheduler`", path);
-    if (status == CORUN_OK)
-        status = check(*scheduler, path, list);
     if (status != CORUN_OK)
         dlclose(object);
     return status;

@@ -140,7 +140,7 @@ static enum corun_status find_instructions(struct steady *steady, const struct m
 }
 
 /* May another one be simulated? Tells what it is. With the lock. */
-static bool may_go_on(struct steady *steady, const struct measurement *measurement)
+static bool may_measure(struct steady *steady, const struct measurement *measurement)
 {
     const struct steady_request *request = steady->request;
     char words[256];
@@ -172,12 +172,12 @@ static enum corun_status obtain(struct steady *steady, const struct measurement 
     *outcome = (struct outcome){.ticks = 0};
     bool found = measurement_load(request, &key, measurement, list, outcome);
     pthread_mutex_lock(&steady->lock);
-    bool go_on = found || may_go_on(steady, measurement);
-    *(found ? &steady->found : &steady->simulated) += go_on;
+    bool good = found || may_measure(steady, measurement);
+    *(found ? &steady->found : &steady->simulated) += good;
     pthread_mutex_unlock(&steady->lock);
     if (found)
         return CORUN_OK;
-    if (!go_on)
+    if (!good)
         return CORUN_TIMEOUT;
     status = find_instructions(steady, measurement, instructions);
     if (status == CORUN_OK)

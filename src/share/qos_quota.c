@@ -234,7 +234,7 @@ static void decide(void *memory, const struct corun_view *view, struct corun_pol
         if (state->adjusts && qos_adjust(state, view, allowances->out_of_reach))
             tb_plan_allow(&state->plan, allowances);
     }
-    if (moment.event == CORUN_EVENT_LIMIT_REACHED && state->adjusts && qos_go_on(state, view)) {
+    if (moment.event == CORUN_EVENT_LIMIT_REACHED && state->adjusts && qos_proceed(state, view)) {
         changed = true;
         tb_plan_allow(&state->plan, allowances);
     }

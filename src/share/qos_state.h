@@ -51,6 +51,6 @@ bool qos_stays(struct qos_state *state, const struct corun_view *view, uint32_t 
  * the next SM waits until nobody is leaving any more. True if the plan has changed.
  */
 bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *out_of_reach);
-bool qos_go_on(struct qos_state *state, const struct corun_view *view);
+bool qos_proceed(struct qos_state *state, const struct corun_view *view);
 
 #endif

@@ -147,7 +147,7 @@ static bool is_short(const struct qos_state *state, const struct corun_view *vie
            view->applications[k].ipc < state->members[k].goal_ipc && lacks_tbs(state, view, k);
 }
 
-bool qos_go_on(struct qos_state *state, const struct corun_view *view)
+bool qos_proceed(struct qos_state *state, const struct corun_view *view)
 {
     struct tb_plan *plan = &state->plan;
     bool pending = is_leaving(view), changed = false;
@@ -192,7 +192,7 @@ bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *ou
     }
     for (uint32_t s = 0; s < plan->sm_count; s++)
         state->due[s] = all_due;
-    bool changed = qos_go_on(state, view);
+    bool changed = qos_proceed(state, view);
     for (uint32_t s = 0; s < plan->sm_count; s++)
         still_due |= state->due[s];
     for (uint32_t k = 0; k < plan->application_count; k++) {

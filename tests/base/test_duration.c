@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Durations as people write them: units, what overflows, what is no duration. */
 #include "base/duration.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* How much memory the host has left, in folders that stand for /proc and /sys, with and without control groups. */
 #include "base/host_memory.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The nearest of known names: what was meant is found, nothing far away is suggested. */
 #include "base/nearest.h"
 
 #include <setjmp.h>

@@ -143,7 +143,7 @@ static bool count_calls(void *user, const struct corun_characterize_progress *pr
 }
 
 /* Interrupted after some points; then the rest is done, and all is as if it had run through. */
-static void goes_on_after_an_interruption(void **state)
+static void continues_after_an_interruption(void **state)
 {
     struct rig *rig = *state;
     struct corun_characterize_result *whole = characterize(rig);
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(the_rule),
         cmocka_unit_test_setup_teardown(the_points, set_up, tear_down),
         cmocka_unit_test_setup_teardown(jobs_change_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(goes_on_after_an_interruption, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(continues_after_an_interruption, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_window_too_short_for_any_work_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(impossible_requests, set_up, tear_down),

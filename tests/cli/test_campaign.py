@@ -140,7 +140,7 @@ class Results(Campaign):
         self.write("b.yaml", describe("b", 91))
         self.assertEqual(self.run_campaign(), (2 + 6, 1 + 6))
 
-    def test_failures_are_recorded_and_the_others_go_on(self):
+    def test_failures_are_recorded_and_the_others_continue(self):
         self.write("campaign.yaml", CAMPAIGN.format(cycles="20K").replace("./c.yaml", "./bad.yaml"))
         done = self.corun("campaign", "-r", "results.db", "campaign.yaml")
         self.assertIn("7 failed", done.stdout)
@@ -178,7 +178,7 @@ class Ends(Campaign):
         (self.folder / "results.db").unlink()
         shutil.rmtree(self.folder / "cache")
 
-    def go_on(self, least):
+    def proceed(self, least):
         found, run = self.run_campaign()
         self.assertGreaterEqual(found, least)
         self.assertEqual(found + run, 15)
@@ -190,7 +190,7 @@ class Ends(Campaign):
             self.wait_for(count, process)
             process.kill()
             process.communicate()
-        self.go_on(9)
+        self.proceed(9)
 
     def test_workers_are_killed(self):
         process = self.begin("--jobs", "2", "campaign.yaml")
@@ -209,7 +209,7 @@ class Ends(Campaign):
         self.assertTrue(lost)
         for _, _, message, _, _ in lost:
             self.assertIn("killed by signal 9", message)
-        self.go_on(15 - killed)
+        self.proceed(15 - killed)
 
     def test_an_interrupt(self):
         process = self.begin("--jobs", "1", "campaign.yaml")
@@ -219,7 +219,7 @@ class Ends(Campaign):
         if process.returncode != OK: # it may just have been done
             self.assertEqual(process.returncode, INTERRUPTED)
             self.assertIn("not run", output)
-        self.go_on(3)
+        self.proceed(3)
 
     def test_no_worker_outlives_the_runner(self):
         self.write("long.yaml", CAMPAIGN.format(cycles="100G").replace("./a.yaml, ./b.yaml, ", ""))
@@ -444,7 +444,7 @@ class Parts(Campaign):
         self.assertEqual(self.run_campaign(), (15, 0))
         self.assertIn("files merged into results.db: 0 cases", self.corun("merge", "-r", "results.db", "1.db").stdout)
 
-    def test_merging_goes_on_past_what_is_damaged(self):
+    def test_merging_continues_past_what_is_damaged(self):
         self.run_shards(3)
         data = bytearray((self.folder / "1.db").read_bytes())
         for place in range(4096, len(data), 4096):

@@ -398,7 +398,7 @@ class Rewrite(Command):
         wanted = struct.pack("<1000f", *[0.5 if 192 <= i < 512 else 0 for i in range(1000)])
         self.assertTrue((self.folder / "part.bin").read_bytes() == wanted)
 
-    def test_refuses_by_name_and_goes_on(self):
+    def test_refuses_by_name_and_continues(self):
         self.write("meets.ptx", HEADER + self.MEETS + ".visible .entry plain()\n{\n    ret;\n}\n")
         text = self.run_command("rewrite", "slice", "meets.ptx", "kernels.ptx").stdout
         self.assertRegex(text, r"meets +no .* line 7: reads %envreg1: all thread blocks of its grid wait")
@@ -632,7 +632,7 @@ class Run(Command):
         # each turn is one whole run: no application comes back before the other has had its turn
         self.assertLessEqual(abs(len(turns) - sum(app["runs"] for app in runs)), 1)
 
-    def test_one_is_stopped_and_the_others_go_on(self):
+    def test_one_is_stopped_and_the_others_continue(self):
         done = self.run_command(*self.SHORT, "--json", "-", "./work.yaml", "./bad.yaml", status=FAULT)
         result = json.loads(done.stdout)
         self.assertEqual([app["status"] for app in result["applications"]], ["OK", "FAULT"])
@@ -727,7 +727,7 @@ class Characterize(Command):
         self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml --markdown c.md", page)
         self.assertIn("| work@small |", page)
 
-    def test_what_cannot_run_is_said_and_the_others_go_on(self):
+    def test_what_cannot_run_is_said_and_the_others_continue(self):
         run = self.characterize("./bad.yaml", "./work.yaml", status=FAULT)
         self.assertIn("bad@small does not run on", run.stdout)
         self.assertIn("out of bounds", run.stderr)

@@ -203,7 +203,7 @@ class Search(Command):
         marked = re.search(r"^> *(\d)/(\d) .* (\d) of 1$", text, re.M)
         self.assertEqual(marked.group(3), "1")
 
-    def test_goes_on_after_an_end(self):
+    def test_continues_after_an_end(self):
         pair = ("oracle-best", "-r", "ended.db", "-c", "4M", "./wide.yaml", "./other.yaml")
         with subprocess.Popen([self.command, "search", *self.GPU, *pair], cwd=self.folder, env=self.environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

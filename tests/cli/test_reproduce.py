@@ -92,7 +92,7 @@ class Runs(Reproduce):
         self.assertIn("20K cycles; the paper's: 100K", text)
         self.assertTrue(text.endswith("## Remarks\n\nOurs are made for a test.\n"))
 
-    def test_goes_on(self):
+    def test_continues(self):
         self.assertEqual(self.counts("--sample", "1"), (4, 0, 4))
         self.assertEqual(self.counts("--sample", "2"), (7, 4, 3))
         self.assertEqual(self.counts(), (9, 7, 2))

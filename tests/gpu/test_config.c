@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Configurations of GPUs: the table of parameters, files, overrides on the command line, and what is wrong with them. */
 #include "corun/config.h"
 #include "gpu/config.h"
 

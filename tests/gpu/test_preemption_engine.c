@@ -240,7 +240,7 @@ static void packets_under_way_are_bounded(void **state)
     stage_end(stage);
 }
 
-static void others_go_on_unless_the_sm_is_switched(void **state)
+static void others_continue_unless_the_sm_is_switched(void **state)
 {
     (void)state;
     static const enum corun_reclaim ways[] = {CORUN_RECLAIM_SWAP_TB, CORUN_RECLAIM_SWITCH_SM};
@@ -579,7 +579,7 @@ int main(void)
         cmocka_unit_test(every_byte_is_saved_and_read_back),
         cmocka_unit_test(it_takes_its_time),
         cmocka_unit_test(packets_under_way_are_bounded),
-        cmocka_unit_test(others_go_on_unless_the_sm_is_switched),
+        cmocka_unit_test(others_continue_unless_the_sm_is_switched),
         cmocka_unit_test(one_that_comes_back_to_a_stalled_sm_stands_still),
         cmocka_unit_test(while_it_lasts_the_policy_sees_it),
         cmocka_unit_test(dropped_thread_blocks_start_anew),

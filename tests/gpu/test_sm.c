@@ -443,7 +443,7 @@ static void instruction_cache_misses_are_counted_and_cost(void **state)
  * Warps whose fetch is refused resume with the reply that can help them: as early as if they had been let wait for it, or
  * as soon as there is a place in the network.
  */
-static void refused_fetches_go_on_with_a_reply(void **state)
+static void refused_fetches_continue_with_a_reply(void **state)
 {
     (void)state;
     struct corun_gpu_config config = config_of();
@@ -498,7 +498,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_digit),
         cmocka_unit_test(greedy_stays_and_round_robin_turns),
         cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),
-        cmocka_unit_test(refused_fetches_go_on_with_a_reply),
+        cmocka_unit_test(refused_fetches_continue_with_a_reply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

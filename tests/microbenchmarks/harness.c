@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Micro-benchmarks: a row's kernel is built and run on the simulated GPU, and its answer is compared with the expected one. */
 #include "harness.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Columns of listings: widths, long names, letters of several bytes, texts of several lines; labels of kernels. */
 #include "report/columns.h"
 #include "report/kernel_labels.h"
 
@@ -86,7 +87,7 @@ static void letters_are_counted_not_bytes(void **state)
                                  "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4  "));
 }
 
-static void texts_go_on_below(void **state)
+static void texts_continue_below(void **state)
 {
     static const char *const titles[] = {"<name", "mean time", "<meaning"};
     struct rig *rig = *state;
@@ -126,7 +127,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_table_takes_what_it_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(long_names_lose_their_middle_and_stay_different, setup, teardown),
         cmocka_unit_test_setup_teardown(letters_are_counted_not_bytes, setup, teardown),
-        cmocka_unit_test_setup_teardown(texts_go_on_below, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_continue_below, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void what_touches_is_joined(void **state)
 }
 
 /* Counting in between changes nothing of what is counted later. */
-static void counting_goes_on(void **state)
+static void counting_continues(void **state)
 {
     (void)state;
     struct tally tally = {0};
@@ -68,7 +68,7 @@ int main(void)
         cmocka_unit_test(nothing_is_nothing),
         cmocka_unit_test(intervals_in_any_order),
         cmocka_unit_test(what_touches_is_joined),
-        cmocka_unit_test(counting_goes_on),
+        cmocka_unit_test(counting_continues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

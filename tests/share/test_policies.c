@@ -140,7 +140,7 @@ static void cooperative_puts_a_new_one_at_the_end_of_the_turns(void **unused)
     stage_end(&stage);
 }
 
-static void cooperative_goes_on_when_one_leaves(void **unused)
+static void cooperative_continues_when_one_leaves(void **unused)
 {
     (void)unused;
     struct stage stage;
@@ -294,7 +294,7 @@ int main(void)
         cmocka_unit_test(even_mixes_only_when_told_so),
         cmocka_unit_test(cooperative_takes_turns),
         cmocka_unit_test(cooperative_puts_a_new_one_at_the_end_of_the_turns),
-        cmocka_unit_test(cooperative_goes_on_when_one_leaves),
+        cmocka_unit_test(cooperative_continues_when_one_leaves),
         cmocka_unit_test(cooperative_counts_several_runs_per_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

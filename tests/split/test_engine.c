@@ -250,7 +250,7 @@ static void the_cpu_finishes_what_a_gpu_does_not(void **state)
     }
 }
 
-static void other_gpus_go_on(void **state)
+static void other_gpus_continue(void **state)
 {
     struct world world;
     (void)state;
@@ -481,7 +481,7 @@ int main(void)
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(much_is_moved_in_chunks),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
-        cmocka_unit_test(other_gpus_go_on),
+        cmocka_unit_test(other_gpus_continue),
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
         cmocka_unit_test(the_only_gpu_is_waited_for),
         cmocka_unit_test(meet_needs_no_time_limit),

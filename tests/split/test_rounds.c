@@ -94,7 +94,7 @@ static void a_split_that_stays_off_is_measured_anew(void **state)
 }
 
 /* A GPU whose time does not depend on its share: every correction shortens the rounds, and nothing is measured anew. */
-static void corrections_go_on_while_they_help(void **state)
+static void corrections_continue_while_they_help(void **state)
 {
     struct world world;
     (void)state;
@@ -174,7 +174,7 @@ int main(void)
         cmocka_unit_test(a_round_uses_what_the_one_before_has_learned),
         cmocka_unit_test(a_split_that_is_off_once_is_corrected),
         cmocka_unit_test(a_split_that_stays_off_is_measured_anew),
-        cmocka_unit_test(corrections_go_on_while_they_help),
+        cmocka_unit_test(corrections_continue_while_they_help),
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),

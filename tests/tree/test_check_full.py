@@ -92,7 +92,7 @@ class CheckFull(unittest.TestCase):
         (self.folder / "state" / "a@large.json").write_text("{")  # not from here
         self.assertEqual(self.run_script(), ["a@large"])
 
-    def test_goes_on_after_a_failure(self):
+    def test_continues_after_a_failure(self):
         (self.folder / "b@small.broken").touch()
         self.assertEqual(sorted(self.run_script(status=FAILED)), sorted(NAMES))
         self.assertIn("b@small FAILED (status 3)", self.output)

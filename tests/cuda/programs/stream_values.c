@@ -33,12 +33,12 @@ static void *write_later(void *word)
 }
 
 /* Does a wait of that kind end with what is there? */
-static void comparison(void *stream, address_t word, uint32_t there, uint32_t value, unsigned how, bool goes_on)
+static void comparison(void *stream, address_t word, uint32_t there, uint32_t value, unsigned how, bool continues)
 {
     GOOD(cuMemsetD32_v2(word, there, 1));
     GOOD(cuCtxSynchronize());
     GOOD(cuStreamWaitValue32_v2(stream, word, value, how));
-    if (goes_on) {
+    if (continues) {
         GOOD(cuStreamSynchronize(stream));
         return;
     }
