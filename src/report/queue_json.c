@@ -117,7 +117,7 @@ enum corun_status queue_json(const struct serve_result *result, FILE *stream)
         json_put(&writer, row, "sliced_ipc", result->pairs ? json_number(result->measured_alone[k]) : json_null());
         json_push(&writer, kernels, row);
     }
-    for (uint32_t i = 0; i < result->pair_count; i++)
+    for (uint32_t i = 0; result->pairs && i < result->pair_count; i++)
         json_push(&writer, pairs, json_pair(&writer, result, &result->pairs[i]));
     for (uint32_t i = 0; i < result->run_count; i++)
         json_push(&writer, runs, json_run(&writer, result, &result->runs[i]));
