@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of CAP (Wang, thesis, SJTU 2017, chapter 4), the paper's numbers beside ours.
 
-    compare_split.py CORUN NAME GPU THREADS PROGRAM[@SECONDS]=COMMAND... > NAME.md
+    compare_split.py CORUN NAME GPU THREADS [--only SECTION,...] [--cache DIR] PROGRAM[@SECONDS]=COMMAND... > NAME.md
 
 GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/split.h; PROGRAM is its name in the thesis (cg, jacobi, mc,
 mm, nbody, nns) or any other, for which the paper has no number. SECONDS is what an iteration takes a CPU thread beside a simulated GPU
 (cpu_seconds): then every number of the page is exact, the same at each run; without it the CPU is measured, again and again.
 Every program runs with each strategy, with cap as the thesis has it (patience=1e9,extrapolate=0,fill=0), without each of its additions, with first
-steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds.
+steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds; with --only, what these sections need (gains, goals, speeds,
+speedups, additions, imbalances, variances, first_steps, rates). Runs are kept in the cache, by program, GPU and settings: a page that was
+interrupted goes on where it was, and whoever changes a program or the library begins with an empty one.
 """
+import hashlib
 import json
 import os
 import shlex
@@ -22,7 +25,7 @@ PAPER = {"cg": (26.1, 3.6, 37.9), "jacobi": (47.6, 6.9, 26.8), "mc": (1.1, 197.3
          "nbody": (37.5, 7.2, 26.8), "nns": (86.7, 21.6, 25.0)}
 THESIS = "patience=1e9,extrapolate=0,fill=0"
 SIZES = (0.001, 0.004, 0.016, 0.06, 0.25, 1)
-SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
+SHARES = (0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25)
 SPEEDS = (0.01, 0.1, 10, 100)
 CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPUs alone": "strategy=static,cpu_share=0",
          "sizes": "strategy=cap,variance=0,patience=1e9,rest=1,first=1/4096,growth=2", "static": "strategy=static", "quick": "strategy=quick",
@@ -43,6 +46,41 @@ def run(corun, gpu, command, settings):
             sys.exit(f"{shlex.join(words)} with CORUN_SPLIT={settings}: {done.stdout}")
         with open(record, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
+
+
+class Program:
+    """A program on one GPU beside one CPU; its runs by case (CASES), by the CPU's fixed share and by the CPU's speed."""
+
+    def __init__(self, corun, gpu, threads, command, each, cache):
+        self.corun, self.gpu, self.threads, self.command, self.each, self.cache = corun, gpu, threads, command, each, cache
+        self.known = {}
+
+    def settled(self, settings):
+        if settings not in self.known:
+            key = hashlib.sha256(json.dumps([self.gpu, os.path.basename(self.command[0]), *self.command[1:], settings]).encode()).hexdigest()
+            path = self.cache and os.path.join(self.cache, key + ".json")
+            if path and os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    self.known[settings] = json.load(file)
+            else:
+                self.known[settings] = run(self.corun, self.gpu, self.command, settings)
+                if path:
+                    with open(path + ".new", "w", encoding="utf-8") as file:
+                        json.dump(self.known[settings], file)
+                    os.replace(path + ".new", path)
+        return self.known[settings]
+
+    def beginning(self, speed=1):
+        return f"threads={self.threads}" + (f",cpu_seconds={self.each / speed:g}" if self.each else "")
+
+    def __getitem__(self, case):
+        return self.settled(f"{self.beginning()},{CASES[case]}")
+
+    def share(self, share):
+        return self.settled(f"{self.beginning()},strategy=static,cpu_share={share:g}")
+
+    def speed(self, speed):
+        return self.settled(f"{self.beginning(speed)},strategy=meet")
 
 
 def seconds(rounds):
@@ -84,6 +122,7 @@ def gains(results):
     print("## Table 4-3: what CAP brings, and what it profiles\n")
     kinds = ["thesis' CAP", "our CAP", "meet"]
     table(["program", "over Quick: paper", *kinds, "over Split: paper", *kinds, "profiled: paper", "thesis' CAP", "our CAP"], rows)
+    signs(results)
 
 
 def signs(results):
@@ -115,14 +154,17 @@ def speedups(results):
 
 
 def goals(results):
-    print("## Goals: 0.93 of the ideal, at most 1.02 of the faster side alone\n\nThe ideal: both sides at their best rate, at no cost. Best fixed share: of "
-          f"{len(SHARES) + 2} that were tried; what knows the machine cannot do much better with one part for each side.\n")
+    factors = ", ".join(f"{factor:g}" for factor in SHARES)
+    print("## Goals: 0.93 of the ideal, at most 1.02 of the faster side alone\n\nThe ideal: both sides at their best rate, at no cost. Best fixed share: of none, "
+          f"all and {factors} times that of the ideal; what knows the machine cannot do much better with one part for each side.\n")
     rows = []
     for name, result in results.items():
         faster = min(seconds(result["CPU alone"]), seconds(result["GPUs alone"]))
-        best, share = min((seconds(rounds), share) for share, rounds in result["shares"].items())
+        own = ideal(result) / seconds(result["CPU alone"])
+        shares = {round(own * factor, 4) for factor in SHARES if own * factor < 1}
+        best, share = min((seconds(result.share(share)), share) for share in sorted({0, 1} | shares))
         cases = ("thesis", "cap", "meet")
-        rows.append([name, f"{ideal(result) / best:.3f} ({share:g})"] + [f"{ideal(result) / seconds(result[case]):.3f}" for case in cases]
+        rows.append([name, f"{ideal(result) / best:.3f} ({share:.3g})"] + [f"{ideal(result) / seconds(result[case]):.3f}" for case in cases]
                     + [f"{seconds(result[case]) / faster:.3f}" for case in cases])
     table(["program", "of the ideal: best fixed share (CPU's)", "thesis' CAP", "our CAP", "meet", "over the faster side: thesis' CAP", "our CAP", "meet"],
           rows)
@@ -160,7 +202,7 @@ def first_steps(results):
 
 
 def speeds(results):
-    results = {name: result for name, result in results.items() if result["speeds"]}
+    results = {name: result for name, result in results.items() if result.each}
     if not results:
         return
     print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n\nBeside a CPU that needs longer for one "
@@ -170,7 +212,7 @@ def speeds(results):
         gpu, row = seconds(result["GPUs alone"]), [name]
         for speed in sorted([*SPEEDS, 1]):
             cpu = seconds(result["CPU alone"]) / speed
-            ours = seconds(result["speeds"][speed] if speed != 1 else result["meet"])
+            ours = seconds(result.speed(speed))
             row.append(f"{ours / min(cpu, gpu):.3f} ({1 / (1 / cpu + 1 / gpu) / ours:.2f})")
         rows.append(row)
     table(["program"] + [f"{speed:g} times as fast" for speed in sorted([*SPEEDS, 1])], rows)
@@ -193,39 +235,46 @@ def rates(results):
     table(["program"] + [f"{100 * size:g} %" for size in SIZES], rows)
 
 
-def measure(corun, gpu, threads, command, each):
-    """All runs of a program."""
-    beginning = f"threads={threads}" + (f",cpu_seconds={each:g}" if each else "")
-    result = {case: run(corun, gpu, command, f"{beginning},{settings}") for case, settings in CASES.items()}
-    result["shares"] = {share: run(corun, gpu, command, f"{beginning},strategy=static,cpu_share={share}") for share in SHARES}
-    result["shares"][1], result["shares"][0] = result["CPU alone"], result["GPUs alone"]
-    result["speeds"] = {speed: run(corun, gpu, command, f"threads={threads},cpu_seconds={each / speed:g},strategy=meet")
-                        for speed in SPEEDS} if each else {}
-    return result
+SECTIONS = (gains, goals, speeds, speedups, additions, imbalances, variances, first_steps, rates)
+
+
+def option(arguments, name):
+    """The value of an option, which is taken out."""
+    if name not in arguments:
+        return None
+    place = arguments.index(name)
+    value = arguments[place + 1]
+    del arguments[place:place + 2]
+    return value
 
 
 def main():
-    if len(sys.argv) < 6:
+    arguments = sys.argv[1:]
+    cache, only = option(arguments, "--cache"), option(arguments, "--only")
+    if len(arguments) < 5:
         sys.exit(__doc__)
-    corun, page, gpu, threads = sys.argv[1:5]
+    if cache:
+        os.makedirs(cache, exist_ok=True)
+    sections = [section for section in SECTIONS if not only or section.__name__ in only.split(",")]
+    corun, page, gpu, threads = arguments[:4]
     results, words, times = {}, [], []
-    for word in sys.argv[5:]:
+    for word in arguments[4:]:
         name, _, command = word.partition("=")
         name, _, each = name.partition("@")
         command = shlex.split(command)
-        results[name] = measure(corun, gpu, threads, command, float(each or 0))
+        results[name] = Program(corun, gpu, threads, command, float(each or 0), cache)
         words.append(f"{name}{'@' + each if each else ''}={shlex.quote(shlex.join([os.path.basename(command[0]), *command[1:]]))}")
         times += [f"{name} {float(each) * 1e9:g} ns"] if each else []
     first = next(iter(results.values()))["cap"][0]
     print(f"# {page}: CAP on the {'simulated ' if first['clock'] == 'simulated' else ''}{first['devices'][1]['name']}\n")
-    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {' '.join(words)}`")
+    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {'--only ' + only + ' ' if only else ''}{' '.join(words)}`")
     how = "its parts in simulated time" if first["clock"] == "simulated" else "wall time"
     print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; {how}")
     if times:
         print(f"* time of an iteration on a thread of that CPU, measured before, the best of several runs: {', '.join(times)}. So all that follows is exact")
     print("* paper: Wang, thesis, SJTU 2017, chapter 4, on a Xeon E5620 (one thread) and a Tesla M2090; only table 4-3 has numbers. Thesis' CAP is "
           f"ours with `{THESIS}`; [what meet is](../split.md#how-a-run-goes)\n")
-    for section in (gains, signs, goals, speeds, speedups, additions, imbalances, variances, first_steps, rates):
+    for section in sections:
         section(results)
 
 
