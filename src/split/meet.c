@@ -10,7 +10,8 @@
  *
  * What a GPU is given before anything of it is known: all, where the task is hardly larger than what the GPU computes at once (parts would
  * take as long as the whole); otherwise half of what occupies it, or an eighth of the task. After that, as much as makes both sides end
- * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left.
+ * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left. That comes in pieces, as many
+ * as occupy the GPU: the first thread blocks of one run beside the last of another, and its bytes move while others compute.
  */
 #include "split/extrapolate.h"
 #include "split/strategy.h"
@@ -200,8 +201,7 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
 {
     double full = (double)view->full[device], under_way = (double)record->under_way;
     bool alone = view->most[device] == 1;
-    if (!(record->rate > 0) ||
-        (under_way > 0 && (alone || under_way >= fmax(full / 2, record->rate * record->shortest))))
+    if (!(record->rate > 0) || (under_way > 0 && (alone || under_way >= fmax(full, record->rate * record->shortest))))
         return 0;
     struct line line = prospect(view, device, record);
     double shared, others = rate_of_others(view, device, &line, open, &shared);
@@ -213,7 +213,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     double back = line.fixed + balanced * line.each, shortest = record->shortest + view->delivery[device];
     if (back < shortest) /* hardly any part is faster than that */
         return shared - others * shortest;
-    return fmin(balanced, fmax(full / 8, balanced / 2));
+    double piece = fmax(full / 4, 1e-6 * view->parameters->chunk_us * record->rate);
+    return fmin(balanced, fmax(full / 8, fmin(balanced / 2, piece)));
 }
 
 static double wanted_part(const struct corun_split_view *view, uint32_t device, double open)
