@@ -6,6 +6,7 @@
 #include "model/chain.h"
 
 #include "model/binomial.h"
+#include "model/chances.h"
 #include "model/stationary.h"
 
 #include <math.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 
 #define TAIL_OF_TOLERANCE 1e-3 /* what rows leave out, in parts of the tolerance */
-#define LUMPING_ROUNDS 4u
-#define MEAN_ROUNDS 12u
 #define MOST_STATES 65536u
 
 /*
@@ -89,17 +88,6 @@ static uint32_t ready_of(const struct space *space, uint32_t state)
 
 /* ---- how likely a warp that waits becomes ready ---- */
 
-static double latency_of(const struct chain *chain, enum model_access kind, double requests)
-{
-    double latency = chain->latency[kind].slope * requests + chain->latency[kind].intercept;
-    return latency > chain->latency[kind].intercept ? latency : chain->latency[kind].intercept;
-}
-
-static double chance_of(double duration, double latency)
-{
-    return latency > duration ? duration / latency : 1;
-}
-
 static void chances_exact(const struct chain *chain, const struct space *spaces, const uint32_t states[CHAIN_KERNELS],
                           double duration, double chances[CHAIN_KERNELS][MODEL_ACCESSES])
 {
@@ -109,54 +97,7 @@ static void chances_exact(const struct chain *chain, const struct space *spaces,
             requests += spaces[k].states[states[k]].idle[kind] * spaces[k].kernel->requests[kind];
     for (uint32_t k = 0; k < CHAIN_KERNELS; k++)
         for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++)
-            chances[k][kind] = chance_of(duration, latency_of(chain, kind, requests));
-}
-
-/* The share of a kernel's waiting warps that wait for uncoalesced accesses, where they leave with these chances. */
-static double uncoalesced_waiting(double uncoalesced, const double chances[MODEL_ACCESSES])
-{
-    double longer = uncoalesced * chances[MODEL_COALESCED], shorter = (1 - uncoalesced) * chances[MODEL_UNCOALESCED];
-    return longer + shorter > 0 ? longer / (longer + shorter) : uncoalesced;
-}
-
-/*
- * Lumped: the number of waiting warps is known, not what each waits for. Seen from one of them that waits for an access of some kind, each of
- * the others waits for an uncoalesced one with the chance `waiting`: the requests have a mean and a variance, and the latency is averaged over
- * the two points that have the same. `waiting` depends on the chances in turn; the rounds settle that.
- */
-static void chances_lumped(const struct chain *chain, const struct space *spaces, const uint32_t states[CHAIN_KERNELS],
-                           double duration, double chances[CHAIN_KERNELS][MODEL_ACCESSES])
-{
-    double waiting[CHAIN_KERNELS], own[MODEL_ACCESSES];
-    bool mixed = false;
-    for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
-        waiting[k] = spaces[k].kernel->uncoalesced;
-        mixed |= waiting[k] > 0 && waiting[k] < 1 && states[k] > 0;
-    }
-    for (uint32_t round = 0; round < (mixed ? LUMPING_ROUNDS : 1); round++) {
-        double mean = 0, variance = 0, means[CHAIN_KERNELS], variances[CHAIN_KERNELS];
-        for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
-            const double *each = spaces[k].kernel->requests;
-            double apart = each[MODEL_UNCOALESCED] - each[MODEL_COALESCED];
-            means[k] = each[MODEL_COALESCED] + waiting[k] * apart;
-            variances[k] = waiting[k] * (1 - waiting[k]) * apart * apart;
-            mean += states[k] * means[k];
-            variance += states[k] * variances[k];
-        }
-        for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
-            if (states[k] == 0)
-                continue;
-            double others = variance - variances[k], deviation = others > 0 ? sqrt(others) : 0;
-            for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++) {
-                double requests = mean - means[k] + spaces[k].kernel->requests[kind];
-                own[kind] = (chance_of(duration, latency_of(chain, kind, requests - deviation)) +
-                             chance_of(duration, latency_of(chain, kind, requests + deviation))) /
-                            2;
-            }
-            waiting[k] = uncoalesced_waiting(spaces[k].kernel->uncoalesced, own);
-            chances[k][spaces[k].kind] = (1 - waiting[k]) * own[MODEL_COALESCED] + waiting[k] * own[MODEL_UNCOALESCED];
-        }
-    }
+            chances[k][kind] = chances_of(duration, chances_latency(chain, kind, requests));
 }
 
 /* ---- rows ---- */
@@ -217,17 +158,19 @@ static void transitions_free(struct transitions *transitions)
     free(transitions->durations);
 }
 
-static void fill_row(const struct chain *chain, struct transitions *transitions, uint32_t a, uint32_t b)
+/* `lumped`: the chances of the row's states; NULL: kinds are kept apart. */
+static void fill_row(const struct chain *chain, struct transitions *transitions, uint32_t a, uint32_t b,
+                     double lumped[CHAIN_KERNELS][CHAIN_MAX_WARPS + 1])
 {
     const struct space *spaces = transitions->spaces;
     const uint32_t states[CHAIN_KERNELS] = {a, b};
     uint32_t row = a * spaces[1].count + b, ready = ready_of(&spaces[0], a) + ready_of(&spaces[1], b);
     double duration = ready > 0 ? ready : 1, chances[CHAIN_KERNELS][MODEL_ACCESSES] = {{0}};
     transitions->durations[row] = duration;
-    if (chain->states == MODEL_LUMPED)
-        chances_lumped(chain, spaces, states, duration, chances);
-    else
+    if (!lumped)
         chances_exact(chain, spaces, states, duration, chances);
+    for (uint32_t k = 0; k < CHAIN_KERNELS && lumped; k++)
+        chances[k][spaces[k].kind] = lumped[k][b];
     for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
         struct part *part = &transitions->parts[row * CHAIN_KERNELS + k];
         part->p = transitions->free;
@@ -255,9 +198,13 @@ static enum corun_status transitions_make(const struct chain *chain, struct tran
     if (!transitions->parts || !transitions->pool || !transitions->durations)
         return CORUN_MEMORY;
     transitions->free = transitions->pool;
-    for (uint32_t a = 0; a < spaces[0].count; a++)
+    double lumped[CHAIN_KERNELS][CHAIN_MAX_WARPS + 1] = {{0}};
+    for (uint32_t a = 0; a < spaces[0].count; a++) {
+        if (chain->states == MODEL_LUMPED)
+            chances_lumped(chain, a, lumped);
         for (uint32_t b = 0; b < spaces[1].count; b++)
-            fill_row(chain, transitions, a, b);
+            fill_row(chain, transitions, a, b, chain->states == MODEL_LUMPED ? lumped : NULL);
+    }
     return CORUN_OK;
 }
 
@@ -286,26 +233,8 @@ static void step(const void *user, const double *from, double *to)
 static void start(const struct chain *chain, const struct transitions *transitions, double *distribution)
 {
     const struct space *spaces = transitions->spaces;
-    double duration = chain->kernels[0].warps + (double)chain->kernels[1].warps, requests = 0;
-    double waits[CHAIN_KERNELS] = {0}, long_ones[CHAIN_KERNELS] = {0};
-    for (uint32_t round = 0; round < MEAN_ROUNDS; round++) {
-        double chances[MODEL_ACCESSES], ready = 0, next = 0;
-        for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++)
-            chances[kind] = chance_of(duration, latency_of(chain, kind, requests));
-        for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
-            const struct chain_kernel *kernel = &chain->kernels[k];
-            double rounds = kernel->wait * (kernel->uncoalesced / chances[MODEL_UNCOALESCED] +
-                                            (1 - kernel->uncoalesced) / chances[MODEL_COALESCED]);
-            waits[k] = rounds / (1 + rounds);
-            long_ones[k] = uncoalesced_waiting(kernel->uncoalesced, chances);
-            ready += kernel->warps * (1 - waits[k]);
-            next += kernel->warps * waits[k] *
-                    ((1 - long_ones[k]) * kernel->requests[MODEL_COALESCED] +
-                     long_ones[k] * kernel->requests[MODEL_UNCOALESCED]);
-        }
-        requests = next;
-        duration = (duration + fmax(1, ready)) / 2;
-    }
+    double waits[CHAIN_KERNELS], long_ones[CHAIN_KERNELS];
+    chances_in_the_mean(chain, waits, long_ones);
     for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
         struct binomial idle, split;
         memset(spaces[k].scratch, 0, spaces[k].count * sizeof(double));
@@ -346,7 +275,7 @@ static void sum_up(const struct transitions *transitions, const double *distribu
     steady->idle_warps = idle / all;
 }
 
-static bool in_range(const struct chain *chain)
+bool chain_in_range(const struct chain *chain)
 {
     bool fine = chain->kernels[0].warps + chain->kernels[1].warps > 0;
     fine = fine && chain->tolerance >= 1e-14 && chain->tolerance <= 0.1;
@@ -367,7 +296,7 @@ static bool in_range(const struct chain *chain)
 enum corun_status chain_solve(const struct chain *chain, struct chain_steady *steady)
 {
     struct transitions transitions;
-    if (!in_range(chain))
+    if (!chain_in_range(chain))
         return CORUN_ARGUMENT;
     *steady = (struct chain_steady){0};
     enum corun_status status = transitions_make(chain, &transitions);
@@ -394,7 +323,7 @@ enum corun_status chain_matrix(const struct chain *chain, double **matrix, doubl
 {
     struct transitions transitions;
     *matrix = NULL;
-    if (!in_range(chain))
+    if (!chain_in_range(chain))
         return CORUN_ARGUMENT;
     enum corun_status status = transitions_make(chain, &transitions);
     uint32_t n = transitions.spaces[0].count * transitions.spaces[1].count;

@@ -41,6 +41,9 @@ struct chain_steady {
     uint32_t states, iterations;
 };
 
+/* Whether every number is in its range, and there is a warp. */
+bool chain_in_range(const struct chain *chain);
+
 /*
  * The steady state. ARGUMENT: a kernel has more than CHAIN_MAX_WARPS warps, none has any, or a number is out of its range; MEMORY.
  * LIMIT: no steady state was found (two classes of states that hardly ever meet).

@@ -2,13 +2,14 @@
 /* From an SM to its virtual SMs, one chain for each kind of them, and back. */
 #include "model/prediction.h"
 
+#include "model/expansion.h"
 #include "model/prediction_memo.h"
 
 #include <math.h>
 #include <string.h>
 
 #define EXACT_TOLERANCE 1e-9
-/* An IPC is then within 0.02 % of that of the steady state in the mean, and within 0.3 % always (tests/model/test_co_schedule.c). */
+/* Where a decision's expansion does not settle (model/expansion.h). */
 #define DECISION_TOLERANCE 1e-5
 
 /* Of `warps` warps that are dealt to the schedulers in turn, the first one to scheduler `from`: how many this scheduler has. */
@@ -38,7 +39,8 @@ static enum corun_status solve(const struct chain *chain, struct prediction_memo
             *steady = memo->entries[i].steady;
             return CORUN_OK;
         }
-    enum corun_status status = chain_solve(chain, steady);
+    enum corun_status status =
+        chain->states == MODEL_LUMPED ? expansion_solve(chain, steady) : chain_solve(chain, steady);
     if (status == CORUN_OK && memo->count < PREDICTION_MEMO_ENTRIES) {
         memo->entries[memo->count].warps[0] = first;
         memo->entries[memo->count].warps[1] = second;

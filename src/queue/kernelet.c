@@ -14,6 +14,7 @@
 #include "queue/schedulers.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { PARAMETER_PUR, PARAMETER_MUR, PARAMETER_RATIO, PARAMETER_ALONE, PARAMETER_BREADTH };
 
@@ -33,19 +34,30 @@ struct kernelet_state {
     struct model_gpu gpu;
     double pur, mur;
     bool by_profit, measured;
+    VECTOR(double) alone; /* [kind]: IPC alone as predicted; NAN: the chain cannot say; below 0: not asked yet */
 };
 
-/* IPC alone; NAN if the chain cannot say. */
-static enum corun_status find_alone(const struct kernelet_state *state, const struct model_kernel *kernel, double *ipc)
+/* IPC alone; NAN if the chain cannot say. MEMORY. */
+static enum corun_status find_alone(struct kernelet_state *state, uint32_t kind, const struct model_kernel *kernel,
+                                    double *ipc)
 {
     struct model_prediction prediction;
     *ipc = kernel->ipc;
     if (state->measured && *ipc > 0)
         return CORUN_OK;
-    enum corun_status status =
-        model_predict(&state->gpu, kernel, model_kernel_residents(&state->gpu, kernel), MODEL_LUMPED, &prediction);
-    *ipc = status == CORUN_OK ? prediction.ipc[0] : NAN;
-    return status;
+    while (state->alone.count <= kind)
+        if (!vector_push(&state->alone, -1))
+            return CORUN_MEMORY;
+    double *known = &state->alone.data[kind];
+    if (*known < 0) {
+        enum corun_status status =
+            model_predict(&state->gpu, kernel, model_kernel_residents(&state->gpu, kernel), MODEL_LUMPED, &prediction);
+        if (status == CORUN_MEMORY)
+            return status;
+        *known = status == CORUN_OK ? prediction.ipc[0] : NAN;
+    }
+    *ipc = *known;
+    return isnan(*ipc) ? CORUN_ARGUMENT : CORUN_OK;
 }
 
 static bool alike(const struct kernelet_state *state, const struct model_kernel kernels[2])
@@ -56,7 +68,7 @@ static bool alike(const struct kernelet_state *state, const struct model_kernel 
 
 static enum corun_status judge(void *user, const struct corun_queue_view *view, struct greedy_pair *pair)
 {
-    const struct kernelet_state *state = user;
+    struct kernelet_state *state = user;
     struct model_kernel kernels[2];
     const struct model_kernel *const both[2] = {&kernels[0], &kernels[1]};
     struct model_co_schedule list[MODEL_MAX_CO_SCHEDULES];
@@ -68,7 +80,7 @@ static enum corun_status judge(void *user, const struct corun_queue_view *view, 
     if (alike(state, kernels))
         return CORUN_OK;
     for (int i = 0; i < 2 && status == CORUN_OK; i++)
-        status = find_alone(state, &kernels[i], &alone[i]);
+        status = find_alone(state, pair->kinds[i], &kernels[i], &alone[i]);
     if (status == CORUN_OK)
         status = model_co_schedules(&state->gpu, both, alone, list, &count);
     if (status != CORUN_OK)
@@ -112,6 +124,7 @@ static void kernelet_stop(void *memory)
 {
     struct kernelet_state *state = memory;
     greedy_end(&state->greedy);
+    vector_free(&state->alone);
 }
 
 const struct corun_queue_scheduler kernelet_scheduler = {

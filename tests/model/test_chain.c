@@ -4,6 +4,7 @@
 
 #include "model/binomial.h"
 #include "model/brute_force.h"
+#include "model/expansion.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -221,6 +222,67 @@ static void lumped_is_near(void **unused)
     printf("IPC of the lumped chain: %.5f of the peak from the exact one in the mean, at most %.4f\n", sum, worst);
     assert_true(sum < 0.001);
     assert_true(worst < 0.01);
+}
+
+/*
+ * The expansion of decisions, in the same range: one kernel or two, coalesced accesses, uncoalesced ones and both, memory that slows down from
+ * hardly to a hundredfold.
+ */
+static void the_expansion_is_near(void **unused)
+{
+    (void)unused;
+    uint64_t seed = 6;
+    double sum = 0, worst = 0;
+    enum { CHAINS = 1000 };
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        struct chain chain = random_chain(&seed, i % 4 ? 16 : 24);
+        chain.states = MODEL_LUMPED;
+        for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++)
+            chain.latency[kind].intercept = 150 + 600 * random_from(&seed);
+        struct chain_steady exact = solve(&chain), near;
+        assert_int_equal(expansion_solve(&chain, &near), CORUN_OK);
+        for (uint32_t k = 0; k < CHAIN_KERNELS; k++) {
+            double difference = exact.ipc[k] > 0 ? fabs(near.ipc[k] / exact.ipc[k] - 1) : near.ipc[k];
+            worst = fmax(worst, difference);
+            sum += difference / (2 * CHAINS);
+        }
+        assert_near(near.stalled, exact.stalled, 1e-3);
+        assert_near(near.idle_warps, exact.idle_warps, 0.01);
+    }
+    printf("IPC of the expansion: %.1e from that of the chain in the mean, at most %.1e\n", sum, worst);
+    assert_true(sum < 1e-5);
+    assert_true(worst < 1e-3);
+}
+
+/* Kernels that never wait or always do, memory that answers within a round, single warps and as many as there can be. */
+static void the_expansion_at_its_limits(void **unused)
+{
+    (void)unused;
+    static const double waits[] = {0, 1e-4, 0.03, 0.5, 1}, intercepts[] = {1, 8, 400, 1e5}, shares[] = {0, 0.4, 1};
+    static const uint32_t warps[] = {0, 1, 2, 20, 64};
+    uint32_t compared = 0;
+    for (uint32_t i = 0; i < 5 * 5 * 4 * 3 * 5 * 5; i++) {
+        uint32_t first = warps[i % 5], second = warps[i / 5 % 5];
+        double wait = waits[i / 25 % 5], other = waits[i / 125 % 5], share = shares[i / 625 % 3];
+        double intercept = intercepts[i / 1875 % 4];
+        /* the whole chain takes long where it is large: every seventh of those */
+        if (first + second == 0 || (first * second >= 400 && i % 7))
+            continue;
+        struct chain chain = {.states = MODEL_LUMPED,
+                              .tolerance = 1e-8,
+                              .kernels = {kernel(first, wait, share, 8), kernel(second, other, 1 - share, 3)},
+                              .latency = {{i % 2, intercept}, {3, intercept}}};
+        struct chain_steady near, exact;
+        if (chain_solve(&chain, &exact) != CORUN_OK)
+            continue;
+        assert_int_equal(expansion_solve(&chain, &near), CORUN_OK);
+        compared++;
+        for (uint32_t k = 0; k < CHAIN_KERNELS; k++)
+            if (!(fabs(near.ipc[k] - exact.ipc[k]) <= 2e-3 * exact.ipc[k] + 1e-9))
+                fail_msg("%u and %u warps, R_m %g and %g, U %g, latency %g: IPC of kernel %u %.6f, expanded %.6f",
+                         first, second, wait, other, share, intercept, k, exact.ipc[k], near.ipc[k]);
+    }
+    assert_true(compared > 4000);
 }
 
 static uint32_t throw_dice(uint64_t *seed, uint32_t dice, double chance)
@@ -446,6 +508,8 @@ int main(void)
         cmocka_unit_test(three_states_of_a_warp),
         cmocka_unit_test(as_warp_by_warp),
         cmocka_unit_test(lumped_is_near),
+        cmocka_unit_test(the_expansion_is_near),
+        cmocka_unit_test(the_expansion_at_its_limits),
         cmocka_unit_test(as_dice_fall),
         cmocka_unit_test(rows_sum_up_to_one),
         cmocka_unit_test(without_memory_it_runs_at_its_peak),

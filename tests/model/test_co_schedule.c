@@ -180,7 +180,7 @@ static void decisions_are_near(void **unused)
         assert_int_equal(model_predict_pair(&gpu, kernels, tbs, MODEL_EXACT, &exact), CORUN_OK);
         assert_int_equal(model_predict_pair(&gpu, kernels, tbs, MODEL_LUMPED, &decision), CORUN_OK);
         for (uint32_t k = 0; k < 2; k++)
-            assert_near(decision.ipc[k], exact.ipc[k], 0.003 * exact.ipc[k]);
+            assert_near(decision.ipc[k], exact.ipc[k], 1e-4 * exact.ipc[k]);
     }
 }
 
