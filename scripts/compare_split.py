@@ -10,7 +10,7 @@ mm, nbody, nns) or any other, for which the paper has no number. SECONDS is what
 Every program runs with each strategy, with cap as the thesis has it (patience=1e9,extrapolate=0,fill=0), without each of its additions, with first
 steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds; with --only, what these sections need (gains, goals, speeds,
 speedups, additions, imbalances, variances, first_steps, rates). Runs are kept in the cache, by program, GPU and settings: a page that was
-interrupted goes on where it was, and whoever changes a program or the library begins with an empty one.
+interrupted continues where it was, and whoever changes a program or the library begins with an empty one.
 """
 import hashlib
 import json

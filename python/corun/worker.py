@@ -3,7 +3,7 @@
 this one. A worker is another Python that runs worker_main.py; the two talk over a pair of sockets.
 
     us       {"parent", "library", "settings", "applications"}
-    worker   PROGRESS [stage, cycle, limit], any number of times; each is answered by a byte, GO_ON or STOP
+    worker   PROGRESS [stage, cycle, limit], any number of times; each is answered by a byte, CONTINUE or STOP
     worker   ERROR [kind, status, text]; or LINES, JSON, SMS, SHARES, TOTALS and END (library.Outcome)
 """
 
@@ -23,7 +23,7 @@ from . import library
 from .library import Case, CorunError, Outcome, StepFunction, WorkerError
 
 PROGRESS, ERROR, LINES, JSON, SMS, SHARES, TOTALS, END = b"PELJSHTZ"
-GO_ON, STOP = b"g", b"s"
+CONTINUE, STOP = b"g", b"s"
 HEADER = struct.Struct("=BQ")  # what it is, bytes that follow
 START = "start"  # the stage before there is one
 LOOK_SECONDS = 0.2  # a signal that another thread took, or that came just before this one waited, wakes nobody: look for it that often
@@ -112,7 +112,7 @@ def _serve(ours: socket.socket, step: StepFunction, stage: Stage) -> Outcome:
         if kind == PROGRESS:
             now, cycle, limit = _parsed(data)
             stage.name, stage.cycle = now, cycle
-            ours.sendall(GO_ON if step(now, cycle, limit) else STOP)
+            ours.sendall(CONTINUE if step(now, cycle, limit) else STOP)
         elif kind == ERROR:
             name, status, text = _parsed(data)
             raise CorunError(status, text) if name == CorunError.__name__ else ERRORS.get(name, RuntimeError)(text)

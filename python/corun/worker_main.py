@@ -32,7 +32,7 @@ def serve(connection: socket.socket) -> None:
 
     def step(*now: object) -> bool:
         worker.send(connection, worker.PROGRESS, json.dumps(now).encode())
-        return connection.recv(1) == worker.GO_ON
+        return connection.recv(1) == worker.CONTINUE
 
     try:
         outcome = library.Case(request["settings"], request["applications"]).run(step)
