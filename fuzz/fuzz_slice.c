@@ -23,35 +23,36 @@ static void slice_any_text(const char *text, size_t bytes)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_module *module;
-    struct slices slices, again;
+    struct rewritten slices, again;
     char *sliced, *twice;
     size_t sliced_bytes, twice_bytes;
     check(list);
     bool loads = corun_module_load("fuzz.ptx", text, bytes, list, &module) == CORUN_OK;
     if (loads)
         corun_module_destroy(module);
-    bool slices_well = slice_text("fuzz.ptx", text, bytes, list, &slices, &sliced, &sliced_bytes) == CORUN_OK;
+    bool slices_well =
+        rewrite_text(slice_module, "fuzz.ptx", text, bytes, list, &slices, &sliced, &sliced_bytes) == CORUN_OK;
     check(slices_well || !loads);
     if (slices_well) {
-        check(slices.sliced_count <= slices.kernel_count);
+        check(slices.rewritten_count <= slices.kernel_count);
         if (loads) {
             check(corun_module_load("sliced.ptx", sliced, sliced_bytes, list, &module) == CORUN_OK);
             corun_module_destroy(module);
         }
-        check(slice_text("sliced.ptx", sliced, sliced_bytes, list, &again, &twice, &twice_bytes) == CORUN_OK);
-        check(again.kernel_count == slices.kernel_count && again.sliced_count <= slices.sliced_count);
-        slices_destroy(&again);
+        check(rewrite_text(slice_module, "sliced.ptx", sliced, sliced_bytes, list, &again, &twice, &twice_bytes) ==
+              CORUN_OK);
+        check(again.kernel_count == slices.kernel_count && again.rewritten_count <= slices.rewritten_count);
+        rewritten_destroy(&again);
         free(twice);
-        slices_destroy(&slices);
+        rewritten_destroy(&slices);
         free(sliced);
     }
     corun_diagnostics_destroy(list);
 }
 
 /* Runs `count` thread blocks from `first` on, or all of them as the kernel was (count 0). */
-static void run(struct corun_module_instance *instance, const struct corun_module *module,
-                const struct random_kernel *kernel, const struct slices *slices, uint64_t first, uint64_t count,
-                uint64_t out)
+static void run(struct corun_module_instance *instance, const struct corun_module *module, const struct random_kernel *kernel,
+                const struct rewritten *slices, uint64_t first, uint64_t count, uint64_t out)
 {
     const struct corun_kernel *entry = corun_module_kernel(module, "k");
     uint8_t block[128] = {0};
@@ -76,7 +77,7 @@ static void run(struct corun_module_instance *instance, const struct corun_modul
 }
 
 /* The words that the kernel leaves: whole (slice 0), or in slices from the last one to the first one. */
-static void run_all(const struct random_kernel *kernel, const char *text, size_t bytes, const struct slices *slices,
+static void run_all(const struct random_kernel *kernel, const char *text, size_t bytes, const struct rewritten *slices,
                     uint64_t slice, uint32_t words[RANDOM_WORDS])
 {
     struct corun_memory *memory = corun_memory_create(0);
@@ -102,19 +103,19 @@ static void slice_made_kernel(const uint8_t *data, size_t size)
 {
     static struct random_kernel kernel; /* too large for the stack; one input at a time */
     uint32_t whole[RANDOM_WORDS], cut[RANDOM_WORDS];
-    struct slices slices;
+    struct rewritten slices;
     char *text;
     size_t bytes;
     uint8_t slice = size ? data[size - 1] : 0;
     random_kernel_make(&kernel, data, size);
-    check(slice_text("k.ptx", kernel.text, kernel.length, NULL, &slices, &text, &bytes) == CORUN_OK);
+    check(rewrite_text(slice_module, "k.ptx", kernel.text, kernel.length, NULL, &slices, &text, &bytes) == CORUN_OK);
     check(slices.kernel_count == 1);
-    if (slices.sliced_count) {
+    if (slices.rewritten_count) {
         run_all(&kernel, kernel.text, kernel.length, &slices, 0, whole);
         run_all(&kernel, text, bytes, &slices, 1u + slice % 128u, cut);
         check(!memcmp(whole, cut, sizeof whole));
     }
-    slices_destroy(&slices);
+    rewritten_destroy(&slices);
     free(text);
 }
 

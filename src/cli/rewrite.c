@@ -73,7 +73,7 @@ static enum corun_status slice_file(const struct rewrite_options *rewrite, struc
     size_t bytes = 0, sliced_bytes = 0;
     enum corun_status status = text_file_read(file->path, PTX_MOST_BYTES, list, &text, &bytes);
     if (status == CORUN_OK)
-        status = slice_text(file->path, text, bytes, list, &file->slices, &sliced, &sliced_bytes);
+        status = rewrite_text(slice_module, file->path, text, bytes, list, &file->slices, &sliced, &sliced_bytes);
     FILE *stream = rewrite->outputs[REWRITE_PTX].file;
     if (status == CORUN_OK && stream)
         fwrite(sliced, 1, sliced_bytes, stream); /* whether that arrived, outputs_close says */
@@ -103,7 +103,7 @@ static enum corun_status pass_slice(struct rewrite_options *rewrite)
         slice_json(files, count, outputs[REWRITE_JSON].file) != CORUN_OK)
         first = CORUN_MEMORY;
     for (size_t i = 0; i < count; i++)
-        slices_destroy(&files[i].slices);
+        rewritten_destroy(&files[i].slices);
     return first;
 }
 

@@ -131,7 +131,8 @@ static enum corun_status slice_kernels(struct module *module, const char *text, 
     struct corun_module *whole = module->code;
     char *sliced = NULL;
     size_t sliced_bytes;
-    enum corun_status status = slice_text(module->name, text, bytes, list, &module->slices, &sliced, &sliced_bytes);
+    enum corun_status status =
+        rewrite_text(slice_module, module->name, text, bytes, list, &module->slices, &sliced, &sliced_bytes);
     if (status == CORUN_OK)
         status = corun_module_load(module->name, sliced, sliced_bytes, list, &module->code);
     if (status == CORUN_OK)
@@ -326,7 +327,7 @@ void module_free(struct process *process, struct module *module)
     vector_free(&module->refused);
     corun_module_instance_destroy(module->loaded);
     corun_module_destroy(module->code);
-    slices_destroy(&module->slices);
+    rewritten_destroy(&module->slices);
     free(module->name);
     free(module);
 }

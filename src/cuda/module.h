@@ -25,7 +25,7 @@ struct function {
     struct object object;
     struct module *module;
     const struct corun_kernel *kernel;
-    const struct slice_kernel
+    const struct rewritten_kernel
         *slice;          /* its launches run in slices, and this says where those are told of; NULL: whole */
     const char *refused; /* why it cannot be launched; NULL if it can */
     const char *name;
@@ -40,8 +40,8 @@ struct module {
     struct context *context;
     struct corun_module *code;
     struct corun_module_instance *loaded; /* the code with its variables in the context's memory */
-    struct slices slices;                 /* what was rewritten before it became `code`; zeroed: nothing */
-    struct pointer_map functions;         /* struct corun_kernel → struct function */
+    struct rewritten slices;      /* what was rewritten before it became `code`; zeroed: nothing */
+    struct pointer_map functions; /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;
     bool unloaded;

@@ -29,12 +29,10 @@ bool slicing_parse(const char *text, struct slicing *slicing)
     return true;
 }
 
-const struct slice_kernel *slicing_kernel(const struct slices *slices, const char *name)
+const struct rewritten_kernel *slicing_kernel(const struct rewritten *slices, const char *name)
 {
-    for (uint32_t i = 0; i < slices->kernel_count; i++)
-        if (!strcmp(slices->kernels[i].function->name, name))
-            return slices->kernels[i].refusal ? NULL : &slices->kernels[i];
-    return NULL;
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(slices, name);
+    return kernel && !kernel->refusal ? kernel : NULL;
 }
 
 static uint64_t greatest_common_divisor(uint64_t left, uint64_t right)

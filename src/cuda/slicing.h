@@ -38,7 +38,7 @@ struct slice_walk {
 };
 
 /* NULL: that kernel was refused. */
-const struct slice_kernel *slicing_kernel(const struct slices *slices, const char *name);
+const struct rewritten_kernel *slicing_kernel(const struct rewritten *slices, const char *name);
 
 /* The first slice of a launch, or all of it in one where its thread blocks may wait for each other. NULL when out of memory; free(). */
 struct slice_walk *slicing_begin(const struct slicing *slicing, const struct launch_request *request, uint64_t id);

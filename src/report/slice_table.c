@@ -18,7 +18,7 @@ enum column {
 };
 
 /* "ctaid.x, nctaid.x", or why the kernel is refused. */
-static const char *read_text(struct arena *arena, const struct slice_kernel *kernel)
+static const char *read_text(struct arena *arena, const struct rewritten_kernel *kernel)
 {
     const char *text = "";
     for (uint32_t value = 0; value < GRID_VALUES && text; value++)
@@ -35,7 +35,7 @@ static bool add_rows(const struct sliced_file *file, struct arena *arena, struct
         symbols[i] = file->slices.kernels[i].function->name;
     const char *const *labels = symbols ? kernel_labels(arena, symbols, count) : NULL;
     for (uint32_t i = 0; labels && i < count; i++) {
-        const struct slice_kernel *kernel = &file->slices.kernels[i];
+        const struct rewritten_kernel *kernel = &file->slices.kernels[i];
         const char *reads = read_text(arena, kernel);
         if (!reads)
             return false;
@@ -68,7 +68,7 @@ bool slice_table(const struct sliced_file *files, size_t count, struct arena *ar
         if (!add_rows(&files[i], arena, columns))
             return false;
         kernels += files[i].slices.kernel_count;
-        sliced += files[i].slices.sliced_count;
+        sliced += files[i].slices.rewritten_count;
     }
     if (!columns_print(columns, style, stream))
         return false;
@@ -76,7 +76,7 @@ bool slice_table(const struct sliced_file *files, size_t count, struct arena *ar
     return true;
 }
 
-static json_t *json_kernel(struct json_writer *writer, const struct slice_kernel *kernel)
+static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel)
 {
     static const char *const from[] = {[PTX_REGISTERS_MAXNREG] = "maxnreg", [PTX_REGISTERS_ALLOCATION] = "allocation"};
     json_t *object = json_object(), *reads = json_array();
@@ -110,7 +110,7 @@ enum corun_status slice_json(const struct sliced_file *files, size_t count, FILE
         json_put(&writer, file, "kernels", kernels);
         json_push(&writer, list, file);
         all += files[i].slices.kernel_count;
-        sliced += files[i].slices.sliced_count;
+        sliced += files[i].slices.rewritten_count;
     }
     json_put(&writer, object, "kernels", json_count(all));
     json_put(&writer, object, "sliced", json_count(sliced));

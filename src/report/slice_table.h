@@ -10,7 +10,7 @@
 /* A file that was read and sliced. */
 struct sliced_file {
     const char *path;
-    struct slices slices;
+    struct rewritten slices;
 };
 
 /* A row for each kernel, and how many of them were sliced. False when out of memory. */

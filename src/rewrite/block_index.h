@@ -6,10 +6,8 @@
 #ifndef CORUN_REWRITE_BLOCK_INDEX_H
 #define CORUN_REWRITE_BLOCK_INDEX_H
 
-#include "ptx/builder.h"
+#include "rewrite/code.h"
 #include "rewrite/grid_reads.h"
-
-#define BLOCK_INDEX_READS (1u << GRID_CTAID_X | 1u << GRID_CTAID_Y | 1u << GRID_CTAID_Z)
 
 struct block_index {
     uint32_t reads;        /* set of enum grid_value */
@@ -20,8 +18,11 @@ struct block_index {
 
 /* Looks at a body of the source; it reads these values, itself or in functions that it calls. */
 struct block_index block_index_plan(const struct ptx_function *function, uint32_t reads);
-/* Writes it, between ptx_body_begin and ptx_body_end, from the parameter of slices (slice.h). */
-void block_index_write(struct block_index *index, struct ptx_builder *builder, uint32_t function,
-                       const struct ptx_variable *slice);
+/* Whether an instruction of the source says no more than those registers do. */
+bool block_index_says(const struct block_index *index, uint32_t instruction);
+/* Makes registers for what has none yet: x, what is read, and what lies between. */
+void block_index_registers(struct block_index *index, const struct code *code);
+/* Writes it from the parameter of slices (slice.h). */
+void block_index_write(struct block_index *index, const struct code *code, const struct ptx_variable *slice);
 
 #endif

@@ -15,14 +15,12 @@
  *
  * A slice that is the whole grid is a launch like any other, as long as the grid has at most SLICE_MOST_BLOCKS thread blocks.
  *
- * The module has to be whole: what another one is linked with later may call functions by their old parameters. The launcher keeps
- * whole what it was asked to launch cooperatively or in clusters of several thread blocks: no kernel shows that.
+ * The launcher keeps whole what it was asked to launch cooperatively or in clusters of several thread blocks: no kernel shows that.
  */
 #ifndef CORUN_REWRITE_SLICE_H
 #define CORUN_REWRITE_SLICE_H
 
-#include "ptx/register_count.h"
-#include "rewrite/grid_reads.h"
+#include "rewrite/rewritten.h"
 
 /* The last parameter of a kernel that was sliced: `.param .align 16 .b8 corun_slice[40]`, with a suffix if that name is taken. */
 #define SLICE_PARAMETER "corun_slice"
@@ -39,40 +37,9 @@ struct slice_arguments {
 };
 _Static_assert(sizeof(struct slice_arguments) == 40, "the layout is that of the parameter");
 
-/* One entry of the module. */
-struct slice_kernel {
-    const struct ptx_function *function; /* in the new module */
-    const char *refusal;    /* NULL: it was sliced. Else why not: the kernel is what it was, and has no new parameter */
-    struct ptx_place place; /* in the source: of what the refusal is about, perhaps in a function that it calls */
-    uint32_t reads;         /* set of enum grid_value: by the kernel and the functions that it calls */
-    uint32_t parameter_index;  /* of the struct slice_arguments, from 0; the number of parameters if refused */
-    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if refused */
-    /* 32-bit registers per thread as ptx_registers_per_thread has them, in the source and in the new module. */
-    uint32_t registers_before, registers_after;
-    enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
-    uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
-};
-
-struct slices {
-    struct ptx_module *module;
-    const struct slice_kernel *kernels; /* entries with a body, in the order of the module */
-    uint32_t kernel_count;
-    uint32_t sliced_count;
-};
-
-/*
- * A new module in which every kernel that can be sliced is. `source` stays as it is and may be destroyed afterwards. Everything in
- * *slices belongs to slices->module. A kernel that is refused is no error. MEMORY; on failure there is nothing to destroy.
- */
-enum corun_status slice_module(const struct ptx_module *source, struct corun_diagnostics *list, struct slices *slices);
-void slices_destroy(struct slices *slices);
-
-/*
- * The same from text to text, for whoever loads modules. `name` is the file in messages and places. *sliced ends with NUL (not counted in
- * *sliced_bytes) and is the caller's to free. Statuses of ptx_parse as well.
- */
-enum corun_status slice_text(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
-                             struct slices *slices, char **sliced, size_t *sliced_bytes);
+/* A rewrite_pass: rewritten.h. */
+enum corun_status slice_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                               struct rewritten *rewritten);
 
 /* Thread blocks of a grid: up to 2^63 with the limits of CUDA. */
 static inline uint64_t slice_total(const uint32_t grid[3])

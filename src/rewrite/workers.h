@@ -28,14 +28,13 @@
  * The machine may write limits at any time, in 4 bytes, while workers run. It sets up a queue before it launches the first workers of a
  * grid, and touches neither `next` nor `done` until all workers have ended.
  *
- * The module has to be whole: what another one is linked with later is not rewritten. The launcher keeps whole what it was asked to
- * launch cooperatively or in clusters of several thread blocks, and grids of more than WORKERS_MOST_BLOCKS: no kernel shows that.
+ * The launcher keeps whole what it was asked to launch cooperatively or in clusters of several thread blocks, and grids of more than
+ * WORKERS_MOST_BLOCKS: no kernel shows that.
  */
 #ifndef CORUN_REWRITE_WORKERS_H
 #define CORUN_REWRITE_WORKERS_H
 
-#include "ptx/register_count.h"
-#include "rewrite/grid_reads.h"
+#include "rewrite/rewritten.h"
 
 /* The last parameter of a kernel that was rewritten: `.param .align 16 .b8 corun_workers[64]`, with a suffix if that name is taken. */
 #define WORKERS_PARAMETER "corun_workers"
@@ -79,51 +78,16 @@ struct worker_arguments {
      * the L2 cache where the table owes every place anyway. Where it does not, a worker may run one range that it should not have run.
      */
     uint32_t seated;
-    uint32_t reserved;
+    uint32_t total; /* thread blocks of the grid */
 };
 _Static_assert(sizeof(struct worker_arguments) == 64, "the layout is that of the parameter");
 
-/* One entry of the module. */
-struct worker_kernel {
-    const struct ptx_function *function; /* in the new module */
-    const char *refusal; /* NULL: it was rewritten. Else why not: the kernel is what it was, and has no new parameter */
-    struct ptx_place place; /* in the source: of what the refusal is about, perhaps in a function that it calls */
-    uint32_t reads;         /* set of enum grid_value: by the kernel and the functions that it calls */
-    /*
-     * It loads by a path that is not coherent (ld.global.nc, textures): what an earlier launch has written while workers of this one were
-     * there may not be seen. Its workers are launched when the earlier launch is complete, without `previous`.
-     */
-    bool reads_noncoherent;
-    uint32_t parameter_index;  /* of the struct worker_arguments, from 0; the number of parameters if refused */
-    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if refused */
-    /* 32-bit registers per thread as ptx_registers_per_thread has them, in the source and in the new module. */
-    uint32_t registers_before, registers_after;
-    enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
-    uint32_t shared_bytes_added;            /* static shared memory */
-    uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
-};
-
-struct workers {
-    struct ptx_module *module;
-    const struct worker_kernel *kernels; /* entries with a body, in the order of the module */
-    uint32_t kernel_count;
-    uint32_t rewritten_count;
-};
-
 /*
- * A new module in which every kernel that can be is one for workers. `source` stays as it is and may be destroyed afterwards. Everything
- * in *workers belongs to workers->module. A kernel that is refused is no error. MEMORY; on failure there is nothing to destroy.
+ * A rewrite_pass: rewritten.h. A kernel that reads_noncoherent is launched when the launch before it is complete, without `previous`: what
+ * that one wrote while workers of this one were there already may not be seen.
  */
 enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
-                                 struct workers *workers);
-void workers_destroy(struct workers *workers);
-
-/*
- * The same from text to text, for whoever loads modules. `name` is the file in messages and places. *rewritten ends with NUL (not counted
- * in *rewritten_bytes) and is the caller's to free. Statuses of ptx_parse as well.
- */
-enum corun_status workers_text(const char *name, const char *text, size_t bytes, struct corun_diagnostics *list,
-                               struct workers *workers, char **rewritten, size_t *rewritten_bytes);
+                                 struct rewritten *rewritten);
 
 /* For a grid of at most WORKERS_MOST_BLOCKS. The rest (previous 0, range 1, seated 0) is for the caller to change. */
 static inline void worker_arguments_set(struct worker_arguments *arguments, const uint32_t grid[3], uint64_t queue,
@@ -138,7 +102,8 @@ static inline void worker_arguments_set(struct worker_arguments *arguments, cons
                                            .grid_z = grid[2],
                                            .row_reciprocal = (uint32_t)(grid[0] == 1 ? one - 1 : one / grid[0]),
                                            .layer_reciprocal = (uint32_t)(grid[1] == 1 ? one - 1 : one / grid[1]),
-                                           .range = 1};
+                                           .range = 1,
+                                           .total = grid[0] * grid[1] * grid[2]};
 }
 
 /* Nanoseconds that workers have been in a place until `now`, a time of %globaltimer, all together. */

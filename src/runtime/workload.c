@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Why the kernel of a launch cannot be sliced. */
-static enum corun_status note_refusal(const struct slices *slices, const char *kernel, struct workload_launch *launch)
+static enum corun_status note_refusal(const struct rewritten *slices, const char *kernel, struct workload_launch *launch)
 {
     for (uint32_t i = 0; i < slices->kernel_count; i++)
         if (slices->kernels[i].refusal && !strcmp(slices->kernels[i].function->name, kernel) &&
@@ -41,7 +41,7 @@ static enum corun_status make_sliced(struct workload *workload, struct corun_dia
 {
     const struct workload_commands *commands = workload->commands;
     struct ptx_module *module = NULL;
-    struct slices slices = {0};
+    struct rewritten slices = {0};
     size_t bytes;
     enum corun_status status = ptx_parse(commands->name, commands->ptx, commands->ptx_bytes, list, &module);
     if (status == CORUN_OK)

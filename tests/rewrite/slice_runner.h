@@ -23,7 +23,7 @@ enum { SLICE_OUT_BYTES = 65536 };
 /* A module as it was, its sliced one, and the text of that. */
 struct slice_case {
     struct corun_diagnostics *list;
-    struct slices slices;
+    struct rewritten slices;
     char *text;
     size_t text_bytes;
     uint32_t rewrites; /* of the machine-code model, as what is run is loaded */
@@ -39,25 +39,25 @@ static inline void __attribute__((noreturn)) fail_with(const struct corun_diagno
 static inline struct slice_case slice_case_create(const char *text, size_t bytes)
 {
     struct slice_case item = {.list = corun_diagnostics_create()};
-    if (slice_text("test.ptx", text, bytes, item.list, &item.slices, &item.text, &item.text_bytes) != CORUN_OK)
+    if (rewrite_text(slice_module, "test.ptx", text, bytes, item.list, &item.slices, &item.text, &item.text_bytes) !=
+        CORUN_OK)
         fail_with(item.list, "slicing");
     return item;
 }
 
 static inline void slice_case_destroy(struct slice_case *item)
 {
-    slices_destroy(&item->slices);
+    rewritten_destroy(&item->slices);
     corun_diagnostics_destroy(item->list);
     free(item->text);
 }
 
-static inline const struct slice_kernel *slice_case_kernel(const struct slice_case *item, const char *name)
+static inline const struct rewritten_kernel *slice_case_kernel(const struct slice_case *item, const char *name)
 {
-    for (uint32_t i = 0; i < item->slices.kernel_count; i++)
-        if (!strcmp(item->slices.kernels[i].function->name, name))
-            return &item->slices.kernels[i];
-    fail_msg("there is no kernel '%s'", name);
-    return NULL;
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(&item->slices, name);
+    if (!kernel)
+        fail_msg("there is no kernel '%s'", name);
+    return kernel;
 }
 
 /* How a grid is cut. */
@@ -102,7 +102,7 @@ static inline void run_part(struct corun_module_instance *instance, const struct
                             const struct slice_launch *launch, struct corun_module *module, uint64_t first,
                             uint64_t count, uint64_t out)
 {
-    const struct slice_kernel *kernel = slice_case_kernel(item, launch->kernel);
+    const struct rewritten_kernel *kernel = slice_case_kernel(item, launch->kernel);
     uint8_t block[256] = {0};
     struct corun_launch_description description = {.kernel = corun_module_kernel(module, launch->kernel),
                                                    .grid = launch->grid,

@@ -251,7 +251,7 @@ static void recursion(void **state)
 
 static void expect_refusal(const struct slice_case *item, const char *name, uint32_t line, const char *refusal)
 {
-    const struct slice_kernel *kernel = slice_case_kernel(item, name);
+    const struct rewritten_kernel *kernel = slice_case_kernel(item, name);
     assert_non_null(kernel->refusal);
     assert_string_equal(kernel->refusal, refusal);
     assert_int_equal(kernel->place.line, line);
@@ -294,7 +294,7 @@ static void refusals(void **state)
     static const char *const sliced[] = {"other", "allocates", "named", "launches", "fits"};
     for (size_t i = 0; i < sizeof sliced / sizeof sliced[0]; i++)
         assert_null(slice_case_kernel(&item, sliced[i])->refusal);
-    assert_int_equal(item.slices.sliced_count, 5);
+    assert_int_equal(item.slices.rewritten_count, 5);
     assert_int_equal(item.slices.kernel_count, 12);
     slice_case_destroy(&item);
 }
@@ -326,7 +326,7 @@ static void parameter_is_behind_the_others(void **state)
     static const char text[] = HEAD ".global .u32 corun_slice;\n.entry k(.param .u64 a, .param .u8 b, .param .u32 c) "
                                     "{ .reg .u32 %r; mov.u32 %r, %nctaid.x; ret; }\n";
     struct slice_case item = slice_case_create(text, sizeof text - 1);
-    const struct slice_kernel *kernel = slice_case_kernel(&item, "k");
+    const struct rewritten_kernel *kernel = slice_case_kernel(&item, "k");
     assert_int_equal(kernel->parameter_index, 3);
     assert_int_equal(kernel->parameter_offset, 16);
     assert_int_equal(kernel->function->parameter_bytes, 56);

@@ -29,7 +29,7 @@ struct sliced_run {
     struct corun_diagnostics *list;
     struct corun_workload *workload;
     struct corun_instance *instance;
-    struct slices slices; /* module NULL: not sliced */
+    struct rewritten slices; /* module NULL: not sliced */
     struct cutting cutting;
     /* The launch that is being run, its slices, and every grid that was made. */
     uint32_t launch;
@@ -56,11 +56,12 @@ static inline void slice_kernels(struct sliced_run *run)
     struct corun_module *module;
     char *text;
     size_t bytes;
-    if (slice_text(workload->ptx_path, workload->ptx, workload->ptx_bytes, run->list, &run->slices, &text, &bytes) ||
+    if (rewrite_text(slice_module, workload->ptx_path, workload->ptx, workload->ptx_bytes, run->list, &run->slices,
+                     &text, &bytes) ||
         corun_module_load(workload->ptx_path, text, bytes, run->list, &module))
         stop_with(run->list, "slicing");
     free(text);
-    assert_int_equal(run->slices.sliced_count, run->slices.kernel_count);
+    assert_int_equal(run->slices.rewritten_count, run->slices.kernel_count);
     for (uint32_t i = 0; i < module->kernel_count; i++)
         module->kernels[i].info.parameter_count--;
     for (uint32_t i = 0; i < workload->description->kernel_launches; i++)
@@ -93,7 +94,7 @@ static inline void sliced_run_destroy(struct sliced_run *run)
     free(run->firsts);
     corun_instance_destroy(run->instance);
     corun_workload_destroy(run->workload);
-    slices_destroy(&run->slices);
+    rewritten_destroy(&run->slices);
     corun_diagnostics_destroy(run->list);
 }
 
@@ -127,14 +128,6 @@ static inline bool next_launch(struct sliced_run *run)
     return true;
 }
 
-static inline const struct slice_kernel *sliced_kernel(const struct sliced_run *run, const char *name)
-{
-    for (uint32_t i = 0; i < run->slices.kernel_count; i++)
-        if (!strcmp(run->slices.kernels[i].function->name, name))
-            return &run->slices.kernels[i];
-    return NULL;
-}
-
 /* The next slice of the run, or the next launch whole if the kernels are what they were; NULL at its end. */
 static inline struct corun_grid *next_slice(struct sliced_run *run)
 {
@@ -152,7 +145,7 @@ static inline struct corun_grid *next_slice(struct sliced_run *run)
                                                    .parameter_bytes = whole->parameter_bytes};
     memcpy(parameters, whole->parameters, whole->parameter_bytes);
     if (run->slices.module) {
-        const struct slice_kernel *kernel = sliced_kernel(run, whole->kernel->info.name);
+        const struct rewritten_kernel *kernel = rewritten_kernel_find(&run->slices, whole->kernel->info.name);
         struct slice_arguments arguments;
         slice_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, first,
                             run->launch);

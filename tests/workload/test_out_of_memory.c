@@ -117,14 +117,15 @@ static enum corun_status run_once(const char *data, const char *specification)
 /* The text of kernels to that of sliced ones. */
 static enum corun_status slice_once(const char *data, const char *text)
 {
-    struct slices slices;
+    struct rewritten slices;
     char *sliced;
     size_t bytes;
     (void)data;
-    enum corun_status status = slice_text("kernels.ptx", text, strlen(text), NULL, &slices, &sliced, &bytes);
+    enum corun_status status =
+        rewrite_text(slice_module, "kernels.ptx", text, strlen(text), NULL, &slices, &sliced, &bytes);
     if (status == CORUN_OK) {
         free(sliced);
-        slices_destroy(&slices);
+        rewritten_destroy(&slices);
     }
     return status;
 }

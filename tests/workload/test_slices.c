@@ -105,7 +105,7 @@ static uint32_t most_registers_added(const struct sliced_run *run)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < run->slices.kernel_count; i++) {
-        const struct slice_kernel *kernel = &run->slices.kernels[i];
+        const struct rewritten_kernel *kernel = &run->slices.kernels[i];
         if (kernel->registers_after > kernel->registers_before + most)
             most = kernel->registers_after - kernel->registers_before;
     }

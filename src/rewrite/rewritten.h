@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What a pass over the kernels of a module has made of them. Every pass says it in the same way: slice.h, workers.h. */
+#ifndef CORUN_REWRITE_REWRITTEN_H
+#define CORUN_REWRITE_REWRITTEN_H
+
+#include "ptx/register_count.h"
+#include "rewrite/grid_reads.h"
+
+/* One entry of the module. */
+struct rewritten_kernel {
+    const struct ptx_function *function; /* in the new module */
+    const char *refusal; /* NULL: it was rewritten. Else why not: the kernel is what it was, and has no new parameter */
+    struct ptx_place place; /* in the source: of what the refusal is about, perhaps in a function that it calls */
+    uint32_t reads;         /* set of enum grid_value: by the kernel and the functions that it calls */
+    /*
+     * It, or a function that it calls, loads by a path that need not be coherent within a launch (ld.global.nc, ldu, textures, surfaces):
+     * what others write while it runs may not be seen.
+     */
+    bool reads_noncoherent;
+    uint32_t
+        parameter_index; /* of the parameter that the pass has added, from 0; the number of parameters if refused */
+    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if refused */
+    /* 32-bit registers per thread as ptx_registers_per_thread has them, in the source and in the new module. */
+    uint32_t registers_before, registers_after;
+    enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
+    uint32_t shared_bytes_added;            /* static shared memory */
+    uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
+};
+
+struct rewritten {
+    struct ptx_module *module;
+    const struct rewritten_kernel *kernels; /* entries with a body, in the order of the module */
+    uint32_t kernel_count;
+    uint32_t rewritten_count; /* those that were not refused */
+};
+
+/*
+ * A new module in which every kernel is rewritten that can be. `source` stays as it is and may be destroyed afterwards. Everything in
+ * *rewritten belongs to rewritten->module. A kernel that is refused is no error. MEMORY; on failure there is nothing to destroy.
+ *
+ * The source has to be whole: what another module is linked with later may call functions by their old parameters.
+ */
+typedef enum corun_status rewrite_pass(const struct ptx_module *source, struct corun_diagnostics *list,
+                                       struct rewritten *rewritten);
+
+void rewritten_destroy(struct rewritten *rewritten);
+
+/* NULL if there is none of that name. */
+const struct rewritten_kernel *rewritten_kernel_find(const struct rewritten *rewritten, const char *name);
+
+/*
+ * A pass from text to text, for whoever loads modules. `name` is the file in messages and places. *output ends with NUL (not counted in
+ * *output_bytes) and is the caller's to free. Statuses of ptx_parse as well.
+ */
+enum corun_status rewrite_text(rewrite_pass *pass, const char *name, const char *text, size_t bytes,
+                               struct corun_diagnostics *list, struct rewritten *rewritten, char **output,
+                               size_t *output_bytes);
+
+#endif
