@@ -4,7 +4,9 @@
 
 #include "base/text_file.h"
 #include "base/vector.h"
-#include "report/slice_table.h"
+#include "report/rewrite_table.h"
+#include "rewrite/slice.h"
+#include "rewrite/workers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +22,12 @@ static const struct argp_option options[] = {
     {0},
 };
 
-struct rewrite_options;
-
-/* What can be done with kernels: P(name, meaning) */
+/* What can be done with kernels: P(name, what kernels are then, meaning). The pass is name_module. */
 #define PASSES(P) \
-    P(slice, "a launch may run any part of the grid; whatever the kernels read of their place is made right")
+    P(slice, "sliced", \
+      "a launch may run any part of the grid; whatever the kernels read of their place is made right") \
+    P(workers, "rewritten", \
+      "thread blocks of a launch stay and run those of the grid one after the other, where a table owes them a place")
 
 enum rewrite_output { REWRITE_PTX, REWRITE_JSON, REWRITE_OUTPUTS };
 
@@ -65,55 +68,59 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
+struct pass_row {
+    const char *name, *done;
+    rewrite_pass *run;
+};
+
 /* One file, whose text goes to the output if there is one. */
-static enum corun_status slice_file(const struct rewrite_options *rewrite, struct sliced_file *file)
+static enum corun_status rewrite_file(const struct rewrite_options *rewrite, const struct pass_row *pass,
+                                      struct rewritten_file *file)
 {
     struct corun_diagnostics *list = rewrite->command.list;
-    char *text = NULL, *sliced = NULL;
-    size_t bytes = 0, sliced_bytes = 0;
+    char *text = NULL, *output = NULL;
+    size_t bytes = 0, output_bytes = 0;
     enum corun_status status = text_file_read(file->path, PTX_MOST_BYTES, list, &text, &bytes);
     if (status == CORUN_OK)
-        status = rewrite_text(slice_module, file->path, text, bytes, list, &file->slices, &sliced, &sliced_bytes);
+        status = rewrite_text(pass->run, file->path, text, bytes, list, &file->rewritten, &output, &output_bytes);
     FILE *stream = rewrite->outputs[REWRITE_PTX].file;
     if (status == CORUN_OK && stream)
-        fwrite(sliced, 1, sliced_bytes, stream); /* whether that arrived, outputs_close says */
-    free(sliced);
+        fwrite(output, 1, output_bytes, stream); /* whether that arrived, outputs_close says */
+    free(output);
     free(text);
     return status;
 }
 
 /* A file that cannot be read does not keep the others from being told; the first status counts. */
-static enum corun_status pass_slice(struct rewrite_options *rewrite)
+static enum corun_status rewrite_files(struct rewrite_options *rewrite, const struct pass_row *pass)
 {
-    size_t count = 0;
-    struct sliced_file *files = ARENA_ARRAY(rewrite->command.arena, struct sliced_file, rewrite->paths.count);
+    struct rewritten_file *files = ARENA_ARRAY(rewrite->command.arena, struct rewritten_file, rewrite->paths.count);
+    struct rewrite_table table = {pass->done, files, 0};
     enum corun_status first = files ? CORUN_OK : CORUN_MEMORY;
     for (size_t i = 0; files && i < rewrite->paths.count; i++) {
-        files[count].path = rewrite->paths.data[i];
-        enum corun_status status = slice_file(rewrite, &files[count]);
-        count += status == CORUN_OK;
+        files[table.count].path = rewrite->paths.data[i];
+        enum corun_status status = rewrite_file(rewrite, pass, &files[table.count]);
+        table.count += status == CORUN_OK;
         first = first == CORUN_OK ? status : first;
     }
     const struct output *outputs = rewrite->outputs;
     struct report_style style = output_style(stdout);
     bool taken = outputs[REWRITE_PTX].file == stdout || outputs[REWRITE_JSON].file == stdout;
-    if (!rewrite->quiet && !taken && count && !slice_table(files, count, rewrite->command.arena, &style, stdout))
+    if (!rewrite->quiet && !taken && table.count &&
+        !rewrite_table_print(&table, rewrite->command.arena, &style, stdout))
         first = CORUN_MEMORY;
-    if (outputs[REWRITE_JSON].file && (first == CORUN_OK || count) &&
-        slice_json(files, count, outputs[REWRITE_JSON].file) != CORUN_OK)
+    if (outputs[REWRITE_JSON].file && (first == CORUN_OK || table.count) &&
+        rewrite_table_json(&table, outputs[REWRITE_JSON].file) != CORUN_OK)
         first = CORUN_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        rewritten_destroy(&files[i].slices);
+    for (size_t i = 0; i < table.count; i++)
+        rewritten_destroy(&files[i].rewritten);
     return first;
 }
 
 static enum corun_status run_rewrite(void *user)
 {
-    static const struct {
-        const char *name;
-        enum corun_status (*run)(struct rewrite_options *rewrite);
-    } passes[] = {
-#define PASS_ROW(name, meaning) {#name, pass_##name},
+    static const struct pass_row passes[] = {
+#define PASS_ROW(name, done, meaning) {#name, done, name##_module},
         PASSES(PASS_ROW)
 #undef PASS_ROW
     };
@@ -128,9 +135,9 @@ static enum corun_status run_rewrite(void *user)
     while (pass < PASS_COUNT && strcmp(rewrite->pass, names[pass]) != 0)
         pass++;
     if (pass == PASS_COUNT)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s",
-                            rewrite->pass,
-                            command_hint(rewrite->pass, names, PASS_COUNT, "there is `slice`", hint, sizeof hint));
+        return corun_report(
+            list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s", rewrite->pass,
+            command_hint(rewrite->pass, names, PASS_COUNT, "there are `slice` and `workers`", hint, sizeof hint));
     if (!rewrite->paths.count)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
     if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)
@@ -142,13 +149,13 @@ static enum corun_status run_rewrite(void *user)
     if (status == CORUN_OK)
         status = outputs_open(rewrite->outputs, REWRITE_OUTPUTS, list);
     if (status == CORUN_OK)
-        status = outputs_close(rewrite->outputs, REWRITE_OUTPUTS, passes[pass].run(rewrite), list);
+        status = outputs_close(rewrite->outputs, REWRITE_OUTPUTS, rewrite_files(rewrite, &passes[pass]), list);
     return status;
 }
 
 int command_rewrite(int argc, char **argv)
 {
-#define PASS_DOC(name, meaning) "  " #name " - " meaning "\n"
+#define PASS_DOC(name, done, meaning) "  " #name " - " meaning "\n"
     static const struct argp argp = {
         .options = options,
         .parser = parse_option,

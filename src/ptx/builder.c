@@ -409,7 +409,7 @@ const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *build
 }
 
 const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enum ptx_suffix space, const char *name,
-                                                enum ptx_type type, uint64_t count)
+                                                enum ptx_type type, uint64_t count, uint32_t align)
 {
     struct ptx_variable *variable = allocate(builder, sizeof *variable);
     if (!variable)
@@ -420,7 +420,7 @@ const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enu
                                       .declared = PTX_DECLARED_MODULE,
                                       .is_array = true,
                                       .vector = 1,
-                                      .align = natural_bytes(type),
+                                      .align = align,
                                       .bytes = natural_bytes(type) * count,
                                       .dimension_count = 1,
                                       .dimensions = copy(builder, &count, sizeof count)};

@@ -56,11 +56,11 @@ const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *build
                                                        uint64_t bytes, uint32_t align);
 
 /*
- * A new variable at the top level, an array of `count` elements, zero at first. `space` is PTX_SPACE_GLOBAL, CONST or SHARED. The name
- * is made unique by a suffix.
+ * A new variable at the top level, an array of `count` elements, zero at first, aligned to `align` bytes, a power of two of at least an
+ * element. `space` is PTX_SPACE_GLOBAL, CONST or SHARED. The name is made unique by a suffix.
  */
 const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enum ptx_suffix space, const char *name,
-                                                enum ptx_type type, uint64_t count);
+                                                enum ptx_type type, uint64_t count, uint32_t align);
 
 /*
  * Every read of a special register becomes one of `register_index`, which has the special register's type. Returns how many there

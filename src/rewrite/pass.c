@@ -178,9 +178,7 @@ static void see(struct pass *pass, const struct ptx_function *function, uint32_t
     pass->stack[(*depth)++] = function->index;
 }
 
-const struct ptx_instruction *pass_find(struct pass *pass, const struct ptx_function *function,
-                                        bool (*test)(const struct ptx_instruction *instruction),
-                                        const struct ptx_function **in)
+void pass_reach(struct pass *pass, const struct ptx_function *function)
 {
     const struct ptx_module *source = pass->source;
     uint32_t depth = 0;
@@ -189,13 +187,7 @@ const struct ptx_instruction *pass_find(struct pass *pass, const struct ptx_func
     while (depth) {
         const struct ptx_function *here = source->functions[pass->stack[--depth]];
         for (uint32_t i = 0; i < here->instruction_count; i++) {
-            const struct ptx_instruction *instruction = &here->instructions[i];
-            const struct ptx_call *call = instruction->call;
-            if (test(instruction)) {
-                if (in)
-                    *in = here;
-                return instruction;
-            }
+            const struct ptx_call *call = here->instructions[i].call;
             if (call && call->function)
                 see(pass, call->function, &depth);
             for (uint32_t k = 0; call && !call->function && k < source->function_count; k++)
@@ -203,6 +195,16 @@ const struct ptx_instruction *pass_find(struct pass *pass, const struct ptx_func
                     see(pass, source->functions[k], &depth);
         }
     }
+}
+
+const struct ptx_instruction *pass_find(struct pass *pass, const struct ptx_function *function,
+                                        bool (*test)(const struct ptx_instruction *instruction))
+{
+    pass_reach(pass, function);
+    for (uint32_t i = 0; i < pass->source->function_count; i++)
+        for (uint32_t k = 0; pass->seen[i] && k < pass->source->functions[i]->instruction_count; k++)
+            if (test(&pass->source->functions[i]->instructions[k]))
+                return &pass->source->functions[i]->instructions[k];
     return NULL;
 }
 
@@ -278,7 +280,7 @@ static enum corun_status describe(struct pass *pass, struct ptx_module *module, 
         const struct ptx_signature *signature = &after->signature;
         kernels[i] = pass->kernels[i];
         kernels[i].function = after;
-        kernels[i].reads_noncoherent = pass_find(pass, before, is_noncoherent, NULL) != NULL;
+        kernels[i].reads_noncoherent = pass_find(pass, before, is_noncoherent) != NULL;
         kernels[i].parameter_index = signature->parameter_count - !kernels[i].refusal;
         kernels[i].parameter_offset =
             kernels[i].refusal ? after->parameter_bytes : signature->parameters[kernels[i].parameter_index]->offset;
@@ -312,7 +314,7 @@ static enum corun_status rewrite(struct pass *pass, struct corun_diagnostics *li
     for (uint32_t i = 0; i < source->function_count && status == CORUN_OK; i++)
         if (source->functions[i]->has_body) {
             ptx_body_begin(pass->builder, i);
-            pass->rules->write(pass, i);
+            status = pass->rules->write(pass, i);
             ptx_body_end(pass->builder);
         }
     struct ptx_module *module = NULL;

@@ -38,8 +38,8 @@ struct pass_rules {
     void (*decide)(struct pass *pass, const struct ptx_function *kernel);
     /* When it is known what is rewritten, in front of the first body. NULL: nothing to do. */
     enum corun_status (*prepare)(struct pass *pass);
-    /* Between ptx_body_begin and ptx_body_end, with calls of pass_write. Of every function with a body. */
-    void (*write)(struct pass *pass, uint32_t function);
+    /* Between ptx_body_begin and ptx_body_end, with calls of pass_write. Of every function with a body. OK or MEMORY. */
+    enum corun_status (*write)(struct pass *pass, uint32_t function);
 };
 
 struct pass {
@@ -52,7 +52,7 @@ struct pass {
     struct rewritten_kernel *kernels;
     uint32_t kernel_count;
     uint32_t *stack; /* room for every function: of walks along calls */
-    bool *seen;
+    bool *seen;      /* by function: pass_reach */
     void *user;
 };
 
@@ -63,13 +63,11 @@ enum corun_status pass_run(const struct pass_rules *rules, void *user, const str
 /* In `decide`: the first reason counts. It has to live as long as the pass. */
 void pass_refuse(struct pass *pass, const char *reason, struct ptx_place place);
 
-/*
- * The first instruction that passes a test, in a function or in those that it may call, directly, through others or through a pointer; *in is
- * the function that it lies in, which may be NULL if nobody wants to know. NULL if there is none.
- */
+/* Fills pass->seen with a function and those that it may call, directly, through others or through a pointer. */
+void pass_reach(struct pass *pass, const struct ptx_function *function);
+/* The first instruction that passes a test in what pass_reach says; NULL if there is none. */
 const struct ptx_instruction *pass_find(struct pass *pass, const struct ptx_function *function,
-                                        bool (*test)(const struct ptx_instruction *instruction),
-                                        const struct ptx_function **in);
+                                        bool (*test)(const struct ptx_instruction *instruction));
 
 /* Writes the old instruction at hand, as the new function has to have it. */
 void pass_write(const struct pass *pass, uint32_t function, const struct ptx_instruction *instruction);

@@ -18,7 +18,7 @@ static void write_block_index(struct pass *pass, uint32_t function, struct block
         plan->block_index[i] = index->registers[i];
 }
 
-static void write_body(struct pass *pass, uint32_t function)
+static enum corun_status write_body(struct pass *pass, uint32_t function)
 {
     struct block_index index = {0};
     bool computes =
@@ -35,6 +35,7 @@ static void write_body(struct pass *pass, uint32_t function)
             continue; /* its register has the value */
         pass_write(pass, function, next);
     }
+    return CORUN_OK;
 }
 
 enum corun_status slice_module(const struct ptx_module *source, struct corun_diagnostics *list,

@@ -207,7 +207,7 @@ static void layout_follows(void **state)
         start(HEAD ".global .u32 table[4];\n.entry k(.param .u8 a) {\n.shared .u32 own; .reg .u32 %r;\n"
                    "add.cc.u32 %r, %r, %r; addc.u32 %r, %r, 0;\n}\n");
     const struct ptx_variable *late = ptx_builder_parameter(builder, 0, "late", PTX_TYPE_U64);
-    const struct ptx_variable *queue = ptx_builder_variable(builder, PTX_SPACE_SHARED, "table", PTX_TYPE_U32, 2);
+    const struct ptx_variable *queue = ptx_builder_variable(builder, PTX_SPACE_SHARED, "table", PTX_TYPE_U32, 2, 4);
     uint32_t x = ptx_builder_register(builder, 0, "x", PTX_TYPE_U32);
     assert_int_equal(ptx_builder_register(builder, 0, "x", PTX_TYPE_U32), x + 1); /* names need not be unique */
     assert_string_equal(queue->name, "table$1");

@@ -26,20 +26,20 @@ static void same_as_ptx(void **state)
     static struct random_kernel kernel;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
         make_kernel(&kernel, seed);
-        struct slice_case item = slice_case_create(kernel.text, kernel.length);
-        const struct slice_launch launch = {
-            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}};
+        struct rewrite_case item = rewrite_case_create(slice_module, kernel.text, kernel.length);
+        const struct test_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
         uint8_t *written = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
         for (item.rewrites = 1; item.rewrites <= ASSEMBLE_EVERYTHING;
              item.rewrites = item.rewrites < ASSEMBLE_SCHEDULE ? 2 * item.rewrites
                                                                : item.rewrites + ASSEMBLE_SCHEDULE - 1) {
             uint8_t *assembled = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
-            if (memcmp(written, assembled, SLICE_OUT_BYTES) != 0)
+            if (memcmp(written, assembled, OUT_BYTES) != 0)
                 fail_msg("seed %llu, rewrites %u:\n%s", (unsigned long long)seed, item.rewrites, kernel.text);
             free(assembled);
         }
         free(written);
-        slice_case_destroy(&item);
+        rewrite_case_destroy(&item);
     }
 }
 
@@ -50,10 +50,10 @@ static void same_as_whole(void **state)
     uint32_t refused = 0;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
         make_kernel(&kernel, seed);
-        struct slice_case item = slice_case_create(kernel.text, kernel.length);
-        const struct slice_launch launch = {
-            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}};
-        const char *refusal = slice_case_kernel(&item, "k")->refusal;
+        struct rewrite_case item = rewrite_case_create(slice_module, kernel.text, kernel.length);
+        const struct test_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
+        const char *refusal = rewrite_case_kernel(&item, "k")->refusal;
         refused += refusal != NULL;
         if (refusal) {
             assert_true(kernel.pointed && strstr(refusal, "pointer"));
@@ -61,14 +61,14 @@ static void same_as_whole(void **state)
             uint8_t *whole = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
             for (uint64_t slice = 1; slice < 400; slice = 3 * slice + seed % 5) {
                 uint8_t *cut = run_cut(&item, kernel.text, &launch, &(struct cutting){slice, seed % 3});
-                if (memcmp(whole, cut, SLICE_OUT_BYTES) != 0)
+                if (memcmp(whole, cut, OUT_BYTES) != 0)
                     fail_msg("seed %llu, slices of %llu:\n%s\nbecame\n%s", (unsigned long long)seed,
                              (unsigned long long)slice, kernel.text, item.text);
                 free(cut);
             }
             free(whole);
         }
-        slice_case_destroy(&item);
+        rewrite_case_destroy(&item);
     }
     print_message("%u of %llu kernels were refused\n", refused, (unsigned long long)seed_count);
     if (seed_count >= 100)

@@ -2,17 +2,9 @@
 /* Slices of kernels: what they are rewritten to, that they do what the whole grid does, and what is refused. */
 #include "slice_runner.h"
 
-/* The kernels of `text` become those of `wanted`. */
 static void expect_text(const char *text, const char *wanted)
 {
-    struct slice_case item = slice_case_create(text, strlen(text));
-    struct ptx_module *module;
-    if (ptx_parse("wanted.ptx", wanted, strlen(wanted), item.list, &module) != CORUN_OK)
-        fail_with(item.list, "parsing what is wanted");
-    if (!ptx_module_equal(module, item.slices.module))
-        fail_msg("found\n%s", item.text);
-    ptx_module_destroy(module);
-    slice_case_destroy(&item);
+    expect_rewritten(slice_module, text, wanted);
 }
 
 /* Where the grid has one dimension, x is an add and a comparison away, in the register in which it is wanted. */
@@ -120,7 +112,7 @@ static void all_dimensions(void **state)
                                               {5, 1, 7}, {1, 5, 7},  {3, 5, 7},  {32, 2, 2}, {2, 2, 32}};
     for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
         const struct corun_dim3 grid = grids[i];
-        const struct slice_launch launch = {"k", grid, {2, 1, 1}, {0}};
+        const struct test_launch launch = {"k", grid, {2, 1, 1}, {0}, 0};
         uint8_t *found = expect_same(i % 2 ? WRITES("u") : WRITES("b"), &launch);
         const uint32_t *words = (const uint32_t *)found;
         for (uint32_t b = 0; b < grid.x * grid.y * grid.z; b++)
@@ -150,10 +142,10 @@ static void some_dimensions(void **state)
                                          "mov.u32 %%r1, %s;\nmad.lo.u32 %%r0, %%r0, 8, %%r1;\n", names[i]);
         snprintf(text + used, sizeof text - used,
                  "mul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\nred.global.add.u32 [%%d0], 1;\nret;\n}\n");
-        const struct slice_launch launch = {"k", {3, 5, 7}, {1, 1, 1}, {0}};
+        const struct test_launch launch = {"k", {3, 5, 7}, {1, 1, 1}, {0}, 0};
         uint8_t *found = expect_same(text, &launch);
         uint32_t sum = 0, first = ((const uint32_t *)found)[0];
-        for (unsigned i = 0; i < SLICE_OUT_BYTES / 4; i++)
+        for (unsigned i = 0; i < OUT_BYTES / 4; i++)
             sum += ((const uint32_t *)found)[i];
         assert_int_equal(sum, 105);
         assert_int_equal(first, (set & 1 ? 1 : 3) * (set & 2 ? 1 : 5) * (set & 4 ? 1 : 7));
@@ -185,15 +177,15 @@ static void large_grids(void **state)
             "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %ctaid.z; mov.u32 %r3, %nctaid.x;\n"
             "setp.ne.u32 %p0, %r0, %r4; @%p0 ret;\nsetp.ne.u32 %p0, %r1, %r5; @%p0 ret;\n"
             "setp.ne.u32 %p0, %r2, %r6; @%p0 ret;\nred.global.add.u32 [%d], 1;\nst.global.u32 [%d+4], %r3;\nret;\n}\n";
-        struct slice_case item = slice_case_create(text, sizeof text - 1);
-        struct slice_launch launch = {
+        struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+        struct test_launch launch = {
             .kernel = "k", .grid = {rows[i].grid[0], rows[i].grid[1], rows[i].grid[2]}, .block = {1, 1, 1}};
         memcpy(launch.words, rows[i].place, sizeof rows[i].place);
         const uint32_t *found = (const uint32_t *)run_slice(&item, &launch, rows[i].first, rows[i].blocks);
         assert_int_equal(found[0], 1);
         assert_int_equal(found[1], rows[i].grid[0]);
         free((void *)(uintptr_t)found);
-        slice_case_destroy(&item);
+        rewrite_case_destroy(&item);
     }
 }
 
@@ -215,19 +207,19 @@ static void large_grids(void **state)
 static void functions_are_told(void **state)
 {
     (void)state;
-    const struct slice_launch launch = {"k", {5, 3, 2}, {1, 1, 1}, {0}};
+    const struct test_launch launch = {"k", {5, 3, 2}, {1, 1, 1}, {0}, 0};
     uint8_t *found = expect_same(HEAD CALLED CALLS_AND_WRITES("k"), &launch);
     for (uint32_t y = 0; y < 3; y++)
         for (uint32_t x = 0; x < 5; x++)
             assert_int_equal(((const uint32_t *)found)[64 * y + x], 2 * (7 * 5 + x + y));
     free(found);
-    struct slice_case item =
-        slice_case_create(HEAD CALLED CALLS_AND_WRITES("k"), strlen(HEAD CALLED CALLS_AND_WRITES("k")));
-    assert_int_equal(slice_case_kernel(&item, "k")->reads,
+    struct rewrite_case item =
+        rewrite_case_create(slice_module, HEAD CALLED CALLS_AND_WRITES("k"), strlen(HEAD CALLED CALLS_AND_WRITES("k")));
+    assert_int_equal(rewrite_case_kernel(&item, "k")->reads,
                      1u << GRID_CTAID_X | 1u << GRID_CTAID_Y | 1u << GRID_NCTAID_X);
-    assert_int_equal(slice_case_kernel(&item, "k")->parameter_index, 1);
-    assert_int_equal(slice_case_kernel(&item, "k")->parameter_offset, 16);
-    slice_case_destroy(&item);
+    assert_int_equal(rewrite_case_kernel(&item, "k")->parameter_index, 1);
+    assert_int_equal(rewrite_case_kernel(&item, "k")->parameter_offset, 16);
+    rewrite_case_destroy(&item);
 }
 
 /* A function that calls itself hands on what it was given. */
@@ -242,16 +234,16 @@ static void recursion(void **state)
              ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n"
              "{ .param .b32 v, q;\nst.param.b32 [v], 3;\ncall.uni (q), f, (v);\nld.param.b32 %r0, [q]; }\n"
              "mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], 1;\nret;\n}\n";
-    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
     uint8_t *found = expect_same(text, &launch);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(((const uint32_t *)found)[4 * i], 1);
     free(found);
 }
 
-static void expect_refusal(const struct slice_case *item, const char *name, uint32_t line, const char *refusal)
+static void expect_refusal(const struct rewrite_case *item, const char *name, uint32_t line, const char *refusal)
 {
-    const struct rewritten_kernel *kernel = slice_case_kernel(item, name);
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(item, name);
     assert_non_null(kernel->refusal);
     assert_string_equal(kernel->refusal, refusal);
     assert_int_equal(kernel->place.line, line);
@@ -282,7 +274,7 @@ static void refusals(void **state)
                      ".entry launched() { ret; }\n"
                      /* 30 */ ".entry launches() { .reg .u64 %d; mov.u64 %d, launched; ret; }\n"
                      ".entry full(.param .b8 p[4064]) { ret; }\n.entry fits(.param .b8 p[4048]) { ret; }\n";
-    struct slice_case item = slice_case_create(text, sizeof text - 1);
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
     expect_refusal(&item, "meeting", 12, "reads %envreg1: all thread blocks of its grid wait for each other");
     expect_refusal(&item, "indirect", 15, "calls through a pointer, perhaps 'pointed', which reads %ctaid.y");
     expect_refusal(&item, "direct", 20, "calls 'pointed', which reads %ctaid.y and is called through pointers too");
@@ -293,10 +285,10 @@ static void refusals(void **state)
     expect_refusal(&item, "full", 31, "its parameters leave no room for one more");
     static const char *const sliced[] = {"other", "allocates", "named", "launches", "fits"};
     for (size_t i = 0; i < sizeof sliced / sizeof sliced[0]; i++)
-        assert_null(slice_case_kernel(&item, sliced[i])->refusal);
-    assert_int_equal(item.slices.rewritten_count, 5);
-    assert_int_equal(item.slices.kernel_count, 12);
-    slice_case_destroy(&item);
+        assert_null(rewrite_case_kernel(&item, sliced[i])->refusal);
+    assert_int_equal(item.rewritten.rewritten_count, 5);
+    assert_int_equal(item.rewritten.kernel_count, 12);
+    rewrite_case_destroy(&item);
 }
 
 /* A kernel that is refused calls a function that a sliced one calls too: it hands on what its own launch says. */
@@ -308,15 +300,15 @@ static void refused_kernel_hands_on(void **state)
              "mov.u32 %r3, %envreg1;\n{ .param .b32 v, q;\nst.param.b32 [v], 7;\ncall.uni (q), f, (v);\n"
              "ld.param.b32 %r0, [q]; }\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %d1, %r2, 4;\nadd.u64 %d0, %d0, %d1;\n"
              "st.global.u32 [%d0], %r0;\nret;\n}\n";
-    struct slice_case item = slice_case_create(text, sizeof text - 1);
-    assert_null(slice_case_kernel(&item, "k")->refusal);
-    assert_non_null(slice_case_kernel(&item, "whole")->refusal);
-    const struct slice_launch launch = {"whole", {6, 1, 1}, {1, 1, 1}, {0}};
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+    assert_null(rewrite_case_kernel(&item, "k")->refusal);
+    assert_non_null(rewrite_case_kernel(&item, "whole")->refusal);
+    const struct test_launch launch = {"whole", {6, 1, 1}, {1, 1, 1}, {0}, 0};
     uint8_t *found = run_slice(&item, &launch, 0, 0);
     for (uint32_t x = 0; x < 6; x++)
         assert_int_equal(((const uint32_t *)found)[x], 7 * 6 + x);
     free(found);
-    slice_case_destroy(&item);
+    rewrite_case_destroy(&item);
 }
 
 /* The parameter lies behind the others, aligned, and its name is free. */
@@ -325,14 +317,14 @@ static void parameter_is_behind_the_others(void **state)
     (void)state;
     static const char text[] = HEAD ".global .u32 corun_slice;\n.entry k(.param .u64 a, .param .u8 b, .param .u32 c) "
                                     "{ .reg .u32 %r; mov.u32 %r, %nctaid.x; ret; }\n";
-    struct slice_case item = slice_case_create(text, sizeof text - 1);
-    const struct rewritten_kernel *kernel = slice_case_kernel(&item, "k");
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(&item, "k");
     assert_int_equal(kernel->parameter_index, 3);
     assert_int_equal(kernel->parameter_offset, 16);
     assert_int_equal(kernel->function->parameter_bytes, 56);
     assert_string_equal(kernel->function->signature.parameters[3]->name, "corun_slice$1");
     assert_int_equal(kernel->reads, 1u << GRID_NCTAID_X);
-    slice_case_destroy(&item);
+    rewrite_case_destroy(&item);
 }
 
 /* A jump to the first instruction does not rectify again. */
@@ -344,7 +336,7 @@ static void loops_to_the_beginning(void **state)
              "AGAIN: mov.u32 %r0, %ctaid.x;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, 5;\n@%p bra AGAIN;\n"
              "ld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n"
              "st.global.u32 [%d0], %r1;\nret;\n}\n";
-    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
     uint8_t *found = expect_same(text, &launch);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(((const uint32_t *)found)[i], 5);
@@ -360,15 +352,15 @@ static void grid_id_is_that_of_the_launch(void **state)
              "ld.param.u64 %d0, [out];\nmov.u32 %r0, %ctaid.x;\nmul.wide.u32 %d1, %r0, 16;\nadd.u64 %d0, %d0, %d1;\n"
              "mov.u64 %d2, %gridid;\nmov.u32 %r1, %gridid;\nst.global.u64 [%d0], %d2;\nst.global.u32 [%d0+8], "
              "%r1;\nret;\n}\n";
-    struct slice_case item = slice_case_create(text, sizeof text - 1);
-    const struct slice_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}};
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
     uint8_t *found = run_cut(&item, text, &launch, &(struct cutting){2, 1});
     for (uint32_t i = 0; i < 9; i++) {
         assert_int_equal(((const uint64_t *)found)[2 * i], 77);
         assert_int_equal(((const uint32_t *)found)[4 * i + 2], 77);
     }
     free(found);
-    slice_case_destroy(&item);
+    rewrite_case_destroy(&item);
 }
 
 int main(void)

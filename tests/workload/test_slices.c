@@ -9,44 +9,17 @@
  */
 #include "sliced_workload.h"
 
-/*
- * What one thread block leaves for another one depends on which came first: on the GPU, and so in another order of slices, the bits may be
- * others. These are held against the reference instead.
- */
-static const struct {
-    const char *name, *reason;
-} depends_on_order[] = {
-    {"mri-gridding", "samples are added to cells by atomics, in floats, which round in the order in which they come"},
-};
-
-static bool compares_bytes(const char *name)
-{
-    for (size_t i = 0; i < sizeof depends_on_order / sizeof depends_on_order[0]; i++)
-        if (!strcmp(name, depends_on_order[i].name))
-            return false;
-    return true;
-}
-
 struct job {
     const char *name, *size;
 };
 
-static void compare(struct sliced_run *run, const struct job *job, const uint8_t *wanted, size_t bytes, const char *how)
+static void compare(const struct sliced_run *run, const struct job *job, const uint8_t *wanted, size_t bytes,
+                    const char *how)
 {
-    size_t found_bytes;
-    uint8_t *found = contents_of(run, &found_bytes);
-    assert_int_equal(found_bytes, bytes);
-    size_t differ = 0;
-    for (size_t i = 0; i < bytes; i++)
-        differ += found[i] != wanted[i];
-    if (differ && compares_bytes(job->name))
-        fail_msg("%s@%s, %s, slices of %llu%s: %zu of %zu bytes differ", job->name, job->size, how,
-                 (unsigned long long)run->blocks, run->cutting.shuffled ? " in another order" : "", differ, bytes);
-    free(found);
-    struct corun_verification verification;
-    enum corun_status status = corun_instance_verify(run->instance, run->list, &verification);
-    if (status != CORUN_OK && status != CORUN_NOT_FOUND)
-        stop_with(run->list, "verifying");
+    char what[200];
+    snprintf(what, sizeof what, "%s, %s, slices of %llu%s", job->size, how, (unsigned long long)run->blocks,
+             run->cutting.shuffled ? " in another order" : "");
+    compare_contents(&run->base, job->name, wanted, bytes, what);
 }
 
 static void equals_whole(void **state)
@@ -61,7 +34,7 @@ static void equals_whole(void **state)
     struct corun_functional_result counted, sliced_counted;
     run_without_timing(&whole, &counted);
     size_t bytes;
-    uint8_t *wanted = contents_of(&whole, &bytes);
+    uint8_t *wanted = contents_of(&whole.base, &bytes);
     for (size_t i = 0; i < sizeof cuttings / sizeof cuttings[0]; i++) {
         struct sliced_run run = sliced_run_create(specification, &cuttings[i]);
         run_without_timing(&run, &sliced_counted);
@@ -93,23 +66,12 @@ static void every_kernel_can_be_sliced(void **state)
     for (size_t i = 0; i < corun_workload_list_count(workloads); i++) {
         struct sliced_run run =
             sliced_run_create(corun_workload_list_get(workloads, i)->name, &(struct cutting){1, 0, false});
-        for (uint32_t k = 0; k < run.slices.kernel_count; k++)
-            assert_null(run.slices.kernels[k].refusal);
+        for (uint32_t k = 0; k < run.base.rewritten.kernel_count; k++)
+            assert_null(run.base.rewritten.kernels[k].refusal);
         sliced_run_destroy(&run);
     }
     corun_workload_list_destroy(workloads);
     corun_diagnostics_destroy(list);
-}
-
-static uint32_t most_registers_added(const struct sliced_run *run)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < run->slices.kernel_count; i++) {
-        const struct rewritten_kernel *kernel = &run->slices.kernels[i];
-        if (kernel->registers_after > kernel->registers_before + most)
-            most = kernel->registers_after - kernel->registers_before;
-    }
-    return most;
 }
 
 /* A row of the table. */
@@ -125,7 +87,7 @@ static void print_cost(const char *specification, const struct corun_gpu_config 
            100.0 * (double)(after.warp_instructions - before.warp_instructions) / (double)before.warp_instructions,
            (unsigned long long)before.first_run_cycles,
            100.0 * ((double)after.first_run_cycles / (double)before.first_run_cycles - 1),
-           most_registers_added(&sliced));
+           most_registers_added(&sliced.base));
     fflush(stdout);
     sliced_run_destroy(&sliced);
     sliced_run_destroy(&whole);

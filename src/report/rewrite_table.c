@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels of PTX files, sliced or refused, as a table and as JSON. */
-#include "report/slice_table.h"
+/* Kernels of PTX files, rewritten or refused, as a table and as JSON. */
+#include "report/rewrite_table.h"
 
 #include "report/json_writer.h"
 #include "report/kernel_labels.h"
 
+#include <stdio.h>
+
 enum column {
     COLUMN_FILE,
     COLUMN_KERNEL,
-    COLUMN_SLICED,
+    COLUMN_DONE,
     COLUMN_REGISTERS,
-    COLUMN_REGISTERS_SLICED,
+    COLUMN_REGISTERS_THEN,
+    COLUMN_SHARED,
     COLUMN_INSTRUCTIONS,
     COLUMN_PARAMETER,
     COLUMN_READS,
@@ -27,28 +30,29 @@ static const char *read_text(struct arena *arena, const struct rewritten_kernel 
     return text;
 }
 
-static bool add_rows(const struct sliced_file *file, struct arena *arena, struct columns *columns)
+static bool add_rows(const struct rewritten_file *file, struct arena *arena, struct columns *columns)
 {
-    uint32_t count = file->slices.kernel_count;
+    uint32_t count = file->rewritten.kernel_count;
     const char **symbols = ARENA_ARRAY(arena, const char *, count + 1u);
     for (uint32_t i = 0; symbols && i < count; i++)
-        symbols[i] = file->slices.kernels[i].function->name;
+        symbols[i] = file->rewritten.kernels[i].function->name;
     const char *const *labels = symbols ? kernel_labels(arena, symbols, count) : NULL;
     for (uint32_t i = 0; labels && i < count; i++) {
-        const struct rewritten_kernel *kernel = &file->slices.kernels[i];
+        const struct rewritten_kernel *kernel = &file->rewritten.kernels[i];
         const char *reads = read_text(arena, kernel);
         if (!reads)
             return false;
         columns_row(columns);
         columns_set(columns, COLUMN_FILE, PAINT_NONE, "%s", i ? "" : file->path);
         columns_set(columns, COLUMN_KERNEL, PAINT_NONE, "%s", labels[i]);
-        columns_set(columns, COLUMN_SLICED, kernel->refusal ? PAINT_BAD : PAINT_NONE, kernel->refusal ? "no" : "yes");
+        columns_set(columns, COLUMN_DONE, kernel->refusal ? PAINT_BAD : PAINT_NONE, kernel->refusal ? "no" : "yes");
         columns_set(columns, COLUMN_REGISTERS, PAINT_NONE, "%u", kernel->registers_before);
-        columns_set(columns, COLUMN_REGISTERS_SLICED, PAINT_NONE, "%u", kernel->registers_after);
+        columns_set(columns, COLUMN_REGISTERS_THEN, PAINT_NONE, "%u", kernel->registers_after);
         if (kernel->refusal) {
             columns_set(columns, COLUMN_READS, PAINT_NONE, "line %u: %s", kernel->place.line, kernel->refusal);
             continue;
         }
+        columns_set(columns, COLUMN_SHARED, PAINT_NONE, "%u", kernel->shared_bytes_added);
         columns_set(columns, COLUMN_INSTRUCTIONS, PAINT_NONE, "%u", kernel->instructions_added);
         columns_set(columns, COLUMN_PARAMETER, PAINT_NONE, "%u", (uint32_t)kernel->parameter_offset);
         columns_set(columns, COLUMN_READS, PAINT_NONE, "%s", *reads ? reads : "-");
@@ -56,37 +60,46 @@ static bool add_rows(const struct sliced_file *file, struct arena *arena, struct
     return labels != NULL;
 }
 
-bool slice_table(const struct sliced_file *files, size_t count, struct arena *arena, const struct report_style *style,
-                 FILE *stream)
+bool rewrite_table_print(const struct rewrite_table *table, struct arena *arena, const struct report_style *style,
+                         FILE *stream)
 {
-    static const char *const titles[COLUMN_COUNT] = {
-        "<file", "<kernel",           "sliced",       "registers",
-        "then",  "more instructions", "parameter at", "<reads, or refused at"};
+    const char *const titles[COLUMN_COUNT] = {"<file",
+                                              "<kernel",
+                                              table->done,
+                                              "registers",
+                                              "then",
+                                              "more shared bytes",
+                                              "more instructions",
+                                              "parameter at",
+                                              "<reads, or refused at"};
     struct columns *columns = columns_create(arena, titles, COLUMN_COUNT);
-    uint32_t kernels = 0, sliced = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!add_rows(&files[i], arena, columns))
+    uint32_t kernels = 0, done = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!add_rows(&table->files[i], arena, columns))
             return false;
-        kernels += files[i].slices.kernel_count;
-        sliced += files[i].slices.rewritten_count;
+        kernels += table->files[i].rewritten.kernel_count;
+        done += table->files[i].rewritten.rewritten_count;
     }
     if (!columns_print(columns, style, stream))
         return false;
-    fprintf(stream, "\n%u of %u kernel%s sliced\n", sliced, kernels, kernels == 1 ? "" : "s");
+    fprintf(stream, "\n%u of %u kernel%s %s\n", done, kernels, kernels == 1 ? "" : "s", table->done);
     return true;
 }
 
-static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel)
+static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel, const char *done)
 {
     static const char *const from[] = {[PTX_REGISTERS_MAXNREG] = "maxnreg", [PTX_REGISTERS_ALLOCATION] = "allocation"};
     json_t *object = json_object(), *reads = json_array();
+    char then[40];
+    snprintf(then, sizeof then, "registers_%s", done);
     json_put(writer, object, "kernel", json_text(kernel->function->name));
-    json_put(writer, object, "sliced", json_boolean(!kernel->refusal));
+    json_put(writer, object, done, json_boolean(!kernel->refusal));
     json_put(writer, object, "refusal", kernel->refusal ? json_text(kernel->refusal) : json_null());
     json_put(writer, object, "line", kernel->refusal ? json_count(kernel->place.line) : json_null());
     json_put(writer, object, "registers", json_count(kernel->registers_before));
-    json_put(writer, object, "registers_sliced", json_count(kernel->registers_after));
+    json_put(writer, object, then, json_count(kernel->registers_after));
     json_put(writer, object, "registers_from", json_text(from[kernel->registers_from]));
+    json_put(writer, object, "shared_bytes_added", json_count(kernel->shared_bytes_added));
     json_put(writer, object, "instructions_added", json_count(kernel->instructions_added));
     json_put(writer, object, "parameter_index", json_count(kernel->parameter_index));
     json_put(writer, object, "parameter_offset_bytes", json_count(kernel->parameter_offset));
@@ -97,23 +110,24 @@ static json_t *json_kernel(struct json_writer *writer, const struct rewritten_ke
     return object;
 }
 
-enum corun_status slice_json(const struct sliced_file *files, size_t count, FILE *stream)
+enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *stream)
 {
     struct json_writer writer = {0};
     json_t *object = json_object(), *list = json_array();
-    uint32_t all = 0, sliced = 0;
-    for (size_t i = 0; i < count; i++) {
+    uint32_t all = 0, done = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct rewritten *rewritten = &table->files[i].rewritten;
         json_t *file = json_object(), *kernels = json_array();
-        for (uint32_t k = 0; k < files[i].slices.kernel_count; k++)
-            json_push(&writer, kernels, json_kernel(&writer, &files[i].slices.kernels[k]));
-        json_put(&writer, file, "file", json_text(files[i].path));
+        for (uint32_t k = 0; k < rewritten->kernel_count; k++)
+            json_push(&writer, kernels, json_kernel(&writer, &rewritten->kernels[k], table->done));
+        json_put(&writer, file, "file", json_text(table->files[i].path));
         json_put(&writer, file, "kernels", kernels);
         json_push(&writer, list, file);
-        all += files[i].slices.kernel_count;
-        sliced += files[i].slices.rewritten_count;
+        all += rewritten->kernel_count;
+        done += rewritten->rewritten_count;
     }
     json_put(&writer, object, "kernels", json_count(all));
-    json_put(&writer, object, "sliced", json_count(sliced));
+    json_put(&writer, object, table->done, json_count(done));
     json_put(&writer, object, "files", list);
     return json_write(&writer, object, stream);
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker does around the body of the old kernel (workers.h says what, in words): the text of a template for splice.h. The body goes
+ * in place of its `pmevent`, and what ends a thread of the old kernel jumps to END.
+ *
+ *     prologue      previous, join
+ *     HEAD          the elected thread draws the next thread block, and writes where it lies into one of two slots in shared memory
+ *     SYNC          all wait for that, and for each other: everybody has ended the last round
+ *     (body)        with x, y and z, as far as it reads them
+ *     END           to HEAD
+ *     OUT           the elected thread leaves
+ *
+ * Two slots, because the elected thread may come to HEAD again while others have not read the last one: one barrier each round is enough.
+ */
+#ifndef CORUN_REWRITE_WORKER_LOOP_H
+#define CORUN_REWRITE_WORKER_LOOP_H
+
+#include "ptx/module.h"
+#include "rewrite/grid_reads.h"
+
+#define WORKER_SHARED_WORDS 12u /* two slots of x, y, z, -; the elected thread's index, left, rounds, leaving */
+
+/* How threads meet at SYNC. */
+enum worker_meeting {
+    WORKER_MEETS_PLAINLY, /* no thread may wait at another barrier */
+    WORKER_MEETS_BY_OR, /* those that have ended take part in barriers of the body, which say by `or` that they are some */
+    WORKER_MEETS_BY_COUNT /* the same by `popc`, twice: worker_barriers.h */
+};
+
+struct worker_shape {
+    const struct ptx_module *module; /* the version and target are its own */
+    uint32_t reads;                  /* set of enum grid_value */
+    enum worker_meeting meeting;
+    uint32_t barrier;      /* number of the barrier */
+    bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
+    bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
+};
+
+/* The text; free(). NULL when out of memory. Names are those of worker_loop.c. */
+char *worker_loop_text(const struct worker_shape *shape, size_t *bytes);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Helpers of the tests of workers: a grid that is run whole, and by workers with limits that change, on memory of the same content. */
+#ifndef TESTS_REWRITE_WORKER_RUNNER_H
+#define TESTS_REWRITE_WORKER_RUNNER_H
+
+#include "rewrite/workers.h"
+#include "rewrite_runner.h"
+
+/* How a grid is run by workers. Without timing there is one SM, and a worker begins when the one before it has ended or waits. */
+struct crew {
+    uint32_t workers; /* of each launch */
+    uint32_t range;   /* thread blocks per draw */
+    bool seated;      /* those of the first launch */
+    uint64_t random;  /* 0: the limit stays 1000. Else it is drawn before every launch: often 0, sometimes 1, sometimes many */
+};
+
+/* Queue and table in device memory. */
+struct worker_table {
+    uint64_t queue, place;
+};
+
+static inline void read_device(const struct loaded *loaded, uint64_t address, void *to, size_t bytes)
+{
+    assert_int_equal(corun_memory_read(loaded->memory, address, to, bytes), CORUN_OK);
+}
+
+static inline void write_device(const struct loaded *loaded, uint64_t address, const void *from, size_t bytes)
+{
+    assert_int_equal(corun_memory_write(loaded->memory, address, from, bytes), CORUN_OK);
+}
+
+static inline uint32_t total_of(struct corun_dim3 grid)
+{
+    return grid.x * grid.y * grid.z;
+}
+
+static inline struct worker_table table_create(const struct loaded *loaded, const struct test_launch *launch,
+                                               const struct crew *crew)
+{
+    struct worker_table table;
+    const struct worker_queue queue = {.next = crew->seated ? crew->workers * crew->range : 0,
+                                       .total = total_of(launch->grid)};
+    const struct worker_place place = {.limit = 1000};
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof queue, &table.queue), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof place, &table.place), CORUN_OK);
+    write_device(loaded, table.queue, &queue, sizeof queue);
+    write_device(loaded, table.place, &place, sizeof place);
+    return table;
+}
+
+/* The arguments of a launch by a crew. */
+static inline struct worker_arguments worker_arguments_of(const struct worker_table *table,
+                                                          const struct test_launch *launch, const struct crew *crew)
+{
+    struct worker_arguments arguments;
+    worker_arguments_set(&arguments, (const uint32_t[]){launch->grid.x, launch->grid.y, launch->grid.z}, table->queue,
+                         table->place, 77);
+    arguments.range = crew->range;
+    arguments.seated = crew->seated;
+    return arguments;
+}
+
+/* Launches workers until every thread block has been run; what they say of themselves has to be right. Returns how many launches it took. */
+static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrite_case *item,
+                                      const struct test_launch *launch, const struct crew *crew)
+{
+    const struct worker_table table = table_create(loaded, launch, crew);
+    struct worker_arguments arguments = worker_arguments_of(&table, launch, crew);
+    struct worker_queue queue = {0};
+    struct worker_place place;
+    uint64_t random = crew->random;
+    uint32_t launches = 0;
+    do {
+        static const uint32_t limits[] = {0, 0, 1, 1000};
+        uint32_t limit = limits[crew->random ? next_random(&random) % 4 : 3];
+        write_device(loaded, table.place, &limit, sizeof limit);
+        run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments, sizeof arguments);
+        arguments.seated = 0;
+        read_device(loaded, table.queue, &queue, sizeof queue);
+        read_device(loaded, table.place, &place, sizeof place);
+        assert_int_equal(place.resident, 0);
+        assert_int_equal(place.done, queue.done);
+        assert_true(queue.done <= queue.total);
+        if (++launches == 10000)
+            fail_msg("%u of %u thread blocks have been run after %u launches", queue.done, queue.total, launches);
+    } while (queue.done != queue.total);
+    return launches;
+}
+
+/* A launch whole, as it was in `original`; gives the buffer. */
+static inline uint8_t *run_whole(const struct rewrite_case *item, const char *original,
+                                 const struct test_launch *launch)
+{
+    struct loaded loaded = load_text(item, original);
+    run_launch(&loaded, item, launch, launch->grid, NULL, 0);
+    return unload(&loaded);
+}
+
+/* The same by workers, with what they have in the buffer then. */
+static inline uint8_t *run_crew(const struct rewrite_case *item, const struct test_launch *launch,
+                                const struct crew *crew)
+{
+    struct loaded loaded = load_text(item, item->text);
+    run_by_workers(&loaded, item, launch, crew);
+    return unload(&loaded);
+}
+
+/* Few workers and many, one thread block and several at a time, seated or not, with limits that change: what the whole grid did. */
+static inline uint8_t *expect_same(const char *text, const struct test_launch *launch)
+{
+    static const struct crew crews[] = {{1, 1, false, 0}, {1, 1, true, 0},  {3, 1, true, 0},  {100, 1, true, 0},
+                                        {5, 3, false, 0}, {4, 3, true, 0},  {2, 1, false, 1}, {3, 2, false, 2},
+                                        {7, 1, true, 3},  {2, 50, true, 4}, {1, 1, false, 5}};
+    struct rewrite_case item = rewrite_case_create(workers_module, text, strlen(text));
+    if (rewrite_case_kernel(&item, launch->kernel)->refusal)
+        fail_msg("%s", rewrite_case_kernel(&item, launch->kernel)->refusal);
+    uint8_t *whole = run_whole(&item, text, launch);
+    for (size_t i = 0; i < sizeof crews / sizeof crews[0]; i++) {
+        uint8_t *found = run_crew(&item, launch, &crews[i]);
+        if (memcmp(whole, found, OUT_BYTES) != 0)
+            fail_msg("%u workers, %u at a time%s, limits %llu: the buffer differs:\n%s", crews[i].workers,
+                     crews[i].range, crews[i].seated ? ", seated" : "", (unsigned long long)crews[i].random, item.text);
+        free(found);
+    }
+    rewrite_case_destroy(&item);
+    return whole;
+}
+
+#endif

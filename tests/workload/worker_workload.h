@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A workload whose kernels have been rewritten for workers, and one run of it: without timing, or on the simulated GPU, where the table
+ * changes while workers run.
+ */
+#ifndef TESTS_WORKLOAD_WORKER_WORKLOAD_H
+#define TESTS_WORKLOAD_WORKER_WORKLOAD_H
+
+#include "rewrite/workers.h"
+#include "rewritten_workload.h"
+
+enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16 };
+
+/* How a run goes. */
+struct crew {
+    uint32_t range;   /* thread blocks per draw */
+    bool seated;      /* the first workers of a launch */
+    uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
+    uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
+};
+
+struct worker_run {
+    struct rewritten_workload base;
+    struct crew crew;
+    uint64_t queue, places; /* in device memory; all launches use the same */
+    uint32_t launch;        /* of the workload, from 0 */
+    const struct launch *whole;
+    /* What was counted. */
+    uint64_t worker_launches, tb_count, changes;
+    uint64_t first_cycle, last_cycle;
+    struct corun_application_result result;
+    struct corun_counters counters; /* of all kernels */
+};
+
+static inline void put(const struct worker_run *run, uint64_t address, const void *from, size_t bytes)
+{
+    assert_int_equal(corun_memory_write(corun_instance_memory(run->base.instance), address, from, bytes), CORUN_OK);
+}
+
+static inline void get(const struct worker_run *run, uint64_t address, void *to, size_t bytes)
+{
+    assert_int_equal(corun_memory_read(corun_instance_memory(run->base.instance), address, to, bytes), CORUN_OK);
+}
+
+/* Without a crew: the kernels as they are, whole. */
+static inline struct worker_run worker_run_create(const char *specification, const struct crew *crew)
+{
+    struct worker_run run = {.base = rewritten_workload_create(specification, crew ? workers_module : NULL)};
+    static const struct worker_place places[MOST_SMS];
+    if (!crew)
+        return run;
+    run.crew = *crew;
+    struct corun_memory *memory = corun_instance_memory(run.base.instance);
+    assert_int_equal(corun_memory_allocate(memory, sizeof(struct worker_queue), &run.queue), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(memory, sizeof places, &run.places), CORUN_OK);
+    put(&run, run.places, places, sizeof places);
+    return run;
+}
+
+static inline void worker_run_destroy(struct worker_run *run)
+{
+    rewritten_workload_destroy(&run->base);
+}
+
+static inline void set_limit(const struct worker_run *run, uint32_t sm, uint32_t limit)
+{
+    put(run, run->places + sm * sizeof(struct worker_place), &limit, sizeof limit);
+}
+
+/* Of one SM; `sm` MOST_SMS: of all. */
+static inline void set_limits(const struct worker_run *run, uint32_t limit)
+{
+    for (uint32_t sm = 0; sm < MOST_SMS; sm++)
+        set_limit(run, sm, limit);
+}
+
+static inline struct worker_queue read_queue(const struct worker_run *run)
+{
+    struct worker_queue queue;
+    get(run, run->queue, &queue, sizeof queue);
+    return queue;
+}
+
+/* Thread blocks that the table has counted, on all SMs; nobody may be there. */
+static inline uint64_t read_done(const struct worker_run *run)
+{
+    struct worker_place places[MOST_SMS];
+    uint64_t done = 0;
+    get(run, run->places, places, sizeof places);
+    for (uint32_t sm = 0; sm < MOST_SMS; sm++) {
+        assert_int_equal(places[sm].resident, 0);
+        done += places[sm].done;
+    }
+    return done;
+}
+
+/* Goes on to the next launch, with the copies before it, which `workers` are to begin; false behind the last one. */
+static inline bool next_launch(struct worker_run *run)
+{
+    run->whole = (const struct launch *)corun_instance_grid(run->base.instance, run->launch++);
+    return run->whole;
+}
+
+static inline void begin_queue(struct worker_run *run, uint32_t workers)
+{
+    const uint64_t total = total_of(run->whole);
+    assert_true(total <= WORKERS_MOST_BLOCKS);
+    const struct worker_queue queue = {.next = run->crew.seated ? workers * run->crew.range : 0,
+                                       .total = (uint32_t)total};
+    put(run, run->queue, &queue, sizeof queue);
+    run->tb_count += total;
+}
+
+/* A launch of so many workers, or the launch as it is if the kernels are. */
+static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t workers, bool seated)
+{
+    const struct launch *whole = run->whole;
+    struct worker_arguments arguments;
+    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, run->queue,
+                         run->places, run->launch);
+    arguments.range = run->crew.range;
+    arguments.seated = seated;
+    run->worker_launches++;
+    return rewritten_workload_grid(&run->base, whole, (struct corun_dim3){workers, 1, 1}, &arguments, sizeof arguments);
+}
+
+/* What workers have said of a launch that has ended is right. */
+static inline void check_launch(const struct worker_run *run)
+{
+    struct worker_queue queue = read_queue(run);
+    assert_int_equal(queue.done, queue.total);
+    assert_int_equal(read_done(run), run->tb_count);
+}
+
+/*
+ * Without timing: a worker begins when the one before it has ended, or waits.
+ */
+static inline void run_worker_grid(struct worker_run *run, uint32_t workers, bool seated)
+{
+    struct corun_grid *grid = worker_grid(run, workers, seated);
+    if (corun_run_functional(grid, 0, run->base.list, NULL, NULL, NULL))
+        stop_with(run->base.list, "running");
+}
+
+static inline void run_without_timing(struct worker_run *run)
+{
+    static const uint32_t limits[] = {0, 1, MANY};
+    uint64_t random = run->crew.random;
+    while (next_launch(run)) {
+        uint32_t workers = 5, launches = 0;
+        if (!run->base.rewritten.module) {
+            run_worker_grid(run, 0, false);
+            continue;
+        }
+        begin_queue(run, workers);
+        do {
+            set_limit(run, 0, limits[run->crew.random ? corun_random(&random) % 3 : 2]);
+            run_worker_grid(run, workers, run->crew.seated && !launches);
+            if (++launches > 1000)
+                fail_msg("workers do not come to an end");
+        } while (read_queue(run).done != read_queue(run).total);
+        check_launch(run);
+    }
+}
+
+/*
+ * With timing.
+ */
+struct worker_gpu {
+    struct corun_gpu *gpu;
+    const struct corun_gpu_config *config;
+    uint32_t application;
+    uint32_t launches[MOST_IN_FLIGHT], in_flight;
+    uint64_t cycle; /* of the last end of a launch */
+    uint64_t random;
+};
+
+static inline void launch_on(struct worker_run *run, struct worker_gpu *machine, uint32_t workers, bool seated)
+{
+    const struct corun_grid *grid = worker_grid(run, workers, seated);
+    uint32_t *launch = &machine->launches[machine->in_flight++];
+    if (corun_gpu_launch(machine->gpu, machine->application, grid, machine->cycle, 0, launch))
+        stop_with(run->base.list, "launching with timing");
+}
+
+/* Takes out what has ended. */
+static inline void settle(struct worker_run *run, struct worker_gpu *machine)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < machine->in_flight; i++) {
+        struct corun_launched launched;
+        corun_gpu_launched(machine->gpu, machine->application, machine->launches[i], &launched);
+        if (launched.status)
+            stop_with(run->base.list, "running with timing");
+        if (!launched.ended) {
+            machine->launches[kept++] = machine->launches[i];
+            continue;
+        }
+        machine->cycle = launched.last_cycle;
+        run->first_cycle = run->first_cycle ? run->first_cycle : launched.first_cycle;
+        run->last_cycle = launched.last_cycle;
+    }
+    machine->in_flight = kept;
+}
+
+/* As many as fit the GPU, and no more than can have something to do. */
+static inline uint32_t workers_that_fit(struct worker_run *run, const struct worker_gpu *machine)
+{
+    const char *limit;
+    struct corun_grid *grid = worker_grid(run, 1, false);
+    uint64_t fit = (uint64_t)corun_gpu_occupancy(machine->config, grid, &limit) * machine->config->sms;
+    uint64_t range = run->crew.range, wanted = (total_of(run->whole) + range - 1) / range;
+    run->worker_launches--;
+    return (uint32_t)(fit < wanted ? fit : wanted);
+}
+
+/* Something else is owed: everything, nothing, or a few places on some SMs. */
+static inline void change_table(struct worker_run *run, struct worker_gpu *machine)
+{
+    static const uint32_t limits[] = {0, 0, 1, 2, 3, MANY};
+    uint64_t *random = &machine->random;
+    run->changes++;
+    if (corun_random(random) % 8 == 0) {
+        set_limits(run, corun_random(random) % 2 ? MANY : 0);
+        return;
+    }
+    for (uint32_t i = 0; i < 1 + machine->config->sms / 4; i++)
+        set_limit(run, (uint32_t)(corun_random(random) % machine->config->sms), limits[corun_random(random) % 6]);
+}
+
+/* One launch of the workload, by workers. */
+static inline void run_launch(struct worker_run *run, struct worker_gpu *machine)
+{
+    uint32_t workers = workers_that_fit(run, machine), changes = 0;
+    bool changing = run->crew.random;
+    begin_queue(run, workers);
+    launch_on(run, machine, workers, run->crew.seated);
+    for (struct worker_queue queue = read_queue(run); machine->in_flight || queue.done != queue.total;
+         queue = read_queue(run)) {
+        bool grow = changing && corun_random(&machine->random) % 4 == 0 && machine->in_flight < MOST_IN_FLIGHT;
+        if (!machine->in_flight || grow)
+            launch_on(run, machine, workers, false);
+        uint64_t step = changing ? 20 + corun_random(&machine->random) % 3000 : UINT64_MAX / 2;
+        if (corun_gpu_advance(machine->gpu, corun_gpu_cycles(machine->gpu) + step))
+            stop_with(run->base.list, "running with timing");
+        settle(run, machine);
+        if (changing && ++changes < run->crew.changes) {
+            change_table(run, machine);
+        } else if (changing) {
+            changing = false;
+            set_limits(run, MANY);
+        }
+    }
+    check_launch(run);
+}
+
+/* One run, alone on a GPU. */
+static inline void run_with_timing(struct worker_run *run, const struct corun_gpu_config *config)
+{
+    struct worker_gpu machine = {.config = config, .random = run->crew.random};
+    const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
+    const struct corun_limits limits = {.applications = 1};
+    if (corun_gpu_create(config, run->base.list, &machine.gpu) ||
+        corun_gpu_open(machine.gpu, &limits, run->base.list) ||
+        corun_gpu_add(machine.gpu, &description, &machine.application))
+        stop_with(run->base.list, "running with timing");
+    while (next_launch(run)) {
+        if (run->base.rewritten.module) {
+            set_limits(run, MANY);
+            run_launch(run, &machine);
+            continue;
+        }
+        run->tb_count += total_of(run->whole);
+        for (launch_on(run, &machine, 0, false); machine.in_flight; settle(run, &machine))
+            if (corun_gpu_advance(machine.gpu, UINT64_MAX / 2))
+                stop_with(run->base.list, "running with timing");
+    }
+    corun_gpu_application(machine.gpu, machine.application, &run->result);
+    for (uint32_t i = 0; i < run->result.kernel_count; i++) {
+        struct corun_kernel_result kernel;
+        corun_gpu_kernel(machine.gpu, machine.application, i, &kernel);
+        corun_counters_add(&run->counters, &kernel.counters);
+    }
+    corun_gpu_destroy(machine.gpu);
+}
+
+#endif
