@@ -107,7 +107,7 @@ static inline struct corun_grid *rewritten_workload_grid(struct rewritten_worklo
         description.grid = dim;
     }
     struct corun_grid *grid = NULL;
-    if (corun_grid_create(run->instance->program, &description, run->list, &grid))
+    if (corun_grid_create(run->instance->module, &description, run->list, &grid))
         stop_with(run->list, "launching");
     free(parameters);
     assert_true(vector_push(&run->grids, grid));
