@@ -572,6 +572,17 @@ void engine_host_launches(const struct process *process, const struct stream *st
         device->host_cycle += device_cycles(device, device->config.launch_interval_ns);
 }
 
+int engine_host_sleeps(struct process *process, struct context *context, uint64_t nanoseconds)
+{
+    struct device *device = context->device;
+    if (process->functional)
+        return context->error;
+    device->host_cycle += device_cycles(device, nanoseconds);
+    while (!context->error && device->cycle < device->host_cycle && work(process, device->host_cycle - device->cycle))
+        ;
+    return context->error;
+}
+
 bool engine_nudge(struct process *process)
 {
     bool any = work(process, NUDGE_CYCLES);

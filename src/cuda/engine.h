@@ -31,6 +31,8 @@ bool engine_nudge(struct process *process);
 int engine_make_room(struct process *process, struct context *context);
 /* The host spends the time of a launch, where launches have a cost. To be called before it is put into its stream. */
 void engine_host_launches(const struct process *process, const struct stream *stream);
+/* The host does nothing for that long: the machine goes on as far, if it has work. Gives the context's error. */
+int engine_host_sleeps(struct process *process, struct context *context, uint64_t nanoseconds);
 /* Once, when the devices are known and whether a capture is wanted. */
 void engine_prepare(struct process *process);
 /* Ends the machine of a device. */

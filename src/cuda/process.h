@@ -20,6 +20,7 @@
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
+ *   host_sleep.h the host does nothing for a while, for programs that know that the GPU is a simulated one
  *   slicing.h    launches in slices, on request
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`

@@ -4,9 +4,10 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <time.h>
 
 /* A symbol that corun's own driver has and no other. */
-static const char simulated_mark[] = "corun_driver_call";
+static const char simulated_mark[] = "corun_driver_call", simulated_sleep[] = "corun_host_sleep";
 
 static const char *const names[] = {
 #define F(field, symbol, arguments) #symbol,
@@ -54,6 +55,8 @@ static enum corun_status initialise(struct driver *driver, const char *library, 
         return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "%s finds no GPU", library);
     driver->count = (uint32_t)devices;
     driver->simulated = dlsym(driver->library, simulated_mark) != NULL;
+    void *sleep = dlsym(driver->library, simulated_sleep);
+    memcpy(&driver->simulated_sleep, &sleep, sizeof sleep);
     return CORUN_OK;
 }
 
@@ -77,4 +80,14 @@ const char *driver_error(const struct driver *driver, int error)
 {
     const char *name = NULL;
     return !driver->error_name(error, &name) && name ? name : "an unknown error";
+}
+
+int driver_sleep(const struct driver *driver, uint64_t nanoseconds)
+{
+    if (driver->simulated_sleep)
+        return driver->simulated_sleep(nanoseconds);
+    struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
+    while (nanosleep(&time, &time))
+        ;
+    return 0;
 }

@@ -16,6 +16,21 @@ enum driver_entry {
     DRIVER_ENTRIES
 };
 
+/* CUDA_MEMCPY2D: rows of bytes, each `pitch` behind the one before. */
+enum driver_memory { DRIVER_OF_HOST = 1, DRIVER_OF_DEVICE = 2 };
+struct driver_rows_side {
+    size_t x_bytes, y;
+    enum driver_memory kind;
+    const void *host;
+    unsigned long long device;
+    void *array;
+    size_t pitch;
+};
+struct driver_rows {
+    struct driver_rows_side from, to;
+    size_t bytes, rows; /* of a row; their number */
+};
+
 /* Every function returns a CUresult, 0 is success. */
 struct driver {
     void *library;
@@ -24,6 +39,7 @@ struct driver {
 #define F(field, symbol, arguments) int(*field) arguments;
 #include "driver/driver.def"
 #undef F
+    int (*simulated_sleep)(unsigned long long nanoseconds); /* NULL: it is no simulated GPU */
 };
 
 /*
@@ -37,6 +53,8 @@ enum corun_status driver_open(struct driver *driver, const char *library, const 
                               struct corun_diagnostics *list);
 /* "CUDA_ERROR_…" of a result. */
 const char *driver_error(const struct driver *driver, int error);
+/* The calling thread does nothing for that long: in simulated time, where the current context is one of a simulated GPU. A CUresult. */
+int driver_sleep(const struct driver *driver, uint64_t nanoseconds);
 /* The entry point's name in the library, as "cuMemAlloc_v2". */
 const char *driver_entry_name(enum driver_entry entry);
 
