@@ -24,8 +24,10 @@ static void forget_device(struct runtime *runtime)
         job->image = NULL;
         job->gate = NULL;
         job->gated = 0;
+        job->leaves = false;
     }
     runtime->arrived.count = 0;
+    table_drop(runtime);
     blocks_clear(&runtime->pinned);
     for (size_t i = 0; i < runtime->workloads.count; i++) {
         workload_unpin(runtime, &runtime->workloads.data[i]);
@@ -139,6 +141,9 @@ enum corun_status recover(struct runtime *runtime, struct corun_diagnostics *lis
     int error = runtime->error;
     drop_seen(runtime);
     enum corun_status status = renew(runtime, list);
+    struct runtime_event renewed = {.kind = RUNTIME_RENEWED, .time = runtime->latest};
+    if (status == CORUN_OK && runtime->options.table_bytes && !wait_tell(runtime, &renewed))
+        status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = return_others(runtime);
     for (uint32_t i = 0; i < runtime->jobs.count; i++)

@@ -47,6 +47,11 @@ enum corun_status runtime_fault(struct runtime *runtime, struct corun_diagnostic
                         driver_error(&runtime->driver, error));
 }
 
+enum corun_status runtime_trouble(const struct runtime *runtime)
+{
+    return runtime->error ? CORUN_FAULT : CORUN_MEMORY;
+}
+
 bool runtime_make_context(struct runtime *runtime)
 {
     if (!CALL(runtime, context_create(&runtime->context, CONTEXT_BLOCKING, runtime->device)))
@@ -56,11 +61,12 @@ bool runtime_make_context(struct runtime *runtime)
     for (uint32_t i = 0; i < STREAMS && good; i++)
         if (i < runtime->options.streams || i >= RUNTIME_MOST_STREAMS)
             good = CALL(runtime, stream_create(&runtime->streams[i].stream, STREAM_ON_ITS_OWN));
-    return good && clock_begin(runtime, runtime->latest);
+    return good && clock_begin(runtime, runtime->latest) && table_create(runtime);
 }
 
 void runtime_drop_context(struct runtime *runtime)
 {
+    runtime->spare = 0;
     for (uint32_t i = 0; i < STREAMS; i++)
         vector_free(&runtime->streams[i].items);
     memset(runtime->streams, 0, sizeof runtime->streams);
@@ -100,7 +106,11 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
     enum corun_status status = find_device(runtime, list);
     if (status != CORUN_OK)
         return status;
+    if (runtime->options.table_bytes && !runtime->driver.copy_rows)
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "the driver of %s has no %s", runtime->info.device,
+                            driver_entry_name(DRIVER_copy_rows));
     (void)runtime->driver.context_get(&runtime->outside);
+    runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
     bool good = runtime_make_context(runtime) && CALL(runtime, memory_info(&free_bytes, &all_bytes));
     runtime_leave(runtime);
     if (!good)
@@ -110,7 +120,6 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
         most = runtime->options.memory_bytes;
     runtime->info.memory_bytes = most;
     runtime->memory = (struct blocks){.driver = &runtime->driver, .most_bytes = most};
-    runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
     return CORUN_OK;
 }
 
@@ -154,6 +163,7 @@ void runtime_close(struct runtime *runtime)
                                b < workload_of(runtime, &runtime->jobs.data[j])->commands->buffer_count;
                  b++)
                 blocks_give(&runtime->pinned, &runtime->jobs.data[j].results[b]);
+        table_drop(runtime);
         blocks_clear(&runtime->pinned);
         for (size_t i = 0; i < runtime->workloads.count; i++)
             workload_unpin(runtime, &runtime->workloads.data[i]);
@@ -179,6 +189,13 @@ void runtime_close(struct runtime *runtime)
 void runtime_describe(const struct runtime *runtime, struct runtime_info *info)
 {
     *info = runtime->info;
+}
+
+void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds)
+{
+    runtime_enter(runtime);
+    (void)runtime_worked(runtime, driver_sleep(&runtime->driver, nanoseconds));
+    runtime_leave(runtime);
 }
 
 uint64_t runtime_now(struct runtime *runtime)

@@ -39,6 +39,14 @@ struct runtime_options {
      * (Case II).
      */
     bool resident;
+    /*
+     * Data that runs change also stay on the device as they are before a run, and jobs are filled from there. So a job that
+     * follows another one of its program brings nothing.
+     */
+    bool refilled;
+    bool no_results;      /* jobs end without copying their results to the host */
+    bool workers;         /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
+    uint64_t table_bytes; /* of a table (runtime/table.h); 0: none */
 };
 
 struct runtime_info {
@@ -68,8 +76,11 @@ struct runtime_launch {
     const char *kernel;
     uint64_t tbs; /* thread blocks of its grid */
     uint32_t grid[3], block[3], shared_bytes;
-    uint32_t tbs_per_sm; /* that fit an SM, by the driver; 0: it does not say */
-    const char *refusal; /* NULL: it can be sliced; else why not, and all of it is launched at once */
+    uint32_t tbs_per_sm; /* that fit an SM, by the driver; 0: it does not say. Of workers, where there are any */
+    const char
+        *refusal;     /* NULL: it can be sliced, or run by workers; else why not, and all of it is launched at once */
+    bool noncoherent; /* its workers must not be there before the launch before is complete */
+    uint64_t thread_instructions; /* of the launch, as a run without timing counts them */
 };
 uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t workload);
 void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_t launch,
@@ -77,6 +88,8 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
 
 /* Nanoseconds since the runtime was opened. */
 uint64_t runtime_now(struct runtime *runtime);
+/* The host does nothing for so long, while the device goes on: in simulated time on a simulated GPU. */
+void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds);
 
 /* A job of a workload comes, now. It has a number that no other job has while it lives. MEMORY. */
 enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *job);
@@ -90,7 +103,10 @@ enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uin
     R(RETURNED, "a job that was not done starts over, because another one's fault took its data: what was launched " \
                 "of it is void") \
     R(ENDED, "the results of a job are on the host") \
-    R(FAILED, "a kernel of a job has failed, and the job is over")
+    R(FAILED, "a kernel of a job has failed, and the job is over") \
+    R(CREW_ENDED, "all workers of a crew have ended, or a launch that was given whole has") \
+    R(TABLE_READ, "the table has been copied to the host") \
+    R(RENEWED, "after a fault: the context is a new one, and what stood in the table has gone")
 
 enum runtime_event_kind {
 #define RUNTIME_EVENT_ENUM(name, meaning) RUNTIME_##name,
@@ -102,7 +118,7 @@ struct runtime_event {
     enum runtime_event_kind kind;
     uint32_t job, launch;  /* launch: 0 for the first of its workload */
     uint64_t time;         /* when that was, in nanoseconds; not later than runtime_now */
-    uint64_t first, count; /* SLICE_ENDED: thread blocks */
+    uint64_t first, count; /* SLICE_ENDED: thread blocks; CREW_ENDED: count: workers */
     uint32_t stream;       /* the same */
     const char *failure;   /* FAILED: the error's name; stays until the job is released */
 };

@@ -6,28 +6,22 @@
 
 #include <string.h>
 
-#define MOST_ARGUMENTS 64u /* as launch descriptions have at most */
-
-static enum corun_status trouble(const struct runtime *runtime)
-{
-    return runtime->error ? CORUN_FAULT : CORUN_MEMORY;
-}
-
-/* Where a buffer lies for the kernels of one of the two modules. */
-static unsigned long long place_of(struct runtime *runtime, const struct job *job, size_t buffer, uint32_t which)
+/* Where a buffer lies for the kernels of a form. */
+static unsigned long long place_of(struct runtime *runtime, const struct job *job, size_t buffer, enum image_form form)
 {
     const struct workload *workload = workload_of(runtime, job);
     if (workload->commands->buffers[buffer].symbol)
-        return job->image->places[which][buffer];
+        return job->image->places[form][buffer];
     return workload->resident[buffer].bytes ? workload->resident[buffer].address : job->blocks[buffer].address;
 }
 
 static bool copy_within(struct runtime *runtime, const struct job *job, const struct command *copy)
 {
     const struct command_buffer *to = &workload_of(runtime, job)->commands->buffers[copy->to];
-    unsigned long long from = place_of(runtime, job, copy->from, 1) + copy->from_offset;
-    for (uint32_t which = to->symbol ? 0 : 1; which < 2; which++)
-        if (!CALL(runtime, copy_within(place_of(runtime, job, copy->to, which) + copy->to_offset, from,
+    enum image_form forms[] = {runtime_form(runtime), IMAGE_PLAIN};
+    unsigned long long from = place_of(runtime, job, copy->from, forms[0]) + copy->from_offset;
+    for (uint32_t i = 0; i < (to->symbol ? 2 : 1); i++) /* a variable lies in each module */
+        if (!CALL(runtime, copy_within(place_of(runtime, job, copy->to, forms[i]) + copy->to_offset, from,
                                        copy->copy_bytes, runtime->between_stream)))
             return false;
     return true;
@@ -43,12 +37,12 @@ enum corun_status slice_proceed(struct runtime *runtime, uint32_t index, uint64_
     job->gated = 0;
     for (; job->command < commands->command_count && !commands->commands[job->command].kernel; job->command++) {
         if (!copy_within(runtime, job, &commands->commands[job->command]))
-            return trouble(runtime);
+            return runtime_trouble(runtime);
         copied = true;
     }
     if (copied &&
         (!(job->gate = clock_event(runtime)) || !CALL(runtime, event_record(job->gate, runtime->between_stream))))
-        return trouble(runtime);
+        return runtime_trouble(runtime);
     if (job->command == commands->command_count)
         return transfer_leave(runtime, index);
     job->state = JOB_READY;
@@ -58,8 +52,7 @@ enum corun_status slice_proceed(struct runtime *runtime, uint32_t index, uint64_
     return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
 }
 
-/* What the stream has to wait for before a slice of the job. */
-static bool wait_for_copies(struct runtime *runtime, struct job *job, uint32_t stream)
+bool slice_wait_for_copies(struct runtime *runtime, struct job *job, uint32_t stream)
 {
     uint32_t bit = UINT32_C(1) << stream;
     void *handle = runtime->streams[stream].stream;
@@ -72,26 +65,35 @@ static bool wait_for_copies(struct runtime *runtime, struct job *job, uint32_t s
     return !behind || CALL(runtime, stream_wait(handle, runtime->last_copy, 0));
 }
 
+void slice_arguments_fill(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
+                          uint64_t *values, void **arguments)
+{
+    const struct command *command = workload_of(runtime, job)->launches[launch].command;
+    for (uint32_t i = 0; i < command->argument_count; i++) {
+        const struct command_argument *argument = &command->arguments[i];
+        values[i] = argument->bits + (argument->is_buffer ? place_of(runtime, job, argument->buffer, form) : 0);
+        arguments[i] = &values[i];
+    }
+}
+
 static bool launch(struct runtime *runtime, const struct job *job, uint64_t first, uint64_t count, uint32_t stream)
 {
     const struct workload *workload = workload_of(runtime, job);
     const struct workload_launch *about = &workload->launches[job->launch];
     const struct command *command = about->command;
     bool whole = count == about->tbs;
-    uint32_t which = whole && !workload->sliced_only ? 0 : 1;
-    bool sliced = which == 1 && !about->refusal;
+    enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
+    bool sliced = form == IMAGE_SLICED && !about->refusal;
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS + 1];
     struct slice_arguments slice;
-    for (uint32_t i = 0; i < command->argument_count; i++) {
-        const struct command_argument *argument = &command->arguments[i];
-        values[i] = argument->bits + (argument->is_buffer ? place_of(runtime, job, argument->buffer, which) : 0);
-        arguments[i] = &values[i];
-    }
+    if (form == IMAGE_WORKERS && !about->refusal)
+        return crew_launch_whole(runtime, job, stream);
+    slice_arguments_fill(runtime, job, job->launch, form, values, arguments);
     arguments[command->argument_count] = &slice;
     const uint32_t *grid = command->grid, *block = command->block;
     slice_arguments_set(&slice, grid, first, job->number * workload->commands->launch_count + job->launch + 1);
-    return CALL(runtime, launch(job->image->functions[which][job->launch], sliced ? (uint32_t)count : grid[0],
+    return CALL(runtime, launch(job->image->functions[form][job->launch], sliced ? (uint32_t)count : grid[0],
                                 sliced ? 1 : grid[1], sliced ? 1 : grid[2], block[0], block[1], block[2],
                                 command->shared_bytes, runtime->streams[stream].stream, arguments, NULL));
 }
@@ -108,9 +110,9 @@ enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t
                             .end = clock_event(runtime)};
     job->in_flight++; /* from here on: if the context fails, this one may have done it */
     job->handed_out += count;
-    if (!flight.end || !wait_for_copies(runtime, job, stream) || !launch(runtime, job, first, count, stream) ||
+    if (!flight.end || !slice_wait_for_copies(runtime, job, stream) || !launch(runtime, job, first, count, stream) ||
         !CALL(runtime, event_record(flight.end, flights->stream)) || !vector_push(&flights->items, flight))
-        return trouble(runtime);
+        return runtime_trouble(runtime);
     runtime->statistics.slices++;
     return CORUN_OK;
 }
@@ -128,7 +130,7 @@ enum corun_status runtime_slice(struct runtime *runtime, uint32_t index, uint64_
         return CORUN_ARGUMENT;
     const struct workload_launch *about = &workload_of(runtime, job)->launches[job->launch];
     if (!count || first >= about->tbs || count > about->tbs - first || count > about->tbs - job->handed_out ||
-        (count < about->tbs && (about->refusal || count > SLICE_MOST_BLOCKS)))
+        (count < about->tbs && (about->refusal || runtime->options.workers || count > SLICE_MOST_BLOCKS)))
         return CORUN_ARGUMENT;
     if (runtime->error) /* the context has gone; runtime_wait says so */
         return CORUN_FAULT;

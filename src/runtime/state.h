@@ -7,6 +7,8 @@
  *   workload.c   modules as they are and sliced, loaded as often as jobs need them
  *   transfer.c   the memory command scheduler: memory for jobs, copies in and out
  *   slice.c      launches, and what comes between two of a job
+ *   crew.c       launches as workers, and ahead of the one before
+ *   table.c      memory that host and kernels share while kernels run
  *   wait.c       sees what has ended, and tells the caller
  *   recover.c    a kernel has failed, and its context with it
  *   blocks.h     memory in blocks
@@ -22,30 +24,36 @@
 
 enum { NOT_READY = 600 };
 
-/* Modules of a workload in the context: [0] as it is, [1] sliced. */
+/* What a workload's text becomes: as it is, and one of the others. */
+enum image_form { IMAGE_PLAIN, IMAGE_SLICED, IMAGE_WORKERS, IMAGE_FORMS };
+
+/* Modules of a workload in the context; NULL: that form is not wanted. */
 struct image {
     struct image *next; /* free ones of a workload */
-    void *modules[2];
-    void **functions[2];           /* [launches] */
-    unsigned long long *places[2]; /* [buffers] of variables; 0: no variable */
+    void *modules[IMAGE_FORMS];
+    void **functions[IMAGE_FORMS];           /* [launches] */
+    unsigned long long *places[IMAGE_FORMS]; /* [buffers] of variables; 0: no variable */
 };
 
 struct workload_launch {
     const struct command *command;
-    char *refusal; /* NULL: it can be sliced */
+    size_t place;  /* of the command in the workload */
+    char *refusal; /* NULL: it can be sliced, or run by workers */
+    bool noncoherent;
     uint64_t tbs;
     uint32_t tbs_per_sm;
 };
 
 struct workload {
     const struct workload_commands *commands;
-    char *sliced_text;
+    char *texts[IMAGE_FORMS];        /* rewritten ones */
     struct workload_launch *launches; /* [commands->launch_count] */
     bool has_variables;               /* which jobs use as buffers: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
-    bool sliced_only;       /* kernels write variables: whole launches use the sliced module, too */
+    bool rewritten_only;    /* kernels write variables: whole launches use the rewritten module, too */
     uint64_t cost;          /* of a job's blocks, those that stay left out */
     struct block *resident; /* [buffers] that stay; of no bytes: not this one */
+    struct block *pristine; /* [buffers] from which jobs are filled; of no bytes: not this one */
     void *resident_event;   /* its copies have ended; NULL: they have not begun, or it is known that they have ended */
     bool resident_loaded;
     struct image *free_images; /* without variables: the only one, shared */
@@ -60,9 +68,10 @@ struct job {
     size_t command;      /* its place */
     uint64_t handed_out; /* its thread blocks */
     uint64_t completed;
-    uint32_t in_flight; /* slices */
+    uint32_t in_flight; /* slices, crews */
     uint32_t gated;     /* mask of streams that have waited for `gate` */
     bool told_ready;
+    bool leaves;     /* all its launches are complete; crews of it are still in flight */
     void *gate;      /* copies before the launch; NULL: none */
     uint64_t number; /* in order of submission */
     struct image *image;
@@ -77,7 +86,8 @@ struct flight {
     uint32_t job, launch;
     uint64_t first, count;
     uint64_t given; /* when the host did */
-    void *begin;    /* copies: event before the first; NULL: a slice */
+    bool crew;      /* no slice */
+    void *begin;    /* copies: event before the first; NULL: a slice or a crew */
     void *end;      /* event behind it */
     uint64_t bytes;
 };
@@ -87,6 +97,20 @@ struct flights {
     uint64_t last_end; /* time at which the last one that was seen to end had ended */
     size_t first;      /* oldest that has not been seen to end */
     VECTOR(struct flight) items;
+};
+
+struct table_write {
+    void *end;
+    struct block data; /* of the host */
+};
+
+/* The table, and copies to and from it. */
+struct table {
+    struct block block, copy; /* of the device, of the host */
+    void *read_stream, *write_stream;
+    void *reading;                                 /* event behind the copy that is under way; NULL: none is */
+    VECTOR(struct table_write) writes;             /* under way, the oldest first */
+    uint64_t written, known[RUNTIME_MOST_STREAMS]; /* writes so far; how many of them a stream waits for */
 };
 
 #define NO_JOB UINT32_MAX
@@ -114,6 +138,8 @@ struct runtime {
     uint32_t free_job, waiting_first, waiting_last;
     uint64_t submitted;
     struct blocks memory, pinned;
+    struct table table;
+    unsigned long long spare; /* of the device: places and a queue for launches that go whole as workers; 0: not yet */
     struct runtime_statistics statistics;
     struct tally tally;
 };
@@ -164,7 +190,33 @@ void transfer_append(struct runtime *runtime, uint32_t job);
 /* The memory of one job and its copies, begun. *full: there is no room now. */
 enum corun_status transfer_begin(struct runtime *runtime, uint32_t job, bool *full);
 
+static inline enum image_form runtime_form(const struct runtime *runtime)
+{
+    return runtime->options.workers ? IMAGE_WORKERS : IMAGE_SLICED;
+}
+/* What a call that has failed is to return: the driver's error is noted, or memory of the host has run out. */
+enum corun_status runtime_trouble(const struct runtime *runtime);
+
+/* table.c */
+bool table_create(struct runtime *runtime); /* false: runtime->error, or out of memory */
+void table_drop(struct runtime *runtime);   /* nothing is under way, or its context is about to go */
+/* What has ended of its copies; *any: something has. */
+enum corun_status table_look(struct runtime *runtime, bool *any);
+/* The stream waits for what has been written. */
+bool table_order(struct runtime *runtime, uint32_t stream);
+
+/* crew.c */
+enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight, uint64_t time);
+/* All thread blocks of a launch as workers that ask nobody: for kernels of which there is no other form. */
+bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream);
+
 /* slice.c */
+/* The values of a launch's arguments for the kernels of a form, `values` and `arguments` with MOST_ARGUMENTS + 1 places. */
+#define MOST_ARGUMENTS 64u /* as launch descriptions have at most */
+void slice_arguments_fill(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
+                          uint64_t *values, void **arguments);
+/* What the stream has to wait for before a slice of the job. */
+bool slice_wait_for_copies(struct runtime *runtime, struct job *job, uint32_t stream);
 /* The copies between two launches, up to the next launch; tells READY, or begins to leave behind the last one. */
 enum corun_status slice_proceed(struct runtime *runtime, uint32_t job, uint64_t time);
 enum corun_status slice_launch(struct runtime *runtime, uint32_t job, uint64_t first, uint64_t count, uint32_t stream);

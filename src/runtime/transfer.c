@@ -43,12 +43,6 @@ void transfer_return(struct runtime *runtime, struct job *job)
     job->gate = NULL;
 }
 
-/* Of a driver's error, or of the host. */
-static enum corun_status trouble(const struct runtime *runtime)
-{
-    return runtime->error ? CORUN_FAULT : CORUN_MEMORY;
-}
-
 /* What a stream of copies has to wait for, in turns. */
 static bool wait_for_kernels(struct runtime *runtime, void *stream)
 {
@@ -92,15 +86,28 @@ static bool fill(struct runtime *runtime, const struct command_buffer *buffer, u
     return CALL(runtime, copy_in(place, buffer->initial, buffer->bytes, stream));
 }
 
+/* From what stays on the device; the first job brings that. */
+static bool refill(struct runtime *runtime, const struct workload *workload, const struct job *job, size_t index,
+                   void *stream, struct flight *flight)
+{
+    const struct command_buffer *buffer = &workload->commands->buffers[index];
+    unsigned long long pristine = workload->pristine[index].address;
+    return (workload->resident_loaded || fill(runtime, buffer, pristine, stream, flight)) &&
+           CALL(runtime, copy_within(job->blocks[index].address, pristine, buffer->bytes, stream));
+}
+
 static bool fill_all(struct runtime *runtime, const struct job *job, void *stream, struct flight *flight)
 {
     struct workload *workload = workload_of(runtime, job);
+    enum image_form form = runtime_form(runtime);
     bool good = true;
     for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
-            good = buffer->kept || (fill(runtime, buffer, job->image->places[0][i], stream, flight) &&
-                                    fill(runtime, buffer, job->image->places[1][i], stream, flight));
+            good = buffer->kept || (fill(runtime, buffer, job->image->places[IMAGE_PLAIN][i], stream, flight) &&
+                                    fill(runtime, buffer, job->image->places[form][i], stream, flight));
+        else if (workload->pristine[i].bytes)
+            good = refill(runtime, workload, job, i, stream, flight);
         else if (!workload->resident[i].bytes)
             good = fill(runtime, buffer, job->blocks[i].address, stream, flight);
         else if (!workload->resident_loaded)
@@ -110,23 +117,30 @@ static bool fill_all(struct runtime *runtime, const struct job *job, void *strea
     return good;
 }
 
+/* One of so many bytes, unless it is there. False: there is no room now (*full), or an error that is noted. */
+static bool take_block(struct runtime *runtime, uint64_t bytes, struct block *block, bool *full)
+{
+    int error = 0;
+    if (block->address || blocks_take(&runtime->memory, bytes, block, &error))
+        return true;
+    *full = !error;
+    (void)runtime_worked(runtime, error);
+    return false;
+}
+
 /* Blocks for all buffers of a job and, for the first of its workload, for what stays. */
 static enum corun_status take_blocks(struct runtime *runtime, struct job *job, bool *full)
 {
     struct workload *workload = workload_of(runtime, job);
-    int error = 0;
-    for (size_t i = 0; i < workload->commands->buffer_count; i++) {
+    bool good = true;
+    for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         struct block *block = workload->resident[i].bytes ? &workload->resident[i] : &job->blocks[i];
-        if (buffer->symbol || block->address || blocks_take(&runtime->memory, buffer->bytes, block, &error))
-            continue;
-        *full = !error;
-        (void)runtime_worked(runtime, error);
-        if (block != &job->blocks[i])
-            block->address = 0;
-        return error ? CORUN_FAULT : CORUN_OK;
+        if (!buffer->symbol)
+            good = take_block(runtime, buffer->bytes, block, full) &&
+                   take_block(runtime, workload->pristine[i].bytes, &workload->pristine[i], full);
     }
-    return CORUN_OK;
+    return runtime->error ? CORUN_FAULT : CORUN_OK;
 }
 
 enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *full)
@@ -138,14 +152,14 @@ enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *
     *full = runtime->memory.used_bytes > runtime->memory.most_bytes - workload->cost;
     enum corun_status status = *full ? CORUN_OK : take_blocks(runtime, job, full);
     if (status == CORUN_OK && !*full && !job->image && !(job->image = workload_take_image(runtime, workload)))
-        status = trouble(runtime);
+        status = runtime_trouble(runtime);
     if (*full || status != CORUN_OK) {
         transfer_return(runtime, job);
         return status;
     }
     if (!begin_copies(runtime, stream, &flight) || !fill_all(runtime, job, stream, &flight) ||
         !end_copies(runtime, STREAM_IN, &flight))
-        return trouble(runtime);
+        return runtime_trouble(runtime);
     runtime->statistics.bytes_in += flight.bytes;
     job->state = JOB_ARRIVING;
     job->command = 0;
@@ -175,25 +189,26 @@ enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
     struct flight flight = {.job = index};
     job->state = JOB_LEAVING;
     if (!begin_copies(runtime, stream, &flight) || (job->gate && !CALL(runtime, stream_wait(stream, job->gate, 0))))
-        return trouble(runtime);
+        return runtime_trouble(runtime);
     for (size_t i = 0; i < workload->commands->buffer_count; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         int error = 0;
-        unsigned long long from = buffer->symbol ? job->image->places[1][i] : job->blocks[i].address;
-        if (!buffer->is_output || !buffer->bytes)
+        unsigned long long from =
+            buffer->symbol ? job->image->places[runtime_form(runtime)][i] : job->blocks[i].address;
+        if (!buffer->is_output || !buffer->bytes || runtime->options.no_results)
             continue;
         if (!job->results[i].address && !blocks_take(&runtime->pinned, buffer->bytes, &job->results[i], &error)) {
             (void)runtime_worked(runtime, error);
-            return trouble(runtime);
+            return runtime_trouble(runtime);
         }
         if (workload->resident[i].bytes)
             from = workload->resident[i].address;
         if (!CALL(runtime, copy_out((void *)(uintptr_t)job->results[i].address, from, buffer->bytes, stream)))
-            return trouble(runtime);
+            return runtime_trouble(runtime);
         flight.bytes += buffer->bytes;
     }
     runtime->statistics.bytes_out += flight.bytes;
-    return end_copies(runtime, copies, &flight) ? CORUN_OK : trouble(runtime);
+    return end_copies(runtime, copies, &flight) ? CORUN_OK : runtime_trouble(runtime);
 }
 
 enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *number)

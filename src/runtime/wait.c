@@ -99,12 +99,16 @@ enum corun_status wait_look(struct runtime *runtime, bool *any)
                clock_reached(runtime, flights->items.data[flights->first].end, &time)) {
             struct flight flight = flights->items.data[flights->first++];
             *any = true;
-            status = flight.begin ? copies_ended(runtime, &flight, time) : slice_ended(runtime, i, &flight, time);
+            status = flight.begin  ? copies_ended(runtime, &flight, time)
+                     : flight.crew ? crew_ended(runtime, i, &flight, time)
+                                   : slice_ended(runtime, i, &flight, time);
             flights->last_end = time;
             clock_give(runtime, flight.end);
         }
         compact(flights);
     }
+    if (status == CORUN_OK && !runtime->error)
+        status = table_look(runtime, any);
     if (status == CORUN_OK && !runtime->error && *any)
         status = transfer_admit(runtime); /* in turns, copies of what fits come before kernels */
     if (status == CORUN_OK && !runtime->error)

@@ -4,19 +4,21 @@
 #include "ptx/module.h"
 #include "ptx/printer.h"
 #include "rewrite/slice.h"
+#include "rewrite/workers.h"
 #include "runtime/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Why the kernel of a launch cannot be sliced. */
-static enum corun_status note_refusal(const struct rewritten *slices, const char *kernel, struct workload_launch *launch)
+/* Why the kernel of a launch cannot be sliced, or run by workers. */
+static enum corun_status note_refusal(struct workload_launch *launch, const char *refusal)
 {
-    for (uint32_t i = 0; i < slices->kernel_count; i++)
-        if (slices->kernels[i].refusal && !strcmp(slices->kernels[i].function->name, kernel) &&
-            !(launch->refusal = strdup(slices->kernels[i].refusal)))
-            return CORUN_MEMORY;
-    return CORUN_OK;
+    return !refusal || launch->refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static bool is_kernel_of(const struct workload_launch *launch, const struct ptx_function *function)
+{
+    return !strcmp(function->name, launch->command->kernel);
 }
 
 static bool is_set(const struct workload_commands *commands, const char *name)
@@ -37,24 +39,65 @@ static void find_variables(struct workload *workload, const struct ptx_module *m
 }
 
 /* The text of the sliced module. */
-static enum corun_status make_sliced(struct workload *workload, struct corun_diagnostics *list)
+static enum corun_status make_sliced(struct workload *workload, const struct ptx_module *module,
+                                     struct corun_diagnostics *list)
+{
+    struct rewritten slices = {0};
+    size_t bytes;
+    enum corun_status status = slice_module(module, list, &slices);
+    for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++)
+        for (uint32_t k = 0; k < slices.kernel_count && status == CORUN_OK; k++)
+            if (is_kernel_of(&workload->launches[i], slices.kernels[k].function))
+                status = note_refusal(&workload->launches[i], slices.kernels[k].refusal);
+    if (status == CORUN_OK)
+        status = ptx_print(slices.module, &workload->texts[IMAGE_SLICED], &bytes);
+    if (slices.module)
+        ptx_module_destroy(slices.module);
+    return status;
+}
+
+static enum corun_status note_worker(struct workload_launch *launch, const struct worker_kernel *kernel)
+{
+    launch->noncoherent = kernel->reads_noncoherent;
+    return note_refusal(launch, kernel->refusal);
+}
+
+/* The text of the module whose kernels are workers. */
+static enum corun_status make_workers(struct workload *workload, const struct ptx_module *module,
+                                      struct corun_diagnostics *list)
+{
+    struct workers workers = {0};
+    size_t bytes;
+    if (workload->commands->workers_ptx)
+        return (workload->texts[IMAGE_WORKERS] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
+    enum corun_status status = workers_module(module, list, &workers);
+    for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++) {
+        struct workload_launch *launch = &workload->launches[i];
+        if (launch->tbs > WORKERS_MOST_BLOCKS)
+            status = note_refusal(launch, "its grid has more thread blocks than a queue of workers");
+        for (uint32_t k = 0; k < workers.kernel_count && status == CORUN_OK; k++)
+            if (is_kernel_of(launch, workers.kernels[k].function))
+                status = note_worker(launch, &workers.kernels[k]);
+    }
+    if (status == CORUN_OK)
+        status = ptx_print(workers.module, &workload->texts[IMAGE_WORKERS], &bytes);
+    if (workers.module)
+        workers_destroy(&workers);
+    return status;
+}
+
+/* The text of the form that launches need which do not go whole. */
+static enum corun_status rewrite(const struct runtime *runtime, struct workload *workload, struct corun_diagnostics *list)
 {
     const struct workload_commands *commands = workload->commands;
     struct ptx_module *module = NULL;
-    struct rewritten slices = {0};
-    size_t bytes;
     enum corun_status status = ptx_parse(commands->name, commands->ptx, commands->ptx_bytes, list, &module);
     if (status == CORUN_OK)
         find_variables(workload, module);
-    if (status == CORUN_OK)
-        status = slice_module(module, list, &slices);
-    for (size_t i = 0, launch = 0; i < commands->command_count && status == CORUN_OK; i++)
-        if (commands->commands[i].kernel)
-            status = note_refusal(&slices, commands->commands[i].kernel, &workload->launches[launch++]);
-    if (status == CORUN_OK)
-        status = ptx_print(slices.module, &workload->sliced_text, &bytes);
-    if (slices.module)
-        ptx_module_destroy(slices.module);
+    if (status == CORUN_OK && runtime_form(runtime) == IMAGE_SLICED)
+        status = make_sliced(workload, module, list);
+    else if (status == CORUN_OK)
+        status = make_workers(workload, module, list);
     if (module)
         ptx_module_destroy(module);
     return status;
@@ -73,14 +116,15 @@ static void find_kinds(struct runtime *runtime, struct workload *workload)
     const struct workload_commands *commands = workload->commands;
     for (size_t i = 0; i < commands->buffer_count; i++) {
         const struct command_buffer *buffer = &commands->buffers[i];
-        bool stays = runtime->options.resident && buffer->is_constant && buffer->initial && !buffer->symbol;
+        bool stays = runtime->options.resident && buffer->is_constant && buffer->initial;
         if (buffer->symbol) {
             workload->has_variables = true;
-            workload->sliced_only |= !buffer->is_constant && !is_copied_to(commands, i);
+            workload->rewritten_only |= !buffer->is_constant && !is_copied_to(commands, i);
         } else if (stays) {
             workload->resident[i].bytes = buffer->bytes;
         } else {
             workload->cost += block_cost(buffer->bytes);
+            workload->pristine[i].bytes = runtime->options.refilled && buffer->initial ? buffer->bytes : 0;
         }
     }
 }
@@ -91,7 +135,8 @@ static enum corun_status check_memory(struct runtime *runtime, const struct work
     uint64_t bytes = workload->cost;
     for (size_t p = 0; p < runtime->workloads.count; p++) /* the new one is the last of them */
         for (size_t i = 0; i < runtime->workloads.data[p].commands->buffer_count; i++)
-            bytes += block_cost(runtime->workloads.data[p].resident[i].bytes);
+            bytes += block_cost(runtime->workloads.data[p].resident[i].bytes) +
+                     block_cost(runtime->workloads.data[p].pristine[i].bytes);
     if (bytes <= runtime->memory.most_bytes)
         return CORUN_OK;
     return corun_report(
@@ -120,7 +165,7 @@ void workload_unpin(struct runtime *runtime, const struct workload *workload)
 
 static void free_image(struct image *image)
 {
-    for (uint32_t i = 0; image && i < 2; i++) {
+    for (uint32_t i = 0; image && i < IMAGE_FORMS; i++) {
         free(image->functions[i]);
         free(image->places[i]);
     }
@@ -149,7 +194,7 @@ static bool find_functions(struct runtime *runtime, const struct workload *workl
 
 static void unload(struct runtime *runtime, struct image *image)
 {
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < IMAGE_FORMS; i++)
         (void)(image->modules[i] && runtime->driver.module_unload(image->modules[i]));
     free_image(image);
 }
@@ -157,10 +202,12 @@ static void unload(struct runtime *runtime, struct image *image)
 static struct image *load(struct runtime *runtime, const struct workload *workload)
 {
     struct image *image = calloc(1, sizeof *image);
-    const char *texts[] = {workload->commands->ptx, workload->sliced_text};
     bool good = image != NULL;
-    for (uint32_t i = 0; i < 2 && good; i++)
-        good = CALL(runtime, module_load(&image->modules[i], texts[i])) && find_functions(runtime, workload, image, i);
+    for (uint32_t i = 0; i < IMAGE_FORMS && good; i++) {
+        const char *text = i == IMAGE_PLAIN ? workload->commands->ptx : workload->texts[i];
+        if (text)
+            good = CALL(runtime, module_load(&image->modules[i], text)) && find_functions(runtime, workload, image, i);
+    }
     if (good)
         return image;
     if (image)
@@ -200,7 +247,7 @@ void workload_forget(struct workload *workload)
         free_image(image);
     }
     for (size_t i = 0; i < workload->commands->buffer_count; i++)
-        workload->resident[i].address = 0;
+        workload->resident[i].address = workload->pristine[i].address = 0;
     workload->resident_loaded = false;
     workload->resident_event = NULL;
 }
@@ -213,15 +260,18 @@ void workload_free(struct workload *workload)
         free(workload->launches[i].refusal);
     free(workload->launches);
     free(workload->resident);
-    free(workload->sliced_text);
+    free(workload->pristine);
+    for (uint32_t i = 0; i < IMAGE_FORMS; i++)
+        free(workload->texts[i]);
 }
 
 static void find_occupancy(struct runtime *runtime, struct workload *workload, const struct image *image)
 {
     for (uint32_t i = 0; runtime->driver.occupancy && i < workload->commands->launch_count; i++) {
         const struct command *command = workload->launches[i].command;
+        enum image_form form = runtime->options.workers && !workload->launches[i].refusal ? IMAGE_WORKERS : IMAGE_PLAIN;
         int tbs = 0;
-        if (!runtime->driver.occupancy(&tbs, image->functions[0][i],
+        if (!runtime->driver.occupancy(&tbs, image->functions[form][i],
                                        (int)(command->block[0] * command->block[1] * command->block[2]),
                                        command->shared_bytes))
             workload->launches[i].tbs_per_sm = (uint32_t)tbs;
@@ -233,16 +283,17 @@ static enum corun_status make(struct runtime *runtime, struct workload *workload
     const struct workload_commands *commands = workload->commands;
     workload->launches = calloc(commands->launch_count + 1, sizeof *workload->launches);
     workload->resident = calloc(commands->buffer_count + 1, sizeof *workload->resident);
-    if (!workload->launches || !workload->resident)
+    workload->pristine = calloc(commands->buffer_count + 1, sizeof *workload->pristine);
+    if (!workload->launches || !workload->resident || !workload->pristine)
         return CORUN_MEMORY;
     for (size_t i = 0, launch = 0; i < commands->command_count; i++)
         if (commands->commands[i].kernel)
-            workload->launches[launch++] = (struct workload_launch){.command = &commands->commands[i],
-                                                                    .tbs = slice_total(commands->commands[i].grid)};
+            workload->launches[launch++] = (struct workload_launch){
+                .command = &commands->commands[i], .place = i, .tbs = slice_total(commands->commands[i].grid)};
     find_kinds(runtime, workload);
     enum corun_status status = check_memory(runtime, workload, list);
     if (status == CORUN_OK)
-        status = make_sliced(workload, list);
+        status = rewrite(runtime, workload, list);
     if (status != CORUN_OK)
         return status;
     runtime_enter(runtime);
@@ -285,7 +336,9 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
                                       .tbs = launch->tbs,
                                       .shared_bytes = launch->command->shared_bytes,
                                       .tbs_per_sm = launch->tbs_per_sm,
-                                      .refusal = launch->refusal};
+                                      .refusal = launch->refusal,
+                                      .noncoherent = launch->noncoherent,
+                                      .thread_instructions = launch->command->thread_instructions};
     memcpy(result->grid, launch->command->grid, sizeof result->grid);
     memcpy(result->block, launch->command->block, sizeof result->block);
 }

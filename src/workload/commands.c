@@ -14,6 +14,7 @@ struct maker {
     struct corun_instance *instance;
     struct workload_commands *commands;
     struct command_buffer *buffers;
+    struct command *made;
 };
 
 static bool is_all(const struct maker *maker)
@@ -119,11 +120,11 @@ static bool make_launch(const struct maker *maker, const struct planned_operatio
     return launch->kernel && arguments;
 }
 
-static bool make_commands(const struct maker *maker)
+static bool make_commands(struct maker *maker)
 {
     const struct plan *plan = maker->workload->plan;
     struct workload_commands *commands = maker->commands;
-    struct command *made = ARENA_ARRAY(commands->arena, struct command, plan->operations.count + 1);
+    struct command *made = maker->made = ARENA_ARRAY(commands->arena, struct command, plan->operations.count + 1);
     if (made && !is_all(maker)) {
         commands->command_count = 1;
         commands->commands = made;
@@ -145,6 +146,15 @@ static bool make_commands(const struct maker *maker)
     return made != NULL;
 }
 
+/* What a launch of the run has counted. */
+static void note_instructions(const struct maker *maker, uint32_t launch, uint64_t thread_instructions)
+{
+    if (is_all(maker))
+        maker->made[maker->instance->operation_of[launch]].thread_instructions = thread_instructions;
+    else if (launch == maker->launch)
+        maker->made->thread_instructions = thread_instructions;
+}
+
 /* A run without timing; the buffers are taken before and after what is wanted of it. */
 static enum corun_status run(struct maker *maker, struct corun_diagnostics *list)
 {
@@ -158,6 +168,7 @@ static enum corun_status run(struct maker *maker, struct corun_diagnostics *list
         if (i == maker->launch && !take_buffers(maker))
             return CORUN_MEMORY;
         status = corun_run_functional(grid, 0, list, NULL, NULL, &result);
+        note_instructions(maker, i, result.thread_instructions);
         if (i == maker->launch && status == CORUN_OK && !take_results(maker))
             return CORUN_MEMORY;
     }

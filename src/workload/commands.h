@@ -35,6 +35,7 @@ struct command {
     const struct command_argument *arguments;
     uint32_t from, to; /* buffers */
     uint64_t from_offset, to_offset, copy_bytes;
+    uint64_t thread_instructions; /* of a launch, in a run without timing */
 };
 
 struct workload_commands {
@@ -42,6 +43,8 @@ struct workload_commands {
     const char *name; /* NAME@SIZE */
     const char *ptx;  /* NUL-terminated */
     size_t ptx_bytes;
+    const char *
+        workers_ptx; /* the same kernels as workers (rewrite/workers.h), from somebody who has them; NULL: from the pass */
     const struct command_buffer *buffers;
     size_t buffer_count;
     const struct command *commands;

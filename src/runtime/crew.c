@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Crews: launches of jobs as workers, and ahead of the launch before. */
+#include "runtime/crew.h"
+
+#include "rewrite/workers.h"
+#include "runtime/state.h"
+
+#include <string.h>
+
+/* %gridid of a launch: one that no other launch has. */
+static uint64_t grid_id(struct runtime *runtime, const struct job *job, uint32_t launch)
+{
+    return job->number * program_of(runtime, job)->commands->launch_count + launch + 1;
+}
+
+/* Workers, or with `workers` 0 the grid as the workload has it. */
+static bool give(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
+                 uint32_t workers, const struct worker_arguments *last, uint32_t stream)
+{
+    const struct command *command = program_of(runtime, job)->launches[launch].command;
+    const uint32_t *grid = command->grid, *block = command->block;
+    uint64_t values[MOST_ARGUMENTS];
+    void *arguments[MOST_ARGUMENTS + 1];
+    slice_arguments_fill(runtime, job, launch, form, values, arguments);
+    arguments[command->argument_count] = (void *)(uintptr_t)last;
+    return CALL(runtime, launch(job->image->functions[form][launch], workers ? workers : grid[0], workers ? 1 : grid[1],
+                                workers ? 1 : grid[2], block[0], block[1], block[2], command->shared_bytes,
+                                runtime->lanes[stream].stream, arguments, NULL));
+}
+
+/* A queue that all workers are seated at, and places that nobody looks at. */
+static bool make_spare(struct runtime *runtime)
+{
+    uint64_t bytes = sizeof(struct worker_queue) + runtime->info.sms * sizeof(struct worker_place);
+    return runtime->spare || (CALL(runtime, memory_allocate(&runtime->spare, bytes)) &&
+                              CALL(runtime, memory_fill(runtime->spare, 0, bytes, NULL)));
+}
+
+bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
+{
+    const struct program_launch *about = &program_of(runtime, job)->launches[job->launch];
+    uint32_t total = (uint32_t)about->tbs;
+    const struct worker_queue queue = {.next = total, .total = total};
+    struct worker_arguments arguments;
+    if (!make_spare(runtime) ||
+        !CALL(runtime, copy_in(runtime->spare, &queue, sizeof queue, runtime->lanes[stream].stream)))
+        return false;
+    worker_arguments_set(&arguments, about->command->grid, runtime->spare, runtime->spare + sizeof queue,
+                         grid_id(runtime, job, job->launch));
+    arguments.seated = 1;
+    return give(runtime, job, job->launch, IMAGE_WORKERS, total, &arguments, stream);
+}
+
+void runtime_horizon(const struct runtime *runtime, uint32_t index, uint32_t *first, uint32_t *end)
+{
+    const struct job *job = index < runtime->jobs.count ? &runtime->jobs.data[index] : NULL;
+    *first = *end = 0;
+    if (!job || job->state != JOB_READY || job->leaves)
+        return;
+    const struct workload *workload = &runtime->workloads.data[job->workload];
+    const struct workload_commands *commands = workload->commands;
+    *first = *end = job->launch;
+    while (*end < commands->launch_count &&
+           workload->launches[*end].place == workload->launches[*first].place + (*end - *first))
+        ++*end;
+}
+
+static bool launch_crew(struct runtime *runtime, struct job *job, const struct runtime_crew *crew)
+{
+    const struct workload *workload = program_of(runtime, job);
+    bool whole = !crew->workers;
+    struct worker_arguments arguments;
+    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid, crew->queue, crew->places,
+                         grid_id(runtime, job, crew->launch));
+    arguments.previous = crew->previous;
+    arguments.range = crew->range ? crew->range : 1;
+    arguments.seated = crew->seated;
+    enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
+    if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
+        return false;
+    return table_order(runtime, crew->stream) &&
+           give(runtime, job, crew->launch, form, crew->workers, &arguments, crew->stream);
+}
+
+/* Every launch ahead is in a stream behind the first one, which has waited for the copies before it. */
+static enum corun_status give_crew(struct runtime *runtime, const struct runtime_crew *crew)
+{
+    struct job *job = &runtime->jobs.data[crew->job];
+    struct flights *flights = &runtime->streams[crew->stream];
+    struct flight flight = {.job = crew->job,
+                            .launch = crew->launch,
+                            .count = crew->workers,
+                            .given = runtime->latest,
+                            .crew = true,
+                            .end = clock_event(runtime)};
+    job->in_flight++; /* from here on: if the context fails, this one may have done it */
+    if (!flight.end || !launch_crew(runtime, job, crew) || !CALL(runtime, event_record(flight.end, flights->stream)) ||
+        !vector_push(&flights->items, flight))
+        return runtime_trouble(runtime);
+    return CORUN_OK;
+}
+
+enum corun_status runtime_crew(struct runtime *runtime, const struct runtime_crew *crew)
+{
+    uint32_t first, end;
+    runtime_horizon(runtime, crew->job, &first, &end);
+    if (crew->launch < first || crew->launch >= end || crew->stream >= runtime->options.streams)
+        return CORUN_ARGUMENT;
+    const struct job *job = &runtime->jobs.data[crew->job];
+    const struct workload *workload = program_of(runtime, job);
+    bool refused = workload->launches[crew->launch].refusal != NULL;
+    if (crew->workers ? refused || !runtime->options.workers
+                      : !refused && workload->rewritten_only) /* then there is no kernel for it */
+        return CORUN_ARGUMENT;
+    if (runtime->error) /* the context has gone; runtime_wait says so */
+        return CORUN_FAULT;
+    runtime_enter(runtime);
+    enum corun_status status = give_crew(runtime, crew);
+    runtime_leave(runtime);
+    return status;
+}
+
+/* All launches are complete, and no crew is in flight: the results go. */
+static enum corun_status leave(struct runtime *runtime, uint32_t index, uint64_t time)
+{
+    struct job *job = &runtime->jobs.data[index];
+    if (job->in_flight)
+        return CORUN_OK;
+    job->leaves = false;
+    return slice_proceed(runtime, index, time);
+}
+
+enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight, uint64_t time)
+{
+    struct job *job = &runtime->jobs.data[flight->job];
+    struct runtime_event event = {.kind = RUNTIME_CREW_ENDED,
+                                  .job = flight->job,
+                                  .launch = flight->launch,
+                                  .time = time,
+                                  .count = flight->count,
+                                  .stream = stream};
+    uint64_t last = runtime->lanes[stream].last_end, begin = flight->given > last ? flight->given : last;
+    job->in_flight--;
+    if (!tally_add(&runtime->tally, TALLY_KERNEL, begin, time) || !wait_tell(runtime, &event))
+        return CORUN_MEMORY;
+    return job->leaves ? leave(runtime, flight->job, time) : CORUN_OK;
+}
+
+static enum corun_status complete(struct runtime *runtime, uint32_t index)
+{
+    struct job *job = &runtime->jobs.data[index];
+    struct runtime_event event = {
+        .kind = RUNTIME_LAUNCH_ENDED, .job = index, .launch = job->launch, .time = runtime->latest};
+    if (!wait_tell(runtime, &event))
+        return CORUN_MEMORY;
+    job->launch++;
+    job->command++;
+    if (job->launch < program_of(runtime, job)->commands->launch_count)
+        return slice_proceed(runtime, index, runtime->latest);
+    job->leaves = true;
+    return leave(runtime, index, runtime->latest);
+}
+
+enum corun_status runtime_complete(struct runtime *runtime, uint32_t index, uint32_t launch)
+{
+    uint32_t first, end;
+    runtime_horizon(runtime, index, &first, &end);
+    if (first == end || launch != first)
+        return CORUN_ARGUMENT;
+    if (runtime->error)
+        return CORUN_FAULT;
+    runtime_enter(runtime);
+    enum corun_status status = complete(runtime, index);
+    runtime_leave(runtime);
+    return status;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* The table: a block of the device, a copy of it, and copies of rows to it. */
+#include "runtime/table.h"
+
+#include "runtime/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAM_ON_ITS_OWN = 1 };
+
+bool table_create(struct runtime *runtime)
+{
+    struct table *table = &runtime->table;
+    uint64_t bytes = runtime->options.table_bytes;
+    int error = 0;
+    if (!bytes)
+        return true;
+    bool good = CALL(runtime, stream_create(&table->read_stream, STREAM_ON_ITS_OWN)) &&
+                CALL(runtime, stream_create(&table->write_stream, STREAM_ON_ITS_OWN)) &&
+                CALL(runtime, memory_allocate(&table->block.address, bytes)) &&
+                blocks_take(&runtime->pinned, bytes, &table->copy, &error);
+    (void)runtime_worked(runtime, error);
+    if (!good || !CALL(runtime, memory_fill(table->block.address, 0, bytes, table->write_stream)) ||
+        !CALL(runtime, stream_synchronize(table->write_stream)))
+        return false;
+    memset((void *)(uintptr_t)table->copy.address, 0, bytes);
+    table->block.bytes = bytes;
+    return true;
+}
+
+void table_drop(struct runtime *runtime)
+{
+    struct table *table = &runtime->table;
+    if (table->reading)
+        (void)runtime->driver.event_synchronize(table->reading);
+    for (size_t i = 0; i < table->writes.count; i++) {
+        (void)runtime->driver.event_synchronize(table->writes.data[i].end);
+        blocks_give(&runtime->pinned, &table->writes.data[i].data);
+    }
+    blocks_give(&runtime->pinned, &table->copy);
+    vector_free(&table->writes);
+    *table = (struct table){0}; /* block, streams and events go with the context */
+}
+
+enum corun_status table_look(struct runtime *runtime, bool *any)
+{
+    struct table *table = &runtime->table;
+    struct runtime_event event = {.kind = RUNTIME_TABLE_READ};
+    uint64_t time;
+    size_t ended = 0;
+    while (ended < table->writes.count && clock_reached(runtime, table->writes.data[ended].end, &time)) {
+        clock_give(runtime, table->writes.data[ended].end);
+        blocks_give(&runtime->pinned, &table->writes.data[ended++].data);
+    }
+    table->writes.count -= ended;
+    if (ended && table->writes.count)
+        memmove(table->writes.data, table->writes.data + ended, table->writes.count * sizeof *table->writes.data);
+    if (!table->reading || !clock_reached(runtime, table->reading, &event.time))
+        return runtime->error ? CORUN_FAULT : CORUN_OK;
+    clock_give(runtime, table->reading);
+    table->reading = NULL;
+    *any = true;
+    return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
+}
+
+bool table_order(struct runtime *runtime, uint32_t stream)
+{
+    struct table *table = &runtime->table;
+    bool behind = table->writes.count && table->known[stream] < table->written;
+    table->known[stream] = table->written;
+    return !behind || CALL(runtime, stream_wait(runtime->lanes[stream].stream,
+                                                table->writes.data[table->writes.count - 1].end, 0));
+}
+
+unsigned long long runtime_table_address(const struct runtime *runtime)
+{
+    return runtime->table.block.address;
+}
+
+static bool begin_read(struct runtime *runtime)
+{
+    struct table *table = &runtime->table;
+    void *end = clock_event(runtime);
+    bool good = end &&
+                CALL(runtime, copy_out((void *)(uintptr_t)table->copy.address, table->block.address, table->block.bytes,
+                                       table->read_stream)) &&
+                CALL(runtime, event_record(end, table->read_stream));
+    table->reading = end;
+    return good;
+}
+
+enum corun_status runtime_table_read(struct runtime *runtime)
+{
+    if (!runtime->options.table_bytes || runtime->table.reading)
+        return CORUN_ARGUMENT;
+    if (runtime->error) /* the context has gone; runtime_wait says so */
+        return CORUN_FAULT;
+    runtime_enter(runtime);
+    bool good = begin_read(runtime);
+    runtime_leave(runtime);
+    return good ? CORUN_OK : runtime_trouble(runtime);
+}
+
+const void *runtime_table_copy(const struct runtime *runtime)
+{
+    return (const void *)(uintptr_t)runtime->table.copy.address;
+}
+
+static bool begin_write(struct runtime *runtime, const struct runtime_rows *rows)
+{
+    struct table *table = &runtime->table;
+    struct table_write write = {.end = clock_event(runtime)};
+    int error = 0;
+    if (!write.end || !blocks_take(&runtime->pinned, rows->bytes * rows->rows, &write.data, &error)) {
+        (void)runtime_worked(runtime, error);
+        return false;
+    }
+    const void *from = memcpy((void *)(uintptr_t)write.data.address, rows->data, rows->bytes * rows->rows);
+    struct driver_rows copy = {
+        .from = {.kind = DRIVER_OF_HOST, .host = from, .pitch = rows->bytes},
+        .to = {.kind = DRIVER_OF_DEVICE, .device = table->block.address + rows->offset, .pitch = rows->pitch},
+        .bytes = rows->bytes,
+        .rows = rows->rows};
+    table->written++;
+    return CALL(runtime, copy_rows(&copy, table->write_stream)) &&
+           CALL(runtime, event_record(write.end, table->write_stream)) && vector_push(&table->writes, write);
+}
+
+enum corun_status runtime_table_write(struct runtime *runtime, const struct runtime_rows *rows)
+{
+    uint64_t size = runtime->options.table_bytes;
+    if (!rows->rows || !rows->bytes || rows->bytes > rows->pitch || rows->offset > size ||
+        rows->bytes > size - rows->offset || rows->rows - 1 > (size - rows->offset - rows->bytes) / rows->pitch)
+        return CORUN_ARGUMENT;
+    if (runtime->error)
+        return CORUN_FAULT;
+    runtime_enter(runtime);
+    bool good = begin_write(runtime, rows);
+    runtime_leave(runtime);
+    return good ? CORUN_OK : runtime_trouble(runtime);
+}

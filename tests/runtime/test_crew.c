@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Crews of workers and the table through a CUDA driver: corun's own on a simulated GPU of 4 SMs (CORUN_TEST_DRIVER). Every result is
+ * compared byte for byte.
+ */
+#include "runtime/crew.h"
+
+#include "rewrite/workers.h"
+#include "runtime/serve.h"
+#include "runtime/table.h"
+#include "runtime/workers_ptx.h"
+
+enum { SMS = 4, QUEUES = 16, UNLIMITED = INT32_MAX };
+
+/* What the table holds: the places of one application, and a queue for each launch. */
+struct layout {
+    struct worker_place places[SMS];
+    struct worker_queue queues[QUEUES];
+};
+
+struct stage {
+    struct runtime *runtime;
+    struct hand *hand;
+    uint32_t program, job;
+    struct layout seen; /* by the last look */
+    uint32_t crews_ended;
+    bool ended;
+};
+
+static struct stage open_stage(uint32_t tbs, uint32_t spin, uint32_t launches)
+{
+    struct stage stage = {.hand = hand_create("hand", tbs, spin, launches)};
+    struct runtime_options options = {.library = getenv("CORUN_TEST_DRIVER"),
+                                      .workers = true,
+                                      .refilled = true,
+                                      .table_bytes = sizeof(struct layout)};
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    if (runtime_open(&options, list, &stage.runtime) != CORUN_OK)
+        fail_msg("%s", corun_diagnostics_get(list, 0)->message);
+    corun_diagnostics_destroy(list);
+    stage.program = program_in(stage.runtime, &stage.hand->commands);
+    return stage;
+}
+
+static void close_stage(struct stage *stage)
+{
+    runtime_close(stage->runtime);
+    hand_destroy(stage->hand);
+}
+
+/* What has happened, without waiting. */
+static void look_around(struct stage *stage)
+{
+    struct runtime_event event = {.kind = RUNTIME_READY};
+    while (event.kind != RUNTIME_NONE) {
+        assert_int_equal(runtime_wait(stage->runtime, 0, NULL, &event), CORUN_OK);
+        stage->crews_ended += event.kind == RUNTIME_CREW_ENDED;
+        stage->ended |= event.kind == RUNTIME_ENDED;
+        if (event.kind == RUNTIME_TABLE_READ)
+            stage->seen = *(const struct layout *)runtime_table_copy(stage->runtime);
+        assert_true(event.kind != RUNTIME_FAILED);
+    }
+}
+
+static void sleep_for(struct stage *stage, uint64_t nanoseconds)
+{
+    runtime_sleep(stage->runtime, nanoseconds);
+    look_around(stage);
+}
+
+static void read_table(struct stage *stage)
+{
+    assert_int_equal(runtime_table_read(stage->runtime), CORUN_OK);
+    assert_int_equal(runtime_table_read(stage->runtime), CORUN_ARGUMENT); /* one at a time */
+    sleep_for(stage, 20000);
+}
+
+static void set_limits(struct stage *stage, const uint32_t limits[SMS])
+{
+    struct runtime_rows rows = {.offset = offsetof(struct layout, places) + offsetof(struct worker_place, limit),
+                                .pitch = sizeof(struct worker_place),
+                                .bytes = sizeof *limits,
+                                .rows = SMS,
+                                .data = limits};
+    assert_int_equal(runtime_table_write(stage->runtime, &rows), CORUN_OK);
+}
+
+static void set_queues(struct stage *stage, uint32_t total, uint32_t count, uint32_t next)
+{
+    struct worker_queue queues[QUEUES];
+    for (uint32_t i = 0; i < count; i++)
+        queues[i] = (struct worker_queue){.total = total, .next = i ? 0 : next};
+    struct runtime_rows rows = {.offset = offsetof(struct layout, queues),
+                                .pitch = sizeof *queues,
+                                .bytes = sizeof *queues,
+                                .rows = count,
+                                .data = queues};
+    assert_int_equal(runtime_table_write(stage->runtime, &rows), CORUN_OK);
+}
+
+static void submit_job(struct stage *stage)
+{
+    assert_int_equal(runtime_submit(stage->runtime, stage->program, &stage->job), CORUN_OK);
+    for (uint32_t first = 0, end = 0; first == end; runtime_horizon(stage->runtime, stage->job, &first, &end))
+        sleep_for(stage, 1000);
+}
+
+static struct runtime_crew crew_of(const struct stage *stage, uint32_t launch, uint32_t workers, uint32_t stream)
+{
+    unsigned long long table = runtime_table_address(stage->runtime);
+    unsigned long long queue = table + offsetof(struct layout, queues) + launch * sizeof(struct worker_queue);
+    return (struct runtime_crew){.job = stage->job,
+                                 .launch = launch,
+                                 .workers = workers,
+                                 .stream = stream,
+                                 .range = 1,
+                                 .places = table + offsetof(struct layout, places),
+                                 .queue = queue,
+                                 .previous = launch ? queue - sizeof(struct worker_queue) : 0};
+}
+
+static void launch(struct stage *stage, const struct runtime_crew *crew)
+{
+    assert_int_equal(runtime_crew(stage->runtime, crew), CORUN_OK);
+}
+
+static void finish(struct stage *stage, uint32_t launches)
+{
+    for (uint32_t i = 0; i < launches; i++)
+        assert_int_equal(runtime_complete(stage->runtime, stage->job, i), CORUN_OK);
+    for (uint32_t looks = 0; !stage->ended && looks < 1000; looks++)
+        sleep_for(stage, 10000);
+    assert_true(stage->ended);
+    assert_results(stage->runtime, stage->job, &stage->hand->commands);
+    runtime_release(stage->runtime, stage->job);
+    stage->ended = false;
+}
+
+static uint32_t done_in(const struct stage *stage)
+{
+    uint32_t done = 0;
+    for (uint32_t s = 0; s < SMS; s++)
+        done += (uint32_t)stage->seen.places[s].done;
+    return done;
+}
+
+static void a_host_that_sleeps(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(8, 1, 1);
+    uint64_t before = runtime_now(stage.runtime);
+    runtime_sleep(stage.runtime, 5000);
+    uint64_t after = runtime_now(stage.runtime);
+    assert_true(after - before >= 4999 && after - before <= 5002); /* whole cycles, and a float of milliseconds */
+    close_stage(&stage);
+}
+
+static void tables_are_checked(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(8, 1, 1);
+    uint64_t data[QUEUES * 4] = {0}, size = sizeof(struct layout);
+    struct runtime_rows good = {.offset = size - 64, .pitch = 32, .bytes = 32, .rows = 2, .data = data}, bad = good;
+    assert_int_equal(runtime_table_write(stage.runtime, &good), CORUN_OK);
+    bad.rows = 3;
+    assert_int_equal(runtime_table_write(stage.runtime, &bad), CORUN_ARGUMENT);
+    bad = good, bad.offset = size - 63;
+    assert_int_equal(runtime_table_write(stage.runtime, &bad), CORUN_ARGUMENT);
+    bad = good, bad.pitch = 31;
+    assert_int_equal(runtime_table_write(stage.runtime, &bad), CORUN_ARGUMENT);
+    bad = good, bad.rows = UINT64_MAX / 2;
+    assert_int_equal(runtime_table_write(stage.runtime, &bad), CORUN_ARGUMENT);
+    close_stage(&stage);
+}
+
+static void one_crew_does_all(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(200, 20, 1);
+    for (uint32_t range = 1; range < 4; range += 2) {
+        submit_job(&stage);
+        set_limits(&stage, (const uint32_t[]){8, 8, 8, 8});
+        set_queues(&stage, 200, 1, 0);
+        struct runtime_crew crew = crew_of(&stage, 0, 32, 0);
+        crew.range = range;
+        launch(&stage, &crew);
+        sleep_for(&stage, 200000);
+        read_table(&stage);
+        assert_int_equal(stage.seen.queues[0].done, 200);
+        assert_int_equal(done_in(&stage), range == 1 ? 200 : 400);
+        finish(&stage, 1);
+    }
+    close_stage(&stage);
+}
+
+static void seated_workers_ask_nobody(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(100, 20, 1);
+    submit_job(&stage);
+    set_queues(&stage, 100, 1, 32);
+    struct runtime_crew crew = crew_of(&stage, 0, 32, 0);
+    crew.seated = true;
+    launch(&stage, &crew);
+    sleep_for(&stage, 100000);
+    read_table(&stage);
+    assert_int_equal(stage.seen.queues[0].done, 32); /* no place is owed, so nobody stays */
+    set_limits(&stage, (const uint32_t[]){1, 2, 3, 4});
+    crew.seated = false;
+    launch(&stage, &crew);
+    sleep_for(&stage, 300000);
+    finish(&stage, 1);
+    close_stage(&stage);
+}
+
+/* Three launches ahead; a limit falls, an SM is left, grows back by a further crew in another stream. */
+static void limits_and_growth(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(400, 400, 3);
+    submit_job(&stage);
+    set_limits(&stage, (const uint32_t[]){4, 4, 4, 0});
+    set_queues(&stage, 400, 3, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct runtime_crew crew = crew_of(&stage, i, 16, 0);
+        launch(&stage, &crew);
+    }
+    sleep_for(&stage, 40000);
+    read_table(&stage);
+    for (uint32_t s = 0; s < 3; s++)
+        assert_int_equal(stage.seen.places[s].resident, 4);
+    assert_int_equal(stage.seen.places[3].resident, 0);
+    assert_int_equal(stage.seen.places[3].done, 0);
+    set_limits(&stage, (const uint32_t[]){0, 1, 4, 4});
+    sleep_for(&stage, 40000);
+    read_table(&stage);
+    assert_int_equal(stage.seen.places[0].resident, 0);
+    assert_int_equal(stage.seen.places[1].resident, 1);
+    assert_int_equal(stage.seen.places[2].resident, 4);
+    assert_int_equal(stage.seen.places[3].resident, 0);
+    struct runtime_crew more = crew_of(&stage, 0, 16, 1);
+    launch(&stage, &more);
+    sleep_for(&stage, 20000);
+    read_table(&stage);
+    assert_int_equal(stage.seen.places[0].resident, 0);
+    assert_int_equal(stage.seen.places[3].resident, 4);
+    assert_true(stage.seen.queues[0].done < 400); /* all of that was in the first launch */
+    for (uint32_t i = 0; i < 100 && stage.seen.queues[2].done < 400; i++)
+        read_table(&stage);
+    assert_int_equal(done_in(&stage), 1200);
+    finish(&stage, 3);
+    close_stage(&stage);
+}
+
+/* With no place left, all workers of all launches that were given ahead go; a crew for each brings them to their end. */
+static void everybody_leaves(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(300, 100, 2);
+    submit_job(&stage);
+    set_limits(&stage, (const uint32_t[]){4, 4, 4, 4});
+    set_queues(&stage, 300, 2, 0);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            struct runtime_crew crew = crew_of(&stage, i, 16, 0);
+            launch(&stage, &crew);
+        }
+        if (round == 0) {
+            sleep_for(&stage, 20000);
+            set_limits(&stage, (const uint32_t[]){0, 0, 0, 0});
+            sleep_for(&stage, 100000);
+            read_table(&stage);
+            assert_int_equal(stage.crews_ended, 2);
+            assert_true(stage.seen.queues[0].done > 0 && stage.seen.queues[0].done < 300);
+            assert_int_equal(stage.seen.queues[0].done, done_in(&stage));
+            assert_int_equal(stage.seen.queues[1].next, 0);
+            set_limits(&stage, (const uint32_t[]){2, 4, 0, 4});
+        }
+    }
+    for (uint32_t i = 0; i < 100 && stage.seen.queues[1].done < 300; i++)
+        read_table(&stage);
+    assert_int_equal(done_in(&stage), 600);
+    finish(&stage, 2);
+    close_stage(&stage);
+}
+
+/* As a program would: all launches of two runs in a stream, and the data of the second from what stays on the device. */
+static void whole_launches_ahead(void **state)
+{
+    (void)state;
+    struct stage stage = open_stage(60, 50, 3);
+    struct runtime_statistics statistics;
+    uint64_t bytes = 0;
+    for (uint32_t run = 0; run < 2; run++) {
+        submit_job(&stage);
+        runtime_statistics(stage.runtime, &statistics);
+        assert_true(run == 0 ? statistics.bytes_in > 0 : statistics.bytes_in == bytes);
+        bytes = statistics.bytes_in;
+        for (uint32_t i = 0; i < 3; i++) {
+            struct runtime_crew whole = crew_of(&stage, i, 0, 2);
+            launch(&stage, &whole);
+        }
+        struct runtime_crew beyond = crew_of(&stage, 3, 0, 2);
+        assert_int_equal(runtime_crew(stage.runtime, &beyond), CORUN_ARGUMENT);
+        while (stage.crews_ended < 3 * (run + 1))
+            sleep_for(&stage, 1000);
+        finish(&stage, 3);
+    }
+    close_stage(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_that_sleeps),   cmocka_unit_test(tables_are_checked),
+        cmocka_unit_test(one_crew_does_all),    cmocka_unit_test(seated_workers_ask_nobody),
+        cmocka_unit_test(limits_and_growth),    cmocka_unit_test(everybody_leaves),
+        cmocka_unit_test(whole_launches_ahead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
