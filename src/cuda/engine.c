@@ -399,14 +399,18 @@ static bool start_one(struct process *process, struct device *device)
     return true;
 }
 
-/* One slice of one device, on which nothing can start. False if it has nothing to do. */
-static bool advance_device(struct process *process, struct device *device, uint64_t slice)
+/*
+ * One slice of one device, on which nothing can start, and no more than that even if nothing is to be simulated: `exactly`. False if it
+ * has nothing to do.
+ */
+static bool advance_device(struct process *process, struct device *device, uint64_t slice, bool exactly)
 {
     struct stream_scheduler *scheduler = &device->scheduler;
     if (!scheduler->launches.count && !scheduler->transfers.count)
         return false;
-    corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, stream_next_transfer(scheduler));
-    enum corun_status status = corun_gpu_advance(scheduler->gpu, corun_gpu_cycles(scheduler->gpu) + slice);
+    uint64_t until = corun_gpu_cycles(scheduler->gpu) + slice, wake = stream_next_transfer(scheduler);
+    corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, exactly && until < wake ? until : wake);
+    enum corun_status status = corun_gpu_advance(scheduler->gpu, until);
     device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can continue */
         for (size_t c = 0; c < process->contexts.count; c++)
@@ -430,7 +434,7 @@ static bool work(struct process *process, uint64_t slice)
     for (uint32_t i = 0; !process->functional && i < process->device_count; i++)
         any |= start_one(process, &process->devices[i]);
     for (uint32_t i = 0; !process->functional && !any && i < process->device_count; i++)
-        any |= advance_device(process, &process->devices[i], slice);
+        any |= advance_device(process, &process->devices[i], slice, false);
     return any;
 }
 
@@ -578,8 +582,13 @@ int engine_host_sleeps(struct process *process, struct context *context, uint64_
     if (process->functional)
         return context->error;
     device->host_cycle += device_cycles(device, nanoseconds);
-    while (!context->error && device->cycle < device->host_cycle && work(process, device->host_cycle - device->cycle))
-        ;
+    while (!context->error && device->cycle < device->host_cycle) {
+        bool any = false;
+        for (uint32_t i = 0; i < process->device_count; i++)
+            any |= start_one(process, &process->devices[i]);
+        if (!any && !advance_device(process, device, device->host_cycle - device->cycle, true))
+            break; /* nothing is under way */
+    }
     return context->error;
 }
 

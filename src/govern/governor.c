@@ -211,6 +211,11 @@ const struct corun_allowances *governor_allowances(const struct governor *govern
     return governor->open ? &governor->allowances : NULL;
 }
 
+double governor_goal_ipc(const struct governor *governor, uint32_t application)
+{
+    return governor->members[application].application.goal_ipc;
+}
+
 double governor_best_epoch_ipc(const struct governor *governor, uint32_t application)
 {
     return governor->members[application].best_epoch_ipc;

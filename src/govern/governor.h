@@ -92,6 +92,7 @@ uint64_t governor_next_epoch(const struct governor *governor);
 /* Nothing has happened up to `now`: epochs that end until then are left out. */
 void governor_skip_epochs(struct governor *governor, uint64_t now);
 
+double governor_goal_ipc(const struct governor *governor, uint32_t application); /* 0: none, or not known */
 /* Of the epochs that the application began and ended in; 0: none. */
 double governor_best_epoch_ipc(const struct governor *governor, uint32_t application);
 bool governor_out_of_reach(const struct governor *governor, uint32_t application);

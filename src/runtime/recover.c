@@ -142,7 +142,7 @@ enum corun_status recover(struct runtime *runtime, struct corun_diagnostics *lis
     drop_seen(runtime);
     enum corun_status status = renew(runtime, list);
     struct runtime_event renewed = {.kind = RUNTIME_RENEWED, .time = runtime->latest};
-    if (status == CORUN_OK && runtime->options.table_bytes && !wait_tell(runtime, &renewed))
+    if (status == CORUN_OK && runtime->table_bytes && !wait_tell(runtime, &renewed))
         status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = return_others(runtime);

@@ -106,9 +106,6 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
     enum corun_status status = find_device(runtime, list);
     if (status != CORUN_OK)
         return status;
-    if (runtime->options.table_bytes && !runtime->driver.copy_rows)
-        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "the driver of %s has no %s", runtime->info.device,
-                            driver_entry_name(DRIVER_copy_rows));
     (void)runtime->driver.context_get(&runtime->outside);
     runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
     bool good = runtime_make_context(runtime) && CALL(runtime, memory_info(&free_bytes, &all_bytes));

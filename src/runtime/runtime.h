@@ -44,9 +44,8 @@ struct runtime_options {
      * follows another one of its program brings nothing.
      */
     bool refilled;
-    bool no_results;      /* jobs end without copying their results to the host */
-    bool workers;         /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
-    uint64_t table_bytes; /* of a table (runtime/table.h); 0: none */
+    bool no_results; /* jobs end without copying their results to the host */
+    bool workers;    /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
 };
 
 struct runtime_info {

@@ -138,6 +138,7 @@ struct runtime {
     uint32_t free_job, waiting_first, waiting_last;
     uint64_t submitted;
     struct blocks memory, pinned;
+    uint64_t table_bytes; /* 0: none is wanted */
     struct table table;
     unsigned long long spare; /* of the device: places and a queue for launches that go whole as workers; 0: not yet */
     struct runtime_statistics statistics;
@@ -198,7 +199,7 @@ static inline enum image_form runtime_form(const struct runtime *runtime)
 enum corun_status runtime_trouble(const struct runtime *runtime);
 
 /* table.c */
-bool table_create(struct runtime *runtime); /* false: runtime->error, or out of memory */
+bool table_create(struct runtime *runtime); /* if one is wanted; false: runtime->error, or out of memory */
 void table_drop(struct runtime *runtime);   /* nothing is under way, or its context is about to go */
 /* What has ended of its copies; *any: something has. */
 enum corun_status table_look(struct runtime *runtime, bool *any);

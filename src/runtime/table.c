@@ -12,7 +12,7 @@ enum { STREAM_ON_ITS_OWN = 1 };
 bool table_create(struct runtime *runtime)
 {
     struct table *table = &runtime->table;
-    uint64_t bytes = runtime->options.table_bytes;
+    uint64_t bytes = runtime->table_bytes;
     int error = 0;
     if (!bytes)
         return true;
@@ -73,6 +73,18 @@ bool table_order(struct runtime *runtime, uint32_t stream)
                                                 table->writes.data[table->writes.count - 1].end, 0));
 }
 
+enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, struct corun_diagnostics *list)
+{
+    if (!runtime->driver.copy_rows)
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "the driver of %s has no %s", runtime->info.device,
+                            driver_entry_name(DRIVER_copy_rows));
+    runtime->table_bytes = bytes;
+    runtime_enter(runtime);
+    bool good = table_create(runtime);
+    runtime_leave(runtime);
+    return good ? CORUN_OK : runtime_fault(runtime, list, "the table");
+}
+
 unsigned long long runtime_table_address(const struct runtime *runtime)
 {
     return runtime->table.block.address;
@@ -92,7 +104,7 @@ static bool begin_read(struct runtime *runtime)
 
 enum corun_status runtime_table_read(struct runtime *runtime)
 {
-    if (!runtime->options.table_bytes || runtime->table.reading)
+    if (!runtime->table_bytes || runtime->table.reading)
         return CORUN_ARGUMENT;
     if (runtime->error) /* the context has gone; runtime_wait says so */
         return CORUN_FAULT;
@@ -129,7 +141,7 @@ static bool begin_write(struct runtime *runtime, const struct runtime_rows *rows
 
 enum corun_status runtime_table_write(struct runtime *runtime, const struct runtime_rows *rows)
 {
-    uint64_t size = runtime->options.table_bytes;
+    uint64_t size = runtime->table_bytes;
     if (!rows->rows || !rows->bytes || rows->bytes > rows->pitch || rows->offset > size ||
         rows->bytes > size - rows->offset || rows->rows - 1 > (size - rows->offset - rows->bytes) / rows->pitch)
         return CORUN_ARGUMENT;
@@ -139,4 +151,14 @@ enum corun_status runtime_table_write(struct runtime *runtime, const struct runt
     bool good = begin_write(runtime, rows);
     runtime_leave(runtime);
     return good ? CORUN_OK : runtime_trouble(runtime);
+}
+
+uint64_t runtime_table_written(const struct runtime *runtime)
+{
+    return runtime->table.written;
+}
+
+uint64_t runtime_table_settled(const struct runtime *runtime)
+{
+    return runtime->table.written - runtime->table.writes.count;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of a runtime: memory of the device that host and kernels share while kernels run. The host reads all of it and writes rows of
- * it by copies, in two streams of their own; kernels get its address. It is there where runtime_options.table_bytes asks for it, all
- * zeros at first and after RENEWED.
+ * it by copies, in two streams of their own; kernels get its address. It is all zeros at first and after RENEWED.
  */
 #ifndef CORUN_RUNTIME_TABLE_H
 #define CORUN_RUNTIME_TABLE_H
 
 #include "runtime/runtime.h"
+
+/* Once. UNSUPPORTED: the driver cannot copy rows; MEMORY; FAULT: the driver's error. */
+enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, struct corun_diagnostics *list);
 
 /* Of the device; 0: there is none. Another one after RENEWED. */
 unsigned long long runtime_table_address(const struct runtime *runtime);
@@ -31,5 +33,9 @@ struct runtime_rows {
  * table; MEMORY; FAULT: runtime_wait will tell.
  */
 enum corun_status runtime_table_write(struct runtime *runtime, const struct runtime_rows *rows);
+
+/* Writes that have begun since the runtime was opened, and those of them that have been seen to end: the first so many. */
+uint64_t runtime_table_written(const struct runtime *runtime);
+uint64_t runtime_table_settled(const struct runtime *runtime);
 
 #endif

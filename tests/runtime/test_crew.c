@@ -30,12 +30,10 @@ struct stage {
 static struct stage open_stage(uint32_t tbs, uint32_t spin, uint32_t launches)
 {
     struct stage stage = {.hand = hand_create("hand", tbs, spin, launches)};
-    struct runtime_options options = {.library = getenv("CORUN_TEST_DRIVER"),
-                                      .workers = true,
-                                      .refilled = true,
-                                      .table_bytes = sizeof(struct layout)};
+    struct runtime_options options = {.library = getenv("CORUN_TEST_DRIVER"), .workers = true, .refilled = true};
     struct corun_diagnostics *list = corun_diagnostics_create();
-    if (runtime_open(&options, list, &stage.runtime) != CORUN_OK)
+    if (runtime_open(&options, list, &stage.runtime) != CORUN_OK ||
+        runtime_make_table(stage.runtime, sizeof(struct layout), list) != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
     corun_diagnostics_destroy(list);
     stage.program = program_in(stage.runtime, &stage.hand->commands);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Crews: how many workers a launch gets, when it begins and when it may have more.
+ *
+ * Nobody can say on which SM a worker will land. Those that land where nothing is owed leave at once, and the next one comes there. So a crew
+ * has a worker for each place that is owed, and one for each place on SMs that stand empty.
+ */
+#include "software/state.h"
+
+enum { STREAMS_EACH = 2 };
+
+/* After so long a worker that was given is taken to have landed, where kernels do not count those that have ended. */
+#define LANDING_NANOSECONDS 20000u
+
+static uint32_t least(uint32_t left, uint32_t right)
+{
+    return left < right ? left : right;
+}
+
+/* Places of an SM for workers of a kind. */
+static uint32_t places_of(const struct kind *kind)
+{
+    return kind->about.tbs_per_sm ? kind->about.tbs_per_sm : 1;
+}
+
+static bool is_empty(const struct software *software, uint32_t place)
+{
+    for (uint32_t a = 0; a < software->count; a++) {
+        const struct share *share = share_of(software, place, a);
+        if (share->resident || (share->given && !orders_idle(&software->applications[a])))
+            return false;
+    }
+    return true;
+}
+
+struct want {
+    uint64_t owed;  /* workers that have a place by their limits and are not there */
+    uint64_t stray; /* places where they would land and leave */
+};
+
+static struct want wanted(const struct software *software, const struct application *a, const struct kind *kind,
+                          bool beside_resident)
+{
+    struct want want = {0};
+    for (uint32_t place = 0; place < software->places; place++) {
+        const struct share *share = share_of(software, place, a->index);
+        uint32_t limit = least(share->given, places_of(kind)), there = beside_resident ? share->resident : 0;
+        if (limit > there)
+            want.owed += limit - there;
+        else if (!limit && is_empty(software, place))
+            want.stray += places_of(kind);
+    }
+    return want;
+}
+
+/* No more than there are draws left. */
+static uint32_t size_of(const struct software *software, struct want want, uint64_t thread_blocks)
+{
+    uint64_t range = software->options.range, draws = (thread_blocks + range - 1) / range;
+    if (!want.owed || !draws)
+        return 0;
+    uint64_t workers = (want.owed < draws ? want.owed : draws) + want.stray;
+    return workers < INT32_MAX ? (uint32_t)workers : INT32_MAX;
+}
+
+uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n)
+{
+    const struct kind *kind = kind_at(a, n);
+    return size_of(software, wanted(software, a, kind, false), kind->about.tbs);
+}
+
+static const struct job_of_run *job_of(const struct application *a, uint64_t n)
+{
+    uint64_t run = n / a->launch_count;
+    for (uint32_t i = 0; i < JOBS; i++)
+        if (a->jobs[i].used && a->jobs[i].run == run)
+            return &a->jobs[i];
+    return NULL;
+}
+
+enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers, bool growth)
+{
+    struct order *order = order_at(a, n);
+    unsigned long long table = runtime_table_address(software->runtime);
+    unsigned long long queues = table + queues_offset(software, a->index);
+    bool follows = n > 0 && !kind_at(a, n - 1)->about.refusal;
+    struct runtime_crew crew = {
+        .job = job_of(a, n)->job,
+        .launch = (uint32_t)(n % a->launch_count),
+        .workers = workers,
+        .stream = a->index * STREAMS_EACH + growth,
+        .range = software->options.range,
+        .places = table + places_offset(software, a->index),
+        .queue = queues + n % RING * sizeof(struct worker_queue),
+        .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
+    };
+    enum corun_status status = runtime_crew(software->runtime, &crew);
+    if (status != CORUN_OK)
+        return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+    order->in_flight++;
+    order->given = true;
+    order->workers += workers;
+    order->given_ns = software->now;
+    a->crews += workers != 0;
+    a->workers += workers;
+    return CORUN_OK;
+}
+
+/* Workers of an order that have been given and have neither a place nor ended. */
+static bool any_on_the_way(const struct software *software, const struct application *a, const struct order *order)
+{
+    uint64_t resident = 0;
+    for (uint32_t place = 0; place < software->places; place++)
+        resident += share_of(software, place, a->index)->resident;
+    if (order->ended)
+        return order->workers > order->ended + resident;
+    return software->now < order->given_ns + LANDING_NANOSECONDS;
+}
+
+enum corun_status crews_grow(struct software *software, struct application *a)
+{
+    if (a->head >= a->given || a->state != CORUN_APPLICATION_RUNNING)
+        return CORUN_OK;
+    const struct kind *kind = kind_at(a, a->head);
+    const struct order *order = order_at(a, a->head);
+    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->about.tbs ||
+        any_on_the_way(software, a, order))
+        return CORUN_OK;
+    uint32_t workers = size_of(software, wanted(software, a, kind, true), kind->about.tbs - order->next);
+    return workers ? crew_give(software, a, a->head, workers, true) : CORUN_OK;
+}

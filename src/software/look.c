@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* A look: what the table told when it was copied. */
+#include "software/state.h"
+
+/* So much before its end an epoch counts as ended: the next look would be an epoch late. */
+#define EPOCH_SLACK_NANOSECONDS 2000u
+
+enum corun_status look_begin(struct software *software)
+{
+    software->looking = true;
+    software->looking_since = software->now;
+    software->look_writes = runtime_table_settled(software->runtime);
+    enum corun_status status = runtime_table_read(software->runtime);
+    return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+}
+
+/* What workers have counted in the places of an application. */
+static void read_places(struct software *software, struct application *a, const uint8_t *table)
+{
+    const struct worker_place *places = (const void *)(table + places_offset(software, a->index));
+    a->done = 0;
+    for (uint32_t place = 0; place < software->places; place++) {
+        struct share *share = share_of(software, place, a->index);
+        share->resident = places[place].resident;
+        a->done += places[place].done;
+        if (share->resident && share->owed_since) {
+            software->control.hand_overs++;
+            software->control.hand_over_ns += software->now - (share->owed_since - 1);
+            share->owed_since = 0;
+        }
+    }
+}
+
+static void read_queues(const struct software *software, struct application *a, const uint8_t *table)
+{
+    const struct worker_queue *queues = (const void *)(table + queues_offset(software, a->index));
+    for (uint64_t n = a->retired; n < a->given; n++) {
+        const struct worker_queue *queue = &queues[n % RING];
+        struct order *order = order_at(a, n);
+        order->next = queue->next;
+        order->done = queue->done;
+    }
+}
+
+/* Thread blocks that have been run, of the orders that are not complete: they belong to the first ones. */
+static void read_progress(struct software *software, struct application *a)
+{
+    uint64_t left = a->done > a->skipped ? a->done - a->skipped : 0;
+    a->progress = a->progress_before;
+    for (uint64_t n = a->head; n < a->given && left; n++) {
+        const struct kind *kind = kind_at(a, n);
+        uint64_t here = left < kind->about.tbs ? left : kind->about.tbs;
+        a->progress += here == kind->about.tbs ? kind->progress : (uint64_t)((double)here * kind->weight);
+        left -= here;
+    }
+    a->progress_ns = software->now;
+}
+
+/* Tells the governor where workers have left. */
+static enum corun_status tell_left(struct software *software, const uint32_t *before)
+{
+    enum corun_status status = CORUN_OK;
+    for (uint32_t place = 0; place < software->info.sms && status == CORUN_OK; place++)
+        for (uint32_t a = 0; a < software->count && status == CORUN_OK; a++)
+            if (share_of(software, place, a)->resident < before[place * software->count + a])
+                status = governor_tb_left(software->governor, software->now, place, a, false);
+    return status;
+}
+
+static enum corun_status take(struct software *software, const uint8_t *table)
+{
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < software->places * software->count; i++)
+        software->resident_before[i] = software->shares[i].resident;
+    for (uint32_t i = 0; i < software->count; i++) {
+        read_places(software, &software->applications[i], table);
+        read_queues(software, &software->applications[i], table);
+    }
+    for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++)
+        status = orders_complete(software, &software->applications[i], software->now);
+    for (uint32_t i = 0; i < software->count; i++)
+        if (software->applications[i].state == CORUN_APPLICATION_RUNNING)
+            read_progress(software, &software->applications[i]);
+    return status;
+}
+
+enum corun_status look_end(struct software *software, uint64_t time)
+{
+    software->looking = false;
+    software->now = time;
+    software->look_began = software->looking_since;
+    software->look_ns = time - software->looking_since;
+    software->writes_known = software->look_writes;
+    software->control.looks++;
+    software->control.look_ns += software->look_ns;
+    enum corun_status status = take(software, runtime_table_copy(software->runtime));
+    if (status == CORUN_OK)
+        status = tell_left(software, software->resident_before);
+    if (status != CORUN_OK || time + EPOCH_SLACK_NANOSECONDS < governor_next_epoch(software->governor))
+        return status;
+    software->control.epochs++;
+    status = governor_epoch(software->governor, time);
+    return status == CORUN_OK ? history_note(software, time) : status;
+}

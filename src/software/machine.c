@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The operations of corun/machine.h: what this machine tells its governor, from the last look, and how it obeys. */
+#include "software/state.h"
+
+#define CAN(name) (1u << CORUN_CAN_##name)
+#define SEES(name) (1u << CORUN_SEES_##name)
+#define WARP_LANES 32u
+
+static uint32_t warps_of(const struct runtime_launch *about)
+{
+    return (about->block[0] * about->block[1] * about->block[2] + WARP_LANES - 1) / WARP_LANES;
+}
+
+/* The first order that is not complete. */
+static void read_grid(struct application *a, struct corun_grid_view *view)
+{
+    const struct kind *kind = kind_at(a, a->head);
+    const struct order *order = order_at(a, a->head);
+    bool given = a->head < a->given;
+    uint64_t done = a->done > a->skipped ? a->done - a->skipped : 0, tbs = kind->about.tbs;
+    uint64_t next = given && order->next < tbs ? order->next : given ? tbs : 0;
+    const uint32_t *block = kind->about.block;
+    *view = (struct corun_grid_view){.kernel = kind->about.kernel,
+                                     .tbs = (uint32_t)tbs,
+                                     .tbs_waiting = (uint32_t)(tbs - (given ? next : 0)),
+                                     .tbs_completed = (uint32_t)(done < tbs ? done : tbs),
+                                     .tb_threads = block[0] * block[1] * block[2],
+                                     .tb_warps = warps_of(&kind->about),
+                                     .tbs_per_sm = kind->about.tbs_per_sm};
+}
+
+static void read_application(struct application *a, struct corun_application_reading *reading)
+{
+    reading->state = a->state;
+    reading->arrived = a->arrived_ns;
+    reading->left = a->left_ns;
+    reading->progress = a->progress;
+    reading->runs = (uint32_t)a->runs.count;
+    if (a->state != CORUN_APPLICATION_RUNNING)
+        return;
+    reading->grids_queued = a->launch_count - 1 - (uint32_t)(a->head % a->launch_count);
+    read_grid(a, &reading->running);
+}
+
+static void read_now(void *machine, struct corun_reading *reading)
+{
+    struct software *software = machine;
+    for (uint32_t a = 0; a < software->count; a++)
+        read_application(&software->applications[a], &reading->applications[a]);
+    for (uint32_t s = 0; s < software->info.sms; s++)
+        for (uint32_t a = 0; a < software->count; a++) {
+            uint32_t resident = share_of(software, s, a)->resident;
+            const struct application *application = &software->applications[a];
+            reading->shares[s * software->count + a].resident_tbs = resident;
+            reading->sms[s].resident_tbs += resident;
+            reading->sms[s].resident_warps += resident * warps_of(&kind_at(application, application->head)->about);
+        }
+}
+
+/* The tables are read where they lie, when all that has happened is told. */
+static enum corun_status obey(void *machine, const struct corun_policy_moment *moment,
+                              const struct corun_allowances *allowances)
+{
+    struct software *software = machine;
+    (void)moment;
+    software->allowances = allowances;
+    return CORUN_OK;
+}
+
+static struct corun_held_tbs held(void *machine, uint32_t sm, uint32_t application)
+{
+    return (struct corun_held_tbs){.tbs = share_of(machine, sm, application)->resident};
+}
+
+/* Workers leave by themselves: there is nothing to order. */
+static const struct corun_machine_operations operations = {.read = read_now, .obey = obey, .held = held};
+
+struct corun_machine software_machine(struct software *software)
+{
+    enum { TBS_PER_SM = 32 }; /* the most that any GPU has; workers are bounded by occupancy */
+    return (struct corun_machine){.name = "the software machine",
+                                  .capabilities = CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN),
+                                  .observations = SEES(PROGRESS) | SEES(RUNS) | SEES(RESIDENT_TBS) |
+                                                  SEES(RESIDENT_WARPS) | SEES(TB_PROGRESS) | SEES(OCCUPANCY) |
+                                                  SEES(HAND_OVER),
+                                  .clock = CORUN_CLOCK_NANOSECONDS,
+                                  .clock_khz = 1000000,
+                                  .progress_unit = software->info.progress_unit,
+                                  .epoch = software->info.epoch_ns,
+                                  .sm_count = software->info.sms,
+                                  .threads_per_sm = software->threads_per_sm,
+                                  .tbs_per_sm = TBS_PER_SM,
+                                  .operations = &operations,
+                                  .machine = software};
+}

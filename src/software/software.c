@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* A software machine is made: its runtime, the programs of its applications, its governor; and what it says in the end. */
+#include "software/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH_CYCLES 10000u
+#define EPOCH_NANOSECONDS 1000000u
+
+static enum corun_status open_runtime(struct software *software, uint32_t count, struct corun_diagnostics *list)
+{
+    const struct software_options *options = &software->options;
+    struct runtime_options opened = {.library = options->library,
+                                     .device = options->device,
+                                     .memory_bytes = options->memory_bytes,
+                                     .streams = 2 * count,
+                                     .resident = true,
+                                     .refilled = true,
+                                     .no_results = !options->check,
+                                     .workers = options->launching == SOFTWARE_WORKERS};
+    struct runtime_info info;
+    /* How many places there are says the device, so the table is asked for when it is known. */
+    enum corun_status status = runtime_open(&opened, list, &software->runtime);
+    if (status != CORUN_OK)
+        return status;
+    runtime_describe(software->runtime, &info);
+    memcpy(software->info.device, info.device, sizeof info.device);
+    software->info.sms = software->places = info.sms;
+    software->info.clock_khz = info.clock_khz;
+    software->info.simulated = info.simulated;
+    software->threads_per_sm = info.threads_per_sm;
+    software->info.epoch_ns = options->epoch_ns ? options->epoch_ns
+                              : !info.simulated ? EPOCH_NANOSECONDS
+                                                : (uint64_t)EPOCH_CYCLES * 1000000 / info.clock_khz;
+    return runtime_make_table(software->runtime, queues_offset(software, count), list);
+}
+
+/* What its launches are, and what they count for. */
+static enum corun_status describe_launches(struct software *software, struct application *a)
+{
+    a->launch_count = runtime_launch_count(software->runtime, a->program);
+    a->kinds = calloc(a->launch_count, sizeof *a->kinds);
+    if (!a->kinds)
+        return CORUN_MEMORY;
+    for (uint32_t i = 0; i < a->launch_count; i++) {
+        runtime_launch_at(software->runtime, a->program, i, &a->kinds[i].about);
+        if (!a->refusal && software->options.launching == SOFTWARE_WORKERS)
+            a->refusal = a->kinds[i].about.refusal;
+        if (!a->kinds[i].about.thread_instructions)
+            software->info.progress_unit = CORUN_PROGRESS_THREAD_BLOCKS;
+    }
+    return CORUN_OK;
+}
+
+static void weigh_launches(const struct software *software, struct application *a)
+{
+    bool counted = software->info.progress_unit == CORUN_PROGRESS_THREAD_INSTRUCTIONS;
+    for (uint32_t i = 0; i < a->launch_count; i++) {
+        struct kind *kind = &a->kinds[i];
+        kind->progress = counted ? kind->about.thread_instructions : kind->about.tbs;
+        kind->weight = (double)kind->progress / (double)kind->about.tbs;
+    }
+}
+
+static enum corun_status make_governor(struct software *software, struct corun_diagnostics *list)
+{
+    struct corun_machine machine = software_machine(software);
+    software->governor = governor_create(&machine);
+    enum corun_status status = software->governor ? CORUN_OK : CORUN_MEMORY;
+    for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++) {
+        const struct application *a = &software->applications[i];
+        const struct software_application *from = &a->description;
+        uint64_t progress = 0;
+        for (uint32_t k = 0; k < a->launch_count; k++)
+            progress += a->kinds[k].progress;
+        status = governor_add(software->governor, &(struct governor_application){.name = from->name,
+                                                                                 .goal = from->goal,
+                                                                                 .goal_value = from->goal_value,
+                                                                                 .isolated_ipc = from->isolated_rate,
+                                                                                 .run_progress = progress,
+                                                                                 .speedup = from->speedup,
+                                                                                 .speedup_count = from->speedup_count});
+    }
+    if (status == CORUN_OK && software->options.policy)
+        status = governor_set_policy(software->governor, software->options.policy, software->options.parameters, list);
+    return status;
+}
+
+static enum corun_status make(struct software *software, const struct software_application *applications,
+                              struct corun_diagnostics *list)
+{
+    size_t entries;
+    software->applications = calloc(software->count, sizeof *software->applications);
+    if (!software->applications)
+        return CORUN_MEMORY;
+    enum corun_status status = open_runtime(software, software->count, list);
+    software->info.progress_unit = CORUN_PROGRESS_THREAD_INSTRUCTIONS;
+    for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++) {
+        struct application *a = &software->applications[i];
+        a->description = applications[i];
+        a->index = i;
+        status = runtime_add_program(software->runtime, applications[i].commands, list, &a->program);
+        if (status == CORUN_OK)
+            status = describe_launches(software, a);
+    }
+    if (status != CORUN_OK)
+        return status;
+    for (uint32_t i = 0; i < software->count; i++)
+        weigh_launches(software, &software->applications[i]);
+    entries = (size_t)software->places * software->count;
+    software->shares = calloc(entries, sizeof *software->shares);
+    software->limit_rows = calloc(entries, sizeof *software->limit_rows);
+    software->resident_before = calloc(entries, sizeof *software->resident_before);
+    if (!software->shares || !software->limit_rows || !software->resident_before)
+        return CORUN_MEMORY;
+    return make_governor(software, list);
+}
+
+enum corun_status software_create(const struct software_options *options,
+                                  const struct software_application *applications, uint32_t count,
+                                  struct corun_diagnostics *list, struct software **result)
+{
+    *result = NULL;
+    if (!count || count > SOFTWARE_MOST_APPLICATIONS)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%u applications: 1 to %u can share a GPU in software",
+                            count, SOFTWARE_MOST_APPLICATIONS);
+    if (options->policy && options->launching != SOFTWARE_WORKERS)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "policy %s has nobody to obey it where launches go whole", options->policy->name);
+    struct software *software = calloc(1, sizeof *software);
+    if (!software)
+        return CORUN_MEMORY;
+    software->options = *options;
+    software->options.range = options->range ? options->range : 1;
+    software->count = count;
+    enum corun_status status = make(software, applications, list);
+    if (status == CORUN_OK)
+        *result = software;
+    else
+        software_destroy(software);
+    return status;
+}
+
+void software_destroy(struct software *software)
+{
+    if (!software)
+        return;
+    governor_destroy(software->governor);
+    runtime_close(software->runtime);
+    for (uint32_t i = 0; software->applications && i < software->count; i++) {
+        free(software->applications[i].kinds);
+        vector_free(&software->applications[i].runs);
+    }
+    free(software->applications);
+    free(software->shares);
+    free(software->limit_rows);
+    free(software->resident_before);
+    vector_free(&software->epochs);
+    vector_free(&software->variables);
+    free(software);
+}
+
+void software_describe(const struct software *software, struct software_info *info)
+{
+    *info = software->info;
+}
+
+void software_control(const struct software *software, struct software_control *control)
+{
+    *control = software->control;
+}
+
+void software_result(const struct software *software, uint32_t application, struct software_result *result)
+{
+    const struct application *a = &software->applications[application];
+    bool left = a->state == CORUN_APPLICATION_LEFT;
+    *result = (struct software_result){.status = a->status,
+                                       .failure = a->failure,
+                                       .arrived_ns = a->arrived_ns,
+                                       .ended_ns = left ? a->left_ns : software->now,
+                                       .progress = a->progress,
+                                       .measured_ns = left ? a->left_ns : a->progress_ns,
+                                       .thread_blocks = a->thread_blocks,
+                                       .runs = (uint32_t)a->runs.count,
+                                       .run_ns = a->runs.data,
+                                       .mismatches = a->mismatches,
+                                       .goal_rate = governor_goal_ipc(software->governor, application),
+                                       .best_epoch_rate = governor_best_epoch_ipc(software->governor, application),
+                                       .out_of_reach = governor_out_of_reach(software->governor, application),
+                                       .launches = a->launches,
+                                       .crews = a->crews,
+                                       .workers = a->workers,
+                                       .whole = a->whole,
+                                       .refusal = a->refusal};
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a software machine consists of, for its files:
+ *
+ *   software.c   create, destroy, results
+ *   run.c        the loop: events of the runtime, looks, epochs, arrivals, the end
+ *   look.c       what a copy of the table tells
+ *   orders.c     runs of an application as jobs, and their launches in order
+ *   crews.c      how many workers are launched, when
+ *   limits.c     allowances as limits in the table
+ *   machine.c    the operations of corun/machine.h
+ *   history.c    what is kept of each epoch
+ */
+#ifndef CORUN_SOFTWARE_STATE_H
+#define CORUN_SOFTWARE_STATE_H
+
+#include "base/vector.h"
+#include "govern/governor.h"
+#include "rewrite/workers.h"
+#include "runtime/crew.h"
+#include "runtime/table.h"
+#include "software/software.h"
+#include "workload/commands.h"
+
+enum {
+    RING = 64,       /* launches of an application that have a queue in the table */
+    HALF = RING / 2, /* that are set up at once */
+    JOBS = 3,        /* runs whose data are on the device, or on their way */
+    MOST_AHEAD = 16  /* launches that are given before the one before has ended */
+};
+
+#define UNLIMITED_PLACES ((uint32_t)INT32_MAX)
+
+/* A launch of an application's program. */
+struct kind {
+    struct runtime_launch about;
+    double weight;     /* progress of a thread block */
+    uint64_t progress; /* of all */
+};
+
+/* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
+struct order {
+    uint64_t workers;             /* given, in all crews */
+    uint32_t in_flight;           /* crews */
+    bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
+    uint32_t next, done, ended;   /* of its queue, by the last look */
+    uint64_t given_ns;            /* its last crew */
+    uint64_t ended_ns;            /* its last crew that ended */
+};
+
+struct job_of_run {
+    bool used, ready, over; /* over: all its launches are complete */
+    uint32_t job;
+    uint64_t run;
+};
+
+struct application {
+    struct software_application description;
+    uint32_t index, program, launch_count;
+    struct kind *kinds;
+    enum corun_application_state state;
+    enum corun_status status;
+    const char *failure;
+    uint64_t arrived_ns, left_ns;
+    struct job_of_run jobs[JOBS];
+    uint64_t submitted;        /* runs */
+    struct order orders[RING]; /* order n at n % RING */
+    uint64_t head, given,
+        retired;      /* orders: the first that is not complete; the first that is not given; all before are gone */
+    uint64_t halves;  /* halves of the ring that have been set up, counted on */
+    uint64_t skipped; /* places.done that orders before `head` account for */
+    uint64_t done;    /* thread blocks, by the last look: sum of places.done */
+    uint64_t progress_before; /* of orders before `head` */
+    uint64_t progress, progress_ns;
+    uint64_t thread_blocks; /* of orders before `head` */
+    uint64_t last_run_ns;
+    uint64_t stall_progress, stall_ns; /* its progress when it was last seen to change */
+    VECTOR(uint64_t) runs;
+    uint32_t mismatches;
+    uint32_t ahead; /* how many launches are given beyond the first */
+    uint64_t crews, workers, whole, launches;
+    const char *refusal;
+};
+
+/* What an SM owes an application. */
+struct share {
+    uint32_t given;      /* limit in the table, or on its way there */
+    uint64_t write;      /* the one that brought it */
+    uint32_t resident;   /* by the last look */
+    uint64_t owed_since; /* the allowance has risen from nothing, and nobody has been seen there; 0: no */
+};
+
+struct software {
+    struct software_options options;
+    struct software_info info;
+    struct runtime *runtime;
+    struct governor *governor;
+    const struct corun_allowances *allowances;
+    struct software_limits limits;
+    struct corun_diagnostics *list;
+    struct application *applications;
+    uint32_t count;
+    uint32_t places;           /* values of %smid */
+    struct share *shares;      /* [place * count + application] */
+    uint32_t *resident_before; /* [place * count + application]: what a look finds changed */
+    uint32_t threads_per_sm;
+    uint32_t *limit_rows; /* [application * places + place]: what is written */
+    uint64_t begin_ns;    /* of the runtime's time */
+    uint64_t now;
+    bool looking, interrupted;
+    uint64_t looking_since; /* a look is under way */
+    uint64_t look_began;    /* the one before, which is known */
+    uint64_t look_ns;       /* a look takes so long, as far as is known */
+    uint64_t next_look;
+    uint64_t writes_given, writes_known; /* known to have ended when the last look began */
+    uint64_t look_writes;                /* the same of the look that is under way */
+    struct software_control control;
+    VECTOR(struct software_epoch) epochs;
+    VECTOR(double) variables;
+};
+
+static inline struct share *share_of(const struct software *software, uint32_t place, uint32_t application)
+{
+    return &software->shares[place * software->count + application];
+}
+
+static inline struct order *order_at(struct application *a, uint64_t n)
+{
+    return &a->orders[n % RING];
+}
+
+static inline const struct kind *kind_at(const struct application *a, uint64_t n)
+{
+    return &a->kinds[n % a->launch_count];
+}
+
+/* Where something lies in the table. */
+static inline uint64_t places_offset(const struct software *software, uint32_t application)
+{
+    return (uint64_t)application * software->places * sizeof(struct worker_place);
+}
+
+static inline uint64_t queues_offset(const struct software *software, uint32_t application)
+{
+    return places_offset(software, software->count) + (uint64_t)application * RING * sizeof(struct worker_queue);
+}
+
+/* machine.c */
+struct corun_machine software_machine(struct software *software);
+
+/* look.c */
+/* Begins to copy the table. */
+enum corun_status look_begin(struct software *software);
+/* The copy is there: what has ended is told, limits that have been reached, and an epoch if it has ended. */
+enum corun_status look_end(struct software *software, uint64_t time);
+
+/* orders.c */
+/* Runs whose data come next. */
+enum corun_status orders_submit(struct software *software, struct application *a);
+/* Gives what can be given now: runs to the runtime, queues to the table, launches to streams. */
+enum corun_status orders_proceed(struct software *software, struct application *a);
+enum corun_status orders_take(struct software *software, const struct runtime_event *event);
+/* All orders that the last look shows complete. */
+enum corun_status orders_complete(struct software *software, struct application *a, uint64_t time);
+/* The table has gone with its context: runs that were under way start over. */
+void orders_start_over(struct software *software);
+bool orders_idle(const struct application *a);
+
+/* crews.c */
+/* Workers that the first crew of an order is to have; 0: nothing is owed. */
+uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
+/* Launches further workers where places are owed and nobody is on the way. */
+enum corun_status crews_grow(struct software *software, struct application *a);
+enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
+                            bool growth);
+
+/* limits.c */
+/* Writes what differs between allowances and table. */
+enum corun_status limits_follow(struct software *software);
+
+/* history.c */
+enum corun_status history_note(struct software *software, uint64_t time);
+
+#endif

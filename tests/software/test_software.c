@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The software machine without a policy: runs, launches ahead, results, and times that do not depend on the host. */
+#include "software/stage.h"
+
+static void whole_launches(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage.options.launching = SOFTWARE_WHOLE;
+    stage_add(&stage, 100, 50, 3);
+    stage_run(&stage, &(struct software_limits){.runs = 3});
+    assert_int_equal(stage.results[0].runs, 3);
+    assert_int_equal(stage.results[0].launches, 9);
+    assert_int_equal(stage.results[0].whole, 9);
+    assert_int_equal(stage.results[0].crews, 0);
+    assert_int_equal(stage.results[0].thread_blocks, 900);
+    stage_end(&stage);
+}
+
+static void workers(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage_add(&stage, 100, 50, 3);
+    stage_run(&stage, &(struct software_limits){.runs = 40}); /* more launches than the ring has places */
+    assert_int_equal(stage.results[0].runs, 40);
+    assert_int_equal(stage.results[0].launches, 120);
+    assert_int_equal(stage.results[0].whole, 0);
+    assert_int_equal(stage.results[0].thread_blocks, 12000);
+    assert_int_equal(stage.results[0].progress, 120 * stage.hands[0]->launches[0].thread_instructions);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < 40; i++)
+        sum += stage.results[0].run_ns[i];
+    assert_int_equal(sum, stage.results[0].ended_ns - stage.results[0].arrived_ns);
+    stage_end(&stage);
+}
+
+static void the_same_again(void **state)
+{
+    (void)state;
+    uint64_t times[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct stage stage = stage_begin();
+        stage_add(&stage, 100, 50, 2);
+        stage_add(&stage, 70, 120, 1)->start_ns = 30000;
+        stage_run(&stage, &(struct software_limits){.runs = 6});
+        times[i] = stage.results[0].ended_ns * 1000003 + stage.results[1].ended_ns;
+        assert_true(stage.results[1].arrived_ns >= 30000 && stage.results[1].arrived_ns < 33000);
+        stage_end(&stage);
+    }
+    assert_int_equal(times[0], times[1]);
+}
+
+/* A window ends with a look, which tells how far everybody has come. */
+static void a_window(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage_add(&stage, 3000, 500, 1);
+    stage.options.check = false;
+    stage_run(&stage, &(struct software_limits){.window_ns = 200000});
+    assert_int_equal(stage.results[0].runs, 0);
+    assert_true(stage.results[0].measured_ns >= 200000 && stage.results[0].measured_ns < 210000);
+    assert_true(stage.results[0].progress > 0);
+    struct software_control control;
+    const struct software_epoch *epochs;
+    software_control(stage.software, &control);
+    assert_int_equal(software_epochs(stage.software, &epochs), control.epochs);
+    assert_true(control.epochs >= 15 &&
+                control.epochs <= 25); /* 10 000 cycles at 1216 MHz are 8.2 us; a look takes about as long */
+    assert_true(epochs[5].shares[0].sms == STAGE_SMS);
+    stage_end(&stage);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage_add(&stage, 10, 1, 1);
+    stage.options.launching = SOFTWARE_WHOLE;
+    stage.options.policy = corun_policy_find("even");
+    assert_int_equal(stage_create(&stage), CORUN_ARGUMENT);
+    stage.options.launching = SOFTWARE_WORKERS;
+    stage.options.policy = corun_policy_find("qos-rollover");
+    assert_int_equal(stage_create(&stage), CORUN_POLICY);
+    const char *message = corun_diagnostics_get(stage.list, 1)->message;
+    assert_non_null(strstr(message, "policy qos-rollover needs a machine that"));
+    assert_non_null(strstr(message, "the software machine does not"));
+    stage.options.policy = NULL;
+    assert_int_equal(stage_create(&stage), CORUN_OK);
+    assert_int_equal(software_run(stage.software, &(struct software_limits){0}, stage.list), CORUN_ARGUMENT);
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_launches), cmocka_unit_test(workers),         cmocka_unit_test(the_same_again),
+        cmocka_unit_test(a_window),       cmocka_unit_test(what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
