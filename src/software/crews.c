@@ -2,12 +2,26 @@
 /*
  * Crews: how many workers a launch gets, when it begins and when it may have more.
  *
- * Nobody can say on which SM a worker will land. Those that land where nothing is owed leave at once, and the next one comes there. So a crew
- * has a worker for each place that is owed, and one for each place on SMs that stand empty.
+ * Nobody can say on which SM a worker will land. Those that land where nothing is owed leave at once. So a crew has a worker for each place
+ * that is owed, and one for each place where others have left room.
  */
 #include "software/state.h"
 
-enum { STREAMS_EACH = 2 };
+/* The first stream of an application is for the first crews of its launches; a stream each for further crews that are there at once. */
+static uint32_t streams_each(const struct software *software)
+{
+    return RUNTIME_MOST_STREAMS / software->count;
+}
+
+/* A stream for a further crew: behind another one, which stays to the end of its launch, it would be of no use. UINT32_MAX: none is free. */
+static uint32_t free_stream(const struct software *software, const struct application *a)
+{
+    uint32_t first = a->index * streams_each(software);
+    for (uint32_t i = 1; i < streams_each(software); i++)
+        if (!runtime_in_flight(software->runtime, first + i))
+            return first + i;
+    return UINT32_MAX;
+}
 
 /* After so long a worker that was given is taken to have landed, where kernels do not count those that have ended. */
 #define LANDING_NANOSECONDS 20000u
@@ -23,14 +37,18 @@ static uint32_t places_of(const struct kind *kind)
     return kind->about.tbs_per_sm ? kind->about.tbs_per_sm : 1;
 }
 
-static bool is_empty(const struct software *software, uint32_t place)
+/* How many workers of a kind would find room on an SM beside those of other applications. */
+static uint32_t room_beside(const struct software *software, uint32_t place, const struct application *a,
+                            const struct kind *kind)
 {
-    for (uint32_t a = 0; a < software->count; a++) {
-        const struct share *share = share_of(software, place, a);
-        if (share->resident || (share->given && !orders_idle(&software->applications[a])))
-            return false;
+    uint64_t room = places_of(kind);
+    for (uint32_t i = 0; i < software->count; i++) {
+        const struct application *other = &software->applications[i];
+        uint32_t most = places_of(kind_at(other, other->head)), there = share_of(software, place, i)->resident;
+        if (other != a && there)
+            room -= least((uint32_t)room, (uint32_t)(((uint64_t)there * places_of(kind) + most - 1) / most));
     }
-    return true;
+    return (uint32_t)room;
 }
 
 struct want {
@@ -47,8 +65,8 @@ static struct want wanted(const struct software *software, const struct applicat
         uint32_t limit = least(share->given, places_of(kind)), there = beside_resident ? share->resident : 0;
         if (limit > there)
             want.owed += limit - there;
-        else if (!limit && is_empty(software, place))
-            want.stray += places_of(kind);
+        else if (!limit)
+            want.stray += room_beside(software, place, a, kind);
     }
     return want;
 }
@@ -78,7 +96,8 @@ static const struct job_of_run *job_of(const struct application *a, uint64_t n)
     return NULL;
 }
 
-enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers, bool growth)
+static enum corun_status give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
+                              uint32_t stream)
 {
     struct order *order = order_at(a, n);
     unsigned long long table = runtime_table_address(software->runtime);
@@ -88,7 +107,7 @@ enum corun_status crew_give(struct software *software, struct application *a, ui
         .job = job_of(a, n)->job,
         .launch = (uint32_t)(n % a->launch_count),
         .workers = workers,
-        .stream = a->index * STREAMS_EACH + growth,
+        .stream = stream,
         .range = software->options.range,
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
@@ -104,6 +123,11 @@ enum corun_status crew_give(struct software *software, struct application *a, ui
     a->crews += workers != 0;
     a->workers += workers;
     return CORUN_OK;
+}
+
+enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers)
+{
+    return give(software, a, n, workers, a->index * streams_each(software));
 }
 
 /* Workers of an order that have been given and have neither a place nor ended. */
@@ -127,5 +151,6 @@ enum corun_status crews_grow(struct software *software, struct application *a)
         any_on_the_way(software, a, order))
         return CORUN_OK;
     uint32_t workers = size_of(software, wanted(software, a, kind, true), kind->about.tbs - order->next);
-    return workers ? crew_give(software, a, a->head, workers, true) : CORUN_OK;
+    uint32_t stream = free_stream(software, a);
+    return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }

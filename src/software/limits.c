@@ -79,6 +79,7 @@ static bool set_limits(struct software *software, uint32_t place)
             continue;
         changed = true;
         share->given = limits[a];
+        share->emptied = false;
         share->write = runtime_table_written(software->runtime) + 1;
         software->limit_rows[a * software->places + place] = limits[a];
     }

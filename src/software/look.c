@@ -14,6 +14,18 @@ enum corun_status look_begin(struct software *software)
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
 }
 
+/*
+ * Workers that stay. Where a look has found nobody after the limit had gone, none can have come to stay: who is counted there has landed, and is
+ * about to leave.
+ */
+static uint32_t resident_of(const struct software *software, struct share *share, uint32_t counted)
+{
+    if (share->given || share->write > software->writes_known)
+        return counted;
+    share->emptied |= !counted;
+    return share->emptied ? 0 : counted;
+}
+
 /* What workers have counted in the places of an application. */
 static void read_places(struct software *software, struct application *a, const uint8_t *table)
 {
@@ -21,7 +33,7 @@ static void read_places(struct software *software, struct application *a, const 
     a->done = 0;
     for (uint32_t place = 0; place < software->places; place++) {
         struct share *share = share_of(software, place, a->index);
-        share->resident = places[place].resident;
+        share->resident = resident_of(software, share, places[place].resident);
         a->done += places[place].done;
         if (share->resident && share->owed_since) {
             software->control.hand_overs++;
@@ -47,7 +59,7 @@ static void read_progress(struct software *software, struct application *a)
 {
     uint64_t left = a->done > a->skipped ? a->done - a->skipped : 0;
     a->progress = a->progress_before;
-    for (uint64_t n = a->head; n < a->given && left; n++) {
+    for (uint64_t n = a->head; n < a->head + RING && left; n++) {
         const struct kind *kind = kind_at(a, n);
         uint64_t here = left < kind->about.tbs ? left : kind->about.tbs;
         a->progress += here == kind->about.tbs ? kind->progress : (uint64_t)((double)here * kind->weight);

@@ -128,7 +128,7 @@ enum corun_status orders_proceed(struct software *software, struct application *
         if (!order_at(a, a->given)->workers) /* not again */
             a->launches++;
         a->whole += whole;
-        status = crew_give(software, a, a->given, workers, false);
+        status = crew_give(software, a, a->given, workers);
         a->given++;
     }
     return status;

@@ -14,7 +14,6 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     struct runtime_options opened = {.library = options->library,
                                      .device = options->device,
                                      .memory_bytes = options->memory_bytes,
-                                     .streams = 2 * count,
                                      .resident = true,
                                      .refilled = true,
                                      .no_results = !options->check,
@@ -30,9 +29,7 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.clock_khz = info.clock_khz;
     software->info.simulated = info.simulated;
     software->threads_per_sm = info.threads_per_sm;
-    software->info.epoch_ns = options->epoch_ns ? options->epoch_ns
-                              : !info.simulated ? EPOCH_NANOSECONDS
-                                                : (uint64_t)EPOCH_CYCLES * 1000000 / info.clock_khz;
+    software->info.epoch_ns = options->epoch_ns;
     return runtime_make_table(software->runtime, queues_offset(software, count), list);
 }
 

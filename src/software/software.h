@@ -14,7 +14,7 @@
 
 #include "corun/policy.h"
 
-#define SOFTWARE_MOST_APPLICATIONS 8u /* each has two streams of a runtime */
+#define SOFTWARE_MOST_APPLICATIONS 8u /* each has two streams of a runtime, at least */
 
 struct software;
 struct workload_commands;

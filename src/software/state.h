@@ -87,6 +87,7 @@ struct share {
     uint32_t given;      /* limit in the table, or on its way there */
     uint64_t write;      /* the one that brought it */
     uint32_t resident;   /* by the last look */
+    bool emptied;        /* since the limit has gone to nothing, a look has found nobody there */
     uint64_t owed_since; /* the allowance has risen from nothing, and nobody has been seen there; 0: no */
 };
 
@@ -171,8 +172,7 @@ bool orders_idle(const struct application *a);
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
 /* Launches further workers where places are owed and nobody is on the way. */
 enum corun_status crews_grow(struct software *software, struct application *a);
-enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
-                            bool growth);
+enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers);
 
 /* limits.c */
 /* Writes what differs between allowances and table. */

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Policies on the software machine: built-in ones unchanged, and one of the test's that changes everything all the time. */
+#include "software/stage.h"
+
+/* Mean SMs of an application over the epochs that ended in (from, to]. */
+static double mean_sms(const struct stage *stage, uint32_t application, uint64_t from, uint64_t to)
+{
+    const struct software_epoch *epochs;
+    uint32_t count = software_epochs(stage->software, &epochs), seen = 0;
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (epochs[i].end_ns > from && epochs[i].end_ns <= to) {
+            sum += epochs[i].shares[application].sms;
+            seen++;
+        }
+    assert_true(seen > 0);
+    return sum / seen;
+}
+
+static struct stage two(uint32_t first_spin, uint32_t second_spin)
+{
+    struct stage stage = stage_begin();
+    stage_add(&stage, 600, first_spin, 1);
+    stage_add(&stage, 600, second_spin, 1);
+    return stage;
+}
+
+static void fixed_split(void **state)
+{
+    (void)state;
+    const struct corun_policy *fixed = corun_policy_find("fixed");
+    double parameters[64] = {1, 3};
+    struct stage stage = two(300, 300);
+    stage.options.policy = fixed;
+    stage.options.parameters = parameters;
+    stage_run(&stage, &(struct software_limits){.window_ns = 2000000});
+    print_message("%.4f and %.4f SMs\n", mean_sms(&stage, 0, 100000, 2000000), mean_sms(&stage, 1, 100000, 2000000));
+    assert_true(mean_sms(&stage, 0, 100000, 2000000) <= 1);
+    assert_true(mean_sms(&stage, 1, 100000, 2000000) <= 3);
+    double ratio = (double)stage.results[1].progress / (double)stage.results[0].progress;
+    print_message("three SMs do %.3f times what one does\n", ratio);
+    assert_true(ratio > 2.7 && ratio < 3.1);
+    stage_end(&stage);
+}
+
+static void even_follows_arrivals(void **state)
+{
+    (void)state;
+    struct stage stage = two(300, 300);
+    stage.options.policy = corun_policy_find("even");
+    stage.applications[1].start_ns = 500000;
+    stage_run(&stage, &(struct software_limits){.window_ns = 1500000});
+    struct software_control control;
+    software_control(stage.software, &control);
+    print_message("alone %.2f SMs, then %.2f and %.2f; %llu hand-overs of %.1f us\n", mean_sms(&stage, 0, 50000, 500000),
+                  mean_sms(&stage, 0, 600000, 1500000), mean_sms(&stage, 1, 600000, 1500000),
+                  (unsigned long long)control.hand_overs, (double)control.hand_over_ns / control.hand_overs / 1000);
+    assert_true(mean_sms(&stage, 0, 50000, 500000) > 3.5);
+    assert_true(mean_sms(&stage, 0, 600000, 1500000) <= 2 && mean_sms(&stage, 0, 600000, 1500000) > 1.7);
+    assert_true(mean_sms(&stage, 1, 600000, 1500000) <= 2 && mean_sms(&stage, 1, 600000, 1500000) > 1.7);
+    stage_end(&stage);
+}
+
+/* The share that each reaches of what it does alone. */
+static double alone(uint32_t spin)
+{
+    struct stage stage = stage_begin();
+    stage_add(&stage, 600, spin, 1);
+    stage.options.launching = SOFTWARE_WHOLE;
+    stage_run(&stage, &(struct software_limits){.runs = 8});
+    double rate = (double)stage.results[0].progress / (double)stage.results[0].ended_ns;
+    stage_end(&stage);
+    return rate;
+}
+
+static void smqos_meets_a_goal(void **state)
+{
+    (void)state;
+    const struct corun_policy *smqos = corun_policy_find("smqos");
+    double parameters[] = {0.01, 0, 0, 0}; /* gate=off: this machine cannot switch SMs off */
+    struct stage stage = two(300, 200);
+    stage.options.policy = smqos;
+    stage.options.parameters = parameters;
+    stage.applications[0].goal = CORUN_GOAL_FRACTION;
+    stage.applications[0].goal_value = 0.6;
+    stage.applications[0].isolated_rate = alone(300);
+    stage.options.check = false; /* results would go the way of the looks */
+    stage_run(&stage, &(struct software_limits){.window_ns = 6000000});
+    double reached = (double)stage.results[0].progress / (double)stage.results[0].measured_ns /
+                     stage.applications[0].isolated_rate;
+    double other = (double)stage.results[1].progress / (double)stage.results[1].measured_ns / alone(200);
+    print_message("goal 0.600, reached %.3f; the other did %.3f of its own\n", reached, other);
+    assert_true(reached >= 0.6 && reached < 0.66);
+    assert_true(other > 0.4);
+    assert_false(stage.results[0].out_of_reach);
+    stage_end(&stage);
+}
+
+/* gate=on, as hardware has it, is refused by name. */
+static void power_is_refused(void **state)
+{
+    (void)state;
+    struct stage stage = two(1, 1);
+    stage.options.policy = corun_policy_find("smqos");
+    assert_int_equal(stage_create(&stage), CORUN_OK);
+    assert_int_equal(software_run(stage.software, &(struct software_limits){.runs = 1}, stage.list), CORUN_POLICY);
+    assert_non_null(strstr(corun_diagnostics_get(stage.list, 0)->message, "gate=off does without"));
+    stage_end(&stage);
+}
+
+/* Owners of SMs, and limits inside them, at random, at every moment. */
+struct chaos {
+    uint64_t random, changes, mixed, moments;
+    bool exclusive;
+};
+static struct chaos chaos;
+
+static void chaos_decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                         struct corun_allowances *allowances)
+{
+    (void)state, (void)moment;
+    chaos.moments++;
+    for (uint32_t s = 0; s < view->sm_count; s++) {
+        uint32_t there = 0;
+        for (uint32_t a = 0; a < view->application_count; a++)
+            there += view->shares[s * view->application_count + a].resident_tbs != 0;
+        chaos.mixed += there > 1;
+        allowances->exclusive[s] = chaos.exclusive;
+        for (uint32_t a = 0; a < view->application_count; a++) {
+            uint32_t *limit = &allowances->tb_limit[s * view->application_count + a], before = *limit;
+            uint64_t draw = corun_random(&chaos.random);
+            if (draw % 3 == 0)
+                *limit = draw / 3 % 3 == 0 ? 0 : draw / 3 % 3 == 1 ? CORUN_UNLIMITED : (uint32_t)(draw / 16 % 9);
+            chaos.changes += *limit != before;
+        }
+    }
+}
+
+static enum corun_status chaos_start(void *state, const struct corun_view *view, const double *parameters,
+                                     struct corun_allowances *allowances)
+{
+    (void)state, (void)view, (void)parameters, (void)allowances;
+    return CORUN_OK;
+}
+
+static const struct corun_policy chaos_policy = {.version = CORUN_POLICY_VERSION,
+                                                 .name = "chaos",
+                                                 .summary = "anything",
+                                                 .paper = "",
+                                                 .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
+                                                 .observes = 1u << CORUN_SEES_RESIDENT_TBS,
+                                                 .start = chaos_start,
+                                                 .decide = chaos_decide};
+
+/* Every run leaves the right bytes (stage_run), every thread block is done once, and nobody mixes where nobody may. */
+enum { RUNS = 10 };
+
+static void live_with_chaos(bool exclusive)
+{
+    struct stage stage = stage_begin();
+    chaos = (struct chaos){.random = 7, .exclusive = exclusive};
+    stage_add(&stage, 400, 100, 3);
+    stage_add(&stage, 500, 30, 2);
+    stage_add(&stage, 40, 900, 4);
+    stage.options.policy = &chaos_policy;
+    stage.options.epoch_ns = 8224; /* 10 000 cycles */
+    stage.options.range = exclusive ? 1 : 3;
+    stage_run(&stage, &(struct software_limits){.runs = RUNS});
+    print_message("%llu changes in %llu moments\n", (unsigned long long)chaos.changes, (unsigned long long)chaos.moments);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(stage.results[i].status, CORUN_OK);
+        assert_int_equal(stage.results[i].runs, RUNS);
+    }
+    assert_int_equal(stage.results[0].thread_blocks, RUNS * 3 * 400);
+    assert_int_equal(stage.results[1].thread_blocks, RUNS * 2 * 500);
+    assert_int_equal(stage.results[2].thread_blocks, RUNS * 4 * 40);
+    assert_true(chaos.changes > 1000);
+    if (exclusive)
+        assert_int_equal(chaos.mixed, 0);
+    else
+        assert_true(chaos.mixed > 0);
+    stage_end(&stage);
+}
+
+static void chaos_apart(void **state)
+{
+    (void)state;
+    live_with_chaos(true);
+}
+
+static void chaos_mixed(void **state)
+{
+    (void)state;
+    live_with_chaos(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed_split),      cmocka_unit_test(even_follows_arrivals), cmocka_unit_test(smqos_meets_a_goal),
+        cmocka_unit_test(power_is_refused), cmocka_unit_test(chaos_apart),           cmocka_unit_test(chaos_mixed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
