@@ -7,6 +7,30 @@
 
 #define EPOCH_CYCLES 10000u
 #define EPOCH_NANOSECONDS 1000000u
+#define EPOCH_LOOKS 8u /* an epoch without a given length is no shorter than so many looks take */
+#define POLL_NANOSECONDS 1000u
+
+/* How long a look takes; and so, how long an epoch is. */
+static enum corun_status time_look(struct software *software, struct corun_diagnostics *list)
+{
+    struct runtime_event event = {.kind = RUNTIME_NONE};
+    uint64_t begin = runtime_now(software->runtime);
+    enum corun_status status = runtime_table_read(software->runtime);
+    while (status == CORUN_OK && event.kind != RUNTIME_TABLE_READ) {
+        runtime_sleep(software->runtime, POLL_NANOSECONDS);
+        status = runtime_wait(software->runtime, 0, list, &event);
+    }
+    if (status != CORUN_OK)
+        return status;
+    software->look_ns = event.time - begin;
+    uint64_t least = EPOCH_LOOKS * software->look_ns, usual = EPOCH_NANOSECONDS;
+    if (software->info.simulated)
+        usual = (uint64_t)EPOCH_CYCLES * 1000000 / software->info.clock_khz;
+    software->info.epoch_ns = usual > least ? usual : least;
+    if (software->options.epoch_ns)
+        software->info.epoch_ns = software->options.epoch_ns;
+    return CORUN_OK;
+}
 
 static enum corun_status open_runtime(struct software *software, uint32_t count, struct corun_diagnostics *list)
 {
@@ -19,7 +43,6 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .no_results = !options->check,
                                      .workers = options->launching == SOFTWARE_WORKERS};
     struct runtime_info info;
-    /* How many places there are says the device, so the table is asked for when it is known. */
     enum corun_status status = runtime_open(&opened, list, &software->runtime);
     if (status != CORUN_OK)
         return status;
@@ -29,8 +52,8 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.clock_khz = info.clock_khz;
     software->info.simulated = info.simulated;
     software->threads_per_sm = info.threads_per_sm;
-    software->info.epoch_ns = options->epoch_ns;
-    return runtime_make_table(software->runtime, queues_offset(software, count), list);
+    status = runtime_make_table(software->runtime, queues_offset(software, count), list);
+    return status == CORUN_OK ? time_look(software, list) : status;
 }
 
 /* What its launches are, and what they count for. */

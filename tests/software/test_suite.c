@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The suite as workers on the software machine: what each run leaves is compared, byte for byte, with a run without timing, while a policy moves
+ * owners and limits at random. Arguments: workloads; without any, those of a moment.
+ */
+#include "software/software.h"
+
+#include "corun/workload.h"
+#include "workload/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t draws;
+
+static enum corun_status restless_start(void *state, const struct corun_view *view, const double *parameters,
+                                        struct corun_allowances *allowances)
+{
+    (void)state, (void)view, (void)parameters, (void)allowances;
+    return CORUN_OK;
+}
+
+/* Each SM changes hands every other time, or is taken from all, or given to all. */
+static void restless_decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                            struct corun_allowances *allowances)
+{
+    (void)state, (void)moment;
+    for (uint32_t s = 0; s < view->sm_count; s++) {
+        uint64_t draw = corun_random(&draws);
+        if (draw % 2)
+            continue;
+        uint32_t owner = (uint32_t)(draw / 2 % (view->application_count + 2));
+        allowances->exclusive[s] = owner < view->application_count;
+        for (uint32_t a = 0; a < view->application_count; a++)
+            allowances->tb_limit[s * view->application_count + a] =
+                owner == a || owner == view->application_count ? CORUN_UNLIMITED : 0;
+    }
+}
+
+static const struct corun_policy restless = {.version = CORUN_POLICY_VERSION,
+                                             .name = "restless",
+                                             .summary = "everything, at random",
+                                             .paper = "",
+                                             .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
+                                             .observes = 1u << CORUN_SEES_RESIDENT_TBS,
+                                             .start = restless_start,
+                                             .decide = restless_decide};
+
+static struct workload_commands *load(const char *specification, struct corun_diagnostics *list)
+{
+    char data[4096];
+    struct corun_workload *workload = NULL;
+    struct workload_commands *commands = NULL;
+    enum corun_status status = corun_data_directory(data, sizeof data, list);
+    if (status == CORUN_OK)
+        status = corun_workload_load(specification, data, list, &workload);
+    if (status == CORUN_OK)
+        (void)workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, list, &commands);
+    corun_workload_destroy(workload);
+    return commands;
+}
+
+static bool say(const struct corun_diagnostics *list, const char *name)
+{
+    for (size_t i = 0; i < corun_diagnostics_count(list); i++)
+        fprintf(stderr, "%s: %s\n", name, corun_diagnostics_get(list, i)->message);
+    return false;
+}
+
+/* Sums of floats by atomics come out as the thread blocks come. */
+static bool may_differ(const char *name)
+{
+    return !strncmp(name, "mri-gridding", strlen("mri-gridding"));
+}
+
+static bool check(const struct software *software, uint32_t count, const char *const *names)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct software_result result;
+        software_result(software, i, &result);
+        bool right = result.status == CORUN_OK && (!result.mismatches || may_differ(names[i]));
+        if (!right)
+            fprintf(stderr, "%s: status %s, %s; of %u runs %u were wrong\n", names[i], corun_status_name(result.status),
+                    result.failure ? result.failure : "no failure", result.runs, result.mismatches);
+        printf("%-24s %3u runs, %4llu launches, %4llu whole, %5llu crews, %6llu workers%s%s\n", names[i], result.runs,
+               (unsigned long long)result.launches, (unsigned long long)result.whole, (unsigned long long)result.crews,
+               (unsigned long long)result.workers, result.refusal ? ": " : "", result.refusal ? result.refusal : "");
+        good &= right;
+    }
+    return good;
+}
+
+/* Two at a time. */
+static bool run(uint32_t count, const char *const *names)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct software_options options = {
+        .library = getenv("CORUN_TEST_DRIVER"), .policy = &restless, .epoch_ns = 8224, .check = true};
+    struct software_application applications[2] = {{0}};
+    struct workload_commands *commands[2] = {NULL};
+    struct software *software = NULL;
+    bool good = true;
+    for (uint32_t i = 0; i < count; i++) {
+        commands[i] = load(names[i], list);
+        applications[i] = (struct software_application){.name = names[i], .commands = commands[i]};
+        good &= commands[i] != NULL;
+    }
+    draws = 11;
+    good = good && software_create(&options, applications, count, list, &software) == CORUN_OK &&
+           software_run(software, &(struct software_limits){.runs = 3}, list) == CORUN_OK;
+    good = good ? check(software, count, names) : say(list, names[0]);
+    software_destroy(software);
+    for (uint32_t i = 0; i < count; i++)
+        workload_commands_destroy(commands[i]);
+    corun_diagnostics_destroy(list);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const few[] = {"hotspot@small", "pathfinder@small", "spmv@small"};
+    const char *const *names = argc > 1 ? (const char *const *)&argv[1] : few;
+    uint32_t count = argc > 1 ? (uint32_t)argc - 1 : 3;
+    bool good = true;
+    for (uint32_t i = 0; i < count; i += 2)
+        good = run(count - i < 2 ? 1 : 2, &names[i]) && good;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
