@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* corun run: applications share a GPU under a policy. */
 #include "cli/command.h"
+#include "cli/driver.h"
 #include "cli/policy_watch.h"
 
 #include "base/vector.h"
 #include "case/specification.h"
 #include "corun/request.h"
+#include "evaluate/evaluate.h"
 #include "report/json.h"
 #include "report/table.h"
 #include "report/timeline.h"
@@ -22,14 +24,34 @@ enum {
     KEY_TIMELINE,
     KEY_TIMELINE_INTERVAL,
     KEY_TIMELINE_LIMIT,
-    KEY_CONSOLE
+    KEY_CONSOLE,
+    KEY_MACHINE = 'm',
+    KEY_EPOCH = 0x110,
+    KEY_LAUNCHING,
+    KEY_RANGE,
+    KEY_CHECK,
+    KEY_NATIVE
 };
 
 static const struct argp_option options[] = {
 #define REQUEST_OPTION(name, word, key, value, group, meaning) {word, key, value, 0, meaning, group},
     CORUN_REQUEST_OPTIONS(REQUEST_OPTION)
 #undef REQUEST_OPTION
-        {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
+        {"machine", KEY_MACHINE, "hardware|software|both", 0,
+         "who obeys the policy: the simulated GPU itself; or kernels that are rewritten into workers, through a CUDA "
+         "driver, on that GPU "
+         "(docs/software-machine.md); or one after the other [hardware]",
+         5},
+    {"epoch", KEY_EPOCH, "N", 0,
+     "software: cycles of an epoch [10K, or eight looks at the device's counters if that is more]", 5},
+    {"launching", KEY_LAUNCHING, "workers|whole", 0,
+     "software: whole launches in a stream for each application are what CUDA does by itself, without a policy "
+     "[workers]",
+     5},
+    {"range", KEY_RANGE, "N", 0, "software: thread blocks that a worker draws at once [1]", 5},
+    {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
+    {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
+    {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
     {"console", KEY_CONSOLE, "FILE", 0,
      "write all that the applications print to FILE; - is standard output, none is nowhere [what each prints in its "
@@ -68,6 +90,10 @@ struct run_options {
     VECTOR(const char *) words; /* that may name files which are read */
     uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
+    struct evaluate_request software;
+    bool in_hardware, in_software, for_software; /* which machines; an option is for the software machine */
+    char library[PATH_BYTES];
+    const char *gpu; /* as --gpu says it */
     bool quiet;
     bool silent; /* what the applications print goes nowhere */
     FILE *text;  /* where it goes */
@@ -89,6 +115,8 @@ static error_t set_option(struct run_options *run, int key, const char *value)
         if (words[i].key == key) {
             if (value && !vector_push(&run->words, value))
                 command_keep(&run->command, CORUN_MEMORY);
+            if (!strcmp(words[i].word, "--gpu"))
+                run->gpu = value;
             bool policy = !strcmp(words[i].word, "--policy"), loads = policy && value && strchr(value, '/');
             if (policy)
                 run->loaded = loads ? value : NULL;
@@ -100,10 +128,74 @@ static error_t set_option(struct run_options *run, int key, const char *value)
     return ARGP_ERR_UNKNOWN;
 }
 
+static void parse_machine(struct run_options *run, const char *value)
+{
+    bool both = !strcmp(value, "both");
+    run->in_software = both || !strcmp(value, "software");
+    run->in_hardware = both || !strcmp(value, "hardware");
+    if (!run->in_software && !run->in_hardware)
+        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                 "--machine: expected hardware, software or both, found `%s`", value));
+}
+
+static void parse_launching(struct run_options *run, const char *value)
+{
+    bool whole = !strcmp(value, "whole");
+    run->software.launching = whole ? SOFTWARE_WHOLE : SOFTWARE_WORKERS;
+    if (!whole && strcmp(value, "workers") != 0)
+        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                 "--launching: expected workers or whole, found `%s`", value));
+}
+
+/* Options of the software machine; false: it is none. */
+static bool parse_software(struct run_options *run, int key, const char *value)
+{
+    switch (key) {
+    case KEY_EPOCH:
+        command_number(&run->command, "--epoch", value, 1000, 1, INT64_MAX, &run->software.epoch_cycles);
+        break;
+    case KEY_LAUNCHING:
+        parse_launching(run, value);
+        break;
+    case KEY_RANGE:
+        command_count(&run->command, "--range", value, 1000000, &run->software.range);
+        break;
+    case KEY_CHECK:
+        run->software.check = true;
+        break;
+    case KEY_NATIVE:
+        run->software.native = true;
+        break;
+    default:
+        return false;
+    }
+    run->for_software = true;
+    return true;
+}
+
+/* What only one of the machines can do. */
+static void check_machine(const struct run_options *run, struct argp_state *state)
+{
+    const struct output *outputs = run->outputs;
+    bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
+    if (run->for_software && !run->in_software)
+        argp_error(state, "--epoch, --launching, --range, --check and --native are for --machine software");
+    if (observed && !run->in_hardware)
+        argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct run_options *run = state->input;
+    if (parse_software(run, key, value))
+        return 0;
     switch (key) {
+    case KEY_MACHINE:
+        parse_machine(run, value);
+        break;
+    case ARGP_KEY_SUCCESS:
+        check_machine(run, state);
+        break;
     case KEY_JSON:
         run->outputs[RUN_JSON].path = value;
         break;
@@ -153,6 +245,17 @@ static bool show_progress(void *user, const struct corun_case_progress *progress
 static void print_text(void *user, const char *text, size_t bytes)
 {
     fwrite(text, 1, bytes, ((struct run_options *)user)->text);
+}
+
+static enum corun_status report_machines(const struct run_options *run, const struct corun_case_result *hardware,
+                                         const struct evaluate_result *software)
+{
+    FILE *json = run->outputs[RUN_JSON].file;
+    struct report_style style = output_style(stdout);
+    bool shown = !run->quiet && json != stdout && run->outputs[RUN_TIMELINE].file != stdout;
+    if (shown && !table_machines(hardware, software, &style, stdout))
+        return CORUN_MEMORY;
+    return json ? json_machines(hardware, software, json) : CORUN_OK;
 }
 
 static enum corun_status report(const struct run_options *run, const struct corun_case_result *result)
@@ -220,9 +323,47 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
     progress_end(run->progress);
     if (status == CORUN_OK && timeline)
         status = timeline_write(timeline, *result, timeline_file);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && !run->in_software)
         status = report(run, *result);
     timeline_destroy(timeline);
+    return status;
+}
+
+static enum corun_status evaluate(struct run_options *run, struct evaluate_result **result)
+{
+    struct corun_case *job = run->job;
+    enum corun_status status =
+        driver_find(run->software.native, run->gpu, job->data_directory, run->library, run->command.list);
+    if (status != CORUN_OK)
+        return status;
+    run->software.job = job;
+    run->software.library = run->library;
+    job->progress = show_progress;
+    job->progress_user = run;
+    policy_watch(job);
+    run->progress = progress_begin(run->quiet);
+    status = evaluate_case(&run->software, run->command.list, result);
+    progress_end(run->progress);
+    return status;
+}
+
+/* On the machines that are wanted, one after the other. */
+static enum corun_status run_on_machines(struct run_options *run, struct corun_case_result **result)
+{
+    struct evaluate_result *software = NULL;
+    enum corun_status status = run->in_hardware ? simulate(run, result) : CORUN_OK;
+    bool interrupted = *result && (*result)->interrupted;
+    if (status == CORUN_OK && run->in_software && !interrupted)
+        status = evaluate(run, &software);
+    if (status == CORUN_OK && software)
+        status = report_machines(run, *result, software);
+    else if (status == CORUN_OK && run->in_software)
+        status = report(run, *result);
+    if (software && software->common.interrupted)
+        run->command.exit_status = EXIT_INTERRUPTED;
+    if (status == CORUN_OK && software)
+        status = status_of(&software->common);
+    evaluate_result_destroy(software);
     return status;
 }
 
@@ -248,7 +389,7 @@ static enum corun_status run_case(void *user)
     if (status == CORUN_OK)
         status = outputs_open(run->outputs, RUN_OUTPUTS, run->command.list);
     if (status == CORUN_OK)
-        status = outputs_close(run->outputs, RUN_OUTPUTS, simulate(run, &result), run->command.list);
+        status = outputs_close(run->outputs, RUN_OUTPUTS, run_on_machines(run, &result), run->command.list);
     if (result && result->interrupted)
         run->command.exit_status = EXIT_INTERRUPTED;
     if (result && status == CORUN_OK)
@@ -266,6 +407,8 @@ int command_run(int argc, char **argv)
                                      .help_filter = command_help_filter};
     struct run_options run = {
         .request = corun_request_create(),
+        .gpu = DEFAULT_GPU,
+        .in_hardware = true,
         .outputs = {{.option = "--json"}, {.option = "--trace"}, {.option = "--timeline"}, {.option = "--console"}},
         .sample_cycles = TIMELINE_SAMPLE_CYCLES,
         .timeline_settings = {.limit = TIMELINE_LIMIT}};

@@ -114,9 +114,9 @@ static json_t *goal_out_of_reach(const struct corun_case_application_result *row
     return json_boolean(row->goal_outcome == CORUN_GOAL_OUT_OF_REACH);
 }
 
-static json_t *application(struct json_writer *writer, const struct corun_case_application_result *row)
+/* Who it is, its goal, and how far it has come. */
+static void put_progress(struct json_writer *writer, json_t *object, const struct corun_case_application_result *row)
 {
-    json_t *object = json_object(), *kernels = json_array();
     json_put(writer, object, "name", json_text(row->name));
     json_put(writer, object, "size", row->size[0] ? json_text(row->size) : json_null());
     json_put(writer, object, "status", json_text(corun_status_name(row->result.status)));
@@ -130,11 +130,22 @@ static json_t *application(struct json_writer *writer, const struct corun_case_a
     json_put(writer, object, "runs", json_count(row->result.runs));
     json_put(writer, object, "first_run_cycles", json_count(row->result.first_run_cycles));
     json_put(writer, object, "thread_instructions", json_count(row->result.thread_instructions));
-    json_put(writer, object, "warp_instructions", json_count(row->result.warp_instructions));
+}
+
+static void put_speed(struct json_writer *writer, json_t *object, const struct corun_case_application_result *row)
+{
     json_put(writer, object, "cycles", json_count(row->cycles));
     json_put(writer, object, "ipc", json_number(row->ipc));
     json_put(writer, object, "ipc_isolated", json_number(row->ipc_isolated));
     json_put(writer, object, "normalised_ipc", json_number(row->normalised_ipc));
+}
+
+static json_t *application(struct json_writer *writer, const struct corun_case_application_result *row)
+{
+    json_t *object = json_object(), *kernels = json_array();
+    put_progress(writer, object, row);
+    json_put(writer, object, "warp_instructions", json_count(row->result.warp_instructions));
+    put_speed(writer, object, row);
     json_put(writer, object, "l1_hit_rate", json_number(figure_l1_hit_rate(&row->counters)));
     json_put(writer, object, "l2_hit_rate", json_number(figure_l2_hit_rate(&row->counters)));
     json_put(writer, object, "dram_bytes", json_count(figure_dram_bytes(&row->counters)));
@@ -279,34 +290,122 @@ static json_t *history(struct json_writer *writer, const struct corun_case_resul
     return object;
 }
 
+/* What was asked for, and how long it went on. */
+static void put_case(struct json_writer *writer, json_t *object, const struct corun_case_result *result)
+{
+    json_put(writer, object, "gpu", json_text(result->gpu.name));
+    json_put(writer, object, "policy", policy(writer, result));
+    json_put(writer, object, "window", window(writer, result));
+    json_put(writer, object, "cycles", json_count(result->cycles));
+    json_put(writer, object, "interrupted", json_boolean(result->interrupted));
+    json_put(writer, object, "seed", json_seed(result->seed));
+}
+
+static void put_metrics(struct json_writer *writer, json_t *object, const struct corun_case_result *result)
+{
+    if (result->history.count)
+        json_put(writer, object, "history", history(writer, result));
+    json_put(writer, object, "stp", json_number(result->stp));
+    json_put(writer, object, "antt", json_number(result->antt));
+    json_put(writer, object, "fairness", json_number(result->fairness));
+}
+
+static json_t *case_object(struct json_writer *writer, const struct corun_case_result *result)
+{
+    json_t *object = json_object(), *applications = json_array(), *sms = json_array();
+    put_case(writer, object, result);
+    json_put(writer, object, "threads", json_count(result->threads));
+    for (uint32_t a = 0; a < result->application_count; a++)
+        json_push(writer, applications, application(writer, &result->applications[a]));
+    json_put(writer, object, "applications", applications);
+    for (uint32_t s = 0; s < result->gpu.sms; s++)
+        json_push(writer, sms, sm(writer, result, s));
+    json_put(writer, object, "sms", sms);
+    set_memory(writer, object, &result->counters, &result->memory);
+    json_put(writer, object, "energy", energy(writer, &result->energy, result->counters.thread_instructions));
+    put_metrics(writer, object, result);
+    json_put(writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
+    json_put(writer, object, "gpu_parameters", gpu_parameters(writer, &result->gpu));
+    json_put(writer, object, "wall_seconds", json_number(result->wall_seconds));
+    json_put(writer, object, "warp_instructions_per_second", json_number(result->warp_instructions_per_second));
+    return object;
+}
+
 enum corun_status json_case(const struct corun_case_result *result, FILE *stream)
 {
     struct json_writer writer = {false};
-    json_t *object = json_object(), *applications = json_array(), *sms = json_array();
-    json_put(&writer, object, "gpu", json_text(result->gpu.name));
-    json_put(&writer, object, "policy", policy(&writer, result));
-    json_put(&writer, object, "window", window(&writer, result));
-    json_put(&writer, object, "cycles", json_count(result->cycles));
-    json_put(&writer, object, "interrupted", json_boolean(result->interrupted));
-    json_put(&writer, object, "seed", json_seed(result->seed));
-    json_put(&writer, object, "threads", json_count(result->threads));
-    for (uint32_t a = 0; a < result->application_count; a++)
-        json_push(&writer, applications, application(&writer, &result->applications[a]));
-    json_put(&writer, object, "applications", applications);
-    for (uint32_t s = 0; s < result->gpu.sms; s++)
-        json_push(&writer, sms, sm(&writer, result, s));
-    json_put(&writer, object, "sms", sms);
-    set_memory(&writer, object, &result->counters, &result->memory);
-    json_put(&writer, object, "energy", energy(&writer, &result->energy, result->counters.thread_instructions));
-    if (result->history.count)
-        json_put(&writer, object, "history", history(&writer, result));
-    json_put(&writer, object, "stp", json_number(result->stp));
-    json_put(&writer, object, "antt", json_number(result->antt));
-    json_put(&writer, object, "fairness", json_number(result->fairness));
-    json_put(&writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
-    json_put(&writer, object, "gpu_parameters", gpu_parameters(&writer, &result->gpu));
-    json_put(&writer, object, "wall_seconds", json_number(result->wall_seconds));
-    json_put(&writer, object, "warp_instructions_per_second", json_number(result->warp_instructions_per_second));
+    json_t *object = case_object(&writer, result);
+    return json_write(&writer, object, stream);
+}
+
+/* Launches of an application on the software machine. */
+static void put_launches(struct json_writer *writer, json_t *object, const struct evaluate_result *result,
+                         uint32_t index)
+{
+    const struct evaluate_application *row = &result->applications[index];
+    json_t *runs = json_object();
+    json_put(writer, runs, "mean", row->mean_run_cycles ? json_count(row->mean_run_cycles) : json_null());
+    json_put(writer, runs, "median", row->median_run_cycles ? json_count(row->median_run_cycles) : json_null());
+    json_put(writer, runs, "p99", row->p99_run_cycles ? json_count(row->p99_run_cycles) : json_null());
+    json_put(writer, object, "run_cycles", runs);
+    json_put(writer, object, "launches", json_count(row->launches));
+    json_put(writer, object, "launches_whole", json_count(row->whole));
+    json_put(writer, object, "crews", json_count(row->crews));
+    json_put(writer, object, "workers", json_count(row->workers));
+    json_put(writer, object, "no_workers_because", row->refusal ? json_text(row->refusal) : json_null());
+    json_put(writer, object, "failure", row->failure ? json_text(row->failure) : json_null());
+    if (result->check)
+        json_put(writer, object, "wrong_runs", json_count(row->mismatches));
+}
+
+static json_t *control(struct json_writer *writer, const struct evaluate_result *result)
+{
+    const struct software_control *row = &result->control;
+    json_t *object = json_object();
+    json_put(writer, object, "epoch_cycles", json_count(result->epoch_cycles));
+    json_put(writer, object, "epochs", json_count(row->epochs));
+    json_put(writer, object, "looks", json_count(row->looks));
+    json_put(writer, object, "look_microseconds",
+             row->looks ? json_number((double)row->look_ns / 1e3 / (double)row->looks) : json_null());
+    json_put(writer, object, "writes", json_count(row->writes));
+    json_put(writer, object, "hand_overs", json_count(row->hand_overs));
+    json_put(writer, object, "hand_over_microseconds",
+             row->hand_overs ? json_number((double)row->hand_over_ns / 1e3 / (double)row->hand_overs) : json_null());
+    return object;
+}
+
+static json_t *evaluation_object(struct json_writer *writer, const struct evaluate_result *result)
+{
+    const struct corun_case_result *common = &result->common;
+    json_t *object = json_object(), *applications = json_array();
+    put_case(writer, object, common);
+    json_put(writer, object, "launching", json_text(result->launching == SOFTWARE_WORKERS ? "workers" : "whole"));
+    for (uint32_t a = 0; a < common->application_count; a++) {
+        json_t *row = json_object();
+        put_progress(writer, row, &common->applications[a]);
+        put_speed(writer, row, &common->applications[a]);
+        put_launches(writer, row, result, a);
+        json_push(writer, applications, row);
+    }
+    json_put(writer, object, "applications", applications);
+    if (result->launching == SOFTWARE_WORKERS)
+        json_put(writer, object, "control", control(writer, result));
+    put_metrics(writer, object, common);
+    json_put(writer, object, "wall_seconds", json_number(common->wall_seconds));
+    return object;
+}
+
+enum corun_status json_machines(const struct corun_case_result *hardware, const struct evaluate_result *software,
+                                FILE *stream)
+{
+    struct json_writer writer = {false};
+    if (!hardware) {
+        json_t *alone = evaluation_object(&writer, software);
+        return json_write(&writer, alone, stream);
+    }
+    json_t *object = json_object();
+    json_put(&writer, object, "hardware", case_object(&writer, hardware));
+    json_put(&writer, object, "software", evaluation_object(&writer, software));
     return json_write(&writer, object, stream);
 }
 

@@ -5,12 +5,19 @@
 
 #include "case/launch.h"
 #include "corun/case.h"
+#include "evaluate/evaluate.h"
 
 #include <jansson.h>
 #include <stdio.h>
 
 /* Write errors are left to the stream; MEMORY. Where a number is not known it is null. */
 enum corun_status json_case(const struct corun_case_result *result, FILE *stream);
+/*
+ * A case on the software machine: the same members as far as that machine can tell, and what control took. With a result of the simulated GPU
+ * beside it (else NULL): an object with both, "hardware" and "software". MEMORY.
+ */
+enum corun_status json_machines(const struct corun_case_result *hardware, const struct evaluate_result *software,
+                                FILE *stream);
 /* What json_case wrote is read again, to be freed by json_decref. NULL if it is no such JSON: `problem` says why, else it is empty. */
 #define JSON_PROBLEM_BYTES 300u
 json_t *json_case_read(const char *text, size_t bytes, char problem[JSON_PROBLEM_BYTES]);

@@ -98,7 +98,7 @@ static const char *const *labels_of(const struct corun_case_application_result *
 static bool ran_nothing(const struct corun_case_application_result *application)
 {
     return application->result.status == CORUN_OK && !application->counters.warp_instructions &&
-           !application->kernel_count;
+           !application->result.thread_instructions && !application->kernel_count;
 }
 
 static void print_idle(const struct corun_case_result *result, FILE *stream)
@@ -398,6 +398,124 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
     whole = whole && print_memory(result, arena, style, stream);
     fputc('\n', stream);
     print_end(result, stream);
+    arena_destroy(arena);
+    return whole;
+}
+
+/* How launches went to the device, and how long runs took. */
+static bool print_launches(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,
+                           FILE *stream)
+{
+    static const char *const titles[] = {"<launches",   "all",    "whole",        "crews",  "workers",
+                                         "run, cycles", "median", "99th centile", "<remark"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    for (uint32_t a = 0; a < result->common.application_count; a++) {
+        const struct evaluate_application *row = &result->applications[a];
+        char name[256], text[32];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(&result->common.applications[a], name, sizeof name));
+        columns_set(columns, 1, PAINT_NONE, "%" PRIu64, row->launches);
+        columns_set(columns, 2, PAINT_NONE, "%" PRIu64, row->whole);
+        columns_set(columns, 3, PAINT_NONE, "%" PRIu64, row->crews);
+        columns_set(columns, 4, PAINT_NONE, "%" PRIu64, row->workers);
+        const uint64_t times[] = {row->mean_run_cycles, row->median_run_cycles, row->p99_run_cycles};
+        for (uint32_t i = 0; i < 3; i++)
+            columns_set(columns, 5 + i, PAINT_NONE, "%s", times[i] ? grouped(times[i], text) : "-");
+        if (row->failure)
+            columns_set(columns, 8, PAINT_BAD, "%s", row->failure);
+        else if (row->mismatches)
+            columns_set(columns, 8, PAINT_BAD, "%u runs left something else", row->mismatches);
+        else
+            columns_set(columns, 8, PAINT_NONE, "%s", row->refusal ? row->refusal : "");
+    }
+    return columns_print(columns, style, stream);
+}
+
+static void print_control(const struct evaluate_result *result, FILE *stream)
+{
+    const struct software_control *row = &result->control;
+    char text[32];
+    fprintf(stream, "epochs of %s cycles: %" PRIu64 "; looks: %" PRIu64, grouped(result->epoch_cycles, text),
+            row->epochs, row->looks);
+    if (row->looks)
+        fprintf(stream, ", %.1f us each", (double)row->look_ns / 1e3 / (double)row->looks);
+    fprintf(stream, "; limits written: %" PRIu64 "; SMs that changed hands: %" PRIu64, row->writes, row->hand_overs);
+    if (row->hand_overs)
+        fprintf(stream, ", in %.1f us", (double)row->hand_over_ns / 1e3 / (double)row->hand_overs);
+    fputc('\n', stream);
+}
+
+static bool print_software(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,
+                           FILE *stream)
+{
+    const struct corun_case_result *common = &result->common;
+    print_heading(common, stream);
+    fprintf(stream, "on the software machine, launches as %s, %s\n\n",
+            result->launching == SOFTWARE_WORKERS ? "workers" : "the programs have them",
+            result->simulated ? "through corun's driver on the simulated GPU" : "through the driver of this machine");
+    bool whole = print_speed(common, arena, style, stream);
+    print_idle(common, stream);
+    whole = whole && print_split(common, arena, style, stream);
+    fputc('\n', stream);
+    whole = whole && print_launches(result, arena, style, stream);
+    fputc('\n', stream);
+    if (result->launching == SOFTWARE_WORKERS)
+        print_control(result, stream);
+    if (!isnan(common->stp))
+        fprintf(stream, "STP %.3f of %u   ANTT %.3f   fairness %.3f\n", common->stp, common->application_count,
+                common->antt, common->fairness);
+    fprintf(stream, "the shared run took %.2f s, the isolated runs before %.2f s\n", common->wall_seconds,
+            common->baseline_wall_seconds);
+    return whole;
+}
+
+/* What software control costs: the same case, obeyed in hardware and in software. */
+static bool print_both(const struct corun_case_result *hardware, const struct evaluate_result *software,
+                       struct arena *arena, const struct report_style *style, FILE *stream)
+{
+    static const char *const titles[] = {"<normalised", "goal", "hardware", "<met", "software", "<met"};
+    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    const struct corun_case_result *const results[] = {hardware, &software->common};
+    for (uint32_t a = 0; a < hardware->application_count; a++) {
+        char text[256];
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", title(&hardware->applications[a], text, sizeof text));
+        figure_goal(&hardware->applications[a], text, sizeof text);
+        columns_set(columns, 1, PAINT_NONE, "%s", text[0] ? text : "-");
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct corun_case_application_result *row = &results[i]->applications[a];
+            bool has_goal = row->goal_outcome != CORUN_GOAL_NOT_SET && row->goal_outcome != CORUN_GOAL_NOT_KNOWN;
+            bool met = row->goal_outcome == CORUN_GOAL_MET;
+            set_number(columns, 2 + 2 * i, 3, row->normalised_ipc);
+            columns_set(columns, 3 + 2 * i,
+                        !has_goal ? PAINT_NONE
+                        : met     ? PAINT_GOOD
+                                  : PAINT_BAD,
+                        "%s",
+                        !has_goal ? "-"
+                        : met     ? "yes"
+                                  : "no");
+        }
+    }
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "STP");
+    for (uint32_t i = 0; i < 2; i++)
+        set_number(columns, 2 + 2 * i, 3, results[i]->stp);
+    fputc('\n', stream);
+    return columns_print(columns, style, stream);
+}
+
+bool table_machines(const struct corun_case_result *hardware, const struct evaluate_result *software,
+                    const struct report_style *style, FILE *stream)
+{
+    struct arena *arena = arena_create();
+    if (!arena)
+        return false;
+    bool whole = !hardware || table_case(hardware, style, stream);
+    if (hardware)
+        fputc('\n', stream);
+    whole = whole && print_software(software, arena, style, stream);
+    whole = whole && (!hardware || print_both(hardware, software, arena, style, stream));
     arena_destroy(arena);
     return whole;
 }

@@ -5,12 +5,19 @@
 
 #include "case/launch.h"
 #include "corun/case.h"
+#include "evaluate/evaluate.h"
 #include "report/columns.h"
 
 /*
  * What was run, IPC and goals, where the cycles went, memory, STP, ANTT and fairness, and the simulation's own speed.
  */
 bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
+/*
+ * A case on the software machine: the same, as far as that machine can tell, and what control took. With a result of the simulated GPU
+ * (else NULL), that first, and both beside each other at the end.
+ */
+bool table_machines(const struct corun_case_result *hardware, const struct evaluate_result *software,
+                    const struct report_style *style, FILE *stream);
 /* Per PTX line of each kernel: how often it was issued and what warps waited for before it. */
 bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
 bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream);

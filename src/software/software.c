@@ -97,6 +97,7 @@ static enum corun_status make_governor(struct software *software, struct corun_d
         status = governor_add(software->governor, &(struct governor_application){.name = from->name,
                                                                                  .goal = from->goal,
                                                                                  .goal_value = from->goal_value,
+                                                                                 .goal_ipc = from->goal_rate,
                                                                                  .isolated_ipc = from->isolated_rate,
                                                                                  .run_progress = progress,
                                                                                  .speedup = from->speedup,

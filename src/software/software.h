@@ -46,6 +46,7 @@ struct software_application {
     const struct workload_commands *commands; /* one run */
     enum corun_goal_kind goal;
     double goal_value;
+    double goal_rate;      /* progress per nanosecond; 0: it follows from the value, if that is possible */
     double isolated_rate;  /* progress per nanosecond alone; 0: not known */
     const double *speedup; /* as in struct corun_application_view */
     uint32_t speedup_count;
