@@ -10,14 +10,14 @@
 /* %gridid of a launch: one that no other launch has. */
 static uint64_t grid_id(struct runtime *runtime, const struct job *job, uint32_t launch)
 {
-    return job->number * program_of(runtime, job)->commands->launch_count + launch + 1;
+    return job->number * workload_of(runtime, job)->commands->launch_count + launch + 1;
 }
 
 /* Workers, or with `workers` 0 the grid as the workload has it. */
 static bool give(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
                  uint32_t workers, const struct worker_arguments *last, uint32_t stream)
 {
-    const struct command *command = program_of(runtime, job)->launches[launch].command;
+    const struct command *command = workload_of(runtime, job)->launches[launch].command;
     const uint32_t *grid = command->grid, *block = command->block;
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS + 1];
@@ -25,7 +25,7 @@ static bool give(struct runtime *runtime, const struct job *job, uint32_t launch
     arguments[command->argument_count] = (void *)(uintptr_t)last;
     return CALL(runtime, launch(job->image->functions[form][launch], workers ? workers : grid[0], workers ? 1 : grid[1],
                                 workers ? 1 : grid[2], block[0], block[1], block[2], command->shared_bytes,
-                                runtime->lanes[stream].stream, arguments, NULL));
+                                runtime->streams[stream].stream, arguments, NULL));
 }
 
 /* A queue that all workers are seated at, and places that nobody looks at. */
@@ -38,12 +38,12 @@ static bool make_spare(struct runtime *runtime)
 
 bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
 {
-    const struct program_launch *about = &program_of(runtime, job)->launches[job->launch];
+    const struct workload_launch *about = &workload_of(runtime, job)->launches[job->launch];
     uint32_t total = (uint32_t)about->tbs;
     const struct worker_queue queue = {.next = total, .total = total};
     struct worker_arguments arguments;
     if (!make_spare(runtime) ||
-        !CALL(runtime, copy_in(runtime->spare, &queue, sizeof queue, runtime->lanes[stream].stream)))
+        !CALL(runtime, copy_in(runtime->spare, &queue, sizeof queue, runtime->streams[stream].stream)))
         return false;
     worker_arguments_set(&arguments, about->command->grid, runtime->spare, runtime->spare + sizeof queue,
                          grid_id(runtime, job, job->launch));
@@ -67,7 +67,7 @@ void runtime_horizon(const struct runtime *runtime, uint32_t index, uint32_t *fi
 
 static bool launch_crew(struct runtime *runtime, struct job *job, const struct runtime_crew *crew)
 {
-    const struct workload *workload = program_of(runtime, job);
+    const struct workload *workload = workload_of(runtime, job);
     bool whole = !crew->workers;
     struct worker_arguments arguments;
     worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid, crew->queue, crew->places,
@@ -107,7 +107,7 @@ enum corun_status runtime_crew(struct runtime *runtime, const struct runtime_cre
     if (crew->launch < first || crew->launch >= end || crew->stream >= runtime->options.streams)
         return CORUN_ARGUMENT;
     const struct job *job = &runtime->jobs.data[crew->job];
-    const struct workload *workload = program_of(runtime, job);
+    const struct workload *workload = workload_of(runtime, job);
     bool refused = workload->launches[crew->launch].refusal != NULL;
     if (crew->workers ? refused || !runtime->options.workers
                       : !refused && workload->rewritten_only) /* then there is no kernel for it */
@@ -139,7 +139,7 @@ enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const str
                                   .time = time,
                                   .count = flight->count,
                                   .stream = stream};
-    uint64_t last = runtime->lanes[stream].last_end, begin = flight->given > last ? flight->given : last;
+    uint64_t last = runtime->streams[stream].last_end, begin = flight->given > last ? flight->given : last;
     job->in_flight--;
     if (!tally_add(&runtime->tally, TALLY_KERNEL, begin, time) || !wait_tell(runtime, &event))
         return CORUN_MEMORY;
@@ -155,7 +155,7 @@ static enum corun_status complete(struct runtime *runtime, uint32_t index)
         return CORUN_MEMORY;
     job->launch++;
     job->command++;
-    if (job->launch < program_of(runtime, job)->commands->launch_count)
+    if (job->launch < workload_of(runtime, job)->commands->launch_count)
         return slice_proceed(runtime, index, runtime->latest);
     job->leaves = true;
     return leave(runtime, index, runtime->latest);

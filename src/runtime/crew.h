@@ -14,7 +14,7 @@
 
 struct runtime_crew {
     uint32_t job, launch;
-    uint32_t workers; /* 0: the launch as the program has it */
+    uint32_t workers; /* 0: the launch as the workload has it */
     uint32_t stream;
     uint32_t range; /* thread blocks per draw */
     bool seated;

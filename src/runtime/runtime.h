@@ -41,7 +41,7 @@ struct runtime_options {
     bool resident;
     /*
      * Data that runs change also stay on the device as they are before a run, and jobs are filled from there. So a job that
-     * follows another one of its program brings nothing.
+     * follows another one of its workload brings nothing.
      */
     bool refilled;
     bool no_results; /* jobs end without copying their results to the host */

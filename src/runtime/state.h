@@ -46,7 +46,7 @@ struct workload_launch {
 
 struct workload {
     const struct workload_commands *commands;
-    char *texts[IMAGE_FORMS];        /* rewritten ones */
+    char *texts[IMAGE_FORMS];         /* rewritten ones */
     struct workload_launch *launches; /* [commands->launch_count] */
     bool has_variables;               /* which jobs use as buffers: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */

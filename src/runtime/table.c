@@ -69,7 +69,7 @@ bool table_order(struct runtime *runtime, uint32_t stream)
     struct table *table = &runtime->table;
     bool behind = table->writes.count && table->known[stream] < table->written;
     table->known[stream] = table->written;
-    return !behind || CALL(runtime, stream_wait(runtime->lanes[stream].stream,
+    return !behind || CALL(runtime, stream_wait(runtime->streams[stream].stream,
                                                 table->writes.data[table->writes.count - 1].end, 0));
 }
 

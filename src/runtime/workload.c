@@ -10,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Why the kernel of a launch cannot be sliced, or run by workers. */
-static enum corun_status note_refusal(struct workload_launch *launch, const char *refusal)
-{
-    return !refusal || launch->refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
-}
-
-static bool is_kernel_of(const struct workload_launch *launch, const struct ptx_function *function)
-{
-    return !strcmp(function->name, launch->command->kernel);
-}
-
 static bool is_set(const struct workload_commands *commands, const char *name)
 {
     for (size_t i = 0; i < commands->buffer_count; i++)
@@ -38,66 +27,49 @@ static void find_variables(struct workload *workload, const struct ptx_module *m
     workload->has_variables |= workload->fresh;
 }
 
-/* The text of the sliced module. */
-static enum corun_status make_sliced(struct workload *workload, const struct ptx_module *module,
-                                     struct corun_diagnostics *list)
+/* What the pass says of the kernel of a launch. */
+static enum corun_status note_kernel(const struct rewritten *rewritten, struct workload_launch *launch, bool workers)
 {
-    struct rewritten slices = {0};
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
+    const char *refusal = kernel ? kernel->refusal : NULL;
+    if (workers && !refusal && launch->tbs > WORKERS_MOST_BLOCKS)
+        refusal = "its grid has more thread blocks than a queue of workers";
+    launch->noncoherent = kernel && kernel->reads_noncoherent;
+    return !refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static enum corun_status rewrite_module(const struct runtime *runtime, struct workload *workload,
+                                        const struct ptx_module *module, struct corun_diagnostics *list)
+{
+    struct rewritten rewritten = {0};
+    enum image_form form = runtime_form(runtime);
     size_t bytes;
-    enum corun_status status = slice_module(module, list, &slices);
+    bool workers = form == IMAGE_WORKERS;
+    if (workers && workload->commands->workers_ptx)
+        return (workload->texts[form] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
+    enum corun_status status =
+        workers ? workers_module(module, list, &rewritten) : slice_module(module, list, &rewritten);
+    if (status != CORUN_OK)
+        return status;
     for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++)
-        for (uint32_t k = 0; k < slices.kernel_count && status == CORUN_OK; k++)
-            if (is_kernel_of(&workload->launches[i], slices.kernels[k].function))
-                status = note_refusal(&workload->launches[i], slices.kernels[k].refusal);
+        status = note_kernel(&rewritten, &workload->launches[i], workers);
     if (status == CORUN_OK)
-        status = ptx_print(slices.module, &workload->texts[IMAGE_SLICED], &bytes);
-    if (slices.module)
-        ptx_module_destroy(slices.module);
-    return status;
-}
-
-static enum corun_status note_worker(struct workload_launch *launch, const struct worker_kernel *kernel)
-{
-    launch->noncoherent = kernel->reads_noncoherent;
-    return note_refusal(launch, kernel->refusal);
-}
-
-/* The text of the module whose kernels are workers. */
-static enum corun_status make_workers(struct workload *workload, const struct ptx_module *module,
-                                      struct corun_diagnostics *list)
-{
-    struct workers workers = {0};
-    size_t bytes;
-    if (workload->commands->workers_ptx)
-        return (workload->texts[IMAGE_WORKERS] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
-    enum corun_status status = workers_module(module, list, &workers);
-    for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++) {
-        struct workload_launch *launch = &workload->launches[i];
-        if (launch->tbs > WORKERS_MOST_BLOCKS)
-            status = note_refusal(launch, "its grid has more thread blocks than a queue of workers");
-        for (uint32_t k = 0; k < workers.kernel_count && status == CORUN_OK; k++)
-            if (is_kernel_of(launch, workers.kernels[k].function))
-                status = note_worker(launch, &workers.kernels[k]);
-    }
-    if (status == CORUN_OK)
-        status = ptx_print(workers.module, &workload->texts[IMAGE_WORKERS], &bytes);
-    if (workers.module)
-        workers_destroy(&workers);
+        status = ptx_print(rewritten.module, &workload->texts[form], &bytes);
+    rewritten_destroy(&rewritten);
     return status;
 }
 
 /* The text of the form that launches need which do not go whole. */
-static enum corun_status rewrite(const struct runtime *runtime, struct workload *workload, struct corun_diagnostics *list)
+static enum corun_status rewrite(const struct runtime *runtime, struct workload *workload,
+                                 struct corun_diagnostics *list)
 {
     const struct workload_commands *commands = workload->commands;
     struct ptx_module *module = NULL;
     enum corun_status status = ptx_parse(commands->name, commands->ptx, commands->ptx_bytes, list, &module);
     if (status == CORUN_OK)
         find_variables(workload, module);
-    if (status == CORUN_OK && runtime_form(runtime) == IMAGE_SLICED)
-        status = make_sliced(workload, module, list);
-    else if (status == CORUN_OK)
-        status = make_workers(workload, module, list);
+    if (status == CORUN_OK)
+        status = rewrite_module(runtime, workload, module, list);
     if (module)
         ptx_module_destroy(module);
     return status;

@@ -121,7 +121,7 @@ static enum corun_status make(struct software *software, const struct software_a
         struct application *a = &software->applications[i];
         a->description = applications[i];
         a->index = i;
-        status = runtime_add_program(software->runtime, applications[i].commands, list, &a->program);
+        status = runtime_add_workload(software->runtime, applications[i].commands, list, &a->program);
         if (status == CORUN_OK)
             status = describe_launches(software, a);
     }

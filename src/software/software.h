@@ -63,7 +63,7 @@ struct software_limits {
 
 /*
  * ARGUMENT: no application, too many, or a limit that is missing; POLICY: the policy needs what this machine cannot do or tell; what
- * runtime_open and runtime_add_program return.
+ * runtime_open and runtime_add_workload return.
  */
 enum corun_status software_create(const struct software_options *options,
                                   const struct software_application *applications, uint32_t count,

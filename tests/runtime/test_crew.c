@@ -36,7 +36,7 @@ static struct stage open_stage(uint32_t tbs, uint32_t spin, uint32_t launches)
         runtime_make_table(stage.runtime, sizeof(struct layout), list) != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
     corun_diagnostics_destroy(list);
-    stage.program = program_in(stage.runtime, &stage.hand->commands);
+    stage.program = workload_in(stage.runtime, &stage.hand->commands);
     return stage;
 }
 
