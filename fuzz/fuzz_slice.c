@@ -51,8 +51,9 @@ static void slice_any_text(const char *text, size_t bytes)
 }
 
 /* Runs `count` thread blocks from `first` on, or all of them as the kernel was (count 0). */
-static void run(struct corun_module_instance *instance, const struct corun_module *module, const struct random_kernel *kernel,
-                const struct rewritten *slices, uint64_t first, uint64_t count, uint64_t out)
+static void run(struct corun_module_instance *instance, const struct corun_module *module,
+                const struct random_kernel *kernel, const struct rewritten *slices, uint64_t first, uint64_t count,
+                uint64_t out)
 {
     const struct corun_kernel *entry = corun_module_kernel(module, "k");
     uint8_t block[128] = {0};

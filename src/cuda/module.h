@@ -40,8 +40,8 @@ struct module {
     struct context *context;
     struct corun_module *code;
     struct corun_module_instance *loaded; /* the code with its variables in the context's memory */
-    struct rewritten slices;      /* what was rewritten before it became `code`; zeroed: nothing */
-    struct pointer_map functions; /* struct corun_kernel → struct function */
+    struct rewritten slices;              /* what was rewritten before it became `code`; zeroed: nothing */
+    struct pointer_map functions;         /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;
     bool unloaded;

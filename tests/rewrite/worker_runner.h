@@ -11,7 +11,8 @@ struct crew {
     uint32_t workers; /* of each launch */
     uint32_t range;   /* thread blocks per draw */
     bool seated;      /* those of the first launch */
-    uint64_t random;  /* 0: the limit stays 1000. Else it is drawn before every launch: often 0, sometimes 1, sometimes many */
+    uint64_t
+        random; /* 0: the limit stays 1000. Else it is drawn before every launch: often 0, sometimes 1, sometimes many */
 };
 
 /* Queue and table in device memory. */

@@ -20,11 +20,10 @@
     "mad.lo.u32 %r12, %r1, 7, %r2;\nadd.u32 %r12, %r12, 1;\nand.b32 %r11, %r11, 0;\nadd.u32 %r12, %r12, %r11;\n" \
     "red.global.add.u32 [%rd2], %r12;\n"
 
-static const char hand_ptx[] =
-    WORKERS_HEAD ".visible .entry hand(.param .u64 out, .param .u32 spin)\n{\n"
-                 ".reg .pred %p<9>;\n.reg .b32 %r<30>;\n.reg .b64 %rd<20>;\n"
-                 "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [spin];\n"
-                 "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n" WORKERS_BODY "ret;\n}\n";
+static const char hand_ptx[] = WORKERS_HEAD ".visible .entry hand(.param .u64 out, .param .u32 spin)\n{\n"
+                                            ".reg .pred %p<9>;\n.reg .b32 %r<30>;\n.reg .b64 %rd<20>;\n"
+                                            "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [spin];\n"
+                                            "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n" WORKERS_BODY "ret;\n}\n";
 
 /* %r1: index of the thread block, %r3: end of what was drawn, %r4: done; %p8: this thread talks. */
 static const char hand_workers_ptx[] = WORKERS_HEAD
