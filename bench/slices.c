@@ -49,7 +49,7 @@ static void measure(struct runtime *runtime, const char *name, uint32_t workload
         if (slice >= about.tbs)
             break;
         need(runtime_measure(runtime, workload, launch, slice, streams, list, &nanoseconds));
-        printf("%s,\"%s\",%s,%" PRIu64 ",%u,%u,%u,%" PRIu64 ",%" PRIu64 "\n", info.device, workload, about.kernel,
+        printf("%s,\"%s\",%s,%" PRIu64 ",%u,%u,%u,%" PRIu64 ",%" PRIu64 "\n", info.device, name, about.kernel,
                about.tbs, info.sms, about.tbs_per_sm, streams, slice, nanoseconds);
         fflush(stdout);
     }

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *body = malloc(size + 1);
     if (body)
         memcpy(body, data, size);
-    if (body && capture_read("fuzz.corun", body, size, list, &captured) == CORUN_OK) {
+    if (body && capture_read("fuzz.corun", body, size, 0, list, &captured) == CORUN_OK) {
         struct corun_workload_info info;
         capture_describe(captured, &info);
         if (captured->memory_bytes < MOST_MEMORY_BYTES && captured->operations.count < 1000)

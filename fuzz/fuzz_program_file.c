@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)program_file_check(file.path, list, &fixed_path, runtime);
     if (!memchr(runtime, 0, sizeof runtime))
         abort();
-    (void)policy_file_check(file.path, list);
+    (void)policy_file_check("policy", file.path, list);
     memory_file_destroy(&file);
     corun_diagnostics_destroy(list);
     return 0;

@@ -59,12 +59,13 @@ static void prepare(void *state, uint32_t size, uint64_t seed)
     float spacing = reach / 2;
     fluid->mass = rest_density * spacing * spacing * spacing;
     for (uint32_t i = 0; i < PARTICLES; i++) {
+        uint32_t layer = i / side / side;
         float shake[3];
         for (uint32_t c = 0; c < 3; c++)
             shake[c] = 0.2f * spacing * (program_random_float(seed, 3ull * i + c) - 0.5f);
         fluid->particles[i] = (struct particle){.place = {spacing * ((float)(i % side) + 1) + shake[0],
                                                           spacing * ((float)(i / side % side) + 1) + shake[1],
-                                                          0.9f * spacing * ((float)(i / side / side) + 1) + shake[2]}};
+                                                          0.9f * spacing * ((float)layer + 1) + shake[2]}};
     }
 }
 

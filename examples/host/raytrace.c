@@ -137,7 +137,8 @@ static void *create(uint32_t size, uint64_t seed)
     scene->boxes = program_allocate(2 * TRIANGLES, sizeof *scene->boxes);
     struct vector *corners = program_allocate(SIDE * SIDE, sizeof *corners);
     for (uint32_t i = 0; i < SIDE * SIDE; i++) {
-        float x = (float)(i % SIDE) * 0.4f, y = (float)(i / SIDE) * 0.4f;
+        uint32_t column = i % SIDE, row = i / SIDE;
+        float x = (float)column * 0.4f, y = (float)row * 0.4f;
         corners[i] = (struct vector){x, y, ground(x, y, seed) + 0.1f * program_random_float(seed, 100 + i)};
     }
     for (uint32_t t = 0; t < TRIANGLES; t++) {

@@ -22,7 +22,7 @@ static void split(const struct corun_view *view, struct corun_allowances *allowa
         present += view->applications[a].state == CORUN_APPLICATION_RUNNING;
     for (uint32_t i = 0; i < view->sm_count * view->application_count; i++) {
         uint32_t fitting = view->applications[i % view->application_count].running.tbs_per_sm;
-        allowances->tb_limit[i] = fitting > present ? fitting / present : 1;
+        allowances->tb_limit[i] = present && fitting > present ? fitting / present : 1;
         allowances->reclaim[i] = CORUN_RECLAIM_SWAP_TB;
     }
 }

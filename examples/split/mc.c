@@ -66,8 +66,8 @@ static double exact_payoff(uint64_t path)
 {
     unsigned int first, second;
     option_random((unsigned int)path, (unsigned int)(path >> 32), &first, &second);
-    double radius = sqrt(-2 * log(option_uniform(first)));
-    double normal = radius * cos(2 * M_PI * (option_uniform(second) - 0.5));
+    double radius = sqrt(-2 * log((double)option_uniform(first)));
+    double normal = radius * cos(2 * M_PI * ((double)option_uniform(second) - 0.5));
     double growth = exp((rate - volatility * volatility / 2) * years + volatility * sqrt(years) * normal);
     return fmax(100 * growth - 105, 0);
 }

@@ -77,10 +77,12 @@ static float element_of_b(const struct problem *problem, uint64_t k, uint64_t co
 /* The largest error of some elements, beside the double-precision sum of the absolute products. */
 static double largest_error(const struct problem *problem)
 {
-    uint64_t n = problem->n, samples = n * n < 4096 ? n * n : 4096;
+    if (!problem->n)
+        return 0;
+    uint64_t n = problem->n, samples = n * n < 4096 ? n * n : 4096, step = n * n / samples;
     double most = 0;
     for (uint64_t i = 0; i < samples; i++) {
-        uint64_t place = i * (n * n / samples) + i % 61 % (n * n / samples), row = place / n, column = place % n;
+        uint64_t place = i * step + i % 61 % step, row = place / n, column = place % n;
         double sum = 0, size = 0;
         for (uint64_t k = 0; k < n; k++) {
             double product = (double)problem->a[row * n + k] * element_of_b(problem, k, column);

@@ -31,8 +31,8 @@ static void together(void **state)
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_gpu_config config;
     struct corun_gpu *gpu;
-    struct corun_workload *workloads[CORUN_MAX_APPLICATIONS];
-    struct corun_instance *instances[CORUN_MAX_APPLICATIONS];
+    struct corun_workload *workloads[CORUN_MAX_APPLICATIONS] = {NULL};
+    struct corun_instance *instances[CORUN_MAX_APPLICATIONS] = {NULL};
     corun_gpu_config_default(&config);
     expect_ok(corun_gpu_create(&config, list, &gpu), list);
     assert_in_range(file_count, 1, CORUN_MAX_APPLICATIONS);

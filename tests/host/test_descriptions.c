@@ -20,7 +20,7 @@ static void more_room_never_misses_more(const struct host_application *applicati
     for (uint32_t s = 0; s < 3; s++)
         for (uint32_t threads = 1; threads <= 12; threads++) {
             double before = host_application_misses(application, sizes[s], threads, 1 << 20);
-            for (double bytes = 1 << 21; bytes < 64e6; bytes += 1 << 20) {
+            for (uint32_t bytes = 1 << 21; bytes < 64000000; bytes += 1 << 20) {
                 double now = host_application_misses(application, sizes[s], threads, bytes);
                 assert_true(now >= 0 && now <= before);
                 before = now;

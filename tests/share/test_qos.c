@@ -55,7 +55,7 @@ static void figure_4a_naive(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_pair(&tb, "qos-naive", 1, 100);
-    epoch(&tb, (double[]){100, 50}, (double[]){100, 50});
+    epoch(&tb, IPC(100, 50), IPC(100, 50));
     assert_true(tb.stage.allowances.quotas_on);
     assert_int_equal(tb.stage.allowances.quota_kind, CORUN_QUOTA_THREAD_AT_COMPLETION);
     assert_true(quota(&tb, 0, 0) == 1000000 && !adds(&tb, 0, 0) && refill(&tb, 0, 0) == 0);
@@ -69,7 +69,7 @@ static void figure_4b_elastic(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_pair(&tb, "qos-elastic", 1, 100);
-    epoch(&tb, (double[]){100, 50}, (double[]){100, 50});
+    epoch(&tb, IPC(100, 50), IPC(100, 50));
     assert_true(quota(&tb, 0, 0) == 1000000 && !adds(&tb, 0, 0) && refill(&tb, 0, 0) == 1000000);
     assert_true(quota(&tb, 0, 1) == 500000 && !adds(&tb, 0, 1) && refill(&tb, 0, 1) == 500000);
     stage_end(&tb.stage);
@@ -81,7 +81,7 @@ static void figure_4c_rollover(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_pair(&tb, "qos-rollover", 1, 100);
-    epoch(&tb, (double[]){100, 50}, (double[]){100, 50});
+    epoch(&tb, IPC(100, 50), IPC(100, 50));
     assert_true(quota(&tb, 0, 0) == 1000000 && adds(&tb, 0, 0) && refill(&tb, 0, 0) == 0);
     assert_true(quota(&tb, 0, 1) == 500000 && !adds(&tb, 0, 1) && refill(&tb, 0, 1) == 500000);
     stage_end(&tb.stage);
@@ -93,7 +93,7 @@ static void rollover_time_blocks_best_effort(void **unused)
     struct tb_stage tb;
     begin_pair(&tb, "qos-rollover-time", 1, 100);
     assert_true(quota(&tb, 0, 1) == 0 && refill(&tb, 0, 1) > 0); /* from the first cycle on */
-    epoch(&tb, (double[]){100, 50}, (double[]){100, 50});
+    epoch(&tb, IPC(100, 50), IPC(100, 50));
     assert_true(quota(&tb, 0, 0) == 1000000 && adds(&tb, 0, 0) && refill(&tb, 0, 0) == 0);
     assert_true(quota(&tb, 0, 1) == 0 && !adds(&tb, 0, 1) && refill(&tb, 0, 1) == 500000);
     stage_end(&tb.stage);
@@ -105,12 +105,12 @@ static void history_raises_the_quota(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_pair(&tb, "qos-rollover", 1, 125);
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
     assert_true(stage_variable(&tb.stage, "alpha_1") == 1.25);
     assert_int_equal(quota(&tb, 0, 0), 1562500);
     assert_int_equal(quota(&tb, 0, 1), 64000); /* 10 * 100 / (1.25 * 125) = 6.4 */
     assert_true(stage_variable(&tb.stage, "goal_2") == 6.4);
-    epoch(&tb, (double[]){200, 10}, (double[]){150, 10}); /* above it: not lowered */
+    epoch(&tb, IPC(200, 10), IPC(150, 10)); /* above it: not lowered */
     assert_int_equal(quota(&tb, 0, 0), 1250000);
     assert_int_equal(quota(&tb, 0, 1), 160000); /* 10 * 200 / 125 */
     stage_end(&tb.stage);
@@ -120,7 +120,7 @@ static void history_raises_the_quota(void **unused)
     assert_int_equal(stage_start(&tb.stage), CORUN_OK);
     tb_stage_come(&tb, 0, 100, 100, 0, 100);
     tb_stage_come(&tb, 1, 100, 100, 0, 100);
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
     assert_int_equal(quota(&tb, 0, 0), 1250000);
     assert_int_equal(quota(&tb, 0, 1), 80000); /* 10 * 100 / 125 */
     stage_end(&tb.stage);
@@ -139,10 +139,10 @@ static void two_goals_multiply(void **unused)
     for (uint32_t a = 0; a < 3; a++)
         tb_stage_come(&tb, a, 100, 100, 0, 100);
     assert_int_equal(quota(&tb, 0, 2), 10000); /* 1 * epoch */
-    epoch(&tb, (double[]){120, 40, 30}, (double[]){0, 0, 0});
+    epoch(&tb, IPC(120, 40, 30), IPC(0, 0, 0));
     assert_true(fabs(stage_variable(&tb.stage, "goal_3") - 30 * 1.2 * 0.8) < 1e-9);
     assert_int_equal(quota(&tb, 0, 2), 288000);
-    epoch(&tb, (double[]){120, 0, 30}, (double[]){0, 0, 0});
+    epoch(&tb, IPC(120, 0, 30), IPC(0, 0, 0));
     assert_int_equal(quota(&tb, 0, 2), 10000);
     stage_end(&tb.stage);
 }
@@ -156,12 +156,12 @@ static void quotas_are_spread_by_hosted_tbs(void **unused)
     tb.stage.shares[0].resident_tbs = 1;
     tb.stage.shares[2].resident_tbs = 2;
     tb.stage.shares[2].pending_tbs = 1;
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
     assert_int_equal(quota(&tb, 0, 0), 250000);
     assert_int_equal(quota(&tb, 1, 0), 750000);
     tb.stage.shares[0].resident_tbs = 0;
     tb.stage.shares[1].resident_tbs = 0; /* an SM without any: what comes later is not blocked for ever */
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
     assert_true(quota(&tb, 0, 0) == 0 && quota(&tb, 1, 0) == 1000000);
     assert_true(quota(&tb, 0, 1) == 0 && refill(&tb, 0, 1) == 1);
     stage_end(&tb.stage);
@@ -175,10 +175,10 @@ static void a_new_kernel_takes_the_rest_along(void **unused)
     begin_pair(&tb, "qos-rollover", 2, 100);
     tb.stage.shares[0].resident_tbs = 4; /* the tail of a grid: all on one SM */
     tb.stage.shares[2].resident_tbs = 0;
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
     assert_true(quota(&tb, 0, 0) == 1000000 && quota(&tb, 1, 0) == 0);
     memset(tb.quota_set, 0, sizeof tb.quota_set);
-    stage_run(&tb.stage, 2000, (double[]){200, 10});
+    stage_run(&tb.stage, 2000, IPC(200, 10));
     tb.stage.shares[0].resident_tbs = 0;
     tb_stage_kernel(&tb, 0, 100, 100, 0, 100);
     stage_moment(&tb.stage, CORUN_EVENT_KERNEL_START, 0, 0);
@@ -203,9 +203,9 @@ static void late_arrival(void **unused)
     tb_stage_come(&tb, 1, 100, 100, 0, 100);
     assert_true(tb_stage_limit(&tb, 0, 1) == 10);
     tb_stage_obey(&tb);
-    epoch(&tb, (double[]){0, 500}, (double[]){0, 500});
+    epoch(&tb, IPC(0, 500), IPC(0, 500));
     assert_false(tb.stage.allowances.quotas_on); /* nobody is to be protected */
-    stage_run(&tb.stage, 4000, (double[]){0, 500});
+    stage_run(&tb.stage, 4000, IPC(0, 500));
     tb_stage_come(&tb, 0, 100, 100, 0, 100);
     assert_true(tb_stage_limit(&tb, 0, 0) == 5 && tb_stage_limit(&tb, 0, 1) == 5);
     assert_true(tb.stage.allowances.quotas_on);
@@ -216,7 +216,7 @@ static void late_arrival(void **unused)
     tb.stage.applications[0].running = (struct corun_grid_view){0};
     stage_moment(&tb.stage, CORUN_EVENT_LEAVE, 0, 0);
     assert_true(tb_stage_limit(&tb, 0, 0) == 0 && tb_stage_limit(&tb, 0, 1) == 10);
-    epoch(&tb, (double[]){0, 500}, (double[]){0, 500});
+    epoch(&tb, IPC(0, 500), IPC(0, 500));
     assert_false(tb.stage.allowances.quotas_on);
     stage_end(&tb.stage);
 }
@@ -291,7 +291,7 @@ static void best_effort_makes_room_one_swap_at_a_time(void **unused)
     struct tb_stage tb;
     begin_adjustment(&tb, 0);
     uint32_t *leaves = &tb.stage.shares[1].leaving_tbs;
-    epoch(&tb, (double[]){90, 0}, (double[]){90, 0}); /* whatever it has reached */
+    epoch(&tb, IPC(90, 0), IPC(90, 0)); /* whatever it has reached */
     assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 0, 1) == 4);
     assert_true(tb_stage_limit(&tb, 1, 0) == 5 && tb_stage_limit(&tb, 1, 1) == 5);
     assert_true(stage_variable(&tb.stage, "swaps") == 1);
@@ -304,17 +304,17 @@ static void best_effort_makes_room_one_swap_at_a_time(void **unused)
     assert_true(stage_variable(&tb.stage, "swaps") == 2);
     is_back_under(&tb, 1, 1); /* each had its turn */
     assert_true(tb_stage_limits(&tb, 0) == 12 && stage_variable(&tb.stage, "swaps") == 2);
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(tb_stage_limit(&tb, 0, 0) == 7 && tb_stage_limit(&tb, 1, 0) == 6);
     *leaves = 1; /* for a whole epoch: SM 1 comes first then */
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(stage_variable(&tb.stage, "swaps") == 3);
     *leaves = 0;
     is_back_under(&tb, 0, 1);
     assert_true(tb_stage_limit(&tb, 0, 0) == 7 && tb_stage_limit(&tb, 1, 0) == 7);
     is_back_under(&tb, 1, 1);
     assert_true(tb_stage_limit(&tb, 0, 0) == 8 && tb_stage_limit(&tb, 1, 0) == 7);
-    epoch(&tb, (double[]){90, 10}, (double[]){100, 10}); /* the goal is met */
+    epoch(&tb, IPC(90, 10), IPC(100, 10)); /* the goal is met */
     is_back_under(&tb, 0, 1);
     assert_true(stage_variable(&tb.stage, "swaps") == 5);
     stage_end(&tb.stage);
@@ -333,9 +333,9 @@ static void one_without_a_place_gets_one(void **unused)
     tb_stage_come(&tb, 1, 100, 1000, 0, 100);
     tb_stage_obey(&tb);
     assert_true(tb_stage_limits(&tb, 0) == 2 && tb_stage_limits(&tb, 1) == 0);
-    epoch(&tb, (double[]){200, 0}, (double[]){200, 0}); /* half of 200 is not above 100 */
+    epoch(&tb, IPC(200, 0), IPC(200, 0)); /* half of 200 is not above 100 */
     assert_true(tb_stage_limits(&tb, 1) == 0 && tb.stage.out_of_reach[1]);
-    epoch(&tb, (double[]){210, 0}, (double[]){210, 0}); /* 105 is */
+    epoch(&tb, IPC(210, 0), IPC(210, 0)); /* 105 is */
     assert_true(tb_stage_limit(&tb, 0, 1) == 1 && tb_stage_limit(&tb, 0, 0) == 0 && !tb.stage.out_of_reach[1]);
     stage_end(&tb.stage);
 }
@@ -352,11 +352,11 @@ static void room_that_is_there_is_taken(void **unused)
     tb_stage_come(&tb, 1, 100, 300, 0, 300);
     tb_stage_obey(&tb);
     assert_true(tb_stage_limit(&tb, 0, 0) == 7 && tb_stage_limit(&tb, 0, 1) == 1);
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(tb_stage_limit(&tb, 0, 0) == 8 && tb_stage_limit(&tb, 0, 1) == 0);
     tb_stage_obey(&tb);
     tb.stage.shares[1].leaving_tbs = 1;
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(tb_stage_limit(&tb, 0, 0) == 9 && tb_stage_limit(&tb, 1, 0) == 7 && tb_stage_limit(&tb, 1, 1) == 1);
     tb.stage.shares[1].leaving_tbs = 0;
     is_back_under(&tb, 0, 1);
@@ -376,13 +376,13 @@ static void adjustments_outlive_small_kernels(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_adjustment(&tb, 0);
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     is_back_under(&tb, 0, 1);
     assert_true(tb_stage_limits(&tb, 0) == 12 && tb_stage_limits(&tb, 1) == 8);
     tb_stage_obey(&tb);
     next_kernel(&tb, 6, 200); /* three where six were, on each SM */
     assert_true(tb_stage_limit(&tb, 0, 0) == 3 && tb_stage_limit(&tb, 1, 0) == 3 && tb_stage_limits(&tb, 1) == 8);
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(tb_stage_limits(&tb, 0) == 6 && tb_stage_limits(&tb, 1) == 8);
     next_kernel(&tb, 100, 100);
     assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 1, 0) == 6 && tb_stage_limits(&tb, 1) == 8);
@@ -392,9 +392,9 @@ static void adjustments_outlive_small_kernels(void **unused)
     assert_true(tb_stage_limits(&tb, 0) == 10 && tb_stage_limits(&tb, 1) == 10);
     next_kernel(&tb, 4, 200); /* two where five were */
     assert_true(tb_stage_limits(&tb, 0) == 4 && tb_stage_limits(&tb, 1) == 10);
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10});
-    epoch(&tb, (double[]){100, 10}, (double[]){100, 10}); /* it stays: the room is its own */
-    next_kernel(&tb, 4, 100);                             /* two places on each SM */
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
+    epoch(&tb, IPC(100, 10), IPC(100, 10)); /* it stays: the room is its own */
+    next_kernel(&tb, 4, 100);               /* two places on each SM */
     assert_true(tb_stage_limits(&tb, 0) == 4 && tb_stage_limits(&tb, 1) == 10);
     stage_end(&tb.stage);
 }
@@ -406,10 +406,10 @@ static void one_with_idle_tbs_lacks_none(void **unused)
     struct tb_stage tb;
     begin_adjustment(&tb, 0);
     tb.stage.shares[0].idle_warps = tb.stage.shares[2].idle_warps = 8; /* four warps make one */
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(stage_variable(&tb.stage, "swaps") == 0);
     tb.stage.shares[0].idle_warps = 7.9;
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(stage_variable(&tb.stage, "swaps") == 1);
     stage_end(&tb.stage);
 }
@@ -420,19 +420,19 @@ static void victims_with_goals(void **unused)
     (void)unused;
     struct tb_stage tb;
     begin_adjustment(&tb, 90);
-    epoch(&tb, (double[]){90, 100}, (double[]){90, 100}); /* 100 * (1 - 1/10) is not above 90 */
+    epoch(&tb, IPC(90, 100), IPC(90, 100)); /* 100 * (1 - 1/10) is not above 90 */
     assert_true(stage_variable(&tb.stage, "swaps") == 0);
     assert_true(tb.stage.out_of_reach[0] && !tb.stage.out_of_reach[1]);
     tb.stage.shares[3].idle_warps = 7; /* one idle one on SM 1 */
-    epoch(&tb, (double[]){90, 100}, (double[]){90, 100});
+    epoch(&tb, IPC(90, 100), IPC(90, 100));
     assert_true(stage_variable(&tb.stage, "swaps") == 0);
     tb.stage.shares[3].idle_warps = 8; /* two */
-    epoch(&tb, (double[]){90, 100}, (double[]){90, 100});
+    epoch(&tb, IPC(90, 100), IPC(90, 100));
     assert_true(tb_stage_limit(&tb, 1, 0) == 6 && tb_stage_limit(&tb, 1, 1) == 4);
     assert_true(tb_stage_limit(&tb, 0, 1) == 5 && !tb.stage.out_of_reach[0]);
     stage_end(&tb.stage);
     begin_adjustment(&tb, 90);
-    epoch(&tb, (double[]){90, 101}, (double[]){90, 101}); /* 90.9 is */
+    epoch(&tb, IPC(90, 101), IPC(90, 101)); /* 90.9 is */
     assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 0, 1) == 4);
     stage_end(&tb.stage);
 }
@@ -451,7 +451,7 @@ static void one_victim_is_enough(void **unused)
     tb_stage_come(&tb, 2, 100, 100, 0, 30);
     assert_true(tb_stage_limit(&tb, 0, 0) == 2 && tb_stage_limit(&tb, 0, 1) == 3 && tb_stage_limit(&tb, 0, 2) == 3);
     tb_stage_obey(&tb);
-    epoch(&tb, (double[]){90, 50, 10}, (double[]){90, 50, 10}); /* both could; best effort does */
+    epoch(&tb, IPC(90, 50, 10), IPC(90, 50, 10)); /* both could; best effort does */
     assert_true(tb_stage_limit(&tb, 0, 0) == 3 && tb_stage_limit(&tb, 0, 1) == 3 && tb_stage_limit(&tb, 0, 2) == 1);
     assert_true(stage_variable(&tb.stage, "swaps") == 2);
     stage_end(&tb.stage);
@@ -463,7 +463,7 @@ static void one_without_more_tbs_gets_none(void **unused)
     struct tb_stage tb;
     begin_adjustment(&tb, 0);
     tb.stage.applications[0].running.tbs_waiting = 0;
-    epoch(&tb, (double[]){90, 10}, (double[]){90, 10});
+    epoch(&tb, IPC(90, 10), IPC(90, 10));
     assert_true(stage_variable(&tb.stage, "swaps") == 0);
     stage_end(&tb.stage);
 }

@@ -10,7 +10,7 @@ static void measure(struct tb_stage *tb, const double ipc[2][16], double epochs)
             for (uint32_t a = 0; a < 2; a++)
                 tb->stage.shares[s * 2 + a].thread_instructions =
                     (uint64_t)(ipc[a][tb_stage_limit(tb, s, a)] * STAGE_EPOCH);
-        stage_epoch(&tb->stage, (double[]){0, 0});
+        stage_epoch(&tb->stage, IPC(0, 0));
     }
 }
 

@@ -170,6 +170,14 @@ static void run(const char *function, void *out, float shift, void *result)
 }
 
 /* values[i] is i: row 1 begins with 32. */
+/* Integers are read from where floats lie. */
+static int bits_of(float value)
+{
+    int bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 static void check_picture(const float *result, float shift)
 {
     for (int i = 0; i < 32; i++) {
@@ -198,13 +206,13 @@ static void through_the_runtime(void *out, void *memory, void *array)
     run(&from_line, out, 0, numbers);
     for (int i = 0; i < 32; i++) {
         float bits = values[31 - i];
-        EXPECT(!memcmp(&numbers[i], &bits, 4));
+        EXPECT(numbers[i] == bits_of(bits));
     }
     EXPECT(cudaBindTexture(0, &line, (char *)memory + 64, &one_int, 64) == 0);
     run(&from_line, out, 0, numbers);
     for (int i = 0; i < 32; i++) {
         float bits = 31 - i < 16 ? values[31 - i + 16] : 0;
-        EXPECT(!memcmp(&numbers[i], &bits, 4));
+        EXPECT(numbers[i] == bits_of(bits));
     }
     EXPECT(cudaBindSurfaceToArray(&sheet, array, &one_float) == 0);
     run(&from_sheet, out, 0, result);
