@@ -9,7 +9,8 @@ static void use(const struct host_application *application)
     struct host_random random = host_random_of(1, 1);
     double query = application->kind == CORUN_HOST_SERVICE ? host_random_size(&random, &application->sizes) : 0;
     double sum = host_application_instructions(application, query);
-    for (double at = 0.5; at < 1e10; at *= 7)
+    double at = 0.5;
+    for (int i = 0; i < 13; i++, at *= 7) /* up to 1e10 */
         sum += host_application_speedup(application, at, at) + host_application_misses(application, at, at, at);
     if (!(sum > 0))
         __builtin_trap();
