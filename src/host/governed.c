@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The policy of a simulated host: what it sees, whether it can be obeyed, and obeying. */
+#include "host/allowances.h"
 #include "host/simulation.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -89,33 +89,10 @@ static bool runs(const struct simulation *simulation, uint32_t q)
     return simulation->entries[q].state == CORUN_HOST_QUERY_RUNNING && !simulation->queries[q].ended;
 }
 
-/* Own shares of what runs, together; what is left is common. POLICY if there is not so much. */
-static enum corun_status check_shares(struct simulation *simulation)
+static enum corun_status check_shares(struct simulation *simulation, uint32_t ended)
 {
-    const struct host_machine *machine = simulation->scenario->machine;
-    uint64_t cores = 0, ways = 0;
-    for (uint32_t a = 0; a < simulation->scenario->tenant_count; a++) {
-        const struct corun_host_share *share = &simulation->allowances.application[a];
-        if (share->ways && !share->cores)
-            return report_policy(simulation, CORUN_POLICY, "gives ways of the cache to an application without cores");
-        cores += share->cores;
-        ways += share->ways;
-    }
-    for (uint32_t q = 0; q < simulation->view.query_count; q++) {
-        const struct corun_host_share *share = &simulation->allowances.query[q];
-        if (!runs(simulation, q))
-            continue;
-        if (share->ways && !share->cores)
-            return report_policy(simulation, CORUN_POLICY, "gives ways of the cache to a query without cores");
-        cores += share->cores;
-        ways += share->ways;
-    }
-    if (cores > machine->cores || ways > machine->ways)
-        return corun_report(simulation->list, CORUN_POLICY, CORUN_NOWHERE,
-                            "policy %s gives out %" PRIu64 " cores of %" PRIu32 " and %" PRIu64 " ways of %" PRIu32,
-                            simulation->scenario->policy->name, cores, machine->cores, ways, machine->ways);
-    simulation->common = (struct corun_host_share){machine->cores - (uint32_t)cores, machine->ways - (uint32_t)ways};
-    return CORUN_OK;
+    return host_check_shares(&simulation->view, &simulation->allowances, ended, simulation->scenario->policy->name,
+                             simulation->list, &simulation->common);
 }
 
 /* Threads move when the number of their cores changes, and stand still until they have; what has just started does not. */
@@ -238,7 +215,7 @@ enum corun_status simulation_decide(struct simulation *simulation, enum corun_ho
         policy->decide(simulation->policy_state, &simulation->view, moment, &simulation->allowances);
         first = false;
     }
-    enum corun_status status = check_shares(simulation);
+    enum corun_status status = check_shares(simulation, event == CORUN_HOST_QUERY_ENDS ? q : CORUN_HOST_NONE);
     if (status == CORUN_OK)
         obey_shares(simulation);
     return status;
@@ -290,19 +267,15 @@ enum corun_status simulation_start_policy(struct simulation *simulation)
     if (status)
         return corun_report(simulation->list, status, CORUN_NOWHERE, "out of memory for a simulated host");
     fill_view(simulation);
-    if (policy->version != CORUN_HOST_POLICY_VERSION)
-        return report_policy(simulation, CORUN_ARGUMENT, "was written for another version of corun/host.h");
-    for (uint32_t a = 0; policy->needs_models && a < simulation->scenario->tenant_count; a++)
-        if (simulation->applications[a].kind == CORUN_HOST_SERVICE && !simulation->applications[a].model_count)
-            return corun_report(simulation->list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                                "policy %s needs a model of the service %s", policy->name,
-                                simulation->applications[a].name);
+    status = host_check_policy(&simulation->view, policy, simulation->list);
+    if (status)
+        return status;
     status = policy->start(simulation->policy_state, &simulation->view, simulation->scenario->parameters,
                            &simulation->allowances);
     if (status)
         return report_policy(simulation, status,
                              simulation->allowances.refusal ? simulation->allowances.refusal : "does not start");
-    status = check_shares(simulation);
+    status = check_shares(simulation, CORUN_HOST_NONE);
     if (status)
         return status;
     for (uint32_t a = 0; a < simulation->scenario->tenant_count; a++) /* at the beginning nobody moves */
