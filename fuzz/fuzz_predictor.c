@@ -51,10 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct predictor_sample *samples;
     size_t count;
+    enum predictor_work work;
     read_predictor((const char *)data, size);
     if (size > 0 && data[0] == '{')
         read_content((const char *)data, size);
-    if (predictor_samples_read("fuzz", (const char *)data, size, NULL, &samples, &count) == CORUN_OK)
+    if (predictor_samples_read("fuzz", (const char *)data, size, NULL, &samples, &count, &work) == CORUN_OK)
         free(samples);
     return 0;
 }

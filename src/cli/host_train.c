@@ -96,12 +96,15 @@ static enum corun_status learn(struct train_options *train, struct predictor **p
     struct predictor_sample *samples = NULL;
     char *text = NULL;
     size_t bytes, count;
+    enum predictor_work work;
     const char *path = strcmp(train->samples, "-") != 0 ? train->samples : "/dev/stdin";
     enum corun_status status = text_file_read(path, MOST_BYTES, list, &text, &bytes);
     if (status == CORUN_OK)
-        status = predictor_samples_read(train->samples, text, bytes, list, &samples, &count);
+        status = predictor_samples_read(train->samples, text, bytes, list, &samples, &count, &work);
     if (status == CORUN_OK)
         status = predictor_train(samples, count, train->seed, list, predictor);
+    if (status == CORUN_OK)
+        predictor_set_work(*predictor, work);
     free(samples);
     free(text);
     return status;

@@ -48,6 +48,7 @@ struct predictor {
     struct linear linear[PREDICTOR_TARGETS], sgd[PREDICTOR_TARGETS];
     struct network network[PREDICTOR_TARGETS];
     struct svm svm[PREDICTOR_TARGETS];
+    enum predictor_work work;
 };
 
 /* splitmix64. */

@@ -19,6 +19,27 @@ const char *predictor_word(enum predictor_kind kind)
     return kind < PREDICTOR_KIND_COUNT ? words[kind] : "best";
 }
 
+static const char *const work_words[] = {
+#define PREDICTOR_WORK_WORD(name, word, meaning) word,
+    PREDICTOR_WORKS(PREDICTOR_WORK_WORD)
+#undef PREDICTOR_WORK_WORD
+};
+
+const char *predictor_work_word(enum predictor_work work)
+{
+    return work_words[work];
+}
+
+void predictor_set_work(struct predictor *predictor, enum predictor_work work)
+{
+    predictor->work = work;
+}
+
+enum predictor_work predictor_work(const struct predictor *predictor)
+{
+    return predictor->work;
+}
+
 uint64_t learner_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));

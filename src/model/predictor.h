@@ -30,6 +30,22 @@ const char *predictor_word(enum predictor_kind kind);
 
 enum predictor_target { PREDICTOR_DURATION, PREDICTOR_IPC, PREDICTOR_TARGETS };
 
+/*
+ * What the instructions of samples were counted by. Counted work and progress cannot be held against each other: a predictor knows which it learned.
+ * W(NAME, word, meaning)
+ */
+#define PREDICTOR_WORKS(W) \
+    W(COUNTED, "counted", "instructions that the processor retired") \
+    W(PROGRESS, "progress", "a thousand instructions for each unit of the size, as far as the query is")
+
+enum predictor_work {
+#define PREDICTOR_WORK_ENUM(name, word, meaning) PREDICTOR_WORK_##name,
+    PREDICTOR_WORKS(PREDICTOR_WORK_ENUM)
+#undef PREDICTOR_WORK_ENUM
+        PREDICTOR_WORK_COUNT
+};
+const char *predictor_work_word(enum predictor_work work);
+
 /* One query alone on the host. */
 struct predictor_sample {
     double size;
@@ -49,6 +65,9 @@ struct predictor;
 enum corun_status predictor_train(const struct predictor_sample *samples, size_t count, uint64_t seed,
                                   struct corun_diagnostics *list, struct predictor **predictor);
 void predictor_destroy(struct predictor *predictor);
+/* COUNTED unless it is said otherwise. */
+void predictor_set_work(struct predictor *predictor, enum predictor_work work);
+enum predictor_work predictor_work(const struct predictor *predictor);
 
 /* Coefficient of determination on the samples that were held out: 1 is perfect, 0 no better than their mean; may be below 0. */
 double predictor_r2(const struct predictor *predictor, enum predictor_kind kind, enum predictor_target target);
@@ -83,11 +102,11 @@ enum corun_status predictor_read(const char *file, const char *text, size_t byte
                                  struct predictor **predictor);
 
 /*
- * Samples from CSV: a line of titles, in any order `size`, `cores`, `ways`, `duration_ns`, `ipc`, others are passed over; then numbers. *samples is
- * the caller's to free. SYNTAX, ARGUMENT with line and column; MEMORY.
+ * Samples from CSV: a line of titles, in any order `size`, `cores`, `ways`, `duration_ns`, `ipc`, perhaps `work` (a word of PREDICTOR_WORKS, the same in all
+ * lines; without it they are COUNTED), others are passed over; then numbers. *samples is the caller's to free. SYNTAX, ARGUMENT with line and column; MEMORY.
  */
 enum corun_status predictor_samples_read(const char *file, const char *text, size_t bytes,
                                          struct corun_diagnostics *list, struct predictor_sample **samples,
-                                         size_t *count);
+                                         size_t *count, enum predictor_work *work);
 
 #endif

@@ -70,14 +70,21 @@ static json_t *target_object(const struct predictor *predictor, uint32_t target)
                      rows(svm->vectors, sizeof *svm->vectors, svm->count, FEATURES + 1));
 }
 
+/* What has counted instructions says nothing of it, as files from before there was anything else. */
 static json_t *content_object(const struct predictor *predictor, const char *name)
 {
-    return json_pack(
+    json_t *object = json_pack(
         "{s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "name", name, "learned", (json_int_t)predictor->learned, "held_out",
         (json_int_t)predictor->held_out, "means", numbers(predictor->x_mean, FEATURES), "deviations",
         numbers(predictor->x_deviation, FEATURES), "points",
         rows(predictor->knn.points, sizeof *predictor->knn.points, predictor->knn.count, FEATURES + PREDICTOR_TARGETS),
         "duration", target_object(predictor, PREDICTOR_DURATION), "ipc", target_object(predictor, PREDICTOR_IPC));
+    if (object && predictor->work != PREDICTOR_WORK_COUNTED &&
+        json_object_set_new(object, "work", json_string(predictor_work_word(predictor->work)))) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
 }
 
 enum corun_status predictor_write(const struct predictor *predictor, const char *name, FILE *stream)
@@ -187,11 +194,21 @@ static bool read_target(struct reader *reader, const json_t *object, struct pred
     return fine;
 }
 
+static bool read_work(struct reader *reader, const json_t *word, struct predictor *predictor)
+{
+    predictor->work = PREDICTOR_WORK_COUNTED;
+    while (word && predictor->work < PREDICTOR_WORK_COUNT &&
+           (!json_is_string(word) || strcmp(json_string_value(word), predictor_work_word(predictor->work)) != 0))
+        predictor->work++;
+    return predictor->work < PREDICTOR_WORK_COUNT || refuse(reader, CORUN_SYNTAX, "work", "an unknown word");
+}
+
 static bool read_content(struct reader *reader, const json_t *content, struct predictor *predictor)
 {
     double learned, held_out;
     void *points = NULL;
     bool fine =
+        read_work(reader, json_object_get(content, "work"), predictor) &&
         read_number(reader, json_object_get(content, "learned"), "learned", 1, &learned) &&
         read_number(reader, json_object_get(content, "held_out"), "held_out", 0, &held_out) &&
         read_numbers(reader, json_object_get(content, "means"), "means", -MOST_NUMBER, predictor->x_mean, FEATURES) &&

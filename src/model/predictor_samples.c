@@ -12,8 +12,8 @@
 #define MOST_COLUMNS 64u
 #define MOST_CELL 64u
 
-enum column { SIZE, CORES, WAYS, DURATION, IPC, COLUMNS, PASSED_OVER = COLUMNS };
-static const char *const titles[] = {"size", "cores", "ways", "duration_ns", "ipc"};
+enum column { SIZE, CORES, WAYS, DURATION, IPC, NUMBERS, WORK = NUMBERS, COLUMNS, PASSED_OVER = COLUMNS };
+static const char *const titles[] = {"size", "cores", "ways", "duration_ns", "ipc", "work"};
 
 struct table {
     const char *file, *next, *end;
@@ -21,6 +21,7 @@ struct table {
     uint32_t line;
     enum column columns[MOST_COLUMNS];
     uint32_t column_count;
+    enum predictor_work work; /* of the first line; COUNT before it */
 };
 
 static enum corun_status complain(const struct table *table, enum corun_status status, uint32_t column,
@@ -85,7 +86,7 @@ static enum corun_status read_titles(struct table *table)
             seen[column] = true;
         table->columns[table->column_count++] = column;
     }
-    for (uint32_t column = 0; column < COLUMNS; column++)
+    for (uint32_t column = 0; column < NUMBERS; column++)
         if (!seen[column])
             return complain(table, CORUN_SYNTAX, 0,
                             "no column of this title in the first line (size, cores, ways, duration_ns, ipc)",
@@ -94,9 +95,23 @@ static enum corun_status read_titles(struct table *table)
     return CORUN_OK;
 }
 
+/* All lines are of the same kind. */
+static enum corun_status read_work(struct table *table, uint32_t column, const char *cell)
+{
+    enum predictor_work work = PREDICTOR_WORK_COUNTED;
+    while (work < PREDICTOR_WORK_COUNT && strcmp(cell, predictor_work_word(work)) != 0)
+        work++;
+    if (work == PREDICTOR_WORK_COUNT)
+        return complain(table, CORUN_SYNTAX, column, "neither counted nor progress", cell);
+    if (table->work != PREDICTOR_WORK_COUNT && table->work != work)
+        return complain(table, CORUN_ARGUMENT, column, "not what the lines before have", cell);
+    table->work = work;
+    return CORUN_OK;
+}
+
 static enum corun_status read_row(struct table *table, struct predictor_sample *sample)
 {
-    double values[COLUMNS] = {0};
+    double values[NUMBERS] = {0};
     char cell[MOST_CELL];
     uint32_t index = 0;
     for (bool more = true; next_cell(table, &more, cell); index++) {
@@ -105,6 +120,12 @@ static enum corun_status read_row(struct table *table, struct predictor_sample *
         enum column column = table->columns[index];
         if (column == PASSED_OVER)
             continue;
+        if (column == WORK) {
+            enum corun_status status = read_work(table, index + 1, cell);
+            if (status)
+                return status;
+            continue;
+        }
         if (!number_parse_real(cell, &values[column]))
             return complain(table, CORUN_SYNTAX, index + 1, "no number", cell);
         bool whole = column == CORES || column == WAYS;
@@ -127,9 +148,10 @@ static enum corun_status read_row(struct table *table, struct predictor_sample *
 
 enum corun_status predictor_samples_read(const char *file, const char *text, size_t bytes,
                                          struct corun_diagnostics *list, struct predictor_sample **samples,
-                                         size_t *count)
+                                         size_t *count, enum predictor_work *work)
 {
-    struct table table = {.file = file, .next = text, .end = text + bytes, .list = list, .line = 1};
+    struct table table = {
+        .file = file, .next = text, .end = text + bytes, .list = list, .line = 1, .work = PREDICTOR_WORK_COUNT};
     VECTOR(struct predictor_sample) all = {0};
     *samples = NULL;
     *count = 0;
@@ -153,5 +175,6 @@ enum corun_status predictor_samples_read(const char *file, const char *text, siz
     }
     *samples = all.data;
     *count = all.count;
+    *work = table.work == PREDICTOR_WORK_COUNT ? PREDICTOR_WORK_COUNTED : table.work;
     return CORUN_OK;
 }

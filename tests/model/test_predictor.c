@@ -203,6 +203,15 @@ static void files_keep_everything(void **unused)
     free(other);
     other = write_out(read, &again);
     assert_string_equal(text, other);
+    assert_null(strstr(text, "\"work\""));
+    assert_int_equal(predictor_work(read), PREDICTOR_WORK_COUNTED);
+    free(other);
+    predictor_set_work(read, PREDICTOR_WORK_PROGRESS);
+    other = write_out(read, &again);
+    assert_non_null(strstr(other, "\"work\":\"progress\""));
+    predictor_destroy(read);
+    assert_int_equal(predictor_read("progress", other, again, NULL, &read), CORUN_OK);
+    assert_int_equal(predictor_work(read), PREDICTOR_WORK_PROGRESS);
     free(text);
     free(other);
     predictor_destroy(predictor);
@@ -252,7 +261,8 @@ static void says_of_samples(const char *text, enum corun_status wanted, uint32_t
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct predictor_sample *samples;
     size_t count;
-    assert_int_equal(predictor_samples_read("s.csv", text, strlen(text), list, &samples, &count), wanted);
+    enum predictor_work work;
+    assert_int_equal(predictor_samples_read("s.csv", text, strlen(text), list, &samples, &count, &work), wanted);
     if (wanted != CORUN_OK) {
         assert_null(samples);
         assert_int_equal(corun_diagnostics_count(list), 1);
@@ -269,12 +279,23 @@ static void samples_of_files(void **unused)
     static const char good[] = "ways, note,ipc,size,cores,duration_ns\n2,a b,0.5,1e2,3,4e6\r\n\n1,,0.25,7,1,5e5";
     struct predictor_sample *samples;
     size_t count;
-    assert_int_equal(predictor_samples_read("s.csv", good, sizeof good - 1, NULL, &samples, &count), CORUN_OK);
+    enum predictor_work work;
+    assert_int_equal(predictor_samples_read("s.csv", good, sizeof good - 1, NULL, &samples, &count, &work), CORUN_OK);
     assert_int_equal(count, 2);
     assert_true(samples[0].size == 100 && samples[0].cores == 3 && samples[0].ways == 2);
     assert_true(samples[0].measured[PREDICTOR_DURATION] == 4e6 && samples[0].measured[PREDICTOR_IPC] == 0.5);
     assert_true(samples[1].size == 7 && samples[1].measured[PREDICTOR_DURATION] == 5e5);
+    assert_int_equal(work, PREDICTOR_WORK_COUNTED);
     free(samples);
+    static const char by_progress[] = "size,cores,work,ways,duration_ns,ipc\n1,2,progress,3,4,5\n1,2, progress,3,4,5\n";
+    assert_int_equal(
+        predictor_samples_read("s.csv", by_progress, sizeof by_progress - 1, NULL, &samples, &count, &work), CORUN_OK);
+    assert_int_equal(work, PREDICTOR_WORK_PROGRESS);
+    assert_int_equal(count, 2);
+    free(samples);
+    says_of_samples("work,size,cores,ways,duration_ns,ipc\nguessed,1,2,3,4,5\n", CORUN_SYNTAX, 2, 1);
+    says_of_samples("work,size,cores,ways,duration_ns,ipc\ncounted,1,2,3,4,5\nprogress,1,2,3,4,5\n", CORUN_ARGUMENT, 3,
+                    1);
     says_of_samples("", CORUN_SYNTAX, 1, 0);
     says_of_samples("size,cores,ways,ipc\n", CORUN_SYNTAX, 1, 0);
     says_of_samples("size,cores,ways,size,duration_ns,ipc\n", CORUN_SYNTAX, 1, 4);
