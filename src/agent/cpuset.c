@@ -131,13 +131,15 @@ int cpuset_set(const struct cpuset *cpuset, const char *name, const cpu_set_t *c
                : ENAMETOOLONG;
 }
 
-int cpuset_add(struct cpuset *cpuset, const char *name, struct process_id process)
+int cpuset_add(struct cpuset *cpuset, const char *name, struct process_id process, char **home)
 {
     char groups[64], folder[CONTROL_PATH];
+    int error = 0;
     snprintf(groups, sizeof groups, "/proc/%d/cgroup", process.pid);
-    if (!find_group(cpuset, groups, folder))
+    if (home && !find_group(cpuset, groups, folder))
         return ENOENT;
-    int error = journal_home(cpuset->journal, process, folder);
+    if (home)
+        error = (*home = strdup(folder)) ? journal_home(cpuset->journal, process, folder) : ENOMEM;
     if (!error && !control_path(folder, cpuset->folder, name))
         error = ENAMETOOLONG;
     return error ? error : control_write(folder, "cgroup.procs", "%d", process.pid);

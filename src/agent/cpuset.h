@@ -31,8 +31,8 @@ void cpuset_open(struct cpuset *cpuset, const struct cpuset_places *places, cons
 /* A group of that name in the agent's. All return 0, or what went wrong. */
 int cpuset_create(struct cpuset *cpuset, const char *name, const cpu_set_t *cores);
 int cpuset_set(const struct cpuset *cpuset, const char *name, const cpu_set_t *cores);
-/* The process with all its threads.. */
-int cpuset_add(struct cpuset *cpuset, const char *name, struct process_id process);
+/* The process with all its threads. *home is the group that it was in until now, in the journal as well, and the caller's to free; NULL: it needs not go back. */
+int cpuset_add(struct cpuset *cpuset, const char *name, struct process_id process, char **home);
 /* The processors that the group has now. */
 int cpuset_get(const struct cpuset *cpuset, const char *name, cpu_set_t *cores);
 

@@ -214,15 +214,17 @@ enum corun_status governor_begin(struct governor *governor, const struct governo
     return status;
 }
 
-enum corun_status governor_arrive(struct governor *governor, uint64_t now_ns, uint32_t tenant, uint64_t id, double size,
-                                  uint64_t arrived_ns, uint32_t *query)
+uint32_t governor_free_entry(const struct governor *governor)
 {
     uint32_t q = 0;
     while (q < CORUN_HOST_QUERIES && governor->queries[q].state != CORUN_HOST_QUERY_FREE)
         q++;
-    *query = q < CORUN_HOST_QUERIES ? q : CORUN_HOST_NONE;
-    if (q == CORUN_HOST_QUERIES)
-        return CORUN_OK;
+    return q < CORUN_HOST_QUERIES ? q : CORUN_HOST_NONE;
+}
+
+enum corun_status governor_arrive(struct governor *governor, uint64_t now_ns, uint32_t q, uint32_t tenant, uint64_t id,
+                                  double size, uint64_t arrived_ns)
+{
     governor->view.now_ns = now_ns;
     governor->queries[q] =
         (struct corun_host_query_view){.state = CORUN_HOST_QUERY_WAITING,
@@ -268,6 +270,13 @@ enum corun_status governor_end(struct governor *governor, uint64_t now_ns, uint3
     if (status == CORUN_OK)
         obey(governor, true);
     return status;
+}
+
+void governor_remeasure(struct governor *governor, uint32_t q)
+{
+    struct governor_mark *mark = &governor->query_marks[q];
+    mark->since_ns = governor->view.now_ns;
+    mark->work = mark->first_work = governor->setting.host.query_work(governor->setting.user, q);
 }
 
 void governor_progress(struct governor *governor, uint32_t q, double progress)

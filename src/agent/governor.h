@@ -70,11 +70,15 @@ enum corun_status governor_begin(struct governor *governor, const struct governo
 
 /* Times never go back. What follows returns POLICY when the policy wrote what cannot be obeyed. */
 
-/* A query arrives; *query is its entry, NONE if the table is full: then it is to come again when another one has ended. */
-enum corun_status governor_arrive(struct governor *governor, uint64_t now_ns, uint32_t tenant, uint64_t id, double size,
-                                  uint64_t arrived_ns, uint32_t *query);
+/* The entry of the next query that arrives; NONE: the table is full, and the query is to come again when another one has ended. */
+uint32_t governor_free_entry(const struct governor *governor);
+/* A query arrives in that entry. */
+enum corun_status governor_arrive(struct governor *governor, uint64_t now_ns, uint32_t query, uint32_t tenant,
+                                  uint64_t id, double size, uint64_t arrived_ns);
 /* It has been answered, or nobody works on it any more. Its entry is free afterwards. */
 enum corun_status governor_end(struct governor *governor, uint64_t now_ns, uint32_t query);
+/* The work of a running query is counted otherwise from now on: its interval begins anew. */
+void governor_remeasure(struct governor *governor, uint32_t query);
 void governor_progress(struct governor *governor, uint32_t query, double progress);
 /* So many instances of a batch program are there now. */
 enum corun_status governor_instances(struct governor *governor, uint64_t now_ns, uint32_t tenant, uint32_t instances);

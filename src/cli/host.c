@@ -95,8 +95,7 @@ void host_options_begin(struct host_options *options)
                                      .instances = 8};
 }
 
-/* "150ms" */
-static bool parse_time(const char *text, uint64_t *ns)
+bool host_parse_time(const char *text, uint64_t *ns)
 {
     struct simulated_duration duration;
     if (!simulated_duration_parse(text, &duration) || duration.nanoseconds < 1)
@@ -107,7 +106,7 @@ static bool parse_time(const char *text, uint64_t *ns)
 
 static void keep_time(struct host_options *options, const char *option, const char *value, uint64_t *ns)
 {
-    if (!parse_time(value, ns))
+    if (!host_parse_time(value, ns))
         command_keep(&options->command, corun_report(options->command.list, CORUN_USAGE, CORUN_NOWHERE,
                                                      "%s: `%.64s` is no time, such as 20ms", option, value));
 }
@@ -230,7 +229,7 @@ static enum corun_status read_own(struct host_options *options, const char *word
         char *value = strchr(word, '=');
         if (value)
             *value++ = 0;
-        bool read = value && ((service && !strcmp(word, "goal") && parse_time(value, &own->goal_ns)) ||
+        bool read = value && ((service && !strcmp(word, "goal") && host_parse_time(value, &own->goal_ns)) ||
                               (service && !strcmp(word, "load") && parse_load(value, &own->load)) ||
                               (service && !strcmp(word, "queries") && number_parse(value, 1000, &own->queries) &&
                                own->queries > 0 && own->queries <= 10000000) ||

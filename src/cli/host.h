@@ -14,7 +14,10 @@
     C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
     C(sweep, "each service with each batch program, under one policy after the other") \
     C(cluster, "many hosts with a service and a batch program each, and which are placed together") \
-    C(profile, "a program, measured: what a simulated host needs to know of it")
+    C(profile, "a program, measured: what a simulated host needs to know of it") \
+    C(run, "services and batch programs share this machine, under one policy") \
+    C(top, "how those stand that share this machine") \
+    C(restore, "puts back what an agent of this machine changed that was killed")
 
 #define HOST_COMMAND_FUNCTION(name, summary) int host_command_##name(int argc, char **argv);
 CORUN_HOST_COMMANDS(HOST_COMMAND_FUNCTION)
@@ -79,6 +82,8 @@ enum {
         "quiet", KEY_HOST_QUIET, NULL, 0, "no tables", 4 \
     }
 
+/* "150ms" */
+bool host_parse_time(const char *text, uint64_t *ns);
 /* Defaults of all options. */
 void host_options_begin(struct host_options *options);
 /* For the end of a parser: ARGP_ERR_UNKNOWN if it is none of them. */

@@ -130,6 +130,7 @@ static void test_the_real_one(void **state)
     struct journal journal;
     struct cpuset cpuset;
     struct restored restored;
+    char *home = NULL;
     cpu_set_t all, one, now;
     char path[64], before[4096], after[4096], folder[64];
     snprintf(path, sizeof path, "/tmp/corun-test-%d.restore", getpid());
@@ -152,7 +153,7 @@ static void test_the_real_one(void **state)
             CPU_SET(i, &one);
     assert_int_equal(journal_affinity(&journal, child, child, &all), 0);
     assert_int_equal(cpuset_create(&cpuset, "batch", &all), 0);
-    assert_int_equal(cpuset_add(&cpuset, "batch", child), 0);
+    assert_int_equal(cpuset_add(&cpuset, "batch", child, &home), 0);
     assert_int_equal(cpuset_set(&cpuset, "batch", &one), 0);
     assert_int_equal(cpuset_get(&cpuset, "batch", &now), 0);
     assert_true(CPU_EQUAL(&now, &one));
@@ -175,6 +176,7 @@ static void test_the_real_one(void **state)
     assert_true(CPU_EQUAL(&now, &all));
     assert_false(control_exists(cpuset.folder, NULL));
     child_end(child);
+    free(home);
     unlink(path);
     corun_diagnostics_destroy(list);
 }
