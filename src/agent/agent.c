@@ -117,6 +117,8 @@ static enum corun_status begin_journal(struct agent *agent)
         status = restore_leftover(agent->journal_path, agent->list, &restored);
     if (status && status != CORUN_NOT_FOUND)
         return status;
+    if (restored.failed) /* it was tried twice now */
+        unlink(agent->journal_path);
     status = listener_open(agent);
     return status ? status : journal_create(&agent->journal, agent->journal_path, agent->list);
 }

@@ -257,10 +257,11 @@ static size_t length_of(const union message *message, size_t bytes)
     };
     if (bytes < sizeof message->kind || message->kind >= CORUN_SERVICE_MESSAGE_COUNT)
         return 0;
-    if (message->kind == CORUN_SERVICE_BEGIN && bytes >= lengths[CORUN_SERVICE_BEGIN] &&
-        message->begin.thread_count <= CORUN_SERVICE_THREADS)
-        return lengths[CORUN_SERVICE_BEGIN] + message->begin.thread_count * sizeof(int32_t);
-    return lengths[message->kind];
+    if (message->kind != CORUN_SERVICE_BEGIN || bytes < lengths[CORUN_SERVICE_BEGIN])
+        return lengths[message->kind];
+    if (message->begin.thread_count > CORUN_SERVICE_THREADS)
+        return 0;
+    return lengths[CORUN_SERVICE_BEGIN] + message->begin.thread_count * sizeof(int32_t);
 }
 
 static void hear_service(struct agent *agent, struct connection *connection, const union message *message)

@@ -38,7 +38,8 @@ static void guard(const char *journal, const char *socket, int end)
     sigprocmask(SIG_SETMASK, &none, NULL);
     while (read(end, &byte, 1) < 0 && errno == EINTR)
         ;
-    if (access(journal, F_OK) == 0 && restore_from(journal, GRACE_MS, NULL, &restored) == CORUN_OK) {
+    if (access(journal, F_OK) == 0 && restore_from(journal, GRACE_MS, NULL, &restored) == CORUN_OK &&
+        !restored.failed) { /* else the next agent, or a user, tries again */
         unlink(journal);
         unlink(socket);
     }

@@ -64,8 +64,9 @@ enum corun_status listener_open(struct agent *agent)
         close(other);
         return corun_report(agent->list, CORUN_ARGUMENT, place, "an agent answers there already");
     }
-    if (errno == ECONNREFUSED) /* of an agent that is gone */
-        unlink(agent->socket_path);
+    struct stat found;
+    if (errno == ECONNREFUSED && !lstat(agent->socket_path, &found) && S_ISSOCK(found.st_mode))
+        unlink(agent->socket_path); /* of an agent that is gone */
     agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t before = umask(0177);
     int error = agent->listener < 0 || bind(agent->listener, (const struct sockaddr *)&address, sizeof address) ||

@@ -196,7 +196,8 @@ enum corun_status restore_leftover(const char *path, struct corun_diagnostics *l
                               entries.data[0].process.pid);
     if (status == CORUN_OK) {
         perform(&entries, 2000, restored);
-        unlink(path);
+        if (!restored->failed)
+            unlink(path);
     }
     journal_free(&entries);
     return status;

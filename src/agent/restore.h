@@ -17,7 +17,10 @@ struct restored {
 enum corun_status restore_from(const char *path, uint32_t grace_ms, struct corun_diagnostics *list,
                                struct restored *restored);
 
-/* The same, unless the agent that wrote the file is still there; then the file goes. NOT_FOUND: there is none, ARGUMENT: it is there. */
+/*
+ * The same, unless the agent that wrote the file is still there; then the file goes, if all was put back. NOT_FOUND: there is none, ARGUMENT: it is
+ * there.
+ */
 enum corun_status restore_leftover(const char *path, struct corun_diagnostics *list, struct restored *restored);
 
 #endif
