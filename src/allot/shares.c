@@ -40,19 +40,29 @@ static uint32_t count_running(const struct corun_host_view *view, const struct c
     return count;
 }
 
+/* With more applications than that, queries are counted again for each that waits. */
+#define MOST_COUNTED 64u
+
 void allot_start_up_to(const struct corun_host_view *view, uint32_t most, struct corun_host_allowances *allowances)
 {
+    uint32_t counts[MOST_COUNTED];
+    bool counted = view->application_count <= MOST_COUNTED;
+    for (uint32_t a = 0; counted && a < view->application_count; a++)
+        counts[a] = count_running(view, allowances, a);
     for (;;) {
         uint32_t first = CORUN_HOST_NONE;
         for (uint32_t q = 0; q < view->query_count; q++) {
             if (view->queries[q].state != CORUN_HOST_QUERY_WAITING || allowances->start[q] ||
                 (first != CORUN_HOST_NONE && view->queries[q].id > view->queries[first].id))
                 continue;
-            if (!most || count_running(view, allowances, view->queries[q].application) < most)
+            uint32_t application = view->queries[q].application;
+            if (!most || (counted ? counts[application] : count_running(view, allowances, application)) < most)
                 first = q;
         }
         if (first == CORUN_HOST_NONE)
             return;
         allowances->start[first] = true;
+        if (counted)
+            counts[view->queries[first].application]++;
     }
 }
