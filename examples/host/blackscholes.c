@@ -79,6 +79,7 @@ static void price_some(void *user, uint32_t task)
 static void run(void *state, struct tasks *tasks)
 {
     struct market *market = state;
+    tasks_span(tasks, 0, 1, market->sweeps);
     for (uint32_t sweep = 0; sweep < market->sweeps; sweep++)
         tasks_phase(tasks, "price", price_some, market, market->count / TASK_OPTIONS);
 }

@@ -213,6 +213,7 @@ static void run(void *state, struct tasks *tasks)
     struct pose first = pose_at(tracker->seed, 0);
     for (uint32_t p = 0; p < PARTICLES; p++)
         tracker->particles[p] = first;
+    tasks_span(tasks, 0, 1, tracker->frames * (2 + LAYERS));
     for (tracker->frame = 0; tracker->frame < tracker->frames; tracker->frame++) {
         tracker->truth = pose_at(tracker->seed, tracker->frame);
         tasks_phase(tasks, "camera", draw_camera, tracker, CAMERAS);

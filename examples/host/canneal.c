@@ -130,6 +130,7 @@ static void run(void *state, struct tasks *tasks)
 {
     struct netlist *netlist = state;
     netlist->heat = 2000;
+    tasks_span(tasks, 0, 1, 2 * netlist->temperatures);
     for (netlist->now = 0; netlist->now < netlist->temperatures; netlist->now++, netlist->heat *= 0.8f) {
         tasks_phase(tasks, "weigh", weigh, netlist, TASKS);
         tasks_phase(tasks, "change", change, netlist, TASKS);

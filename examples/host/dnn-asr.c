@@ -172,6 +172,7 @@ static void run(void *state, struct tasks *tasks)
             (left + TOGETHER - 1) / TOGETHER * TOGETHER; /* what the last batch has beyond is of the one before */
         for (size_t i = 0; i < (size_t)left * INPUTS; i++)
             asr->activations[0][i] = asr->frames[(size_t)asr->first * INPUTS + i];
+        tasks_span(tasks, (double)asr->first / asr->size, (double)(asr->first + BATCH) / asr->size, LAYERS + 1);
         for (asr->layer = 0; asr->layer < LAYERS; asr->layer++)
             tasks_phase(tasks, "layer", propagate, asr, asr->layers[asr->layer].outputs / TASK_NEURONS);
         tasks_phase(tasks, "normalise", normalise, asr, left);

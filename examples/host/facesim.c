@@ -195,6 +195,7 @@ static void run(void *state, struct tasks *tasks)
 {
     struct body *body = state;
     for (uint32_t step = 0; step < body->steps; step++) {
+        tasks_span(tasks, (double)step / body->steps, (step + 1.0) / body->steps, 2 + 3 * ITERATIONS);
         tasks_phase(tasks, "assemble", assemble, body, TASKS);
         double squared = body->right_norm = dot(body->residual, body->residual, 0, NODES);
         for (uint32_t i = 0; i < ITERATIONS && squared > 0; i++) {

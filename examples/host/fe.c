@@ -151,9 +151,12 @@ static void find_maxima(void *user, uint32_t task)
 static void run(void *state, struct tasks *tasks)
 {
     struct fe *fe = state;
+    tasks_span(tasks, 0, 0.04, 2); /* parts of its time on one thread */
     tasks_phase(tasks, "rows", sum_rows, fe, bands(fe));
     tasks_phase(tasks, "columns", sum_columns, fe, (fe->picture.width + COLUMNS) / COLUMNS);
+    tasks_span(tasks, 0.04, 0.9, 1);
     tasks_phase(tasks, "determinants", respond, fe, bands(fe) * LAYERS);
+    tasks_span(tasks, 0.9, 1, 1);
     tasks_phase(tasks, "maxima", find_maxima, fe, bands(fe));
     fe->point_count = 0;
     for (uint32_t b = 0; b < bands(fe); b++)

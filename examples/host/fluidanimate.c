@@ -248,6 +248,7 @@ static void advance(void *user, uint32_t task)
 static void run(void *state, struct tasks *tasks)
 {
     struct fluid *fluid = state;
+    tasks_span(tasks, 0, 1, 7 * fluid->steps);
     for (uint32_t step = 0; step < fluid->steps; step++) {
         tasks_phase(tasks, "count", count_cells, fluid, SORT_TASKS);
         tasks_phase(tasks, "slabs", count_slab, fluid, CELLS);

@@ -102,6 +102,7 @@ static void run(void *state, struct tasks *tasks)
 {
     struct gmm *gmm = state;
     for (gmm->block = 0; gmm->block < gmm->size; gmm->block += BLOCK) {
+        tasks_span(tasks, (double)gmm->block / gmm->size, (double)(gmm->block + BLOCK) / gmm->size, 1);
         tasks_phase(tasks, "score", score, gmm, TASKS);
         for (uint32_t f = gmm->block; f < gmm->size && f < gmm->block + BLOCK; f++)
             normalise(gmm, f);

@@ -18,15 +18,21 @@ enum {
     KEY_REPEAT = 'r',
     KEY_REPORT = 0x100,
     KEY_NO_CHECK,
-    KEY_PREPARE_ONLY
+    KEY_PREPARE_ONLY,
+    KEY_SERVE,
+    KEY_AGENT,
+    KEY_GAP,
+    KEY_WORKERS,
+    KEY_LARGEST
 };
 
 struct options {
     const struct program *program;
     uint32_t size, threads, queries, repeat;
     uint64_t seed;
-    bool unchecked, prepare_only;
+    bool unchecked, prepare_only, serve, counted;
     const char *report;
+    struct program_serving serving;
 };
 
 static uint64_t number(const char *text, uint64_t least, uint64_t most, struct argp_state *state, const char *option)
@@ -36,6 +42,35 @@ static uint64_t number(const char *text, uint64_t least, uint64_t most, struct a
     if (*text < '0' || *text > '9' || *end || value < least || value > most)
         argp_error(state, "%s=%s: not a number from %" PRIu64 " to %" PRIu64, option, text, least, most);
     return value;
+}
+
+static error_t parse_serving(int key, char *value, struct argp_state *state)
+{
+    struct options *options = state->input;
+    char *end;
+    switch (key) {
+    case KEY_SERVE:
+        options->serve = true;
+        break;
+    case KEY_AGENT:
+        options->serving.agent = value;
+        break;
+    case KEY_GAP:
+        options->serving.gap_ms = strtod(value, &end);
+        if (end == value || *end || !(options->serving.gap_ms >= 0 && options->serving.gap_ms <= 1e6))
+            argp_error(state, "--gap=%s: not a number of milliseconds up to 1000000", value);
+        break;
+    case KEY_WORKERS:
+        options->serving.workers = (uint32_t)number(value, 1, 256, state, "--workers");
+        break;
+    case KEY_LARGEST:
+        options->serving.largest =
+            (uint32_t)number(value, options->program->least, options->program->most, state, "--largest");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -52,6 +87,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         options->seed = number(value, 0, INT64_MAX, state, "--seed");
         break;
     case KEY_QUERIES:
+        options->counted = true;
         options->queries = (uint32_t)number(value, 0, 1000000, state, "--queries");
         break;
     case KEY_REPEAT:
@@ -70,7 +106,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         argp_error(state, "%s: no argument is expected", value);
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_serving(key, value, state);
     }
     return 0;
 }
@@ -93,6 +129,15 @@ static void parse(struct options *options, int count, char **words)
          0},
         {"prepare-only", KEY_PREPARE_ONLY, NULL, 0,
          "make the inputs and answer nothing: for measurements, what to take off", 0},
+        {"serve", KEY_SERVE, NULL, 0,
+         "queries come at random, and an agent of `corun host run` hears of them; the mean one has --size, and there "
+         "are "
+         "--queries [without an end]",
+         1},
+        {"agent", KEY_AGENT, "FILE", 0, "the agent's socket [$CORUN_AGENT]", 1},
+        {"gap", KEY_GAP, "MS", 0, "mean time between two of them; 0: one after the other [0]", 1},
+        {"workers", KEY_WORKERS, "N", 0, "of them are answered at a time, each on --threads of its own [1]", 1},
+        {"largest", KEY_LARGEST, "N", 0, "size that one has [ten times --size]", 1},
         {0},
     };
     const struct argp argp = {.options = table, .parser = parse_option, .doc = doc};
@@ -143,6 +188,21 @@ static const char *answer(const struct options *options, struct tasks *tasks, vo
     return program->check(state);
 }
 
+static int serve(const struct options *options)
+{
+    struct program_serving serving = options->serving;
+    uint64_t largest = 10ull * options->size;
+    serving.queries = options->counted ? options->queries : 0;
+    serving.threads = options->threads;
+    serving.size = options->size;
+    serving.seed = options->seed;
+    if (!serving.workers)
+        serving.workers = 1;
+    if (!serving.largest)
+        serving.largest = largest < options->program->most ? (uint32_t)largest : options->program->most;
+    return program_serve(options->program, &serving);
+}
+
 int program_main(const struct program *program, int count, char **words)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -153,6 +213,8 @@ int program_main(const struct program *program, int count, char **words)
                               .repeat = 1,
                               .seed = 1};
     parse(&options, count, words);
+    if (options.serve)
+        return serve(&options);
     void *state = program->create(options.size, options.seed);
     struct tasks *tasks = tasks_create(options.threads);
     const char *problem = NULL;

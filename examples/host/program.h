@@ -33,6 +33,23 @@ struct program {
     void (*destroy)(void *state);
 };
 
+/* What --serve asks for. */
+struct program_serving {
+    const char *agent;      /* the socket of an agent; NULL: that of the environment */
+    uint32_t queries;       /* that come, or runs of a batch program; 0: without an end */
+    uint32_t workers;       /* queries that are answered at a time, each by threads of its own */
+    uint32_t threads;       /* of a query */
+    uint32_t size, largest; /* mean and largest size; of a batch program, all have the mean */
+    double gap_ms; /* mean time between two queries; 0: the next one comes when the last one has been answered */
+    uint64_t seed;
+};
+
+/*
+ * Queries come at random times, with random sizes: exponential ones, drawn again above the largest. An agent hears of them, and says when each may
+ * start (corun/service.h, docs/host-linux.md); a batch program tells it how much it has done. Prints times at the end. The status of the process.
+ */
+int program_serve(const struct program *program, const struct program_serving *serving);
+
 /* Status of the process: 0 (PASSED), 2 (wrong command line), 3 (WRONG: what is printed). */
 int program_main(const struct program *program, int count, char **words);
 

@@ -144,6 +144,7 @@ static void run(void *state, struct tasks *tasks)
         clusters->total += clusters->sums[t].gain;
     clusters->first_cost = clusters->total;
     for (uint32_t i = 0; i < clusters->candidates; i++) {
+        tasks_span(tasks, (double)i / clusters->candidates, (i + 1.0) / clusters->candidates, 1);
         clusters->candidate = (uint32_t)(program_random(clusters->seed + 3, i) % POINTS);
         tasks_phase(tasks, "weigh", weigh, clusters, TASKS);
         double saved = gain(clusters);

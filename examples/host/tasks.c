@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * There where the program is linked with corun_trace (include/corun/trace.h): it is told whose loads and stores come next.
  */
 extern void corun_trace_task(uint32_t query, uint32_t phase, uint32_t task) __attribute__((weak));
 extern void corun_trace_pause(void) __attribute__((weak));
+#define TELL_NS 5000000u  /* between two words of how far a query is */
 #define SERIAL UINT32_MAX /* in place of a task's number: the calling thread before that phase */
 
 struct need {
@@ -55,6 +57,14 @@ struct tasks {
     uint32_t task_room, need_room;
     uint64_t *task_ns;
     const char *name;
+    /* How far the query is: */
+    tasks_progress *tell;
+    void *tell_context;
+    double span_from, span_to;
+    uint32_t span_phases, span_phase;
+    uint64_t told_ns;
+    int32_t *ids; /* of the threads */
+    uint32_t id_count;
     /* What is measured: */
     struct query *queries;
     uint32_t query_count, query; /* `query`: the one under way, else SERIAL */
@@ -89,6 +99,21 @@ static void trace_pause(void)
 {
     if (corun_trace_pause)
         corun_trace_pause();
+}
+
+/* With the lock, which is left while it is told. */
+static void tell_progress(struct tasks *tasks)
+{
+    uint64_t now_ns;
+    if (!tasks->tell || tasks->span_phase >= tasks->span_phases ||
+        (now_ns = now(CLOCK_MONOTONIC)) < tasks->told_ns + TELL_NS)
+        return;
+    double phase = tasks->span_phase + (double)(tasks->count - tasks->left) / tasks->count;
+    double progress = tasks->span_from + (tasks->span_to - tasks->span_from) * phase / tasks->span_phases;
+    tasks->told_ns = now_ns;
+    pthread_mutex_unlock(&tasks->lock);
+    tasks->tell(tasks->tell_context, progress < 1 ? progress : 1);
+    pthread_mutex_lock(&tasks->lock);
 }
 
 static void heap_push(struct tasks *tasks, uint32_t task)
@@ -132,6 +157,8 @@ static void work(struct tasks *tasks)
             }
         if (!--tasks->left || more > 1) /* one of them is for this thread */
             pthread_cond_broadcast(&tasks->wake);
+        if (tasks->left)
+            tell_progress(tasks);
     }
 }
 
@@ -139,6 +166,8 @@ static void *worker(void *user)
 {
     struct tasks *tasks = user;
     pthread_mutex_lock(&tasks->lock);
+    tasks->ids[tasks->id_count++] = gettid();
+    pthread_cond_broadcast(&tasks->wake);
     while (!tasks->ending) {
         work(tasks);
         if (!tasks->ending)
@@ -152,6 +181,8 @@ struct tasks *tasks_create(uint32_t threads)
 {
     struct tasks *tasks = reallocate(NULL, 1, sizeof *tasks);
     *tasks = (struct tasks){.threads = threads, .query = SERIAL};
+    tasks->ids = reallocate(NULL, threads, sizeof *tasks->ids);
+    tasks->ids[tasks->id_count++] = gettid();
     pthread_mutex_init(&tasks->lock, NULL);
     pthread_cond_init(&tasks->wake, NULL);
     tasks->workers = reallocate(NULL, threads, sizeof *tasks->workers);
@@ -180,6 +211,7 @@ void tasks_destroy(struct tasks *tasks)
     }
     free(tasks->queries);
     free(tasks->workers);
+    free(tasks->ids);
     free(tasks->ready);
     free(tasks->waits);
     free(tasks->first);
@@ -193,6 +225,29 @@ void tasks_destroy(struct tasks *tasks)
 uint32_t tasks_threads(const struct tasks *tasks)
 {
     return tasks->threads;
+}
+
+void tasks_thread_ids(struct tasks *tasks, int32_t *ids)
+{
+    pthread_mutex_lock(&tasks->lock);
+    while (tasks->id_count < tasks->threads)
+        pthread_cond_wait(&tasks->wake, &tasks->lock);
+    memcpy(ids, tasks->ids, tasks->threads * sizeof *ids);
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+void tasks_tell_progress(struct tasks *tasks, tasks_progress *tell, void *context)
+{
+    tasks->tell = tell;
+    tasks->tell_context = context;
+}
+
+void tasks_span(struct tasks *tasks, double from, double to, uint32_t phases)
+{
+    tasks->span_from = from;
+    tasks->span_to = to;
+    tasks->span_phases = phases;
+    tasks->span_phase = 0;
 }
 
 static void keep_shortest(uint64_t *kept, uint64_t time, bool again)
@@ -280,6 +335,7 @@ void tasks_run(struct tasks *tasks)
         if (tasks->left)
             pthread_cond_wait(&tasks->wake, &tasks->lock);
     }
+    tasks->span_phase++;
     pthread_mutex_unlock(&tasks->lock);
     if (tasks->query != SERIAL)
         record_phase(tasks, serial_ns);
@@ -302,6 +358,7 @@ void tasks_query_begin(struct tasks *tasks, uint32_t query)
     }
     tasks->query = query;
     tasks->phase = 0;
+    tasks_span(tasks, 0, 1, 1);
     trace(tasks, SERIAL);
     tasks->wall_since = now(CLOCK_MONOTONIC);
     tasks->serial_since = now(CLOCK_THREAD_CPUTIME_ID);

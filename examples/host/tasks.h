@@ -26,6 +26,8 @@ typedef void task_function(void *user, uint32_t task);
 struct tasks *tasks_create(uint32_t threads);
 void tasks_destroy(struct tasks *tasks);
 uint32_t tasks_threads(const struct tasks *tasks);
+/* The numbers of all threads, as gettid() gives them, the calling one's first: `ids` is [tasks_threads]. Called by the thread that created the pool. */
+void tasks_thread_ids(struct tasks *tasks, int32_t *ids);
 
 /* Tasks that need nothing of each other. Returns when all have ended. `name` must outlive the tasks. */
 void tasks_phase(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count);
@@ -34,6 +36,14 @@ void tasks_phase(struct tasks *tasks, const char *name, task_function *function,
 void tasks_begin(struct tasks *tasks, const char *name, task_function *function, void *user, uint32_t count);
 void tasks_need(struct tasks *tasks, uint32_t task, uint32_t earlier);
 void tasks_run(struct tasks *tasks);
+
+/*
+ * How far a query is: `tell` is called now and then, by any of the threads, with a number from 0 to 1. The next `phases` phases take the query
+ * from `from` to `to`, each the same part of the way, as its tasks end. Without a call the first phase is everything.
+ */
+typedef void tasks_progress(void *context, double progress);
+void tasks_tell_progress(struct tasks *tasks, tasks_progress *tell, void *context);
+void tasks_span(struct tasks *tasks, double from, double to, uint32_t phases);
 
 /*
  * Between these two the phases are those of the query with that number, and processor time is measured. A query that is run again, with the

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""corun host run on this machine: programs, queries, policies, and how everything ends. Usage: test_run.py CORUN [TEST...]"""
+"""corun host run on this machine: programs, queries, policies, and how everything ends. Usage: test_run.py CORUN EXAMPLES [TEST...]"""
 import contextlib
 import json
 import os
@@ -18,7 +18,7 @@ import unittest
 import client
 from client import Client
 
-CORUN = None
+CORUN = EXAMPLES = None
 OK, USAGE, SYNTAX, NOT_FOUND, ARGUMENT, POLICY, FILE = 0, 2, 3, 5, 6, 12, 13
 ALL = os.sched_getaffinity(0)
 ONE = min(ALL)
@@ -532,6 +532,65 @@ class Predicted(InFolder):
         self.assertEqual(json.loads((self.folder / "m.json").read_text())["predictor"].get("work"), "progress" if by_progress else None)
 
 
+class Examples(InFolder):
+    """The programs of examples/host, as docs/host-linux.md has them."""
+
+    def test_a_service_and_a_batch_program(self):
+        for policy in ("os", "fixed:cores=1,ways=1"):
+            with self.subTest(policy):
+                self.corun("run", "-q", "-p", policy, "--socket", self.socket, "--json", "r.json",
+                           "-s", f"gmm:goal=10s {EXAMPLES}/gmm --serve --size=10 --gap=50 --queries=40 --threads=2 --workers=2",
+                           "-b", f"blackscholes:instances=2 {EXAMPLES}/blackscholes --serve --size=2 --threads=1")
+                case = json.loads((self.folder / "r.json").read_text())["cases"][0]
+                service, batch = case["services"][0], case["batches"][0]
+                self.assertEqual((service["queries"], service["lost"], case["violations"], case["refused_changes"]), (40, 0, 0, 0), case)
+                self.assertEqual(batch["work_by"] if batch["work_by"] != "counted" else "reported", "reported")
+                self.assertGreater(batch["work"], 0)
+                if policy != "os":
+                    self.assertGreater(service["cores"], 0)
+        self.assertEqual(groups_left(), [])
+
+    def test_the_same_without_an_agent(self):
+        environment = {name: value for name, value in os.environ.items() if name != "CORUN_AGENT"}
+        for words in (("--gap=5", "--workers=3"), ()):
+            done = subprocess.run([EXAMPLES / "regex", "--serve", "--size=20", "--queries=25", "--threads=1", *words], stdout=subprocess.PIPE, text=True,
+                                  env=environment, timeout=60, check=True)
+            self.assertRegex(done.stdout, r"regex: 25 queries, P50 [\d.]+ ms, P99 [\d.]+ ms")
+
+    def test_an_agent_that_is_killed_leaves_its_service_running(self):
+        """The service has connected by itself: it answers all its queries, governed or not."""
+        agent = self.begin("-s", "gmm", "-p", "fixed:cores=1,ways=1")
+        service = subprocess.Popen([EXAMPLES / "gmm", "--serve", "--size=5", "--gap=10", "--queries=300", "--threads=2", f"--agent={self.socket}"],
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(service.kill)
+        def queries():
+            return json.loads(self.corun("top", "--json", "--socket", self.socket).stdout)["services"][0]["queries"]
+        wait_until(lambda: queries() > 20)
+        agent.kill()
+        agent.wait()
+        wait_until(lambda: not self.journal.exists())
+        self.assertEqual(set(map(frozenset, affinities(service.pid).values())), {frozenset(ALL)})
+        again = self.begin("-s", "gmm", "-p", "os") # which it finds
+        wait_until(lambda: queries() > 5)
+        self.assertIn("300 queries", service.communicate(timeout=60)[0])
+        self.end(again)
+
+    @unittest.skipIf("SANITIZED" in os.environ, "a sanitized program is not loaded with a library of ours")
+    def test_the_clock_of_the_day_may_jump(self):
+        library = os.environ.get("JUMPING_CLOCK")
+        if not library:
+            self.skipTest("no library that makes it jump")
+        (self.folder / "plan.yaml").write_text(f"services: [{{name: gmm, goal: 10s, command: \"{EXAMPLES}/gmm --serve --size=5 --gap=10 --threads=1\"}}]\n", encoding="utf-8")
+        since = time.monotonic()
+        subprocess.run([CORUN, "host", "run", "-q", "-p", "fixed:cores=1,ways=1", "-t", "2s", "--socket", self.socket, "--json", "r.json", "plan.yaml"],
+                       cwd=self.folder, env={**os.environ, "LD_PRELOAD": library}, timeout=60, check=True)
+        self.assertLess(time.monotonic() - since, 30)
+        case = json.loads((self.folder / "r.json").read_text())["cases"][0]
+        self.assertGreater(case["services"][0]["queries"], 20)
+        self.assertLess(case["services"][0]["longest_ns"], 2e10)
+        self.assertLess(abs(case["end_ns"] - 2e9), 1e9)
+
+
 class Mistakes(InFolder):
     def test_mistakes_are_named(self):
         (self.folder / "bad.yaml").write_text("services:\n  - name: words\n    gaol: 1s\n", encoding="utf-8")
@@ -569,4 +628,5 @@ class Mistakes(InFolder):
 
 if __name__ == "__main__":
     CORUN = os.path.abspath(sys.argv.pop(1))
+    EXAMPLES = pathlib.Path(sys.argv.pop(1)).resolve()
     unittest.main()

@@ -2,12 +2,14 @@
 /* The pool of threads of examples/host: everything runs once, after what it needs; and what it reports. */
 #include "tasks.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -125,10 +127,66 @@ static void a_query_that_is_run_again_is_one(void **state)
     tasks_destroy(tasks);
 }
 
+static void wait_a_while(void *context, uint32_t task)
+{
+    (void)context;
+    (void)task;
+    usleep(1000);
+}
+
+static void hear(void *context, double progress)
+{
+    double *heard = context; /* how often, the last one, the largest step back */
+    heard[0]++;
+    heard[2] = heard[1] - progress > heard[2] ? heard[1] - progress : heard[2];
+    heard[1] = progress;
+}
+
+static void how_far_it_is(void **state)
+{
+    (void)state;
+    double heard[3] = {0};
+    struct tasks *tasks = tasks_create(1);
+    tasks_tell_progress(tasks, hear, heard);
+    tasks_phase(tasks, "without a span", wait_a_while, NULL, 40);
+    assert_true(heard[0] == 0);
+    tasks_span(tasks, 0, 1, 1);
+    tasks_phase(tasks, "all", wait_a_while, NULL, 40);
+    assert_true(heard[0] >= 3 && heard[0] <= 40 && heard[1] > 0.5 && heard[1] < 1);
+    memset(heard, 0, sizeof heard);
+    tasks_span(tasks, 0.5, 0.75, 2);
+    tasks_phase(tasks, "first half", wait_a_while, NULL, 20);
+    assert_true(heard[1] > 0.5 && heard[1] <= 0.625);
+    tasks_phase(tasks, "second half", wait_a_while, NULL, 20);
+    assert_true(heard[1] > 0.625 && heard[1] <= 0.75 && heard[2] <= 0);
+    double before = heard[0];
+    tasks_phase(tasks, "beyond", wait_a_while, NULL, 20);
+    assert_true(heard[0] == before);
+    tasks_destroy(tasks);
+}
+
+static void all_threads_have_numbers(void **state)
+{
+    (void)state;
+    int32_t ids[5];
+    struct tasks *tasks = tasks_create(5);
+    tasks_thread_ids(tasks, ids);
+    assert_int_equal(ids[0], gettid());
+    for (uint32_t i = 0; i < 5; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%d", ids[i]);
+        assert_return_code(access(path, F_OK), errno);
+        for (uint32_t k = 0; k < i; k++)
+            assert_int_not_equal(ids[i], ids[k]);
+    }
+    tasks_destroy(tasks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_task_runs_once_after_its_needs),
                                        cmocka_unit_test(one_thread_takes_the_lowest_number_that_may_begin),
-                                       cmocka_unit_test(a_query_that_is_run_again_is_one)};
+                                       cmocka_unit_test(a_query_that_is_run_again_is_one),
+                                       cmocka_unit_test(how_far_it_is), cmocka_unit_test(all_threads_have_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
