@@ -15,8 +15,10 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import client
 from client import Client
+from json_page import differences
 
 CORUN = EXAMPLES = None
 OK, USAGE, SYNTAX, NOT_FOUND, ARGUMENT, POLICY, FILE = 0, 2, 3, 5, 6, 12, 13
@@ -307,7 +309,7 @@ class Processes(InFolder):
         self.assertEqual((broken["runs"], broken["failures"]), (0, 1))
 
     def test_work_that_is_told(self):
-        agent = self.begin("-b", "mill:alone=100", "-p", "os")
+        agent = self.begin("-s", "words:goal=1s", "-b", "mill:alone=100", "-p", "os")
         mill = self.client("mill", role=client.BATCH)
         since = time.monotonic()
         for work in range(10):
@@ -315,7 +317,10 @@ class Processes(InFolder):
             time.sleep(0.02)
         status = json.loads(self.corun("top", "--json", "--socket", self.socket).stdout)
         self.assertEqual((status["batches"][0]["work"], status["batches"][0]["work_by"]), (90, "reported"))
-        told = self.end(agent)["cases"][0]["batches"][0]
+        self.assertEqual(differences("A running agent", status), ([], []))
+        results = self.end(agent)
+        self.assertEqual(differences("Runs on this machine", results), ([], []))
+        told = results["cases"][0]["batches"][0]
         self.assertEqual(told["work"], 90)
         self.assertLess(told["throughput"], 90 / 100 / (time.monotonic() - since) * 100)
         self.assertGreater(told["throughput"], 0)
@@ -549,6 +554,16 @@ class Examples(InFolder):
                 if policy != "os":
                     self.assertGreater(service["cores"], 0)
         self.assertEqual(groups_left(), [])
+
+    def test_the_page_has_a_whole_service(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "host-linux.md").read_text(encoding="utf-8")
+        program = page.split("```python\n")[1].split("```")[0]
+        self.assertLessEqual(len(program.strip().splitlines()), 21)
+        (self.folder / "words.py").write_text(program, encoding="utf-8")
+        self.corun("run", "-q", "-p", "os", "--socket", self.socket, "--json", "r.json", "-s", f"words:goal=10s {sys.executable} words.py")
+        service = json.loads((self.folder / "r.json").read_text())["cases"][0]["services"][0]
+        self.assertEqual((service["queries"], service["lost"]), (10, 0))
+        self.assertGreater(service["p99_ns"], 5e6)
 
     def test_the_same_without_an_agent(self):
         environment = {name: value for name, value in os.environ.items() if name != "CORUN_AGENT"}
