@@ -4,6 +4,7 @@
 #define CORUN_CLI_HOST_H
 
 #include "cli/command.h"
+#include "corun/workload.h"
 #include "host/study.h"
 #include "report/host_report.h"
 #include "report/host_timeline.h"
@@ -11,6 +12,7 @@
 /* C(name, summary): each has a function host_command_NAME. argv[0] is "corun host NAME". */
 #define CORUN_HOST_COMMANDS(C) \
     C(train, "a predictor of a service's queries, learned from samples") \
+    C(samples, "single queries of a service, simulated: what a predictor learns from") \
     C(simulate, "services and batch programs share a simulated host, under one policy after the other") \
     C(sweep, "each service with each batch program, under one policy after the other") \
     C(cluster, "many hosts with a service and a batch program each, and which are placed together") \
