@@ -409,7 +409,7 @@ class Rewrite(Command):
         self.write("meets.ptx", HEADER + self.MEETS)
         self.run_command("rewrite", "slice", "--json", "slices.json", "kernels.ptx", "meets.ptx")
         written = json.loads((self.folder / "slices.json").read_text())
-        self.assertEqual(differences("Sliced kernels", written), ([], []))
+        self.assertEqual(differences("Rewritten kernels", written), ([], []))
         self.assertEqual([kernel["sliced"] for kernel in written["files"][1]["kernels"]], [False])
         self.assertEqual(written["files"][0]["kernels"][0]["reads"], ["%ctaid.x"])
 
