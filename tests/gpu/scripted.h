@@ -22,7 +22,8 @@ struct script {
     uint64_t warp_stride[SCRIPT_LENGTH]; /* bytes from warp to warp of the grid */
     uint64_t turn_stride[SCRIPT_LENGTH]; /* bytes from turn to turn of the loop */
     uint32_t loop_first, loop_turns;     /* the last instruction before exit jumps back to loop_first */
-    uint64_t performed, completed;       /* atomics */
+    uint64_t performed;                  /* lanes of atomics */
+    _Atomic uint64_t completed;          /* atomics; several SMs may tell at the same time */
     uint32_t early_exits;                /* so many warps of each thread block, the last ones, exit at once */
 };
 
