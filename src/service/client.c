@@ -338,6 +338,8 @@ void corun_service_end(struct corun_service *service, uint64_t query)
         memmove(entry, entry + 1, behind * sizeof *entry);
         service->count--;
     }
+    seek(service);
+    tell_arrivals(service);
     pthread_mutex_unlock(&service->lock);
 }
 

@@ -544,7 +544,7 @@ class Examples(InFolder):
         for policy in ("os", "fixed:cores=1,ways=1"):
             with self.subTest(policy):
                 self.corun("run", "-q", "-p", policy, "--socket", self.socket, "--json", "r.json",
-                           "-s", f"gmm:goal=10s {EXAMPLES}/gmm --serve --size=10 --gap=50 --queries=40 --threads=2 --workers=2",
+                           "-s", f"gmm:goal=1000s {EXAMPLES}/gmm --serve --size=10 --gap=50 --queries=40 --threads=2 --workers=2",
                            "-b", f"blackscholes:instances=2 {EXAMPLES}/blackscholes --serve --size=2 --threads=1")
                 case = json.loads((self.folder / "r.json").read_text())["cases"][0]
                 service, batch = case["services"][0], case["batches"][0]
@@ -580,14 +580,14 @@ class Examples(InFolder):
         self.addCleanup(service.kill)
         def queries():
             return json.loads(self.corun("top", "--json", "--socket", self.socket).stdout)["services"][0]["queries"]
-        wait_until(lambda: queries() > 20)
+        wait_until(lambda: queries() > 20, 100)
         agent.kill()
         agent.wait()
         wait_until(lambda: not self.journal.exists())
         self.assertEqual(set(map(frozenset, affinities(service.pid).values())), {frozenset(ALL)})
         again = self.begin("-s", "gmm", "-p", "os") # which it finds
-        wait_until(lambda: queries() > 5)
-        self.assertIn("300 queries", service.communicate(timeout=60)[0])
+        wait_until(lambda: queries() > 5, 100)
+        self.assertIn("300 queries", service.communicate(timeout=300)[0])
         self.end(again)
 
     @unittest.skipIf("SANITIZED" in os.environ, "a sanitized program is not loaded with a library of ours")
