@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""corun run --machine: the same case obeyed in software and in hardware. test_machine.py CORUN"""
+import json
+import subprocess
+import sys
+import unittest
+
+CORUN = sys.argv.pop(1)
+USAGE, ARGUMENT, POLICY = 2, 6, 12
+GPU = "gtx980:sms=4"
+PAIR = ["hotspot@small:goal=60%", "pathfinder@small"]
+
+
+def run(*arguments):
+    return subprocess.run([CORUN, "run", "-g", GPU, "--no-cache", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def result(*arguments):
+    done = run("--json", "-", *arguments)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+class Machine(unittest.TestCase):
+    def test_software(self):
+        found = result("-m", "software", "-p", "even", "-c", "400K", "--check", *PAIR)
+        names = [row["name"] for row in found["applications"]]
+        self.assertEqual(names, ["hotspot", "pathfinder"])
+        for row in found["applications"]:
+            self.assertEqual(row["status"], "OK")
+            self.assertEqual(row["wrong_runs"], 0)
+            self.assertEqual(row["launches_whole"], 0)
+            self.assertGreater(row["runs"], 1)
+            self.assertTrue(0.1 < row["normalised_ipc"] < 1, row)
+            self.assertNotIn("warp_instructions", row)
+            self.assertNotIn("energy_joules", row)
+        for member in ("sms", "dram", "energy"):
+            self.assertNotIn(member, found)
+        for share in found["history"]["applications"]:
+            self.assertLessEqual(max(share["sms"]), 2)
+        self.assertGreater(found["control"]["looks"], 10)
+        self.assertAlmostEqual(found["stp"], sum(row["normalised_ipc"] for row in found["applications"]), 6)
+
+    def test_the_same_again(self):
+        arguments = ("-m", "software", "-p", "smqos:gate=off", "--epoch", "20K", "-c", "300K", *PAIR)
+        first, second = result(*arguments), result(*arguments)
+        del first["wall_seconds"], second["wall_seconds"]
+        self.assertEqual(first, second)
+
+    def test_both(self):
+        found = result("-m", "both", "-p", "static-smqos", "-c", "200K", *PAIR)
+        self.assertEqual(list(found), ["hardware", "software"])
+        for machine in found.values():
+            self.assertEqual(machine["policy"]["name"], "static-smqos")
+            self.assertEqual(machine["applications"][0]["goal"], "60%")
+        text = run("-m", "both", "-p", "static-smqos", "-c", "200K", *PAIR).stdout
+        self.assertIn("on the software machine, launches as workers, through corun's driver on the simulated GPU", text)
+        self.assertRegex(text, r"(?m)^normalised +goal +hardware +met +software +met$")
+
+    def test_whole(self):
+        found = result("-m", "software", "--launching", "whole", "--runs", "4", *PAIR)
+        for row in found["applications"]:
+            self.assertEqual(row["runs"], 4)
+            self.assertEqual(row["launches"], row["launches_whole"])
+            self.assertEqual(row["workers"], 0)
+        self.assertNotIn("control", found)
+
+    def test_profile(self):
+        found = result("-m", "software", "-p", "profile:window=60K,points=2", "-c", "200K", "hotspot@small", "gesummv@small")
+        split = [max(share["sms"]) for share in found["history"]["applications"]]
+        self.assertGreater(split[0], split[1])
+
+    def test_times_as_goals(self):
+        alone = result("-m", "software", "--launching", "whole", "--runs", "10", "hotspot@small")["applications"][0]
+        milliseconds = alone["run_cycles"]["mean"] / 1216000
+        found = result("-m", "software", "-p", "smqos:gate=off", "-c", "300K", f"hotspot@small:goal=ms={2 * milliseconds:.6f}",
+                       "pathfinder@small")["applications"][0]
+        self.assertAlmostEqual(found["goal_ipc"] / found["ipc_isolated"], 0.5, delta=0.1)
+
+    def fails(self, status, text, *arguments):
+        done = run(*arguments)
+        self.assertIn(text, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
+
+    def test_what_is_refused(self):
+        software = ("-m", "software", *PAIR)
+        self.fails(POLICY, "policy qos-rollover needs a machine that", "-p", "qos-rollover", *software)
+        self.fails(POLICY, "this machine cannot switch SMs off; gate=off does without", "-p", "smqos", *software)
+        self.fails(ARGUMENT, "does not stop at a number of instructions", "--instructions", "1M", *software)
+        self.fails(ARGUMENT, "policy even has nobody to obey it where launches go whole", "-p", "even", "--launching", "whole",
+                   *software)
+        self.fails(USAGE, "expected hardware, software or both", "-m", "firmware", *PAIR)
+        self.fails(USAGE, "are for --machine software", "--epoch", "1M", *PAIR)
+        self.fails(USAGE, "show the simulated GPU", "--trace", "/dev/null", *software)
+
+
+if __name__ == "__main__":
+    unittest.main()
