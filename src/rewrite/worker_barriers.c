@@ -30,6 +30,11 @@ static struct barrier_words words_of(const struct ptx_instruction *instruction)
     }
 }
 
+bool worker_barrier_is_any(const struct ptx_instruction *instruction)
+{
+    return words_of(instruction).is_barrier;
+}
+
 bool worker_barrier_is_for_all(const struct ptx_instruction *instruction)
 {
     struct barrier_words words = words_of(instruction);

@@ -30,6 +30,8 @@ struct worker_barriers {
 struct worker_barriers worker_barriers_plan(const struct ptx_module *module);
 /* How threads of a kernel meet, which comes to barriers without a count or not. */
 enum worker_meeting worker_barriers_meeting(const struct worker_barriers *barriers, bool comes);
+/* Whether an instruction is a barrier of the thread block at all. */
+bool worker_barrier_is_any(const struct ptx_instruction *instruction);
 /* Whether an instruction is a barrier for all threads, without a count. */
 bool worker_barrier_is_for_all(const struct ptx_instruction *instruction);
 /*

@@ -3,12 +3,12 @@
  * What a worker does around the body of the old kernel (workers.h says what, in words): the text of a template for splice.h. The body goes
  * in place of its `pmevent`, and what ends a thread of the old kernel jumps to END.
  *
- *     prologue      previous, join
- *     HEAD          the elected thread draws the next thread block, and writes where it lies into one of two slots in shared memory
- *     SYNC          all wait for that, and for each other: everybody has ended the last round
+ *     prologue      previous, join; or, where there are no workers, to the body
  *     (body)        with x, y and z, as far as it reads them
- *     END           to HEAD
- *     OUT           the elected thread leaves
+ *     END           where there are no workers: the end
+ *     HEAD          the elected thread draws the next thread block, and writes where it lies into one of two slots in shared memory
+ *     SYNC          all wait for that, and for each other: everybody has ended the last round; then to the body
+ *                   leave
  *
  * Two slots, because the elected thread may come to HEAD again while others have not read the last one: one barrier each round is enough.
  */
@@ -18,7 +18,7 @@
 #include "ptx/module.h"
 #include "rewrite/grid_reads.h"
 
-#define WORKER_SHARED_WORDS 12u /* two slots of x, y, z, -; the elected thread's index, left, rounds, leaving */
+#define WORKER_SHARED_WORDS 9u /* two slots of x, left, y, z; how many ranges were drawn */
 
 /* How threads meet at SYNC. */
 enum worker_meeting {
@@ -32,6 +32,7 @@ struct worker_shape {
     uint32_t reads;                  /* set of enum grid_value */
     enum worker_meeting meeting;
     uint32_t barrier;      /* number of the barrier */
+    bool meets_between;    /* threads wait for each other between the thread blocks of a range, too */
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
     bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
 };

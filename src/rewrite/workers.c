@@ -81,6 +81,17 @@ static enum corun_status prepare(struct pass *pass)
     return any && !working->shared ? CORUN_MEMORY : CORUN_OK;
 }
 
+/* Whether what one thread block leaves behind in its SM may harm the next one. */
+static bool shares(struct pass *pass, const struct ptx_function *kernel)
+{
+    if (pass_find(pass, kernel, worker_barrier_is_any))
+        return true;
+    for (uint32_t i = 0; i < pass->source->function_count; i++)
+        if (pass->seen[i] && pass->source->functions[i]->shared_count)
+            return true;
+    return false;
+}
+
 static struct splice *make_loop(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -89,6 +100,7 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .reads = pass->reads[kernel->index].reads,
                                        .meeting = worker_barriers_meeting(&working->barriers, meets),
                                        .barrier = working->barriers.number,
+                                       .meets_between = shares(pass, kernel),
                                        .waits_for_copies = pass_find(pass, kernel, copies),
                                        .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk)};
     size_t bytes;
@@ -112,12 +124,15 @@ static struct block_index begin_loop(struct splice *loop, struct pass *pass, uin
     splice_variable(loop, "worker", working->shared);
     splice_until(loop, PTX_OP_PMEVENT);
     for (uint32_t i = 0; i < 3; i++)
-        plan->block_index[i] = splice_register(loop, names[i]);
+        if (index.reads >> (GRID_CTAID_X + i) & 1u)
+            plan->block_index[i] = splice_register(loop, names[i]);
     return index;
 }
 
-static void write_end(const struct pass *pass, const struct ptx_instruction *instruction, uint32_t end)
+static void write_end(const struct pass *pass, const struct ptx_instruction *instruction, uint32_t end, bool is_last)
 {
+    if (is_last) /* END follows */
+        return;
     struct ptx_instruction jump = ptx_make(PTX_OP_BRA, PTX_TYPE_NONE);
     jump.guard = instruction->guard;
     jump.guard_negated = instruction->guard_negated;
@@ -133,8 +148,9 @@ static void write_kernel(struct pass *pass, uint32_t function, struct splice *lo
     for (uint32_t i = 0; (next = ptx_body_next(pass->builder)); i++) {
         if (block_index_says(&index, i))
             continue; /* its register has the value */
+        bool last = i + 1 == pass->source->functions[function]->instruction_count;
         if (next->opcode == PTX_OP_RET || next->opcode == PTX_OP_EXIT)
-            write_end(pass, next, end);
+            write_end(pass, next, end, last);
         else if (worker_barrier_is_for_all(next))
             worker_barrier_write(&working->barriers, pass, function, next, none);
         else

@@ -10,7 +10,7 @@
 struct crew {
     uint32_t workers; /* of each launch */
     uint32_t range;   /* thread blocks per draw */
-    bool seated;      /* those of the first launch */
+    uint32_t flags;   /* set of enum worker_flag; SEATED is for those of the first launch */
     uint64_t
         random; /* 0: the limit stays 1000. Else it is drawn before every launch: often 0, sometimes 1, sometimes many */
 };
@@ -35,30 +35,32 @@ static inline uint32_t total_of(struct corun_dim3 grid)
     return grid.x * grid.y * grid.z;
 }
 
-static inline struct worker_table table_create(const struct loaded *loaded, const struct test_launch *launch,
-                                               const struct crew *crew)
-{
-    struct worker_table table;
-    const struct worker_queue queue = {.next = crew->seated ? crew->workers * crew->range : 0,
-                                       .total = total_of(launch->grid)};
-    const struct worker_place place = {.limit = 1000};
-    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof queue, &table.queue), CORUN_OK);
-    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof place, &table.place), CORUN_OK);
-    write_device(loaded, table.queue, &queue, sizeof queue);
-    write_device(loaded, table.place, &place, sizeof place);
-    return table;
-}
-
 /* The arguments of a launch by a crew. */
 static inline struct worker_arguments worker_arguments_of(const struct worker_table *table,
                                                           const struct test_launch *launch, const struct crew *crew)
 {
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, (const uint32_t[]){launch->grid.x, launch->grid.y, launch->grid.z}, table->queue,
-                         table->place, 77);
-    arguments.range = crew->range;
-    arguments.seated = crew->seated;
+    worker_arguments_set(&arguments, (const uint32_t[]){launch->grid.x, launch->grid.y, launch->grid.z}, crew->range,
+                         crew->flags);
+    arguments.queue = table->queue;
+    arguments.places = table->place;
+    arguments.grid_id = 77;
     return arguments;
+}
+
+static inline struct worker_table table_create(const struct loaded *loaded, const struct test_launch *launch,
+                                               const struct crew *crew)
+{
+    struct worker_table table = {0};
+    struct worker_queue queue;
+    const struct worker_place place = {.limit = 1000};
+    const struct worker_arguments arguments = worker_arguments_of(&table, launch, crew);
+    worker_queue_set(&queue, &arguments, crew->workers);
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof queue, &table.queue), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof place, &table.place), CORUN_OK);
+    write_device(loaded, table.queue, &queue, sizeof queue);
+    write_device(loaded, table.place, &place, sizeof place);
+    return table;
 }
 
 /* Launches workers until every thread block has been run; what they say of themselves has to be right. Returns how many launches it took. */
@@ -72,19 +74,20 @@ static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrit
     uint64_t random = crew->random;
     uint32_t launches = 0;
     do {
-        static const uint32_t limits[] = {0, 0, 1, 1000};
-        uint32_t limit = limits[crew->random ? next_random(&random) % 4 : 3];
+        static const uint16_t limits[] = {0, 0, 1, 1000};
+        uint16_t limit = limits[crew->random ? next_random(&random) % 4 : 3];
         write_device(loaded, table.place, &limit, sizeof limit);
         run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments, sizeof arguments);
-        arguments.seated = 0;
+        arguments.range_flags &= ~(uint32_t)WORKERS_SEATED;
         read_device(loaded, table.queue, &queue, sizeof queue);
         read_device(loaded, table.place, &place, sizeof place);
         assert_int_equal(place.resident, 0);
-        assert_int_equal(place.done, queue.done);
         assert_true(queue.done <= queue.total);
         if (++launches == 10000)
-            fail_msg("%u of %u thread blocks have been run after %u launches", queue.done, queue.total, launches);
-    } while (queue.done != queue.total);
+            fail_msg("%u of %u ranges have been drawn after %u launches", queue.next, queue.total, launches);
+    } while (queue.next < queue.total);
+    assert_int_equal(place.begun, total_of(launch->grid));
+    assert_int_equal(queue.done, crew->flags & WORKERS_TELL ? queue.total : 0);
     return launches;
 }
 
@@ -106,12 +109,35 @@ static inline uint8_t *run_crew(const struct rewrite_case *item, const struct te
     return unload(&loaded);
 }
 
+/* The rewritten kernel on the whole grid. */
+static inline uint8_t *run_straight(const struct rewrite_case *item, const struct test_launch *launch)
+{
+    struct loaded loaded = load_text(item, item->text);
+    const struct crew crew = {.range = 1, .flags = WORKERS_DIRECT};
+    const struct worker_table table = {0};
+    const struct worker_arguments arguments = worker_arguments_of(&table, launch, &crew);
+    run_launch(&loaded, item, launch, launch->grid, &arguments, sizeof arguments);
+    return unload(&loaded);
+}
+
 /* Few workers and many, one thread block and several at a time, seated or not, with limits that change: what the whole grid did. */
 static inline uint8_t *expect_same(const char *text, const struct test_launch *launch)
 {
-    static const struct crew crews[] = {{1, 1, false, 0}, {1, 1, true, 0},  {3, 1, true, 0},  {100, 1, true, 0},
-                                        {5, 3, false, 0}, {4, 3, true, 0},  {2, 1, false, 1}, {3, 2, false, 2},
-                                        {7, 1, true, 3},  {2, 50, true, 4}, {1, 1, false, 5}};
+    enum { SEATED = WORKERS_SEATED, AHEAD = WORKERS_AHEAD, TELL = WORKERS_TELL };
+    static const struct crew crews[] = {{1, 1, 0, 0},
+                                        {1, 1, SEATED, 0},
+                                        {3, 1, SEATED, 0},
+                                        {100, 1, SEATED, 0},
+                                        {5, 3, TELL, 0},
+                                        {4, 3, SEATED, 0},
+                                        {2, 1, 0, 1},
+                                        {3, 2, TELL, 2},
+                                        {7, 1, SEATED, 3},
+                                        {2, 50, SEATED, 4},
+                                        {1, 1, AHEAD, 0},
+                                        {5, 1, SEATED | AHEAD, 0},
+                                        {4, 3, SEATED | AHEAD, 5},
+                                        {3, 1, AHEAD, 6}};
     struct rewrite_case item = rewrite_case_create(workers_module, text, strlen(text));
     if (rewrite_case_kernel(&item, launch->kernel)->refusal)
         fail_msg("%s", rewrite_case_kernel(&item, launch->kernel)->refusal);
@@ -120,9 +146,14 @@ static inline uint8_t *expect_same(const char *text, const struct test_launch *l
         uint8_t *found = run_crew(&item, launch, &crews[i]);
         if (memcmp(whole, found, OUT_BYTES) != 0)
             fail_msg("%u workers, %u at a time%s, limits %llu: the buffer differs:\n%s", crews[i].workers,
-                     crews[i].range, crews[i].seated ? ", seated" : "", (unsigned long long)crews[i].random, item.text);
+                     crews[i].range, crews[i].flags & AHEAD ? ", ahead" : "", (unsigned long long)crews[i].random,
+                     item.text);
         free(found);
     }
+    uint8_t *found = run_straight(&item, launch);
+    if (memcmp(whole, found, OUT_BYTES) != 0)
+        fail_msg("without workers the buffer differs:\n%s", item.text);
+    free(found);
     rewrite_case_destroy(&item);
     return whole;
 }

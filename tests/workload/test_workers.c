@@ -4,7 +4,7 @@
  * Without arguments: every kernel of the suite can be rewritten. Else
  *
  *     NAME…                  small, without timing and with: seated or not, one thread block at a time and more, on tables that change
- *     cost GPU NAME@SIZE…    prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
+ *     cost GPU RANGE FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
  *     size SIZE              before NAME…: in this size
  */
 #include "worker_workload.h"
@@ -24,8 +24,13 @@ static void compare(const struct worker_run *run, const struct job *job, const u
 
 static void equals_whole(void **state)
 {
-    static const struct crew crews[] = {{1, false, 0, 0}, {3, true, 0, 0}, {2, false, 1, 0}};
-    static const struct crew timed[] = {{1, true, 0, 0}, {3, false, 0, 0}, {1, false, 1, 60}, {2, true, 2, 60}};
+    enum { SEATED = WORKERS_SEATED, AHEAD = WORKERS_AHEAD, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
+    static const struct crew crews[] = {{1, AHEAD, 0, 0}, {3, SEATED | TELL, 0, 0}, {2, 0, 1, 0}};
+    static const struct crew timed[] = {{1, SEATED | AHEAD | DIRECT, 0, 0},
+                                        {3, TELL, 0, 0},
+                                        {1, TELL, 1, 60},
+                                        {1, AHEAD, 2, 60},
+                                        {2, SEATED | AHEAD, 3, 60}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -77,11 +82,9 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 /* A row of the table. */
-static void print_cost(const char *specification, const struct corun_gpu_config *config)
+static void print_cost(const char *specification, const struct crew *crew, const struct corun_gpu_config *config)
 {
-    const struct crew alone = {1, true, 0, 0};
-    struct worker_run whole = worker_run_create(specification, NULL),
-                      workers = worker_run_create(specification, &alone);
+    struct worker_run whole = worker_run_create(specification, NULL), workers = worker_run_create(specification, crew);
     run_with_timing(&whole, config);
     run_with_timing(&workers, config);
     uint64_t before = whole.last_cycle - whole.first_cycle, after = workers.last_cycle - workers.first_cycle;
@@ -97,6 +100,27 @@ static void print_cost(const char *specification, const struct corun_gpu_config 
     worker_run_destroy(&whole);
 }
 
+static void print_counters(const char *specification, const struct crew *crew, const struct corun_gpu_config *config)
+{
+    struct worker_run runs[2] = {worker_run_create(specification, NULL), worker_run_create(specification, crew)};
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (int i = 0; i < 2; i++)
+        run_with_timing(&runs[i], config);
+    printf("%-28s %12llu %12llu\n", specification, (unsigned long long)(runs[0].last_cycle - runs[0].first_cycle),
+           (unsigned long long)(runs[1].last_cycle - runs[1].first_cycle));
+    for (size_t k = 0; k < count; k++) {
+        uint64_t v[2];
+        for (int i = 0; i < 2; i++)
+            v[i] = *(const uint64_t *)((const char *)&runs[i].counters + rows[k].offset);
+        if (v[0] != v[1])
+            printf("%-28s %12llu %12llu %+12lld\n", rows[k].name, (unsigned long long)v[0], (unsigned long long)v[1],
+                   (long long)(v[1] - v[0]));
+    }
+    for (int i = 0; i < 2; i++)
+        worker_run_destroy(&runs[i]);
+}
+
 static void costs(void **state)
 {
     char **names = *state;
@@ -109,8 +133,9 @@ static void costs(void **state)
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with workers | L1 "
          "hits | then | registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    for (names++; *names; names++)
-        print_cost(*names, &config);
+    const struct crew crew = {(uint32_t)atoi(names[1]), (uint32_t)atoi(names[2]) << 24, 0, 0};
+    for (names += 3; *names; names++)
+        getenv("COUNTERS") ? print_counters(*names, &crew, &config) : print_cost(*names, &crew, &config);
 }
 
 int main(int argc, char **argv)

@@ -13,8 +13,9 @@ enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16 };
 
 /* How a run goes. */
 struct crew {
-    uint32_t range;   /* thread blocks per draw */
-    bool seated;      /* the first workers of a launch */
+    uint32_t range; /* thread blocks per draw */
+    uint32_t
+        flags; /* set of enum worker_flag; SEATED is for the first workers of a launch, DIRECT for grids that fit at once */
     uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
     uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
 };
@@ -62,13 +63,13 @@ static inline void worker_run_destroy(struct worker_run *run)
     rewritten_workload_destroy(&run->base);
 }
 
-static inline void set_limit(const struct worker_run *run, uint32_t sm, uint32_t limit)
+static inline void set_limit(const struct worker_run *run, uint32_t sm, uint16_t limit)
 {
     put(run, run->places + sm * sizeof(struct worker_place), &limit, sizeof limit);
 }
 
 /* Of one SM; `sm` MOST_SMS: of all. */
-static inline void set_limits(const struct worker_run *run, uint32_t limit)
+static inline void set_limits(const struct worker_run *run, uint16_t limit)
 {
     for (uint32_t sm = 0; sm < MOST_SMS; sm++)
         set_limit(run, sm, limit);
@@ -82,16 +83,16 @@ static inline struct worker_queue read_queue(const struct worker_run *run)
 }
 
 /* Thread blocks that the table has counted, on all SMs; nobody may be there. */
-static inline uint64_t read_done(const struct worker_run *run)
+static inline uint64_t read_begun(const struct worker_run *run)
 {
     struct worker_place places[MOST_SMS];
-    uint64_t done = 0;
+    uint64_t begun = 0;
     get(run, run->places, places, sizeof places);
     for (uint32_t sm = 0; sm < MOST_SMS; sm++) {
         assert_int_equal(places[sm].resident, 0);
-        done += places[sm].done;
+        begun += places[sm].begun;
     }
-    return done;
+    return begun;
 }
 
 /* Goes on to the next launch, with the copies before it, which `workers` are to begin; false behind the last one. */
@@ -101,64 +102,74 @@ static inline bool next_launch(struct worker_run *run)
     return run->whole;
 }
 
-static inline void begin_queue(struct worker_run *run, uint32_t workers)
-{
-    const uint64_t total = total_of(run->whole);
-    assert_true(total <= WORKERS_MOST_BLOCKS);
-    const struct worker_queue queue = {.next = run->crew.seated ? workers * run->crew.range : 0,
-                                       .total = (uint32_t)total};
-    put(run, run->queue, &queue, sizeof queue);
-    run->tb_count += total;
-}
-
-/* A launch of so many workers, or the launch as it is if the kernels are. */
-static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t workers, bool seated)
+static inline struct worker_arguments arguments_of(const struct worker_run *run, uint32_t flags)
 {
     const struct launch *whole = run->whole;
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, run->queue,
-                         run->places, run->launch);
-    arguments.range = run->crew.range;
-    arguments.seated = seated;
+    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, run->crew.range,
+                         flags);
+    arguments.queue = run->queue;
+    arguments.places = run->places;
+    arguments.grid_id = run->launch;
+    return arguments;
+}
+
+static inline void begin_queue(struct worker_run *run, uint32_t workers)
+{
+    const struct worker_arguments arguments = arguments_of(run, run->crew.flags);
+    struct worker_queue queue;
+    worker_queue_set(&queue, &arguments, workers);
+    put(run, run->queue, &queue, sizeof queue);
+    run->tb_count += total_of(run->whole);
+}
+
+/* A launch of so many workers, or the launch as it is if the kernels are. */
+static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t workers, uint32_t flags)
+{
+    const struct launch *whole = run->whole;
+    const struct worker_arguments arguments = arguments_of(run, flags);
     run->worker_launches++;
-    return rewritten_workload_grid(&run->base, whole, (struct corun_dim3){workers, 1, 1}, &arguments, sizeof arguments);
+    return rewritten_workload_grid(&run->base, whole,
+                                   flags & WORKERS_DIRECT ? whole->dim : (struct corun_dim3){workers, 1, 1}, &arguments,
+                                   sizeof arguments);
 }
 
 /* What workers have said of a launch that has ended is right. */
 static inline void check_launch(const struct worker_run *run)
 {
     struct worker_queue queue = read_queue(run);
-    assert_int_equal(queue.done, queue.total);
-    assert_int_equal(read_done(run), run->tb_count);
+    if (run->crew.flags & WORKERS_TELL)
+        assert_int_equal(queue.done, queue.total);
+    assert_int_equal(read_begun(run), run->tb_count);
 }
 
 /*
  * Without timing: a worker begins when the one before it has ended, or waits.
  */
-static inline void run_worker_grid(struct worker_run *run, uint32_t workers, bool seated)
+static inline void run_worker_grid(struct worker_run *run, uint32_t workers, uint32_t flags)
 {
-    struct corun_grid *grid = worker_grid(run, workers, seated);
+    struct corun_grid *grid = worker_grid(run, workers, flags);
     if (corun_run_functional(grid, 0, run->base.list, NULL, NULL, NULL))
         stop_with(run->base.list, "running");
 }
 
 static inline void run_without_timing(struct worker_run *run)
 {
-    static const uint32_t limits[] = {0, 1, MANY};
+    static const uint16_t limits[] = {0, 1, MANY};
     uint64_t random = run->crew.random;
     while (next_launch(run)) {
-        uint32_t workers = 5, launches = 0;
+        uint32_t workers = 5, launches = 0, again = run->crew.flags & ~(uint32_t)WORKERS_SEATED;
         if (!run->base.rewritten.module) {
-            run_worker_grid(run, 0, false);
+            run_worker_grid(run, 0, 0);
             continue;
         }
         begin_queue(run, workers);
         do {
             set_limit(run, 0, limits[run->crew.random ? corun_random(&random) % 3 : 2]);
-            run_worker_grid(run, workers, run->crew.seated && !launches);
+            run_worker_grid(run, workers, launches ? again : run->crew.flags);
             if (++launches > 1000)
                 fail_msg("workers do not come to an end");
-        } while (read_queue(run).done != read_queue(run).total);
+        } while (read_queue(run).next < read_queue(run).total);
         check_launch(run);
     }
 }
@@ -175,9 +186,9 @@ struct worker_gpu {
     uint64_t random;
 };
 
-static inline void launch_on(struct worker_run *run, struct worker_gpu *machine, uint32_t workers, bool seated)
+static inline void launch_on(struct worker_run *run, struct worker_gpu *machine, uint32_t workers, uint32_t flags)
 {
-    const struct corun_grid *grid = worker_grid(run, workers, seated);
+    const struct corun_grid *grid = worker_grid(run, workers, flags);
     uint32_t *launch = &machine->launches[machine->in_flight++];
     if (corun_gpu_launch(machine->gpu, machine->application, grid, machine->cycle, 0, launch))
         stop_with(run->base.list, "launching with timing");
@@ -203,13 +214,21 @@ static inline void settle(struct worker_run *run, struct worker_gpu *machine)
     machine->in_flight = kept;
 }
 
+static inline bool fits(struct worker_run *run, const struct worker_gpu *machine)
+{
+    const char *limit;
+    const struct corun_grid *grid = (const struct corun_grid *)run->whole;
+    return total_of(run->whole) <= (uint64_t)corun_gpu_occupancy(machine->config, grid, &limit) * machine->config->sms;
+}
+
 /* As many as fit the GPU, and no more than can have something to do. */
 static inline uint32_t workers_that_fit(struct worker_run *run, const struct worker_gpu *machine)
 {
     const char *limit;
-    struct corun_grid *grid = worker_grid(run, 1, false);
+    struct corun_grid *grid = worker_grid(run, 1, 0);
     uint64_t fit = (uint64_t)corun_gpu_occupancy(machine->config, grid, &limit) * machine->config->sms;
-    uint64_t range = run->crew.range, wanted = (total_of(run->whole) + range - 1) / range;
+    const struct worker_arguments arguments = arguments_of(run, 0);
+    uint64_t wanted = worker_range_count(&arguments);
     run->worker_launches--;
     return (uint32_t)(fit < wanted ? fit : wanted);
 }
@@ -217,7 +236,7 @@ static inline uint32_t workers_that_fit(struct worker_run *run, const struct wor
 /* Something else is owed: everything, nothing, or a few places on some SMs. */
 static inline void change_table(struct worker_run *run, struct worker_gpu *machine)
 {
-    static const uint32_t limits[] = {0, 0, 1, 2, 3, MANY};
+    static const uint16_t limits[] = {0, 0, 1, 2, 3, MANY};
     uint64_t *random = &machine->random;
     run->changes++;
     if (corun_random(random) % 8 == 0) {
@@ -228,18 +247,31 @@ static inline void change_table(struct worker_run *run, struct worker_gpu *machi
         set_limit(run, (uint32_t)(corun_random(random) % machine->config->sms), limits[corun_random(random) % 6]);
 }
 
+static inline void wait_for_all(struct worker_run *run, struct worker_gpu *machine)
+{
+    for (; machine->in_flight; settle(run, machine))
+        if (corun_gpu_advance(machine->gpu, UINT64_MAX / 2))
+            stop_with(run->base.list, "running with timing");
+}
+
 /* One launch of the workload, by workers. */
 static inline void run_launch(struct worker_run *run, struct worker_gpu *machine)
 {
     uint32_t workers = workers_that_fit(run, machine), changes = 0;
+    if (run->crew.flags & WORKERS_DIRECT && fits(run, machine)) {
+        launch_on(run, machine, workers, run->crew.flags);
+        wait_for_all(run, machine);
+        return;
+    }
+    const uint32_t first = run->crew.flags & ~(uint32_t)WORKERS_DIRECT, again = first & ~(uint32_t)WORKERS_SEATED;
     bool changing = run->crew.random;
     begin_queue(run, workers);
-    launch_on(run, machine, workers, run->crew.seated);
-    for (struct worker_queue queue = read_queue(run); machine->in_flight || queue.done != queue.total;
+    launch_on(run, machine, workers, first);
+    for (struct worker_queue queue = read_queue(run); machine->in_flight || queue.next < queue.total;
          queue = read_queue(run)) {
         bool grow = changing && corun_random(&machine->random) % 4 == 0 && machine->in_flight < MOST_IN_FLIGHT;
         if (!machine->in_flight || grow)
-            launch_on(run, machine, workers, false);
+            launch_on(run, machine, workers, again);
         uint64_t step = changing ? 20 + corun_random(&machine->random) % 3000 : UINT64_MAX / 2;
         if (corun_gpu_advance(machine->gpu, corun_gpu_cycles(machine->gpu) + step))
             stop_with(run->base.list, "running with timing");
@@ -254,14 +286,28 @@ static inline void run_launch(struct worker_run *run, struct worker_gpu *machine
     check_launch(run);
 }
 
+static void trace_event(void *user, const struct corun_trace_event *e)
+{
+    (void)user;
+    if (e->sm == 3)
+        printf("T %lu tb %u warp %u line %u active %08x\n", e->cycle, e->tb, e->warp, e->grid->code[e->pc].line,
+               e->active);
+}
+
 /* One run, alone on a GPU. */
 static inline void run_with_timing(struct worker_run *run, const struct corun_gpu_config *config)
 {
     struct worker_gpu machine = {.config = config, .random = run->crew.random};
     const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
     const struct corun_limits limits = {.applications = 1};
-    if (corun_gpu_create(config, run->base.list, &machine.gpu) ||
-        corun_gpu_open(machine.gpu, &limits, run->base.list) ||
+    if (corun_gpu_create(config, run->base.list, &machine.gpu))
+        stop_with(run->base.list, "running with timing");
+    if (getenv("TRACE"))
+        corun_gpu_trace(machine.gpu, (uint64_t)atoll(getenv("TRACE")), (uint64_t)atoll(getenv("TRACE")) + 8000,
+                        trace_event, NULL);
+    if (getenv("PROFILE"))
+        corun_gpu_profile(machine.gpu, true);
+    if (corun_gpu_open(machine.gpu, &limits, run->base.list) ||
         corun_gpu_add(machine.gpu, &description, &machine.application))
         stop_with(run->base.list, "running with timing");
     while (next_launch(run)) {
@@ -271,15 +317,21 @@ static inline void run_with_timing(struct worker_run *run, const struct corun_gp
             continue;
         }
         run->tb_count += total_of(run->whole);
-        for (launch_on(run, &machine, 0, false); machine.in_flight; settle(run, &machine))
-            if (corun_gpu_advance(machine.gpu, UINT64_MAX / 2))
-                stop_with(run->base.list, "running with timing");
+        launch_on(run, &machine, 0, 0);
+        wait_for_all(run, &machine);
     }
     corun_gpu_application(machine.gpu, machine.application, &run->result);
     for (uint32_t i = 0; i < run->result.kernel_count; i++) {
         struct corun_kernel_result kernel;
         corun_gpu_kernel(machine.gpu, machine.application, i, &kernel);
         corun_counters_add(&run->counters, &kernel.counters);
+        uint32_t n;
+        const struct corun_instruction *code;
+        const struct corun_profile_row *rows = corun_gpu_kernel_profile(machine.gpu, machine.application, i, &n, &code);
+        for (uint32_t k = 0; getenv("PROFILE") && k < n; k++)
+            printf("%u line %u: n %lu data %lu mdata %lu pipe %lu mem %lu bar %lu other %lu\n", k, code[k].line,
+                   rows[k].warp_instructions, rows[k].stall_data, rows[k].stall_memory_data, rows[k].stall_pipeline,
+                   rows[k].stall_memory, rows[k].stall_barrier, rows[k].stall_other);
     }
     corun_gpu_destroy(machine.gpu);
 }
