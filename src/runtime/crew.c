@@ -28,27 +28,12 @@ static bool give(struct runtime *runtime, const struct job *job, uint32_t launch
                                 runtime->streams[stream].stream, arguments, NULL));
 }
 
-/* A queue that all workers are seated at, and places that nobody looks at. */
-static bool make_spare(struct runtime *runtime)
-{
-    uint64_t bytes = sizeof(struct worker_queue) + runtime->info.sms * sizeof(struct worker_place);
-    return runtime->spare || (CALL(runtime, memory_allocate(&runtime->spare, bytes)) &&
-                              CALL(runtime, memory_fill(runtime->spare, 0, bytes, NULL)));
-}
-
 bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
 {
-    const struct workload_launch *about = &workload_of(runtime, job)->launches[job->launch];
-    uint32_t total = (uint32_t)about->tbs;
-    const struct worker_queue queue = {.next = total, .total = total};
     struct worker_arguments arguments;
-    if (!make_spare(runtime) ||
-        !CALL(runtime, copy_in(runtime->spare, &queue, sizeof queue, runtime->streams[stream].stream)))
-        return false;
-    worker_arguments_set(&arguments, about->command->grid, runtime->spare, runtime->spare + sizeof queue,
-                         grid_id(runtime, job, job->launch));
-    arguments.seated = 1;
-    return give(runtime, job, job->launch, IMAGE_WORKERS, total, &arguments, stream);
+    worker_arguments_set(&arguments, workload_of(runtime, job)->launches[job->launch].command->grid, 1, WORKERS_DIRECT);
+    arguments.grid_id = grid_id(runtime, job, job->launch);
+    return give(runtime, job, job->launch, IMAGE_WORKERS, 0, &arguments, stream);
 }
 
 void runtime_horizon(const struct runtime *runtime, uint32_t index, uint32_t *first, uint32_t *end)
@@ -70,11 +55,12 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     const struct workload *workload = workload_of(runtime, job);
     bool whole = !crew->workers;
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid, crew->queue, crew->places,
-                         grid_id(runtime, job, crew->launch));
+    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid, crew->range,
+                         whole ? WORKERS_DIRECT : crew->flags);
+    arguments.queue = crew->queue;
+    arguments.places = crew->places;
     arguments.previous = crew->previous;
-    arguments.range = crew->range ? crew->range : 1;
-    arguments.seated = crew->seated;
+    arguments.grid_id = grid_id(runtime, job, crew->launch);
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
         return false;
@@ -107,10 +93,9 @@ enum corun_status runtime_crew(struct runtime *runtime, const struct runtime_cre
     if (crew->launch < first || crew->launch >= end || crew->stream >= runtime->options.streams)
         return CORUN_ARGUMENT;
     const struct job *job = &runtime->jobs.data[crew->job];
-    const struct workload *workload = workload_of(runtime, job);
-    bool refused = workload->launches[crew->launch].refusal != NULL;
-    if (crew->workers ? refused || !runtime->options.workers
-                      : !refused && workload->rewritten_only) /* then there is no kernel for it */
+    const struct workload_launch *about = &workload_of(runtime, job)->launches[crew->launch];
+    if ((crew->workers && (about->refusal || !runtime->options.workers)) || !crew->range ||
+        crew->range > WORKERS_MOST_RANGE)
         return CORUN_ARGUMENT;
     if (runtime->error) /* the context has gone; runtime_wait says so */
         return CORUN_FAULT;

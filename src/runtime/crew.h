@@ -16,8 +16,8 @@ struct runtime_crew {
     uint32_t job, launch;
     uint32_t workers; /* 0: the launch as the workload has it */
     uint32_t stream;
-    uint32_t range; /* thread blocks per draw */
-    bool seated;
+    uint32_t range;                             /* thread blocks per draw, 1 to WORKERS_MOST_RANGE */
+    uint32_t flags;                             /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
 };
 

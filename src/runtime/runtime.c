@@ -66,7 +66,6 @@ bool runtime_make_context(struct runtime *runtime)
 
 void runtime_drop_context(struct runtime *runtime)
 {
-    runtime->spare = 0;
     for (uint32_t i = 0; i < STREAMS; i++)
         vector_free(&runtime->streams[i].items);
     memset(runtime->streams, 0, sizeof runtime->streams);

@@ -140,7 +140,6 @@ struct runtime {
     struct blocks memory, pinned;
     uint64_t table_bytes; /* 0: none is wanted */
     struct table table;
-    unsigned long long spare; /* of the device: places and a queue for launches that go whole as workers; 0: not yet */
     struct runtime_statistics statistics;
     struct tally tally;
 };
@@ -208,7 +207,7 @@ bool table_order(struct runtime *runtime, uint32_t stream);
 
 /* crew.c */
 enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight, uint64_t time);
-/* All thread blocks of a launch as workers that ask nobody: for kernels of which there is no other form. */
+/* A launch as the program has it, of a kernel that is there as workers only. */
 bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream);
 
 /* slice.c */

@@ -23,7 +23,7 @@ static uint32_t free_stream(const struct software *software, const struct applic
     return UINT32_MAX;
 }
 
-/* After so long a worker that was given is taken to have landed, where kernels do not count those that have ended. */
+/* After so long a worker that was given is taken to have landed. */
 #define LANDING_NANOSECONDS 20000u
 
 static uint32_t least(uint32_t left, uint32_t right)
@@ -72,9 +72,8 @@ static struct want wanted(const struct software *software, const struct applicat
 }
 
 /* No more than there are draws left. */
-static uint32_t size_of(const struct software *software, struct want want, uint64_t thread_blocks)
+static uint32_t size_of(struct want want, uint32_t draws)
 {
-    uint64_t range = software->options.range, draws = (thread_blocks + range - 1) / range;
     if (!want.owed || !draws)
         return 0;
     uint64_t workers = (want.owed < draws ? want.owed : draws) + want.stray;
@@ -84,7 +83,7 @@ static uint32_t size_of(const struct software *software, struct want want, uint6
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n)
 {
     const struct kind *kind = kind_at(a, n);
-    return size_of(software, wanted(software, a, kind, false), kind->about.tbs);
+    return size_of(wanted(software, a, kind, false), kind->ranges);
 }
 
 static const struct job_of_run *job_of(const struct application *a, uint64_t n)
@@ -108,7 +107,8 @@ static enum corun_status give(struct software *software, struct application *a, 
         .launch = (uint32_t)(n % a->launch_count),
         .workers = workers,
         .stream = stream,
-        .range = software->options.range,
+        .range = kind_at(a, n)->range,
+        .flags = WORKERS_TELL,
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
@@ -131,13 +131,8 @@ enum corun_status crew_give(struct software *software, struct application *a, ui
 }
 
 /* Workers of an order that have been given and have neither a place nor ended. */
-static bool any_on_the_way(const struct software *software, const struct application *a, const struct order *order)
+static bool any_on_the_way(const struct software *software, const struct order *order)
 {
-    uint64_t resident = 0;
-    for (uint32_t place = 0; place < software->places; place++)
-        resident += share_of(software, place, a->index)->resident;
-    if (order->ended)
-        return order->workers > order->ended + resident;
     return software->now < order->given_ns + LANDING_NANOSECONDS;
 }
 
@@ -147,10 +142,10 @@ enum corun_status crews_grow(struct software *software, struct application *a)
         return CORUN_OK;
     const struct kind *kind = kind_at(a, a->head);
     const struct order *order = order_at(a, a->head);
-    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->about.tbs ||
-        any_on_the_way(software, a, order))
+    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->ranges ||
+        any_on_the_way(software, order))
         return CORUN_OK;
-    uint32_t workers = size_of(software, wanted(software, a, kind, true), kind->about.tbs - order->next);
+    uint32_t workers = size_of(wanted(software, a, kind, true), kind->ranges - order->next);
     uint32_t stream = free_stream(software, a);
     return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }

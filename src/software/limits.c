@@ -81,7 +81,7 @@ static bool set_limits(struct software *software, uint32_t place)
         share->given = limits[a];
         share->emptied = false;
         share->write = runtime_table_written(software->runtime) + 1;
-        software->limit_rows[a * software->places + place] = limits[a];
+        software->limit_rows[a * software->places + place] = (uint16_t)limits[a];
     }
     return changed;
 }

@@ -30,11 +30,11 @@ static uint32_t resident_of(const struct software *software, struct share *share
 static void read_places(struct software *software, struct application *a, const uint8_t *table)
 {
     const struct worker_place *places = (const void *)(table + places_offset(software, a->index));
-    a->done = 0;
     for (uint32_t place = 0; place < software->places; place++) {
         struct share *share = share_of(software, place, a->index);
         share->resident = resident_of(software, share, places[place].resident);
-        a->done += places[place].done;
+        a->begun += (uint32_t)(places[place].begun - share->begun);
+        share->begun = places[place].begun;
         if (share->resident && share->owed_since) {
             software->control.hand_overs++;
             software->control.hand_over_ns += software->now - (share->owed_since - 1);
@@ -54,10 +54,10 @@ static void read_queues(const struct software *software, struct application *a, 
     }
 }
 
-/* Thread blocks that have been run, of the orders that are not complete: they belong to the first ones. */
+/* Thread blocks that have been begun, of the orders that are not complete: they belong to the first ones. */
 static void read_progress(struct software *software, struct application *a)
 {
-    uint64_t left = a->done > a->skipped ? a->done - a->skipped : 0;
+    uint64_t left = a->begun > a->skipped ? a->begun - a->skipped : 0;
     a->progress = a->progress_before;
     for (uint64_t n = a->head; n < a->head + RING && left; n++) {
         const struct kind *kind = kind_at(a, n);

@@ -17,12 +17,12 @@ static void read_grid(struct application *a, struct corun_grid_view *view)
     const struct kind *kind = kind_at(a, a->head);
     const struct order *order = order_at(a, a->head);
     bool given = a->head < a->given;
-    uint64_t done = a->done > a->skipped ? a->done - a->skipped : 0, tbs = kind->about.tbs;
-    uint64_t next = given && order->next < tbs ? order->next : given ? tbs : 0;
+    uint64_t done = a->begun > a->skipped ? a->begun - a->skipped : 0, tbs = kind->about.tbs;
+    uint64_t drawn = given ? (uint64_t)order->next * kind->range : 0, next = drawn < tbs ? drawn : tbs;
     const uint32_t *block = kind->about.block;
     *view = (struct corun_grid_view){.kernel = kind->about.kernel,
                                      .tbs = (uint32_t)tbs,
-                                     .tbs_waiting = (uint32_t)(tbs - (given ? next : 0)),
+                                     .tbs_waiting = (uint32_t)(tbs - next),
                                      .tbs_completed = (uint32_t)(done < tbs ? done : tbs),
                                      .tb_threads = block[0] * block[1] * block[2],
                                      .tb_warps = warps_of(&kind->about),

@@ -29,13 +29,14 @@ enum {
     MOST_AHEAD = 16  /* launches that are given before the one before has ended */
 };
 
-#define UNLIMITED_PLACES ((uint32_t)INT32_MAX)
+#define UNLIMITED_PLACES ((uint32_t)UINT16_MAX)
 
 /* A launch of an application's program. */
 struct kind {
     struct runtime_launch about;
-    double weight;     /* progress of a thread block */
-    uint64_t progress; /* of all */
+    uint32_t range, ranges; /* thread blocks of one; their number */
+    double weight;          /* progress of a thread block */
+    uint64_t progress;      /* of all */
 };
 
 /* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
@@ -43,7 +44,7 @@ struct order {
     uint64_t workers;             /* given, in all crews */
     uint32_t in_flight;           /* crews */
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
-    uint32_t next, done, ended;   /* of its queue, by the last look */
+    uint32_t next, done;          /* ranges of its queue, by the last look */
     uint64_t given_ns;            /* its last crew */
     uint64_t ended_ns;            /* its last crew that ended */
 };
@@ -68,8 +69,8 @@ struct application {
     uint64_t head, given,
         retired;      /* orders: the first that is not complete; the first that is not given; all before are gone */
     uint64_t halves;  /* halves of the ring that have been set up, counted on */
-    uint64_t skipped; /* places.done that orders before `head` account for */
-    uint64_t done;    /* thread blocks, by the last look: sum of places.done */
+    uint64_t skipped; /* thread blocks that orders before `head` account for */
+    uint64_t begun;   /* thread blocks, by the last look: places.begun, summed up */
     uint64_t progress_before; /* of orders before `head` */
     uint64_t progress, progress_ns;
     uint64_t thread_blocks; /* of orders before `head` */
@@ -84,6 +85,7 @@ struct application {
 
 /* What an SM owes an application. */
 struct share {
+    uint32_t begun;      /* places.begun, by the last look */
     uint32_t given;      /* limit in the table, or on its way there */
     uint64_t write;      /* the one that brought it */
     uint32_t resident;   /* by the last look */
@@ -105,7 +107,7 @@ struct software {
     struct share *shares;      /* [place * count + application] */
     uint32_t *resident_before; /* [place * count + application]: what a look finds changed */
     uint32_t threads_per_sm;
-    uint32_t *limit_rows; /* [application * places + place]: what is written */
+    uint16_t *limit_rows; /* [application * places + place]: what is written */
     uint64_t begin_ns;    /* of the runtime's time */
     uint64_t now;
     bool looking, interrupted;

@@ -10,7 +10,7 @@
 #include "runtime/table.h"
 #include "runtime/workers_ptx.h"
 
-enum { SMS = 4, QUEUES = 16, UNLIMITED = INT32_MAX };
+enum { SMS = 4, QUEUES = 16 };
 
 /* What the table holds: the places of one application, and a queue for each launch. */
 struct layout {
@@ -73,7 +73,7 @@ static void read_table(struct stage *stage)
     sleep_for(stage, 20000);
 }
 
-static void set_limits(struct stage *stage, const uint32_t limits[SMS])
+static void set_limits(struct stage *stage, const uint16_t limits[SMS])
 {
     struct runtime_rows rows = {.offset = offsetof(struct layout, places) + offsetof(struct worker_place, limit),
                                 .pitch = sizeof(struct worker_place),
@@ -112,6 +112,7 @@ static struct runtime_crew crew_of(const struct stage *stage, uint32_t launch, u
                                  .workers = workers,
                                  .stream = stream,
                                  .range = 1,
+                                 .flags = WORKERS_TELL,
                                  .places = table + offsetof(struct layout, places),
                                  .queue = queue,
                                  .previous = launch ? queue - sizeof(struct worker_queue) : 0};
@@ -138,7 +139,7 @@ static uint32_t done_in(const struct stage *stage)
 {
     uint32_t done = 0;
     for (uint32_t s = 0; s < SMS; s++)
-        done += (uint32_t)stage->seen.places[s].done;
+        done += stage->seen.places[s].begun;
     return done;
 }
 
@@ -177,14 +178,14 @@ static void one_crew_does_all(void **state)
     struct stage stage = open_stage(200, 20, 1);
     for (uint32_t range = 1; range < 4; range += 2) {
         submit_job(&stage);
-        set_limits(&stage, (const uint32_t[]){8, 8, 8, 8});
-        set_queues(&stage, 200, 1, 0);
+        set_limits(&stage, (const uint16_t[]){8, 8, 8, 8});
+        set_queues(&stage, (200 + range - 1) / range, 1, 0);
         struct runtime_crew crew = crew_of(&stage, 0, 32, 0);
         crew.range = range;
         launch(&stage, &crew);
         sleep_for(&stage, 200000);
         read_table(&stage);
-        assert_int_equal(stage.seen.queues[0].done, 200);
+        assert_int_equal(stage.seen.queues[0].done, (200 + range - 1) / range);
         assert_int_equal(done_in(&stage), range == 1 ? 200 : 400);
         finish(&stage, 1);
     }
@@ -198,13 +199,13 @@ static void seated_workers_ask_nobody(void **state)
     submit_job(&stage);
     set_queues(&stage, 100, 1, 32);
     struct runtime_crew crew = crew_of(&stage, 0, 32, 0);
-    crew.seated = true;
+    crew.flags |= WORKERS_SEATED;
     launch(&stage, &crew);
     sleep_for(&stage, 100000);
     read_table(&stage);
     assert_int_equal(stage.seen.queues[0].done, 32); /* no place is owed, so nobody stays */
-    set_limits(&stage, (const uint32_t[]){1, 2, 3, 4});
-    crew.seated = false;
+    set_limits(&stage, (const uint16_t[]){1, 2, 3, 4});
+    crew.flags = WORKERS_TELL;
     launch(&stage, &crew);
     sleep_for(&stage, 300000);
     finish(&stage, 1);
@@ -217,7 +218,7 @@ static void limits_and_growth(void **state)
     (void)state;
     struct stage stage = open_stage(400, 400, 3);
     submit_job(&stage);
-    set_limits(&stage, (const uint32_t[]){4, 4, 4, 0});
+    set_limits(&stage, (const uint16_t[]){4, 4, 4, 0});
     set_queues(&stage, 400, 3, 0);
     for (uint32_t i = 0; i < 3; i++) {
         struct runtime_crew crew = crew_of(&stage, i, 16, 0);
@@ -228,8 +229,8 @@ static void limits_and_growth(void **state)
     for (uint32_t s = 0; s < 3; s++)
         assert_int_equal(stage.seen.places[s].resident, 4);
     assert_int_equal(stage.seen.places[3].resident, 0);
-    assert_int_equal(stage.seen.places[3].done, 0);
-    set_limits(&stage, (const uint32_t[]){0, 1, 4, 4});
+    assert_int_equal(stage.seen.places[3].begun, 0);
+    set_limits(&stage, (const uint16_t[]){0, 1, 4, 4});
     sleep_for(&stage, 40000);
     read_table(&stage);
     assert_int_equal(stage.seen.places[0].resident, 0);
@@ -256,7 +257,7 @@ static void everybody_leaves(void **state)
     (void)state;
     struct stage stage = open_stage(300, 100, 2);
     submit_job(&stage);
-    set_limits(&stage, (const uint32_t[]){4, 4, 4, 4});
+    set_limits(&stage, (const uint16_t[]){4, 4, 4, 4});
     set_queues(&stage, 300, 2, 0);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 2; i++) {
@@ -265,14 +266,14 @@ static void everybody_leaves(void **state)
         }
         if (round == 0) {
             sleep_for(&stage, 20000);
-            set_limits(&stage, (const uint32_t[]){0, 0, 0, 0});
+            set_limits(&stage, (const uint16_t[]){0, 0, 0, 0});
             sleep_for(&stage, 100000);
             read_table(&stage);
             assert_int_equal(stage.crews_ended, 2);
             assert_true(stage.seen.queues[0].done > 0 && stage.seen.queues[0].done < 300);
             assert_int_equal(stage.seen.queues[0].done, done_in(&stage));
             assert_int_equal(stage.seen.queues[1].next, 0);
-            set_limits(&stage, (const uint32_t[]){2, 4, 0, 4});
+            set_limits(&stage, (const uint16_t[]){2, 4, 0, 4});
         }
     }
     for (uint32_t i = 0; i < 100 && stage.seen.queues[1].done < 300; i++)
