@@ -86,18 +86,16 @@ bool rewrite_table_print(const struct rewrite_table *table, struct arena *arena,
     return true;
 }
 
-static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel, const char *done)
+static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel)
 {
     static const char *const from[] = {[PTX_REGISTERS_MAXNREG] = "maxnreg", [PTX_REGISTERS_ALLOCATION] = "allocation"};
     json_t *object = json_object(), *reads = json_array();
-    char then[40];
-    snprintf(then, sizeof then, "registers_%s", done);
     json_put(writer, object, "kernel", json_text(kernel->function->name));
-    json_put(writer, object, done, json_boolean(!kernel->refusal));
+    json_put(writer, object, "rewritten", json_boolean(!kernel->refusal));
     json_put(writer, object, "refusal", kernel->refusal ? json_text(kernel->refusal) : json_null());
     json_put(writer, object, "line", kernel->refusal ? json_count(kernel->place.line) : json_null());
     json_put(writer, object, "registers", json_count(kernel->registers_before));
-    json_put(writer, object, then, json_count(kernel->registers_after));
+    json_put(writer, object, "registers_rewritten", json_count(kernel->registers_after));
     json_put(writer, object, "registers_from", json_text(from[kernel->registers_from]));
     json_put(writer, object, "shared_bytes_added", json_count(kernel->shared_bytes_added));
     json_put(writer, object, "instructions_added", json_count(kernel->instructions_added));
@@ -119,7 +117,7 @@ enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *st
         const struct rewritten *rewritten = &table->files[i].rewritten;
         json_t *file = json_object(), *kernels = json_array();
         for (uint32_t k = 0; k < rewritten->kernel_count; k++)
-            json_push(&writer, kernels, json_kernel(&writer, &rewritten->kernels[k], table->done));
+            json_push(&writer, kernels, json_kernel(&writer, &rewritten->kernels[k]));
         json_put(&writer, file, "file", json_text(table->files[i].path));
         json_put(&writer, file, "kernels", kernels);
         json_push(&writer, list, file);
@@ -127,7 +125,7 @@ enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *st
         done += rewritten->rewritten_count;
     }
     json_put(&writer, object, "kernels", json_count(all));
-    json_put(&writer, object, table->done, json_count(done));
+    json_put(&writer, object, "rewritten", json_count(done));
     json_put(&writer, object, "files", list);
     return json_write(&writer, object, stream);
 }

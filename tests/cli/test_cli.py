@@ -410,7 +410,7 @@ class Rewrite(Command):
         self.run_command("rewrite", "slice", "--json", "slices.json", "kernels.ptx", "meets.ptx")
         written = json.loads((self.folder / "slices.json").read_text())
         self.assertEqual(differences("Rewritten kernels", written), ([], []))
-        self.assertEqual([kernel["sliced"] for kernel in written["files"][1]["kernels"]], [False])
+        self.assertEqual([kernel["rewritten"] for kernel in written["files"][1]["kernels"]], [False])
         self.assertEqual(written["files"][0]["kernels"][0]["reads"], ["%ctaid.x"])
 
     def test_wrong_usage(self):
