@@ -103,7 +103,7 @@ static enum corun_status begin_tenants(struct agent *agent)
 /* What an agent before has left behind is put back first. */
 static enum corun_status begin_journal(struct agent *agent)
 {
-    struct restored restored;
+    struct restored restored = {0};
     const char *socket = agent->plan->socket;
     enum corun_status status = CORUN_OK;
     if (socket && strlen(socket) >= sizeof agent->socket_path)

@@ -221,6 +221,7 @@ static void put_kind(struct agent *agent, enum corun_host_kind kind, struct writ
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written to by way of the writer */
 size_t outcome_status(struct agent *agent, char *text, size_t bytes)
 {
     struct writer writer = {text, bytes, 0};

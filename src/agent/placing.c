@@ -16,7 +16,7 @@ void placing_begin(struct placing *placing, uint32_t core_count, uint32_t way_co
 
 static void place_cores(struct placing *placing, const struct corun_host_share *wanted, uint32_t owner_count)
 {
-    uint32_t missing[PLACING_OWNERS], owner = 1;
+    uint32_t missing[PLACING_OWNERS] = {0}, owner = 1;
     for (uint32_t i = 1; i < owner_count; i++)
         missing[i] = wanted[i].cores;
     for (uint32_t core = 0; core < placing->core_count; core++) {
