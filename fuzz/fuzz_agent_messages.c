@@ -107,7 +107,7 @@ static void say(struct stage *stage, int program, const uint8_t *message, size_t
 static void greet(struct stage *stage, int program, const char *name, uint32_t role)
 {
     struct corun_service_hello hello = {CORUN_SERVICE_HELLO, CORUN_SERVICE_PROTOCOL, role, role ? 1 : 4, ""};
-    strcpy(hello.name, name);
+    strncpy(hello.name, name, sizeof hello.name - 1);
     say(stage, program, (const uint8_t *)&hello, sizeof hello);
 }
 

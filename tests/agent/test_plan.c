@@ -9,6 +9,7 @@
 
 #include "agent/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct desk {
@@ -41,8 +42,8 @@ static void expect_words(struct desk *desk, const char *text, const char *joined
     char all[256] = "";
     assert_int_equal(words != NULL, joined != NULL);
     for (size_t i = 0; words && words[i]; i++) {
-        strcat(all, words[i]);
-        strcat(all, "|");
+        size_t length = strlen(all);
+        snprintf(all + length, sizeof all - length, "%s|", words[i]);
     }
     if (joined)
         assert_string_equal(all, joined);
