@@ -252,6 +252,7 @@ static void a_window_that_ends_before_the_first_kernel(void **state)
     sample.applications[1].result.status = CORUN_OK;
     sample.applications[1].kernel_count = 0;
     sample.applications[1].counters = (struct corun_counters){0};
+    sample.applications[1].result.thread_instructions = 0;
     sample.applications[1].ipc = 0;
     sample.applications[1].cycles = 10000;
     FILE *stream = open_memstream(&text, &bytes);
