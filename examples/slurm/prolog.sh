@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Slurm's Prolog on a node: a job that asks for it gets an agent of `corun host run` on its cores (docs/host-linux.md#slurm).
+#
+#     sbatch --comment "corun policy=emu service=gmm:goal=150ms,model=/data/gmm.json batch=canneal" job.sh
+#
+# The agent runs as the job's user. What the comment says becomes its options word by word, never a command. Whatever goes wrong, the job begins:
+# a Prolog that fails would take the node out of service.
+: "${CORUN:=corun}" "${CORUN_JOBS:=/run/corun}"
+set -f
+folder=$CORUN_JOBS/$SLURM_JOB_ID
+
+described=$(scontrol --details --oneliner show job "$SLURM_JOB_ID" 2>/dev/null)
+comment=${SLURM_JOB_COMMENT-$(printf '%s\n' "$described" | sed -n 's/.* Comment=\(.*\)/\1/p')}
+case $comment in "corun "*) ;; *) exit 0 ;; esac
+
+mkdir -p "$CORUN_JOBS"
+install -d -m 0700 -o "$SLURM_JOB_USER" "$folder" || exit 0
+cores=$(printf '%s\n' "$described" | sed -n 's/.* CPU_IDs=\([0-9,-]*\) .*/\1/p')
+set -- --quiet --socket "$folder/agent" --json "$folder/results.json"
+[ -z "$cores" ] || set -- "$@" --cores "$cores"
+for word in ${comment#corun }; do
+    case $word in
+    policy=* | service=* | batch=* | interval=* | warmup=* | confine=*) set -- "$@" "--${word%%=*}" "${word#*=}" ;;
+    esac
+done
+setsid setpriv --reuid "$SLURM_JOB_USER" --regid "$(id -g "$SLURM_JOB_USER")" --init-groups \
+    "$CORUN" host run "$@" </dev/null >"$folder/log" 2>&1 &
+echo $! >"$folder/pid"
+tries=0
+while [ ! -S "$folder/agent" ] && kill -0 "$(cat "$folder/pid")" 2>/dev/null && [ $tries -lt 50 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+exit 0
