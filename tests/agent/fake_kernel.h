@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct fake_file {
 };
 
 struct fake {
-    char root[32];
+    char root[64];
     const struct fake_file *files; /* of each new folder; up to the one without a name */
     int removed;
     bool refuses; /* to make folders */

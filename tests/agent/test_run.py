@@ -56,6 +56,7 @@ class InFolder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.socket = self.folder / "agent"
         self.journal = self.folder / "agent.restore"
+        self.more = {} # in the environment of agents
 
     def corun(self, *words, status=OK):
         done = subprocess.run([CORUN, "host", *map(str, words)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -66,7 +67,7 @@ class InFolder(unittest.TestCase):
     def begin(self, *words):
         """An agent that runs; it is there when this returns."""
         agent = subprocess.Popen([CORUN, "host", "run", "-q", "--socket", self.socket, "--json", "r.json", *map(str, words)], cwd=self.folder,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, env={**os.environ, **self.more})
         def gone():
             agent.kill()
             agent.wait()
@@ -363,6 +364,35 @@ class Processes(InFolder):
         wait_until(lambda: {len(cores) for cores in affinities(given.pid).values()} == {2}, what="batch does not get the core back")
         self.end(agent)
         self.assertEqual(os.sched_getaffinity(0), ALL)
+
+    @unittest.skipIf(len(ALL) < 2 or "FAKE_RESCTRL_LIBRARY" not in os.environ, "this needs two processors, and a library that plays the kernel")
+    def test_a_query_has_ways_of_its_own(self):
+        """As far as files tell: groups of ways and of what is measured, their processors, their threads, and that they are gone in the end."""
+        root = self.folder / "resctrl"
+        for name, text in (("schemata", "L3:0=fff\n"), ("cpus_list", "0-1\n"), ("info/L3/cbm_mask", "fff\n"), ("info/L3/min_cbm_bits", "1\n"),
+                           ("info/L3/num_closids", "4\n"), ("info/L3_MON/mon_features", "mbm_total_bytes\n"), ("mon_groups/.keep", "")):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+        given = self.burner()
+        first, second = sorted(ALL)[:2]
+        self.more = {"LD_PRELOAD": os.environ["FAKE_RESCTRL_LIBRARY"], "FAKE_RESCTRL": str(root)}
+        agent = self.begin("-s", "words", "-b", f"mill:pid={given.pid}", "-p", "fixed:cores=1,ways=4", "--cores", f"{first},{second}", "--resctrl", root)
+        def groups():
+            return {path.name.rsplit("-", 1)[1]: ((path / "schemata").read_text(), (path / "cpus_list").read_text()) for path in root.glob("corun-*")}
+        self.assertEqual(groups(), {"0": ("L3:0=fff\n", f"{first}-{second}\n" if second == first + 1 else f"{first},{second}\n")})
+        measured = root / "mon_groups" / f"corun-{agent.pid}-1" / "tasks"
+        self.assertIn(int(measured.read_text()), map(int, os.listdir(f"/proc/{given.pid}/task"))) # one at a time is written
+        service = self.client("words")
+        service.arrive(1)
+        self.assertEqual(service.started(), (1, 1))
+        wait_until(lambda: groups() == {"0": ("L3:0=ff0\n", f"{second}\n"), "1": ("L3:0=f\n", f"{first}\n")}, what=str(groups()))
+        service.end(1)
+        wait_until(lambda: groups()["0"][0] == "L3:0=fff\n", what="the ways do not come back")
+        results = self.end(agent)
+        self.assertEqual((results["host"]["ways_by"], results["host"]["ways_enforced"], results["host"]["memory_traffic"]), ("resctrl", True, "resctrl"))
+        self.assertEqual(results["cases"][0]["refused_changes"], 0, results)
+        self.assertEqual([*root.glob("corun-*"), *root.glob("mon_groups/corun-*")], [])
+        self.assertEqual((root / "schemata").read_text(), "L3:0=fff\n")
 
     @unittest.skipIf(len(ALL) < 2, "this needs two processors")
     def test_two_queries_of_one_process_on_threads_of_their_own(self):
