@@ -51,8 +51,11 @@ void splice_destroy(struct splice *splice)
 bool splice_begin(struct splice *splice, struct ptx_builder *builder, uint32_t function)
 {
     const struct ptx_function *template = splice->template;
+    free(splice->registers);
+    free(splice->labels);
     splice->builder = builder;
     splice->function = function;
+    splice->next = splice->variable_count = 0;
     splice->registers = malloc((template->register_count + 1u) * sizeof *splice->registers);
     splice->labels = malloc((template->label_count + 1u) * sizeof *splice->labels);
     if (!splice->registers || !splice->labels)

@@ -22,7 +22,7 @@ struct splice;
 struct splice *splice_create(const char *text, size_t bytes);
 void splice_destroy(struct splice *splice);
 
-/* The body that is being written. False when out of memory. */
+/* The body that is being written; again for the same text once more. False when out of memory. */
 bool splice_begin(struct splice *splice, struct ptx_builder *builder, uint32_t function);
 void splice_bind(struct splice *splice, const char *name, uint32_t register_index);
 void splice_variable(struct splice *splice, const char *name, const struct ptx_variable *variable);

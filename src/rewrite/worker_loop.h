@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker does around the body of the old kernel (workers.h says what, in words): the text of a template for splice.h. The body goes
- * in place of its `pmevent`, and what ends a thread of the old kernel jumps to END.
+ * What a worker does around the body of the old kernel (workers.h says what, in words): texts of templates for splice.h. The body goes
+ * in place of the `pmevent` of the loop, and what ends a thread of the old kernel jumps to END.
  *
  *     prologue      previous, join; or, where there are no workers, to the body
- *     (body)        with x, y and z, as far as it reads them
- *     END           where there are no workers: the end
- *     HEAD          the elected thread draws the next thread block, and writes where it lies into one of two slots in shared memory
+ *     (body)        with x, y and z, as far as it reads them. Somewhere towards its end the elected thread asks what is next: worker_asking_text
+ *     END           where there are no workers: the end. The elected thread writes where the next thread block lies into one of two slots
+ *                   in shared memory
  *     SYNC          all wait for that, and for each other: everybody has ended the last round; then to the body
  *                   leave
  *
- * Two slots, because the elected thread may come to HEAD again while others have not read the last one: one barrier each round is enough.
+ * Two slots, because the elected thread may come to END again while others have not read the last one: one barrier each round is enough.
  */
 #ifndef CORUN_REWRITE_WORKER_LOOP_H
 #define CORUN_REWRITE_WORKER_LOOP_H
@@ -18,7 +18,7 @@
 #include "ptx/module.h"
 #include "rewrite/grid_reads.h"
 
-#define WORKER_SHARED_WORDS 9u /* two slots of x, left, y, z; how many ranges were drawn */
+#define WORKER_SHARED_WORDS 8u /* two slots of x, y, z, - */
 
 /* How threads meet at SYNC. */
 enum worker_meeting {
@@ -39,5 +39,7 @@ struct worker_shape {
 
 /* The text; free(). NULL when out of memory. Names are those of worker_loop.c. */
 char *worker_loop_text(const struct worker_shape *shape, size_t *bytes);
+/* What the elected thread asks for once in a round, wherever it first comes to this. Its registers are those of the loop. */
+char *worker_asking_text(const struct ptx_module *module, size_t *bytes);
 
 #endif

@@ -9,6 +9,7 @@
 #include "rewrite/pass.h"
 #include "rewrite/splice.h"
 #include "rewrite/worker_barriers.h"
+#include "rewrite/worker_points.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -81,17 +82,6 @@ static enum corun_status prepare(struct pass *pass)
     return any && !working->shared ? CORUN_MEMORY : CORUN_OK;
 }
 
-/* Whether what one thread block leaves behind in its SM may harm the next one. */
-static bool shares(struct pass *pass, const struct ptx_function *kernel)
-{
-    if (pass_find(pass, kernel, worker_barrier_is_any))
-        return true;
-    for (uint32_t i = 0; i < pass->source->function_count; i++)
-        if (pass->seen[i] && pass->source->functions[i]->shared_count)
-            return true;
-    return false;
-}
-
 static struct splice *make_loop(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -100,7 +90,6 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .reads = pass->reads[kernel->index].reads,
                                        .meeting = worker_barriers_meeting(&working->barriers, meets),
                                        .barrier = working->barriers.number,
-                                       .meets_between = shares(pass, kernel),
                                        .waits_for_copies = pass_find(pass, kernel, copies),
                                        .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk)};
     size_t bytes;
@@ -139,24 +128,52 @@ static void write_end(const struct pass *pass, const struct ptx_instruction *ins
     ptx_body_emit(pass->builder, jump, 1, (struct ptx_operand[]){ptx_label_of(end)});
 }
 
-static void write_kernel(struct pass *pass, uint32_t function, struct splice *loop)
+/* A body that is being written. */
+struct kernel_writer {
+    struct pass *pass;
+    uint32_t function;
+    struct splice *loop, *asking;
+    struct worker_points points;
+};
+
+/* The elected thread asks for what is next. False when out of memory. */
+static bool write_asking(const struct kernel_writer *writer)
 {
+    static const char *const names[] = {"%quiet", "%strict", "%drawn", "%state", "%place", "%queue", "%time", "%t"};
+    if (!splice_begin(writer->asking, writer->pass->builder, writer->function))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        splice_bind(writer->asking, names[i], splice_register(writer->loop, names[i]));
+    splice_variable(writer->asking, "arguments", writer->pass->functions[writer->function].argument);
+    splice_rest(writer->asking);
+    return true;
+}
+
+static bool write_kernel(const struct kernel_writer *writer)
+{
+    struct pass *pass = writer->pass;
     const struct working *working = pass->user;
-    struct block_index index = begin_loop(loop, pass, function);
-    uint32_t end = splice_label(loop, "END"), none = splice_register(loop, "%out");
+    const struct ptx_function *source = pass->source->functions[writer->function];
+    struct block_index index = begin_loop(writer->loop, pass, writer->function);
+    uint32_t end = splice_label(writer->loop, "END"), none = splice_register(writer->loop, "%out"), point = 0;
     const struct ptx_instruction *next;
     for (uint32_t i = 0; (next = ptx_body_next(pass->builder)); i++) {
+        if (point < writer->points.count && writer->points.instructions[point] == i) {
+            point++;
+            if (!write_asking(writer))
+                return false;
+        }
         if (block_index_says(&index, i))
             continue; /* its register has the value */
-        bool last = i + 1 == pass->source->functions[function]->instruction_count;
         if (next->opcode == PTX_OP_RET || next->opcode == PTX_OP_EXIT)
-            write_end(pass, next, end, last);
+            write_end(pass, next, end, i + 1 == source->instruction_count);
         else if (worker_barrier_is_for_all(next))
-            worker_barrier_write(&working->barriers, pass, function, next, none);
+            worker_barrier_write(&working->barriers, pass, writer->function, next, none);
         else
-            pass_write(pass, function, next);
+            pass_write(pass, writer->function, next);
     }
-    splice_rest(loop);
+    splice_rest(writer->loop);
+    return true;
 }
 
 static void write_function(struct pass *pass, uint32_t function)
@@ -171,19 +188,31 @@ static void write_function(struct pass *pass, uint32_t function)
             pass_write(pass, function, next);
 }
 
+static struct splice *make_asking(const struct ptx_module *module)
+{
+    size_t bytes;
+    char *text = worker_asking_text(module, &bytes);
+    struct splice *asking = text ? splice_create(text, bytes) : NULL;
+    free(text);
+    return asking;
+}
+
 static enum corun_status write_body(struct pass *pass, uint32_t function)
 {
-    enum corun_status status = CORUN_OK;
     if (pass->functions[function].origin != PASS_FROM_ARGUMENT) {
         write_function(pass, function);
         return CORUN_OK;
     }
-    struct splice *loop = make_loop(pass, pass->source->functions[function]);
-    if (loop && splice_begin(loop, pass->builder, function))
-        write_kernel(pass, function, loop);
-    else
+    const struct ptx_function *kernel = pass->source->functions[function];
+    struct kernel_writer writer = {
+        .pass = pass, .function = function, .loop = make_loop(pass, kernel), .asking = make_asking(pass->source)};
+    enum corun_status status = writer.loop && writer.asking ? CORUN_OK : CORUN_MEMORY;
+    if (status == CORUN_OK)
+        status = worker_points_create(kernel, pass->arena, &writer.points);
+    if (status == CORUN_OK && (!splice_begin(writer.loop, pass->builder, function) || !write_kernel(&writer)))
         status = CORUN_MEMORY;
-    splice_destroy(loop);
+    splice_destroy(writer.loop);
+    splice_destroy(writer.asking);
     return status;
 }
 

@@ -4,7 +4,7 @@
  * Without arguments: every kernel of the suite can be rewritten. Else
  *
  *     NAME…                  small, without timing and with: seated or not, one thread block at a time and more, on tables that change
- *     cost GPU RANGE FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
+ *     cost GPU FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
  *     size SIZE              before NAME…: in this size
  */
 #include "worker_workload.h"
@@ -17,20 +17,17 @@ static void compare(const struct worker_run *run, const struct job *job, const u
                     const char *how)
 {
     char what[200];
-    snprintf(what, sizeof what, "%s, %s, %u at a time, seed %llu", job->size, how, run->crew.range,
+    snprintf(what, sizeof what, "%s, %s, flags %u, seed %llu", job->size, how, run->crew.flags,
              (unsigned long long)run->crew.random);
     compare_contents(&run->base, job->name, wanted, bytes, what);
 }
 
 static void equals_whole(void **state)
 {
-    enum { SEATED = WORKERS_SEATED, AHEAD = WORKERS_AHEAD, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
-    static const struct crew crews[] = {{1, AHEAD, 0, 0}, {3, SEATED | TELL, 0, 0}, {2, 0, 1, 0}};
-    static const struct crew timed[] = {{1, SEATED | AHEAD | DIRECT, 0, 0},
-                                        {3, TELL, 0, 0},
-                                        {1, TELL, 1, 60},
-                                        {1, AHEAD, 2, 60},
-                                        {2, SEATED | AHEAD, 3, 60}};
+    enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
+    static const struct crew crews[] = {{STRICT, 0, 0}, {SEATED | TELL, 0, 0}, {0, 1, 0}};
+    static const struct crew timed[] = {
+        {SEATED | DIRECT, 0, 0}, {STRICT | TELL, 0, 0}, {TELL, 1, 60}, {STRICT, 2, 60}, {SEATED, 3, 60}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -133,8 +130,8 @@ static void costs(void **state)
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with workers | L1 "
          "hits | then | registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    const struct crew crew = {(uint32_t)atoi(names[1]), (uint32_t)atoi(names[2]) << 24, 0, 0};
-    for (names += 3; *names; names++)
+    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0};
+    for (names += 2; *names; names++)
         getenv("COUNTERS") ? print_counters(*names, &crew, &config) : print_cost(*names, &crew, &config);
 }
 

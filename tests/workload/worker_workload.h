@@ -13,7 +13,6 @@ enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16 };
 
 /* How a run goes. */
 struct crew {
-    uint32_t range; /* thread blocks per draw */
     uint32_t
         flags; /* set of enum worker_flag; SEATED is for the first workers of a launch, DIRECT for grids that fit at once */
     uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
@@ -83,16 +82,16 @@ static inline struct worker_queue read_queue(const struct worker_run *run)
 }
 
 /* Thread blocks that the table has counted, on all SMs; nobody may be there. */
-static inline uint64_t read_begun(const struct worker_run *run)
+static inline uint64_t read_done(const struct worker_run *run)
 {
     struct worker_place places[MOST_SMS];
-    uint64_t begun = 0;
+    uint64_t done = 0;
     get(run, run->places, places, sizeof places);
     for (uint32_t sm = 0; sm < MOST_SMS; sm++) {
         assert_int_equal(places[sm].resident, 0);
-        begun += places[sm].begun;
+        done += places[sm].done;
     }
-    return begun;
+    return done;
 }
 
 /* Goes on to the next launch, with the copies before it, which `workers` are to begin; false behind the last one. */
@@ -106,8 +105,7 @@ static inline struct worker_arguments arguments_of(const struct worker_run *run,
 {
     const struct launch *whole = run->whole;
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, run->crew.range,
-                         flags);
+    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, flags);
     arguments.queue = run->queue;
     arguments.places = run->places;
     arguments.grid_id = run->launch;
@@ -139,8 +137,8 @@ static inline void check_launch(const struct worker_run *run)
 {
     struct worker_queue queue = read_queue(run);
     if (run->crew.flags & WORKERS_TELL)
-        assert_int_equal(queue.done, queue.total);
-    assert_int_equal(read_begun(run), run->tb_count);
+        assert_int_equal(queue.alive, 0);
+    assert_int_equal(read_done(run), run->tb_count);
 }
 
 /*
@@ -227,8 +225,7 @@ static inline uint32_t workers_that_fit(struct worker_run *run, const struct wor
     const char *limit;
     struct corun_grid *grid = worker_grid(run, 1, 0);
     uint64_t fit = (uint64_t)corun_gpu_occupancy(machine->config, grid, &limit) * machine->config->sms;
-    const struct worker_arguments arguments = arguments_of(run, 0);
-    uint64_t wanted = worker_range_count(&arguments);
+    uint64_t wanted = total_of(run->whole);
     run->worker_launches--;
     return (uint32_t)(fit < wanted ? fit : wanted);
 }
