@@ -18,7 +18,8 @@
 #include "ptx/module.h"
 #include "rewrite/grid_reads.h"
 
-#define WORKER_SHARED_WORDS 8u /* two slots of x, y, z, - */
+#define WORKER_SHARED_WORDS 8u  /* two slots of x, y, z, - */
+#define WORKER_SHARED_ALIGN 32u /* so that the address of one is that of the other, but for a bit */
 
 /* How threads meet at SYNC. */
 enum worker_meeting {

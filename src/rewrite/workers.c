@@ -48,7 +48,7 @@ static void refuse_ends(struct pass *pass, const struct ptx_function *function)
 static void decide(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
-    uint64_t shared = WORKER_SHARED_WORDS * sizeof(uint32_t) + 15;
+    uint64_t shared = WORKER_SHARED_WORDS * sizeof(uint32_t) + WORKER_SHARED_ALIGN - 1;
     pass_reach(pass, kernel);
     for (uint32_t i = 0; i < pass->source->function_count; i++) {
         const struct ptx_function *function = pass->source->functions[i];
@@ -78,7 +78,7 @@ static enum corun_status prepare(struct pass *pass)
         any |= !pass->kernels[i].refusal;
     if (any)
         working->shared = ptx_builder_variable(pass->builder, PTX_SPACE_SHARED, "corun_worker", PTX_TYPE_B32,
-                                               WORKER_SHARED_WORDS, 16);
+                                               WORKER_SHARED_WORDS, WORKER_SHARED_ALIGN);
     return any && !working->shared ? CORUN_MEMORY : CORUN_OK;
 }
 
