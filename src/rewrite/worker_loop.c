@@ -53,6 +53,12 @@ static const struct {
     {"true", "setp.eq.u32 %?, %t, %t;\n"},
     {"leave", "mov.u64 %time, %globaltimer;\n"
               "red.global.add.u64 [%place+8], %time;\n"},
+    {"ask", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
+            "@!%strict atom.global.add.u32 %drawn, [%queue], 1;\n"
+            "mov.u32 %t, %smid;\n"
+            "mad.wide.u32 %place, %t, 16, %place;\n"
+            "mov.u64 %time, 4294967296;\n"
+            "atom.global.add.u64 %state, [%place], %time;\n"},
     /* gives a place up if %word still says so; to ?CLAIMED if that was done, else on */
     {"claim", "?AGAIN:\n"
               "sub.u32 %t, %word, 65536;\n"
@@ -69,13 +75,13 @@ static const struct {
  * %others: not the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
  * for any more. %slot: the slot that is read, or written, next. %drawn, %state: what was asked for, the next index and the two words of the place.
  */
-static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %out, %direct, %p;\n"
+static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %p;\n"
                                    ".reg .b16 %limit, %resident;\n"
                                    ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn;\n"
                                    ".reg .b32 %row, %reciprocal, %rows, %layer;\n"
                                    ".reg .b64 %place, %queue, %time, %state;\n";
 
-/* One thread is elected, which is there in every shape of thread block. It waits for the launch before. */
+/* One thread is elected, which is there in every shape of thread block. */
 static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                "and.b32 %t, %flags, 8;\n"
                                "setp.ne.u32 %direct, %t, 0;\n"
@@ -88,31 +94,33 @@ static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flag
                                "setp.ne.u32 %others, %t, 0;\n"
                                "setp.ne.u32 %quiet, %t, 0;\n"
                                "mov.u32 %slot, worker;\n"
-                               "<false out><false strict>"
-                               "@%others bra SYNC;\n"
-                               "<true claimed>"
-                               "mov.u32 %drawn, -1;\n"
-                               "mov.u64 %state, <UNLIMITED>;\n"
-                               "<test 2>"
-                               "mov.pred %strict, %p;\n"
-                               "and.b32 %t, %flags, 5;\n" /* TELL, and not SEATED: those are counted already */
-                               "setp.eq.u32 %p, %t, 4;\n"
-                               "@!%p bra PREVIOUS;\n"
-                               "ld.param.u64 %queue, [arguments];\n"
-                               "red.global.add.u32 [%queue+8], 1;\n"
-                               "membar.gl;\n"
-                               "PREVIOUS:\n"
-                               "ld.param.u64 %queue, [arguments+16];\n"
-                               "setp.eq.u64 %p, %queue, 0;\n"
-                               "@%p bra JOIN;\n"
-                               "WAIT:\n"
-                               "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
-                               "setp.lt.u32 %p, %t, %u;\n"
-                               "@%p bra BEGIN;\n"
-                               "membar.gl;\n"
-                               "ld.volatile.global.u32 %t, [%queue+8];\n"
-                               "setp.eq.u32 %p, %t, 0;\n"
-                               "@%p bra COMPLETE;\n";
+                               "<false out><false strict>";
+
+/* It waits for the launch before. */
+static const char waiting[] = "@%others bra SYNC;\n"
+                              "<true claimed>"
+                              "mov.u32 %drawn, -1;\n"
+                              "mov.u64 %state, <UNLIMITED>;\n"
+                              "<test 2>"
+                              "mov.pred %strict, %p;\n"
+                              "and.b32 %t, %flags, 5;\n" /* TELL, and not SEATED: those are counted already */
+                              "setp.eq.u32 %p, %t, 4;\n"
+                              "@!%p bra PREVIOUS;\n"
+                              "ld.param.u64 %queue, [arguments];\n"
+                              "red.global.add.u32 [%queue+8], 1;\n"
+                              "membar.gl;\n"
+                              "PREVIOUS:\n"
+                              "ld.param.u64 %queue, [arguments+16];\n"
+                              "setp.eq.u64 %p, %queue, 0;\n"
+                              "@%p bra JOIN;\n"
+                              "WAIT:\n"
+                              "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
+                              "setp.lt.u32 %p, %t, %u;\n"
+                              "@%p bra BEGIN;\n"
+                              "membar.gl;\n"
+                              "ld.volatile.global.u32 %t, [%queue+8];\n"
+                              "setp.eq.u32 %p, %t, 0;\n"
+                              "@%p bra COMPLETE;\n";
 
 static const char sleeping[] = "nanosleep.u32 250;\n";
 
@@ -147,8 +155,7 @@ static const char body[] = "bra SYNC;\n"
                            "END:\n";
 
 /* What was drawn becomes what is next. */
-static const char ending[] = "@%direct ret;\n"
-                             "xor.b32 %slot, %slot, 16;\n"
+static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
                              "@%others bra SYNC;\n"
                              "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                              "@!%quiet bra LATE;\n"
@@ -156,13 +163,25 @@ static const char ending[] = "@%direct ret;\n"
                              "@%strict bra STRICTLY;\n"
                              "TAKEN:\n";
 
-/* All threads; the elected one gives its place up if it is owed no longer, one worker for each such place. */
-static const char going[] = "@%others bra ON;\n"
-                            "<false quiet>"
-                            "cvt.u32.u64 %word, %state;\n"
-                            "<too-many>"
-                            "@%p bra CLAIM;\n"
-                            "ON:\n"
+/* The same for a kernel that has no register to spare: nothing is kept while the body runs, and it is drawn only now. */
+static const char thrifty_ending[] = "mov.u32 %slot, worker;\n"
+                                     "@!%odd add.u32 %slot, %slot, 16;\n"
+                                     "@%others bra SYNC;\n"
+                                     "mov.u32 %drawn, -1;\n"
+                                     "mov.u64 %state, <UNLIMITED>;\n"
+                                     "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
+                                     "@%claimed bra TAKEN;\n"
+                                     "<ask>"
+                                     "@%strict bra STRICTLY;\n"
+                                     "TAKEN:\n";
+
+/* The elected thread gives the place up if it is owed no longer, one worker for each such place. */
+static const char staying[] = "cvt.u32.u64 %word, %state;\n"
+                              "<too-many>"
+                              "@%p bra CLAIM;\n";
+
+static const char going[] = "ON:\n"
+
                             "setp.eq.u32 %out, %x, -1;\n"
                             "@!%out bra BODY;\n"
                             "@%others ret;\n"
@@ -178,16 +197,15 @@ static const char going[] = "@%others bra ON;\n"
                             "<leave>"
                             "ret;\n";
 
-/* What is rare: a thread that ends before it could ask; a place that is given up, whose last thread block is counted beforehand. */
-static const char rare[] = "LATE:\n"
-                           "<place>"
-                           "mov.u64 %time, <DONE>;\n"
-                           "@!%strict atom.global.add.u32 %drawn, [%queue], 1;\n"
-                           "atom.global.add.u64 %state, [%place], %time;\n"
-                           "bra TAKE;\n"
-                           "CLAIM:\n"
+/* A thread that ends before it could ask. */
+static const char late[] = "LATE:\n"
+                           "<ask>"
+                           "bra TAKE;\n";
+
+/* What is rare: a place that is given up, whose last thread block is counted beforehand. */
+static const char rare[] = "CLAIM:\n"
                            "<place><claim CLAIM_>"
-                           "bra ON;\n"
+                           "bra $;\n"
                            "CLAIM_CLAIMED:\n"
                            "<leave><true quiet>"
                            "mov.u64 %state, <UNLIMITED>;\n"
@@ -195,7 +213,7 @@ static const char rare[] = "LATE:\n"
                            "mov.u64 %time, <DONE>;\n"
                            "setp.ne.u32 %p, %x, -1;\n"
                            "@%p red.global.add.u64 [%place], %time;\n"
-                           "bra ON;\n"
+                           "bra $;\n"
                            "STRICTLY:\n"
                            "<place>"
                            "cvt.u32.u64 %word, %state;\n"
@@ -214,13 +232,7 @@ static const char rare[] = "LATE:\n"
                            "mov.u32 %x, %ctaid.x;\n";
 
 static const char asking[] = "@%quiet bra ASKED;\n"
-                             "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
-                             "@!%strict atom.global.add.u32 %drawn, [%queue], 1;\n"
-                             "mov.u32 %t, %smid;\n"
-                             "mad.wide.u32 %place, %t, 16, %place;\n"
-                             "mov.u64 %time, <DONE>;\n"
-                             "atom.global.add.u64 %state, [%place], %time;\n"
-                             "<true quiet>"
+                             "<ask><true quiet>"
                              "ASKED:\n";
 
 /*
@@ -337,6 +349,8 @@ static void put_meeting(FILE *stream, const struct worker_shape *shape)
 static void put_beginning(FILE *stream, const struct worker_shape *shape)
 {
     put(stream, prologue);
+    put(stream, shape->thrifty ? "<true odd>" : "");
+    put(stream, waiting);
     if (shape->module->target_sm >= 70 && shape->module->version >= 603)
         put(stream, sleeping);
     put(stream, joining);
@@ -348,12 +362,22 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
     put(stream, body);
     put(stream, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
     put(stream, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
-    put(stream, ending);
+    put(stream, "@%direct ret;\n");
+    put(stream, shape->thrifty ? thrifty_ending : ending);
     put_place(stream, shape, "END_");
+    put(stream, shape->thrifty ? "mov.u32 %x, %a;\n" : "");
+    put(stream, shape->thrifty ? staying : "");
     put_meeting(stream, shape);
     put_slot_reads(stream, shape);
+    if (shape->thrifty) {
+        put(stream, "not.pred %odd, %odd;\n");
+    } else { /* while the slot is being read */
+        put(stream, "@%others bra ON;\nsetp.ne.u32 %quiet, %slot, %slot;\n");
+        put(stream, staying);
+    }
     put(stream, going);
-    put(stream, rare); /* ends where a thread block runs that is no worker */
+    put(stream, shape->thrifty ? "" : late);
+    put_at(stream, rare, shape->thrifty ? "SYNC" : "ON"); /* ends where a thread block runs that is no worker */
     put(stream, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
     put(stream, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
     put(stream, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");

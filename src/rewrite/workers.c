@@ -19,6 +19,7 @@
 struct working {
     struct worker_barriers barriers;
     const struct ptx_variable *shared;
+    bool *thrifty; /* by function: kernels whose registers are counted */
 };
 
 /*
@@ -90,6 +91,7 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .reads = pass->reads[kernel->index].reads,
                                        .meeting = worker_barriers_meeting(&working->barriers, meets),
                                        .barrier = working->barriers.number,
+                                       .thrifty = working->thrifty[kernel->index],
                                        .waits_for_copies = pass_find(pass, kernel, copies),
                                        .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk)};
     size_t bytes;
@@ -207,7 +209,7 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
     struct kernel_writer writer = {
         .pass = pass, .function = function, .loop = make_loop(pass, kernel), .asking = make_asking(pass->source)};
     enum corun_status status = writer.loop && writer.asking ? CORUN_OK : CORUN_MEMORY;
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && !((struct working *)pass->user)->thrifty[function])
         status = worker_points_create(kernel, pass->arena, &writer.points);
     if (status == CORUN_OK && (!splice_begin(writer.loop, pass->builder, function) || !write_kernel(&writer)))
         status = CORUN_MEMORY;
@@ -216,8 +218,8 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
     return status;
 }
 
-enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
-                                 struct rewritten *rewritten)
+static enum corun_status run(const struct ptx_module *source, bool *thrifty, struct corun_diagnostics *list,
+                             struct rewritten *rewritten)
 {
     static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct worker_arguments, grid_x),
                                                  [GRID_NCTAID_Y] = offsetof(struct worker_arguments, grid_y),
@@ -231,6 +233,37 @@ enum corun_status workers_module(const struct ptx_module *source, struct corun_d
                                             .decide = decide,
                                             .prepare = prepare,
                                             .write = write_body};
-    struct working working = {.barriers = worker_barriers_plan(source)};
+    struct working working = {.barriers = worker_barriers_plan(source), .thrifty = thrifty};
     return pass_run(&rules, &working, source, list, rewritten);
+}
+
+/*
+ * Registers are given out in eights, and with 32 or less they do not limit how many threads an SM holds: 65536 registers and 2048 threads
+ * (CUDA C++ Programming Guide, compute capabilities 3.5 and above).
+ */
+static bool takes_more(const struct rewritten_kernel *kernel)
+{
+    return !kernel->refusal && kernel->registers_after > 32 &&
+           (kernel->registers_after + 7) / 8 > (kernel->registers_before + 7) / 8;
+}
+
+enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                 struct rewritten *rewritten)
+{
+    bool *thrifty = calloc(source->function_count + 1u, sizeof *thrifty), any = false;
+    if (!thrifty) {
+        *rewritten = (struct rewritten){0};
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
+    }
+    enum corun_status status = run(source, thrifty, list, rewritten);
+    for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
+        thrifty[rewritten->kernels[i].function->index] = takes_more(&rewritten->kernels[i]);
+        any |= takes_more(&rewritten->kernels[i]);
+    }
+    if (status == CORUN_OK && any) {
+        rewritten_destroy(rewritten);
+        status = run(source, thrifty, list, rewritten);
+    }
+    free(thrifty);
+    return status;
 }

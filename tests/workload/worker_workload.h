@@ -322,6 +322,8 @@ static inline void run_with_timing(struct worker_run *run, const struct corun_gp
         struct corun_kernel_result kernel;
         corun_gpu_kernel(machine.gpu, machine.application, i, &kernel);
         corun_counters_add(&run->counters, &kernel.counters);
+        if (getenv("OCC"))
+            printf("OCC %s %u regs %u shared %u\n", kernel.name, kernel.tbs_per_sm, kernel.registers_per_thread, kernel.tb_shared_bytes);
         uint32_t n;
         const struct corun_instruction *code;
         const struct corun_profile_row *rows = corun_gpu_kernel_profile(machine.gpu, machine.application, i, &n, &code);
