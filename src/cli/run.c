@@ -28,7 +28,6 @@ enum {
     KEY_MACHINE = 'm',
     KEY_EPOCH = 0x110,
     KEY_LAUNCHING,
-    KEY_RANGE,
     KEY_CHECK,
     KEY_NATIVE
 };
@@ -48,7 +47,6 @@ static const struct argp_option options[] = {
      "software: whole launches in a stream for each application are what CUDA does by itself, without a policy "
      "[workers]",
      5},
-    {"range", KEY_RANGE, "N", 0, "software: thread blocks that a worker draws at once [1]", 5},
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
     {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
@@ -157,9 +155,6 @@ static bool parse_software(struct run_options *run, int key, const char *value)
     case KEY_LAUNCHING:
         parse_launching(run, value);
         break;
-    case KEY_RANGE:
-        command_count(&run->command, "--range", value, 1000000, &run->software.range);
-        break;
     case KEY_CHECK:
         run->software.check = true;
         break;
@@ -179,7 +174,7 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     const struct output *outputs = run->outputs;
     bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
     if (run->for_software && !run->in_software)
-        argp_error(state, "--epoch, --launching, --range, --check and --native are for --machine software");
+        argp_error(state, "--epoch, --launching, --check and --native are for --machine software");
     if (observed && !run->in_hardware)
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
 }

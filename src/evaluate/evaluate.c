@@ -33,8 +33,7 @@ struct software_options evaluation_options(const struct evaluation *evaluation)
     return (struct software_options){.library = request->library,
                                      .launching = request->launching,
                                      .epoch_ns =
-                                         request->epoch_cycles ? to_nanoseconds(evaluation, request->epoch_cycles) : 0,
-                                     .range = request->range};
+                                         request->epoch_cycles ? to_nanoseconds(evaluation, request->epoch_cycles) : 0};
 }
 
 static enum corun_status check(const struct evaluate_request *request, struct corun_diagnostics *list)

@@ -16,7 +16,6 @@ struct evaluate_request {
     bool native; /* the driver is not corun's: the GPU is what it says, and nothing is kept in the cache */
     enum software_launching launching;
     uint64_t epoch_cycles; /* of the device; 0: as the machine has it */
-    uint32_t range;
     bool check;
 };
 

@@ -31,7 +31,7 @@ static bool give(struct runtime *runtime, const struct job *job, uint32_t launch
 bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
 {
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, workload_of(runtime, job)->launches[job->launch].command->grid, 1, WORKERS_DIRECT);
+    worker_arguments_set(&arguments, workload_of(runtime, job)->launches[job->launch].command->grid, WORKERS_DIRECT);
     arguments.grid_id = grid_id(runtime, job, job->launch);
     return give(runtime, job, job->launch, IMAGE_WORKERS, 0, &arguments, stream);
 }
@@ -55,7 +55,7 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     const struct workload *workload = workload_of(runtime, job);
     bool whole = !crew->workers;
     struct worker_arguments arguments;
-    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid, crew->range,
+    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid,
                          whole ? WORKERS_DIRECT : crew->flags);
     arguments.queue = crew->queue;
     arguments.places = crew->places;
@@ -94,8 +94,7 @@ enum corun_status runtime_crew(struct runtime *runtime, const struct runtime_cre
         return CORUN_ARGUMENT;
     const struct job *job = &runtime->jobs.data[crew->job];
     const struct workload_launch *about = &workload_of(runtime, job)->launches[crew->launch];
-    if ((crew->workers && (about->refusal || !runtime->options.workers)) || !crew->range ||
-        crew->range > WORKERS_MOST_RANGE)
+    if (crew->workers && (about->refusal || !runtime->options.workers))
         return CORUN_ARGUMENT;
     if (runtime->error) /* the context has gone; runtime_wait says so */
         return CORUN_FAULT;

@@ -3,7 +3,7 @@
  * Crews: a launch of a job is given to the device as workers (rewrite/workers.h), once or several times, and before the launch before it
  * has ended. Queues and places of workers lie in the table, which is the caller's; so the caller knows when a launch is complete.
  *
- *     READY ──► runtime_crew … runtime_crew ──► CREW_ENDED …, TABLE_READ: queue.done == queue.total ──► runtime_complete ──► LAUNCH_ENDED
+ *     READY ──► runtime_crew … runtime_crew ──► CREW_ENDED …, TABLE_READ: all drawn, queue.alive == 0 ──► runtime_complete ──► LAUNCH_ENDED
  *
  * A launch that goes to the device whole (`workers` is 0) may be given ahead too: streams keep the order.
  */
@@ -16,7 +16,6 @@ struct runtime_crew {
     uint32_t job, launch;
     uint32_t workers; /* 0: the launch as the workload has it */
     uint32_t stream;
-    uint32_t range;                             /* thread blocks per draw, 1 to WORKERS_MOST_RANGE */
     uint32_t flags;                             /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
 };

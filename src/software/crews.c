@@ -83,7 +83,7 @@ static uint32_t size_of(struct want want, uint32_t draws)
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n)
 {
     const struct kind *kind = kind_at(a, n);
-    return size_of(wanted(software, a, kind, false), kind->ranges);
+    return size_of(wanted(software, a, kind, false), kind->draws);
 }
 
 static const struct job_of_run *job_of(const struct application *a, uint64_t n)
@@ -107,7 +107,6 @@ static enum corun_status give(struct software *software, struct application *a, 
         .launch = (uint32_t)(n % a->launch_count),
         .workers = workers,
         .stream = stream,
-        .range = kind_at(a, n)->range,
         .flags = WORKERS_TELL,
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
@@ -142,10 +141,10 @@ enum corun_status crews_grow(struct software *software, struct application *a)
         return CORUN_OK;
     const struct kind *kind = kind_at(a, a->head);
     const struct order *order = order_at(a, a->head);
-    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->ranges ||
+    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->draws ||
         any_on_the_way(software, order))
         return CORUN_OK;
-    uint32_t workers = size_of(wanted(software, a, kind, true), kind->ranges - order->next);
+    uint32_t workers = size_of(wanted(software, a, kind, true), kind->draws - order->next);
     uint32_t stream = free_stream(software, a);
     return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }

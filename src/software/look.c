@@ -33,8 +33,8 @@ static void read_places(struct software *software, struct application *a, const 
     for (uint32_t place = 0; place < software->places; place++) {
         struct share *share = share_of(software, place, a->index);
         share->resident = resident_of(software, share, places[place].resident);
-        a->begun += (uint32_t)(places[place].begun - share->begun);
-        share->begun = places[place].begun;
+        a->done += (uint32_t)(places[place].done - share->done);
+        share->done = places[place].done;
         if (share->resident && share->owed_since) {
             software->control.hand_overs++;
             software->control.hand_over_ns += software->now - (share->owed_since - 1);
@@ -50,14 +50,14 @@ static void read_queues(const struct software *software, struct application *a, 
         const struct worker_queue *queue = &queues[n % RING];
         struct order *order = order_at(a, n);
         order->next = queue->next;
-        order->done = queue->done;
+        order->alive = queue->alive;
     }
 }
 
-/* Thread blocks that have been begun, of the orders that are not complete: they belong to the first ones. */
+/* Thread blocks that have been done, of the orders that are not complete: they belong to the first ones. */
 static void read_progress(struct software *software, struct application *a)
 {
-    uint64_t left = a->begun > a->skipped ? a->begun - a->skipped : 0;
+    uint64_t left = a->done > a->skipped ? a->done - a->skipped : 0;
     a->progress = a->progress_before;
     for (uint64_t n = a->head; n < a->head + RING && left; n++) {
         const struct kind *kind = kind_at(a, n);

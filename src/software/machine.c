@@ -17,8 +17,8 @@ static void read_grid(struct application *a, struct corun_grid_view *view)
     const struct kind *kind = kind_at(a, a->head);
     const struct order *order = order_at(a, a->head);
     bool given = a->head < a->given;
-    uint64_t done = a->begun > a->skipped ? a->begun - a->skipped : 0, tbs = kind->about.tbs;
-    uint64_t drawn = given ? (uint64_t)order->next * kind->range : 0, next = drawn < tbs ? drawn : tbs;
+    uint64_t done = a->done > a->skipped ? a->done - a->skipped : 0, tbs = kind->about.tbs;
+    uint64_t drawn = given ? order->next : 0, next = drawn < tbs ? drawn : tbs;
     const uint32_t *block = kind->about.block;
     *view = (struct corun_grid_view){.kernel = kind->about.kernel,
                                      .tbs = (uint32_t)tbs,

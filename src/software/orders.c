@@ -54,7 +54,7 @@ static enum corun_status set_queues(struct software *software, struct applicatio
         uint64_t n = a->halves * HALF + i;
         *order_at(a, n) = (struct order){0};
         if (!kind_at(a, n)->about.refusal)
-            queues[i].total = kind_at(a, n)->ranges;
+            queues[i].total = kind_at(a, n)->draws;
     }
     struct runtime_rows rows = {.offset = queues_offset(software, a->index) + a->halves % 2 * HALF * sizeof *queues,
                                 .pitch = sizeof queues,
@@ -83,7 +83,7 @@ static bool can_follow(const struct software *software, struct application *a, u
     if (!kind->about.noncoherent)
         return true;
     /* It must not be there while workers of n write. Its stream waits for the first crew; of others there must be none. */
-    if (order->in_flight != 1 || order->next < before->ranges)
+    if (order->in_flight != 1 || order->next < before->draws)
         return false;
     order->sealed = true;
     return true;
@@ -185,7 +185,7 @@ static bool is_complete(const struct software *software, struct application *a, 
     const struct order *order = order_at(a, n);
     if (n >= a->given || !order->given)
         return false;
-    return goes_whole(software, kind) ? !order->in_flight : order->done == kind->ranges;
+    return goes_whole(software, kind) ? !order->in_flight : order->next >= kind->draws && !order->alive;
 }
 
 static void retire(struct application *a)
@@ -306,7 +306,7 @@ static void start_over(struct software *software, struct application *a)
         a->thread_blocks -= kind_at(a, a->head - 1)->about.tbs;
     }
     a->given = a->retired = a->head;
-    a->skipped = a->begun = 0;
+    a->skipped = a->done = 0;
     a->halves = a->head / HALF;
     memset(a->orders, 0, sizeof a->orders);
     for (uint32_t place = 0; place < software->places; place++) {

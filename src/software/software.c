@@ -73,13 +73,6 @@ static enum corun_status describe_launches(struct software *software, struct app
     return CORUN_OK;
 }
 
-static void count_ranges(struct kind *kind)
-{
-    struct worker_arguments arguments;
-    worker_arguments_set(&arguments, kind->about.grid, kind->range, 0);
-    kind->ranges = worker_range_count(&arguments);
-}
-
 static void weigh_launches(const struct software *software, struct application *a)
 {
     bool counted = software->info.progress_unit == CORUN_PROGRESS_THREAD_INSTRUCTIONS;
@@ -87,9 +80,7 @@ static void weigh_launches(const struct software *software, struct application *
         struct kind *kind = &a->kinds[i];
         kind->progress = counted ? kind->about.thread_instructions : kind->about.tbs;
         kind->weight = (double)kind->progress / (double)kind->about.tbs;
-        kind->range = software->options.range;
-        if (!kind->about.refusal)
-            count_ranges(kind);
+        kind->draws = kind->about.refusal ? 0 : (uint32_t)kind->about.tbs;
     }
 }
 
@@ -163,7 +154,6 @@ enum corun_status software_create(const struct software_options *options,
     if (!software)
         return CORUN_MEMORY;
     software->options = *options;
-    software->options.range = options->range ? options->range : 1;
     software->count = count;
     enum corun_status status = make(software, applications, list);
     if (status == CORUN_OK)

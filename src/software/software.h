@@ -31,7 +31,6 @@ struct software_options {
     uint64_t memory_bytes; /* of the device, for data; 0: what there is */
     enum software_launching launching;
     uint64_t epoch_ns;                 /* 0: 1 ms, or 10 000 cycles on a simulated GPU */
-    uint32_t range;                    /* thread blocks that a worker draws at once; 0: 1 */
     const struct corun_policy *policy; /* NULL: everybody may have every place */
     const double *parameters;          /* of the policy; NULL: the initial ones */
     bool check;                        /* the results of every run are compared with those of a run without timing */

@@ -34,9 +34,9 @@ enum {
 /* A launch of an application's program. */
 struct kind {
     struct runtime_launch about;
-    uint32_t range, ranges; /* thread blocks of one; their number */
-    double weight;          /* progress of a thread block */
-    uint64_t progress;      /* of all */
+    uint32_t draws;    /* of workers: its thread blocks; 0: it goes whole */
+    double weight;     /* progress of a thread block */
+    uint64_t progress; /* of all */
 };
 
 /* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
@@ -44,7 +44,7 @@ struct order {
     uint64_t workers;             /* given, in all crews */
     uint32_t in_flight;           /* crews */
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
-    uint32_t next, done;          /* ranges of its queue, by the last look */
+    uint32_t next, alive;         /* thread blocks that were drawn, and workers that may run some, by the last look */
     uint64_t given_ns;            /* its last crew */
     uint64_t ended_ns;            /* its last crew that ended */
 };
@@ -70,7 +70,7 @@ struct application {
         retired;      /* orders: the first that is not complete; the first that is not given; all before are gone */
     uint64_t halves;  /* halves of the ring that have been set up, counted on */
     uint64_t skipped; /* thread blocks that orders before `head` account for */
-    uint64_t begun;   /* thread blocks, by the last look: places.begun, summed up */
+    uint64_t done;    /* thread blocks, by the last look: places.done, summed up */
     uint64_t progress_before; /* of orders before `head` */
     uint64_t progress, progress_ns;
     uint64_t thread_blocks; /* of orders before `head` */
@@ -85,7 +85,7 @@ struct application {
 
 /* What an SM owes an application. */
 struct share {
-    uint32_t begun;      /* places.begun, by the last look */
+    uint32_t done;       /* places.done, by the last look */
     uint32_t given;      /* limit in the table, or on its way there */
     uint64_t write;      /* the one that brought it */
     uint32_t resident;   /* by the last look */

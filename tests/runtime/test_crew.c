@@ -83,11 +83,11 @@ static void set_limits(struct stage *stage, const uint16_t limits[SMS])
     assert_int_equal(runtime_table_write(stage->runtime, &rows), CORUN_OK);
 }
 
-static void set_queues(struct stage *stage, uint32_t total, uint32_t count, uint32_t next)
+static void set_queues(struct stage *stage, uint32_t total, uint32_t count, uint32_t seated)
 {
     struct worker_queue queues[QUEUES];
     for (uint32_t i = 0; i < count; i++)
-        queues[i] = (struct worker_queue){.total = total, .next = i ? 0 : next};
+        queues[i] = (struct worker_queue){.total = total, .next = i ? 0 : seated, .alive = i ? 0 : seated};
     struct runtime_rows rows = {.offset = offsetof(struct layout, queues),
                                 .pitch = sizeof *queues,
                                 .bytes = sizeof *queues,
@@ -111,7 +111,6 @@ static struct runtime_crew crew_of(const struct stage *stage, uint32_t launch, u
                                  .launch = launch,
                                  .workers = workers,
                                  .stream = stream,
-                                 .range = 1,
                                  .flags = WORKERS_TELL,
                                  .places = table + offsetof(struct layout, places),
                                  .queue = queue,
@@ -135,11 +134,16 @@ static void finish(struct stage *stage, uint32_t launches)
     stage->ended = false;
 }
 
+static bool is_complete(const struct worker_queue *queue)
+{
+    return queue->next >= queue->total && !queue->alive;
+}
+
 static uint32_t done_in(const struct stage *stage)
 {
     uint32_t done = 0;
     for (uint32_t s = 0; s < SMS; s++)
-        done += stage->seen.places[s].begun;
+        done += stage->seen.places[s].done;
     return done;
 }
 
@@ -176,17 +180,16 @@ static void one_crew_does_all(void **state)
 {
     (void)state;
     struct stage stage = open_stage(200, 20, 1);
-    for (uint32_t range = 1; range < 4; range += 2) {
+    for (uint32_t round = 1; round <= 2; round++) {
         submit_job(&stage);
         set_limits(&stage, (const uint16_t[]){8, 8, 8, 8});
-        set_queues(&stage, (200 + range - 1) / range, 1, 0);
+        set_queues(&stage, 200, 1, 0);
         struct runtime_crew crew = crew_of(&stage, 0, 32, 0);
-        crew.range = range;
         launch(&stage, &crew);
         sleep_for(&stage, 200000);
         read_table(&stage);
-        assert_int_equal(stage.seen.queues[0].done, (200 + range - 1) / range);
-        assert_int_equal(done_in(&stage), range == 1 ? 200 : 400);
+        assert_true(is_complete(&stage.seen.queues[0]));
+        assert_int_equal(done_in(&stage), round * 200);
         finish(&stage, 1);
     }
     close_stage(&stage);
@@ -203,7 +206,9 @@ static void seated_workers_ask_nobody(void **state)
     launch(&stage, &crew);
     sleep_for(&stage, 100000);
     read_table(&stage);
-    assert_int_equal(stage.seen.queues[0].done, 32); /* no place is owed, so nobody stays */
+    assert_int_equal(stage.seen.queues[0].next, 32); /* no place is owed, so nobody stays */
+    assert_int_equal(stage.seen.queues[0].alive, 0);
+    assert_int_equal(done_in(&stage), 32);
     set_limits(&stage, (const uint16_t[]){1, 2, 3, 4});
     crew.flags = WORKERS_TELL;
     launch(&stage, &crew);
@@ -229,7 +234,7 @@ static void limits_and_growth(void **state)
     for (uint32_t s = 0; s < 3; s++)
         assert_int_equal(stage.seen.places[s].resident, 4);
     assert_int_equal(stage.seen.places[3].resident, 0);
-    assert_int_equal(stage.seen.places[3].begun, 0);
+    assert_int_equal(stage.seen.places[3].done, 0);
     set_limits(&stage, (const uint16_t[]){0, 1, 4, 4});
     sleep_for(&stage, 40000);
     read_table(&stage);
@@ -243,8 +248,8 @@ static void limits_and_growth(void **state)
     read_table(&stage);
     assert_int_equal(stage.seen.places[0].resident, 0);
     assert_int_equal(stage.seen.places[3].resident, 4);
-    assert_true(stage.seen.queues[0].done < 400); /* all of that was in the first launch */
-    for (uint32_t i = 0; i < 100 && stage.seen.queues[2].done < 400; i++)
+    assert_false(is_complete(&stage.seen.queues[0])); /* all of that was in the first launch */
+    for (uint32_t i = 0; i < 100 && !is_complete(&stage.seen.queues[2]); i++)
         read_table(&stage);
     assert_int_equal(done_in(&stage), 1200);
     finish(&stage, 3);
@@ -270,13 +275,14 @@ static void everybody_leaves(void **state)
             sleep_for(&stage, 100000);
             read_table(&stage);
             assert_int_equal(stage.crews_ended, 2);
-            assert_true(stage.seen.queues[0].done > 0 && stage.seen.queues[0].done < 300);
-            assert_int_equal(stage.seen.queues[0].done, done_in(&stage));
+            assert_true(stage.seen.queues[0].next > 0 && stage.seen.queues[0].next < 300);
+            assert_int_equal(stage.seen.queues[0].alive, 0);
+            assert_int_equal(stage.seen.queues[0].next, done_in(&stage));
             assert_int_equal(stage.seen.queues[1].next, 0);
             set_limits(&stage, (const uint16_t[]){2, 4, 0, 4});
         }
     }
-    for (uint32_t i = 0; i < 100 && stage.seen.queues[1].done < 300; i++)
+    for (uint32_t i = 0; i < 100 && !is_complete(&stage.seen.queues[1]); i++)
         read_table(&stage);
     assert_int_equal(done_in(&stage), 600);
     finish(&stage, 2);

@@ -25,42 +25,40 @@ static const char hand_ptx[] = WORKERS_HEAD ".visible .entry hand(.param .u64 ou
                                             "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [spin];\n"
                                             "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n" WORKERS_BODY "ret;\n}\n";
 
-/* %r1: index of the thread block, %r3: end of the range, %r4: ranges done; %p8: this thread talks. */
+/* %r1: index of the thread block, %r20: TELL, %r21: SEATED; %p8: this thread talks. */
 static const char hand_workers_ptx[] = WORKERS_HEAD
     ".visible .entry hand(.param .u64 out, .param .u32 spin, .param .align 16 .b8 corun_workers[64])\n{\n"
     ".reg .pred %p<9>;\n.reg .b32 %r<30>;\n.reg .b64 %rd<20>;\n.shared .align 4 .b32 word;\n"
     "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [spin];\nmov.u32 %r2, %tid.x;\nsetp.eq.u32 %p8, %r2, 0;\n"
     "ld.param.u64 %rd10, [corun_workers];\nld.param.u64 %rd11, [corun_workers+8];\n"
     "ld.param.u64 %rd12, [corun_workers+16];\nld.param.u32 %r21, [corun_workers+44];\n"
-    "and.b32 %r20, %r21, 0xffffff;\nand.b32 %r21, %r21, 0x1000000;\nld.param.u32 %r28, [corun_workers+48];\n"
+    "and.b32 %r20, %r21, 4;\nand.b32 %r21, %r21, 1;\n"
     "ld.global.u32 %r22, [%rd10+4];\n"
-    "mov.u32 %r23, %smid;\nmul.wide.u32 %rd13, %r23, 16;\nadd.u64 %rd11, %rd11, %rd13;\nmov.u32 %r4, 0;\n"
+    "mov.u32 %r23, %smid;\nmul.wide.u32 %rd13, %r23, 16;\nadd.u64 %rd11, %rd11, %rd13;\n"
     /* previous, and join; the word is 1 if the worker stays */
     "@!%p8 bra JOINED;\nmov.u32 %r24, 0;\nsetp.eq.u64 %p2, %rd12, 0;\n@%p2 bra JOIN;\n"
-    "PREVIOUS:\nld.volatile.global.u32 %r25, [%rd12+8];\nld.volatile.global.u32 %r26, [%rd12+4];\n"
-    "setp.eq.u32 %p2, %r25, %r26;\n@%p2 bra JOIN;\nld.volatile.global.u32 %r25, [%rd12];\n"
-    "setp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\nbra PREVIOUS;\n"
+    "PREVIOUS:\nld.volatile.global.u32 %r25, [%rd12];\nld.volatile.global.u32 %r26, [%rd12+4];\n"
+    "setp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\nld.volatile.global.u32 %r25, [%rd12+8];\n"
+    "setp.ne.u32 %p2, %r25, 0;\n@%p2 bra PREVIOUS;\n"
     "JOIN:\natom.global.add.u32 %r25, [%rd11], 0x10000;\nmov.u32 %r24, 1;\nsetp.ne.u32 %p2, %r21, 0;\n@%p2 bra SAY;\n"
-    "and.b32 %r26, %r25, 0xffff;\nshr.u32 %r25, %r25, 16;\nsetp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\n"
-    "red.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\n"
+    "and.b32 %r26, %r25, 0xffff;\nshr.u32 %r25, %r25, 16;\nsetp.lt.u32 %p2, %r25, %r26;\n@%p2 bra STAYS;\n"
+    "red.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\nbra SAY;\n"
+    "STAYS:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 bra SAY;\nred.global.add.u32 [%rd10+8], 1;\n"
     "SAY:\nst.shared.u32 [word], %r24;\nJOINED:\nbar.sync 0;\nld.shared.u32 %r24, [word];\nbar.sync 0;\n"
     "setp.eq.u32 %p2, %r24, 0;\n@%p2 ret;\n"
     "setp.eq.u32 %p2, %r21, 0;\n@%p2 bra DRAW;\nmov.u32 %r1, %ctaid.x;\nbra DRAWN;\n"
     "DRAW:\n@!%p8 bra TOLD;\natom.global.add.u32 %r24, [%rd10], 1;\nst.shared.u32 [word], %r24;\n"
     "TOLD:\nbar.sync 0;\nld.shared.u32 %r1, [word];\nbar.sync 0;\n"
-    "DRAWN:\nsetp.ge.u32 %p2, %r1, %r22;\n@%p2 bra LEAVE;\n"
-    "mul.lo.u32 %r1, %r1, %r20;\nadd.u32 %r3, %r1, %r20;\nmin.u32 %r3, %r3, %r28;\n"
-    "@!%p8 bra BEGUN;\nsub.u32 %r24, %r3, %r1;\nred.global.add.u32 [%rd11+4], %r24;\nBEGUN:\nadd.u32 %r4, %r4, 1;\n"
-    "ROUND:\n" WORKERS_BODY "bar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p2, %r1, %r3;\n@%p2 bra ROUND;\n"
+    "DRAWN:\nsetp.ge.u32 %p2, %r1, %r22;\n@%p2 bra LEAVE;\n" WORKERS_BODY "bar.sync 0;\n"
     /* stay? */
-    "@!%p8 bra ASKED;\nmov.u32 %r24, 1;\n"
+    "@!%p8 bra ASKED;\nred.global.add.u32 [%rd11+4], 1;\nmov.u32 %r24, 1;\n"
     "ASK:\nld.volatile.global.u32 %r25, [%rd11];\nshr.u32 %r27, %r25, 16;\nand.b32 %r26, %r25, 0xffff;\n"
     "setp.le.u32 %p2, %r27, %r26;\n@%p2 bra STAY;\nsub.u32 %r26, %r25, 0x10000;\n"
     "atom.global.cas.b32 %r27, [%rd11], %r25, %r26;\nsetp.ne.u32 %p2, %r27, %r25;\n@%p2 bra ASK;\nmov.u32 %r24, 0;\n"
     "STAY:\nst.shared.u32 [word], %r24;\nASKED:\nbar.sync 0;\nld.shared.u32 %r24, [word];\nbar.sync 0;\n"
     "setp.ne.u32 %p2, %r24, 0;\n@%p2 bra DRAW;\n@!%p8 ret;\nbra SUM;\n"
     "LEAVE:\n@!%p8 ret;\nred.global.add.u32 [%rd11], 0xffff0000;\n"
-    "SUM:\nmembar.gl;\nred.global.add.u32 [%rd10+8], %r4;\nret;\n}\n";
+    "SUM:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 ret;\nmembar.gl;\nred.global.add.u32 [%rd10+8], 0xffffffff;\nret;\n}\n";
 
 /* One run: `launches` launches of so many thread blocks, each over all places. */
 struct hand {

@@ -165,7 +165,6 @@ static void live_with_chaos(bool exclusive)
     stage_add(&stage, 40, 900, 4);
     stage.options.policy = &chaos_policy;
     stage.options.epoch_ns = 8224; /* 10 000 cycles */
-    stage.options.range = exclusive ? 1 : 3;
     stage_run(&stage, &(struct software_limits){.runs = RUNS});
     print_message("%llu changes in %llu moments\n", (unsigned long long)chaos.changes,
                   (unsigned long long)chaos.moments);
