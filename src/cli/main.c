@@ -28,7 +28,7 @@
  *   src/host      the simulated host: descriptions (application_file.c, machine.c), time (simulate.c), rates (contention.c), what a policy
  *                 sees and may (governed.c), co-locations (study.c)
  *   src/gpu       the machine: SMs, caches, interconnect, DRAM; it takes warp instructions from a source and obeys allowances
- *   src/rewrite   kernels so that a scheduler can take their launches apart: slices (slice.c)
+ *   src/rewrite   kernels so that a scheduler can take their launches apart: slices (slice.c), workers (workers.c)
  *   src/isa       the source: PTX decoded and executed, 32 lanes at a time
  *   src/ptx       PTX text to a checked module
  *   src/base      arenas, vectors, numbers, diagnostics, YAML as a tree

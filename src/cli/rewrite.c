@@ -95,7 +95,7 @@ static enum corun_status rewrite_file(const struct rewrite_options *rewrite, con
 static enum corun_status rewrite_files(struct rewrite_options *rewrite, const struct pass_row *pass)
 {
     struct rewritten_file *files = ARENA_ARRAY(rewrite->command.arena, struct rewritten_file, rewrite->paths.count);
-    struct rewrite_table table = {pass->done, files, 0};
+    struct rewrite_table table = {pass->name, pass->done, files, 0};
     enum corun_status first = files ? CORUN_OK : CORUN_MEMORY;
     for (size_t i = 0; files && i < rewrite->paths.count; i++) {
         files[table.count].path = rewrite->paths.data[i];

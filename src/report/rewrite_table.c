@@ -5,8 +5,6 @@
 #include "report/json_writer.h"
 #include "report/kernel_labels.h"
 
-#include <stdio.h>
-
 enum column {
     COLUMN_FILE,
     COLUMN_KERNEL,
@@ -98,6 +96,7 @@ static json_t *json_kernel(struct json_writer *writer, const struct rewritten_ke
     json_put(writer, object, "registers_rewritten", json_count(kernel->registers_after));
     json_put(writer, object, "registers_from", json_text(from[kernel->registers_from]));
     json_put(writer, object, "shared_bytes_added", json_count(kernel->shared_bytes_added));
+    json_put(writer, object, "reads_noncoherent", json_boolean(kernel->reads_noncoherent));
     json_put(writer, object, "instructions_added", json_count(kernel->instructions_added));
     json_put(writer, object, "parameter_index", json_count(kernel->parameter_index));
     json_put(writer, object, "parameter_offset_bytes", json_count(kernel->parameter_offset));
@@ -124,6 +123,7 @@ enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *st
         all += rewritten->kernel_count;
         done += rewritten->rewritten_count;
     }
+    json_put(&writer, object, "pass", json_text(table->pass));
     json_put(&writer, object, "kernels", json_count(all));
     json_put(&writer, object, "rewritten", json_count(done));
     json_put(&writer, object, "files", list);

@@ -15,7 +15,7 @@ struct rewritten_file {
 
 /* Files that went through one pass. */
 struct rewrite_table {
-    const char *done; /* what kernels are that were not refused: "sliced" */
+    const char *pass, *done; /* "slice"; what kernels are then that were not refused: "sliced" */
     const struct rewritten_file *files;
     size_t count;
 };

@@ -410,13 +410,35 @@ class Rewrite(Command):
         self.run_command("rewrite", "slice", "--json", "slices.json", "kernels.ptx", "meets.ptx")
         written = json.loads((self.folder / "slices.json").read_text())
         self.assertEqual(differences("Rewritten kernels", written), ([], []))
+        self.assertEqual((written["pass"], written["kernels"], written["rewritten"]), ("slice", 6, 5))
         self.assertEqual([kernel["rewritten"] for kernel in written["files"][1]["kernels"]], [False])
         self.assertEqual(written["files"][0]["kernels"][0]["reads"], ["%ctaid.x"])
+        self.run_command("rewrite", "workers", "--json", "workers.json", "kernels.ptx")
+        written = json.loads((self.folder / "workers.json").read_text())
+        self.assertEqual(differences("Rewritten kernels", written), ([], []))
+        self.assertEqual({kernel["shared_bytes_added"] for kernel in written["files"][0]["kernels"]}, {32})
+
+    def test_workers(self):
+        text = self.run_command("rewrite", "workers", "kernels.ptx", "-o", "workers.ptx").stdout
+        self.assertIn("5 of 5 kernels rewritten", text)
+        again = self.run_command("check", "workers.ptx").stdout
+        self.assertRegex(again, r"(?m)^add ")
+
+    def test_workers_are_launched(self):
+        self.run_command("rewrite", "workers", "-q", "kernels.ptx", "-o", "workers.ptx")
+        vectors = ("--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--save", "2=sum.bin",
+                   "--arg", "buf=4000", "--arg", "u32=1000")
+        # Without workers, as struct worker_arguments says it: the whole grid as it is.
+        (self.folder / "direct.bin").write_bytes(struct.pack("<4Q8I", 0, 0, 0, 0, 16, 2**32 // 16, 1, 8, 1, 1, 2**32 - 1, 0))
+        self.run_command("launch", "workers.ptx", "--kernel", "add", "--grid", "16", *vectors,
+                         "--arg", "bytes=@direct.bin")
+        self.assertTrue((self.folder / "sum.bin").read_bytes() == struct.pack("<1000f", *[0.5] * 1000))
 
     def test_wrong_usage(self):
         self.fails(USAGE, ["is missing"], "rewrite")
         self.fails(USAGE, ["a PTX file is missing"], "rewrite", "slice")
         self.fails(USAGE, ["did you mean `slice`"], "rewrite", "slices", "kernels.ptx")
+        self.fails(USAGE, ["did you mean `workers`"], "rewrite", "worker", "kernels.ptx")
         self.fails(USAGE, ["--output", "2"], "rewrite", "slice", "-o", "x.ptx", "kernels.ptx", "kernels.ptx")
         self.fails(USAGE, ["is not replaced"], "rewrite", "slice", "-o", "kernels.ptx", "kernels.ptx")
         self.fails(NOT_FOUND, ["nowhere.ptx"], "rewrite", "slice", "nowhere.ptx", "kernels.ptx")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A kernel made from bytes: any bytes give PTX that is well-formed and ends. It reads its place in the grid in every way that PTX has,
- * in branches, loops and functions, and adds what it has computed to words of a buffer, so that the order of threads does not matter.
+ * in branches, loops and functions, and adds what it has computed to words of a buffer, so that the order of threads does not matter. Threads
+ * wait for each other, some of them after others have ended.
  */
 #ifndef TESTS_REWRITE_RANDOM_KERNEL_H
 #define TESTS_REWRITE_RANDOM_KERNEL_H
@@ -23,6 +24,7 @@ struct random_kernel {
     uint32_t labels, depth, statements;
     uint32_t functions; /* those above the one that is written: it may call them */
     uint32_t pointed;   /* mask of functions whose addresses are in the table */
+    bool in_kernel;
     uint32_t grid[3], block;
 };
 
@@ -102,7 +104,17 @@ static inline void say_statement(struct random_kernel *kernel)
 {
     static const char *const operations[] = {"add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "shl.b32"};
     uint32_t a = any(kernel), b = any(kernel), c = any(kernel), label = kernel->labels;
-    switch (choose(kernel, 12)) {
+    switch (choose(kernel, 13)) {
+    case 12: /* where all threads come that have not ended */
+        if (!kernel->in_kernel || kernel->depth)
+            return;
+        if (choose(kernel, 3))
+            say(kernel, "bar.sync %u;\n", choose(kernel, 3));
+        else if (choose(kernel, 2))
+            say(kernel, "bar.red.popc.u32 %%r%u, 0, %%p0;\n", a);
+        else
+            say(kernel, "%s ret;\n", choose(kernel, 2) ? "@%p0" : "@!%p1");
+        break;
     case 0:
     case 1:
     case 2:
@@ -184,6 +196,7 @@ static inline void random_kernel_make(struct random_kernel *kernel, const uint8_
     kernel->data = data;
     kernel->bytes = bytes;
     kernel->next = kernel->length = kernel->labels = kernel->functions = 0;
+    kernel->in_kernel = false;
     kernel->pointed = choose(kernel, 1u << RANDOM_FUNCTIONS) & choose(kernel, 1u << RANDOM_FUNCTIONS);
     for (uint32_t i = 0; i < 3; i++)
         kernel->grid[i] = 1 + choose(kernel, 5);
@@ -212,6 +225,7 @@ static inline void random_kernel_make(struct random_kernel *kernel, const uint8_
     say(kernel, ".visible .entry k(.param .u64 out)\n{\n");
     say_beginning(kernel);
     say(kernel, "ld.param.u64 %%d0, [out];\nst.global.u64 [buffer], %%d0;\n");
+    kernel->in_kernel = true;
     say_body(kernel, 4);
     for (uint32_t i = 0; i < RANDOM_REGISTERS; i++) /* whatever it has computed */
         say(kernel,

@@ -68,7 +68,7 @@ static inline uint8_t *run_cut(const struct rewrite_case *item, const char *orig
 }
 
 /* Slices of 1, 2, 3, 7, a half, one less than all, and all, in order and not, do what the whole grid did; gives what that is. */
-static inline uint8_t *expect_same(const char *text, const struct test_launch *launch)
+static inline uint8_t *expect_same_in_slices(const char *text, const struct test_launch *launch)
 {
     struct rewrite_case item = rewrite_case_create(slice_module, text, strlen(text));
     uint64_t total = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random kernels do in slices what they do whole, and as machine code what their PTX does; what cannot be sliced calls through a
- * pointer. `test_random FIRST COUNT` tries others.
+ * Random kernels do in slices and as workers what they do whole, and as machine code what their PTX does; what cannot be sliced calls through
+ * a pointer. `test_random FIRST COUNT` tries others.
  */
 #include "assemble/assemble.h"
 
 #include "slice_runner.h"
+#include "worker_runner.h"
 
 #include "random_kernel.h"
 
@@ -75,9 +76,47 @@ static void same_as_whole(void **state)
         assert_in_range(refused, 1, seed_count / 3);
 }
 
+static void same_as_workers(void **state)
+{
+    (void)state;
+    static struct random_kernel kernel;
+    static const struct crew crews[] = {{1, 0, 0},
+                                        {3, WORKERS_SEATED, 0},
+                                        {2, WORKERS_STRICT, 1},
+                                        {5, WORKERS_TELL, 2},
+                                        {2, WORKERS_SEATED | WORKERS_STRICT, 3}};
+    uint32_t refused = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
+        make_kernel(&kernel, seed);
+        struct rewrite_case item = rewrite_case_create(workers_module, kernel.text, kernel.length);
+        const struct test_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
+        const char *refusal = rewrite_case_kernel(&item, "k")->refusal;
+        refused += refusal != NULL;
+        if (refusal) {
+            assert_true(kernel.pointed && strstr(refusal, "pointer"));
+        } else {
+            const struct crew *crew = &crews[seed % (sizeof crews / sizeof crews[0])];
+            uint8_t *whole = run_whole(&item, kernel.text, &launch), *found = run_crew(&item, &launch, crew),
+                    *straight = run_straight(&item, &launch);
+            if (memcmp(whole, found, OUT_BYTES) != 0 || memcmp(whole, straight, OUT_BYTES) != 0)
+                fail_msg("seed %llu, %u workers, flags %u:\n%s\nbecame\n%s", (unsigned long long)seed, crew->workers,
+                         crew->flags, kernel.text, item.text);
+            free(whole);
+            free(found);
+            free(straight);
+        }
+        rewrite_case_destroy(&item);
+    }
+    print_message("%u of %llu kernels were refused\n", refused, (unsigned long long)seed_count);
+    if (seed_count >= 100)
+        assert_in_range(refused, 1, seed_count / 3);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_as_ptx)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_as_workers),
+                                       cmocka_unit_test(same_as_ptx)};
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = strtoull(argv[2], NULL, 10);

@@ -113,7 +113,7 @@ static void all_dimensions(void **state)
     for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
         const struct corun_dim3 grid = grids[i];
         const struct test_launch launch = {"k", grid, {2, 1, 1}, {0}, 0};
-        uint8_t *found = expect_same(i % 2 ? WRITES("u") : WRITES("b"), &launch);
+        uint8_t *found = expect_same_in_slices(i % 2 ? WRITES("u") : WRITES("b"), &launch);
         const uint32_t *words = (const uint32_t *)found;
         for (uint32_t b = 0; b < grid.x * grid.y * grid.z; b++)
             for (uint32_t t = 0; t < 2; t++, words += 16) { /* and that is right */
@@ -143,7 +143,7 @@ static void some_dimensions(void **state)
         snprintf(text + used, sizeof text - used,
                  "mul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\nred.global.add.u32 [%%d0], 1;\nret;\n}\n");
         const struct test_launch launch = {"k", {3, 5, 7}, {1, 1, 1}, {0}, 0};
-        uint8_t *found = expect_same(text, &launch);
+        uint8_t *found = expect_same_in_slices(text, &launch);
         uint32_t sum = 0, first = ((const uint32_t *)found)[0];
         for (unsigned i = 0; i < OUT_BYTES / 4; i++)
             sum += ((const uint32_t *)found)[i];
@@ -208,7 +208,7 @@ static void functions_are_told(void **state)
 {
     (void)state;
     const struct test_launch launch = {"k", {5, 3, 2}, {1, 1, 1}, {0}, 0};
-    uint8_t *found = expect_same(HEAD CALLED CALLS_AND_WRITES("k"), &launch);
+    uint8_t *found = expect_same_in_slices(HEAD CALLED CALLS_AND_WRITES("k"), &launch);
     for (uint32_t y = 0; y < 3; y++)
         for (uint32_t x = 0; x < 5; x++)
             assert_int_equal(((const uint32_t *)found)[64 * y + x], 2 * (7 * 5 + x + y));
@@ -235,7 +235,7 @@ static void recursion(void **state)
              "{ .param .b32 v, q;\nst.param.b32 [v], 3;\ncall.uni (q), f, (v);\nld.param.b32 %r0, [q]; }\n"
              "mul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], 1;\nret;\n}\n";
     const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
-    uint8_t *found = expect_same(text, &launch);
+    uint8_t *found = expect_same_in_slices(text, &launch);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(((const uint32_t *)found)[4 * i], 1);
     free(found);
@@ -337,7 +337,7 @@ static void loops_to_the_beginning(void **state)
              "ld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n"
              "st.global.u32 [%d0], %r1;\nret;\n}\n";
     const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
-    uint8_t *found = expect_same(text, &launch);
+    uint8_t *found = expect_same_in_slices(text, &launch);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(((const uint32_t *)found)[i], 5);
     free(found);

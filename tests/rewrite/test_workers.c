@@ -25,7 +25,7 @@ static void all_dimensions(void **state)
     for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
         const struct corun_dim3 grid = grids[i];
         const struct test_launch launch = {"k", grid, {2, 1, 1}, {0}, 0};
-        uint8_t *found = expect_same(WRITES, &launch);
+        uint8_t *found = expect_same_by_workers(WRITES, &launch);
         const uint32_t *words = (const uint32_t *)found;
         for (uint32_t b = 0; b < total_of(grid); b++)
             for (uint32_t t = 0; t < 2; t++, words += 16) { /* and that is right */
@@ -37,10 +37,320 @@ static void all_dimensions(void **state)
     }
 }
 
+/* Some dimensions are not read, in a grid that has them all: what is read is right nevertheless. */
+static void some_dimensions(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
+    static const uint32_t counts[] = {3, 5, 7};
+    for (uint32_t set = 0; set < 8; set++) {
+        char text[1024];
+        size_t length =
+            (size_t)snprintf(text, sizeof text,
+                             HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %%r<4>; .reg .b64 %%d<2>;\n"
+                                  "ld.param.u64 %%d0, [out];\nmov.u32 %%r0, 0;\n");
+        for (uint32_t i = 0; i < 3; i++)
+            if (set >> i & 1)
+                length += (size_t)snprintf(text + length, sizeof text - length,
+                                           "mov.u32 %%r1, %s;\nmad.lo.u32 %%r0, %%r0, 8, %%r1;\n", names[i]);
+        snprintf(text + length, sizeof text - length,
+                 "mul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\nred.global.add.u32 [%%d0], 1;\nret;\n}\n");
+        const struct test_launch launch = {"k", {3, 5, 7}, {1, 1, 1}, {0}, 0};
+        uint8_t *found = expect_same_by_workers(text, &launch);
+        uint32_t first = *(const uint32_t *)found, wanted = 1;
+        for (uint32_t i = 0; i < 3; i++)
+            wanted *= set >> i & 1 ? 1 : counts[i];
+        assert_int_equal(first, wanted);
+        free(found);
+    }
+}
+
+/*
+ * Every thread block changes what its own SM owes, to what its index says, and counts itself. The address of the place is the second parameter.
+ */
+static void each_thread_block_runs_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 6000 };
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 out, .param .u64 place)\n{\n.reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p;\n"
+        "ld.param.u64 %d0, [out];\nld.param.u64 %d2, [place];\nmov.u32 %r0, %ctaid.y;\nmov.u32 %r1, %ctaid.x;\n"
+        "mad.lo.u32 %r0, %r0, 100, %r1;\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n"
+        "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p, %r2, 0;\n@%p ret;\nred.global.add.u32 [%d0], 1;\n"
+        "mul.lo.u32 %r3, %r0, -1640531535;\nshr.u32 %r4, %r3, 15;\nxor.b32 %r3, %r3, %r4;\n"
+        "mul.lo.u32 %r3, %r3, -2048144777;\nshr.u32 %r3, %r3, 30;\n"
+        "st.global.u16 [%d2], %r3;\nret;\n}\n";
+    static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_TELL};
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        struct test_launch launch = {"k", {100, 60, 1}, {33, 1, 1}, {0}, 0};
+        const struct crew crew = {3, flags[i], 9};
+        struct loaded loaded = load_text(&item, item.text);
+        const struct worker_table table = table_create(&loaded, &launch, &crew);
+        memcpy(launch.words, &table.place, sizeof table.place);
+        uint32_t launches = run_by_workers_on(&loaded, &item, &launch, &crew, &table);
+        assert_in_range(launches, 100, COUNT); /* they did leave before their time */
+        uint8_t *found = unload(&loaded);
+        for (uint32_t k = 0; k < COUNT; k++)
+            assert_int_equal(((const uint32_t *)found)[k], 1);
+        free(found);
+    }
+    rewrite_case_destroy(&item);
+}
+
+/*
+ * words[64 * thread block + thread] of what 96 threads make in shared memory and barriers, of which more and more end before, in whole warps
+ * and in parts of one. `meets` uses %r1 (the thread), %r5 (a value) and %p1.
+ */
+#define ENDS_EARLY(declarations, meets) \
+    HEAD ".extern .shared .align 4 .b8 dynamic[];\n" declarations \
+         ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<16>; .reg .b64 %d<4>; .reg .pred %p<3>;\n" \
+         ".shared .b32 cells[128];\n.local .b32 own[4];\n" \
+         "mov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %tid.x;\nmul.lo.u32 %r2, %r0, 13;\nrem.u32 %r2, %r2, 96;\n" \
+         "setp.gt.u32 %p0, %r1, %r2;\n@%p0 bra GONE;\n" \
+         "mov.u32 %r3, cells;\nmad.lo.u32 %r3, %r1, 4, %r3;\nmov.u32 %r4, dynamic;\nmad.lo.u32 %r4, %r1, 4, %r4;\n" \
+         "mad.lo.u32 %r5, %r0, 1000, %r1;\nst.shared.u32 [%r3], %r5;\nst.shared.u32 [%r4], %r1;\n" \
+         "st.local.u32 [own+8], %r5;\n" meets \
+         "xor.b32 %r6, %r1, 1;\nmin.u32 %r6, %r6, %r2;\nmov.u32 %r7, cells;\nmad.lo.u32 %r7, %r6, 4, %r7;\n" \
+         "ld.shared.u32 %r8, [%r7];\nld.shared.u32 %r9, [%r4];\nld.local.u32 %r10, [own+8];\n" \
+         "mad.lo.u32 %r8, %r9, 7, %r8;\nadd.u32 %r8, %r8, %r10;\nadd.u32 %r8, %r8, %r5;\n" \
+         "ld.param.u64 %d0, [out];\nmad.lo.u32 %r11, %r0, 96, %r1;\nmul.wide.u32 %d1, %r11, 4;\n" \
+         "add.u64 %d0, %d0, %d1;\nst.global.u32 [%d0], %r8;\nGONE:\nret;\n}\n"
+
+static void threads_end_before_barriers(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        ENDS_EARLY("", "bar.sync 0;\n"),
+        /* as many barriers as the index of the thread block says, of two numbers */
+        ENDS_EARLY("", "and.b32 %r12, %r0, 3;\nAGAIN:\nbar.sync 0;\nbarrier.sync 5;\nadd.u32 %r5, %r5, 1;\n"
+                       "sub.u32 %r12, %r12, 1;\nsetp.ge.s32 %p1, %r12, 0;\n@%p1 bra AGAIN;\n"),
+        ENDS_EARLY("", "and.b32 %r12, %r1, 1;\nsetp.eq.u32 %p1, %r12, 0;\nbar.red.popc.u32 %r5, 0, %p1;\n"),
+        ENDS_EARLY("", "setp.lt.u32 %p1, %r1, 200;\nbar.red.and.pred %p1, 0, %p1;\nselp.u32 %r5, 5, 6, %p1;\n"
+                       "setp.gt.u32 %p1, %r1, 200;\nbarrier.red.or.pred %p1, 2, %p1;\nselp.u32 %r6, 7, 8, %p1;\n"
+                       "add.u32 %r5, %r5, %r6;\nbar.sync 0;\nsetp.gt.u32 %p1, %r1, 200;\n"
+                       "bar.red.or.pred %p1, 0, !%p1;\nselp.u32 %r6, 9, 10, %p1;\nadd.u32 %r5, %r5, %r6;\n"),
+        /* in a function */
+        ENDS_EARLY(".func meet() { .reg .u32 %t; bar.sync 3;\nmov.u32 %t, %tid.x;\nbar.sync 3;\nret; }\n",
+                   "call meet;\nbar.sync 0;\n"),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const struct test_launch launch = {"k", {60, 1, 1}, {96, 1, 1}, {0}, 512};
+        free(expect_same_by_workers(texts[i], &launch));
+    }
+}
+
+/* Barriers that count their threads wait for nobody else: two warps of three meet, while the third has ended. */
+static void counted_barriers_stay(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<8>; .reg .b64 %d<2>; .reg .pred %p<2>;\n"
+             ".shared .b32 cells[64];\nmov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p0, %r1, 64;\n"
+             "@%p0 ret;\nmov.u32 %r2, cells;\nmad.lo.u32 %r2, %r1, 4, %r2;\nadd.u32 %r3, %r0, %r1;\n"
+             "st.shared.u32 [%r2], %r3;\nbar.sync 0, 64;\nmov.u32 %r4, cells;\nxor.b32 %r5, %r1, 32;\n"
+             "mad.lo.u32 %r4, %r5, 4, %r4;\nld.shared.u32 %r3, [%r4];\nbar.sync 1, 64;\nld.param.u64 %d0, [out];\n"
+             "mad.lo.u32 %r6, %r0, 64, %r1;\nmul.wide.u32 %d1, %r6, 4;\nadd.u64 %d0, %d0, %d1;\n"
+             "st.global.u32 [%d0], %r3;\nret;\n}\n";
+    const struct test_launch launch = {"k", {40, 1, 1}, {96, 1, 1}, {0}, 0};
+    uint8_t *found = expect_same_by_workers(text, &launch);
+    for (uint32_t b = 0; b < 40; b++)
+        for (uint32_t t = 0; t < 64; t++)
+            assert_int_equal(((const uint32_t *)found)[64 * b + t], b + (t ^ 32));
+    free(found);
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    assert_non_null(strstr(item.text, "bar.sync 0, 64;"));
+    assert_non_null(strstr(item.text, "bar.sync 2;")); /* the round's own: a number that is free */
+    rewrite_case_destroy(&item);
+}
+
+/* f(a) = a * %nctaid.x + g(), g() = %ctaid.x + %ctaid.y: what both read is handed on, once by each. */
+#define CALLED \
+    ".func (.param .b32 r) g()\n{\n.reg .b32 %r<3>;\nmov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %ctaid.y;\n" \
+    "add.u32 %r0, %r0, %r1;\nst.param.b32 [r], %r0;\nret;\n}\n" \
+    ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %r<4>;\nld.param.b32 %r0, [a];\nmov.u32 %r1, %nctaid.x;\n" \
+    "mul.lo.u32 %r0, %r0, %r1;\n{ .param .b32 q;\ncall.uni (q), g;\nld.param.b32 %r2, [q]; }\n" \
+    "add.u32 %r0, %r0, %r2;\nst.param.b32 [r], %r0;\nret;\n}\n"
+#define CALLS_AND_WRITES(name) \
+    ".visible .entry " name "(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n" \
+    "{ .param .b32 v, q;\nst.param.b32 [v], 7;\ncall.uni (q), f, (v);\nld.param.b32 %r0, [q]; }\n" \
+    "mov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r1, %r1, 64, %r2;\nmul.wide.u32 %d1, %r1, 4;\n" \
+    "add.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], %r0;\nret;\n}\n"
+
+static void functions_are_told(void **state)
+{
+    (void)state;
+    const struct test_launch launch = {"k", {5, 3, 2}, {1, 1, 1}, {0}, 0};
+    uint8_t *found = expect_same_by_workers(HEAD CALLED CALLS_AND_WRITES("k"), &launch);
+    for (uint32_t y = 0; y < 3; y++)
+        for (uint32_t x = 0; x < 5; x++)
+            assert_int_equal(((const uint32_t *)found)[64 * y + x], 2 * (7 * 5 + x + y));
+    free(found);
+}
+
+/* A kernel that is refused calls functions that another one calls too: it hands on what its own launch says, and its barriers are met. */
+static void refused_kernel_hands_on(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".func meet() { bar.sync 0; ret; }\n" CALLED CALLS_AND_WRITES(
+        "k") ".visible .entry whole(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n"
+             "mov.u32 %r3, %envreg1;\n{ .param .b32 v, q;\nst.param.b32 [v], 7;\ncall.uni (q), f, (v);\n"
+             "ld.param.b32 %r0, [q]; }\ncall meet;\nbar.sync 0;\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %d1, %r2, 4;\n"
+             "add.u64 %d0, %d0, %d1;\nst.global.u32 [%d0], %r0;\nret;\n}\n";
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    assert_null(rewrite_case_kernel(&item, "k")->refusal);
+    assert_non_null(rewrite_case_kernel(&item, "whole")->refusal);
+    const struct test_launch launch = {"whole", {6, 1, 1}, {64, 1, 1}, {0}, 0};
+    uint8_t *found = run_whole(&item, item.text, &launch);
+    for (uint32_t x = 0; x < 6; x++)
+        assert_int_equal(((const uint32_t *)found)[x], 7 * 6 + x);
+    free(found);
+    rewrite_case_destroy(&item);
+}
+
+static void expect_refusal(const struct rewrite_case *item, const char *name, uint32_t line, const char *refusal)
+{
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(item, name);
+    assert_non_null(kernel->refusal);
+    assert_string_equal(kernel->refusal, refusal);
+    assert_int_equal(kernel->place.line, line);
+    assert_int_equal(kernel->parameter_offset, kernel->function->parameter_bytes);
+    assert_int_equal(kernel->registers_before, kernel->registers_after);
+    assert_int_equal(kernel->shared_bytes_added, 0);
+}
+
+/* What cannot be a worker is refused with its place; the other kernels of the module are rewritten. */
+static void refusals(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD /* 4 */ ".func ends() { .reg .pred %p;\n@%p exit;\nret; }\n"
+                     ".func deep() { call ends; ret; }\n"
+                     ".func reads() { .reg .u32 %r; mov.u32 %r, %ctaid.y; ret; }\n"
+                     ".global .u64 table[1] = {reads};\n"
+                     /* 10 */ ".entry meeting() {\n.reg .u32 %r;\nmov.u32 %r, %envreg1; ret; }\n"
+                     /* 13 */ ".entry calls() { call deep; ret; }\n"
+                     ".entry indirect() { .reg .u64 %d;\nP: .callprototype _ ();\ncall %d, P; ret; }\n"
+                     /* 17 */ ".entry large() { .reg .u32 %r; .shared .b8 s[49100]; mov.u32 %r, s; ret; }\n"
+                     ".entry full(.param .b8 p[4033]) { ret; }\n"
+                     ".entry fits(.param .b8 p[4032]) { .reg .u32 %r; .shared .b8 s[49000]; mov.u32 %r, s; ret; }\n"
+                     ".entry ended() { .reg .pred %p; @%p exit; ret; }\n"
+                     ".entry harmless() { .reg .u64 %d; ld.global.nc.u64 %d, [table]; ret; }\n";
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    expect_refusal(&item, "meeting", 12, "reads %envreg1: all thread blocks of its grid wait for each other");
+    expect_refusal(&item, "calls", 5, "'ends' ends its thread");
+    expect_refusal(&item, "indirect", 16, "calls through a pointer, perhaps 'reads', which reads %ctaid.y");
+    expect_refusal(&item, "large", 17, "its shared memory leaves no room for the index of the thread block");
+    expect_refusal(&item, "full", 18, "its parameters leave no room for one more");
+    static const char *const rewritten[] = {"fits", "ended", "harmless"};
+    for (size_t i = 0; i < sizeof rewritten / sizeof rewritten[0]; i++)
+        assert_null(rewrite_case_kernel(&item, rewritten[i])->refusal);
+    assert_int_equal(item.rewritten.rewritten_count, 3);
+    assert_int_equal(item.rewritten.kernel_count, 8);
+    const struct rewritten_kernel *fits = rewrite_case_kernel(&item, "fits");
+    assert_int_equal(fits->parameter_index, 1);
+    assert_int_equal(fits->parameter_offset, 4032);
+    assert_int_equal(fits->shared_bytes_added, 32);
+    assert_false(fits->reads_noncoherent);
+    assert_true(rewrite_case_kernel(&item, "harmless")->reads_noncoherent);
+    rewrite_case_destroy(&item);
+}
+
+static void barriers_that_are_not_known(void **state)
+{
+    (void)state;
+    static const char computed[] = HEAD ".entry k() { .reg .u32 %r;\nbar.sync %r;\nbar.sync %r, 64; ret; }\n";
+    struct rewrite_case item = rewrite_case_create(workers_module, computed, sizeof computed - 1);
+    expect_refusal(&item, "k", 6,
+                   "the module has a barrier with its number in a register: no other is known to be free");
+    rewrite_case_destroy(&item);
+    char all[2048];
+    size_t length = (size_t)snprintf(all, sizeof all, HEAD ".entry k() {\n");
+    for (uint32_t i = 0; i < 16; i++)
+        length += (size_t)snprintf(all + length, sizeof all - length, "bar.sync %u, 64;\n", i);
+    snprintf(all + length, sizeof all - length, "ret; }\n");
+    item = rewrite_case_create(workers_module, all, strlen(all));
+    expect_refusal(&item, "k", 20, "the module uses all sixteen barriers");
+    rewrite_case_destroy(&item);
+    static const char narrow[] = ".version 7.0\n.target sm_75\n.address_size 32\n.entry k() { ret; }\n";
+    struct ptx_module *module;
+    if (ptx_parse("narrow", narrow, sizeof narrow - 1, NULL, &module) == CORUN_OK) {
+        ptx_module_destroy(module);
+        item = rewrite_case_create(workers_module, narrow, sizeof narrow - 1);
+        expect_refusal(&item, "k", 4, "addresses of the module have 32 bits");
+        rewrite_case_destroy(&item);
+    }
+}
+
+/* Workers of a launch that has to wait for another one: they leave while thread blocks of that one want places. */
+static void later_launches_wait(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b64 %d;\nld.param.u64 %d, [out];\n"
+                                    "red.global.add.u32 [%d], 1;\nret;\n}\n";
+    static const struct {
+        struct worker_queue previous;
+        uint32_t count;
+    } rows[] = {{{5, 10, 0, 0}, 0}, {{5, 10, 2, 0}, 0}, {{10, 10, 0, 0}, 8}, {{14, 10, 0, 0}, 8}};
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0};
+        struct loaded loaded = load_text(&item, item.text);
+        const struct worker_table table = table_create(&loaded, &launch, &crew);
+        struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        assert_int_equal(corun_memory_allocate(loaded.memory, sizeof rows[0].previous, &arguments.previous), CORUN_OK);
+        write_device(&loaded, arguments.previous, &rows[i / 2].previous, sizeof rows[0].previous);
+        run_launch(&loaded, &item, &launch, (struct corun_dim3){3, 1, 1}, &arguments, sizeof arguments);
+        struct worker_queue queue;
+        struct worker_place place;
+        read_device(&loaded, table.queue, &queue, sizeof queue);
+        read_device(&loaded, table.place, &place, sizeof place);
+        assert_int_equal(place.done, rows[i / 2].count);
+        assert_int_equal(place.resident, 0);
+        assert_int_equal(queue.alive, 0);
+        assert_int_equal(queue.next >= queue.total, rows[i / 2].count != 0);
+        uint8_t *found = unload(&loaded);
+        assert_int_equal(*(const uint32_t *)found, 32 * rows[i / 2].count);
+        free(found);
+    }
+    rewrite_case_destroy(&item);
+}
+
+/* All workers of a launch read one %gridid, and the shape of the grid, wherever they do. */
+static void grid_is_that_of_the_launch(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p;\n"
+             "ld.param.u64 %d0, [out];\nmov.u32 %r0, %ctaid.x;\nmul.wide.u32 %d1, %r0, 16;\nadd.u64 %d0, %d0, %d1;\n"
+             "mov.u64 %d2, %gridid;\nmov.u32 %r1, %nctaid.x;\nsetp.gt.u32 %p, %r0, 3;\n@%p mov.u32 %r1, %nctaid.y;\n"
+             "st.global.u64 [%d0], %d2;\nst.global.u32 [%d0+8], %r1;\nret;\n}\n";
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
+    uint8_t *found = run_crew(&item, &launch, &(struct crew){2, 0, 0});
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_int_equal(((const uint64_t *)found)[2 * i], 77);
+        assert_int_equal(((const uint32_t *)found)[4 * i + 2], i > 3 ? 1 : 9);
+    }
+    free(found);
+    rewrite_case_destroy(&item);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_dimensions),
+        cmocka_unit_test(some_dimensions),
+        cmocka_unit_test(each_thread_block_runs_once),
+        cmocka_unit_test(threads_end_before_barriers),
+        cmocka_unit_test(counted_barriers_stay),
+        cmocka_unit_test(functions_are_told),
+        cmocka_unit_test(refused_kernel_hands_on),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(barriers_that_are_not_known),
+        cmocka_unit_test(later_launches_wait),
+        cmocka_unit_test(grid_is_that_of_the_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,11 +62,11 @@ static inline struct worker_table table_create(const struct loaded *loaded, cons
 }
 
 /* Launches workers until every thread block has been run; what they say of themselves has to be right. Returns how many launches it took. */
-static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrite_case *item,
-                                      const struct test_launch *launch, const struct crew *crew)
+static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rewrite_case *item,
+                                         const struct test_launch *launch, const struct crew *crew,
+                                         const struct worker_table *table)
 {
-    const struct worker_table table = table_create(loaded, launch, crew);
-    struct worker_arguments arguments = worker_arguments_of(&table, launch, crew);
+    struct worker_arguments arguments = worker_arguments_of(table, launch, crew);
     struct worker_queue queue = {0};
     struct worker_place place;
     uint64_t random = crew->random;
@@ -74,11 +74,11 @@ static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrit
     do {
         static const uint16_t limits[] = {0, 0, 1, 1000};
         uint16_t limit = limits[crew->random ? next_random(&random) % 4 : 3];
-        write_device(loaded, table.place, &limit, sizeof limit);
+        write_device(loaded, table->place, &limit, sizeof limit);
         run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments, sizeof arguments);
         arguments.flags &= ~(uint32_t)WORKERS_SEATED;
-        read_device(loaded, table.queue, &queue, sizeof queue);
-        read_device(loaded, table.place, &place, sizeof place);
+        read_device(loaded, table->queue, &queue, sizeof queue);
+        read_device(loaded, table->place, &place, sizeof place);
         assert_int_equal(place.resident, 0);
         if (++launches == 10000)
             fail_msg("%u of %u thread blocks have been drawn after %u launches", queue.next, queue.total, launches);
@@ -87,6 +87,13 @@ static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrit
     if (crew->flags & WORKERS_TELL)
         assert_int_equal(queue.alive, 0);
     return launches;
+}
+
+static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrite_case *item,
+                                      const struct test_launch *launch, const struct crew *crew)
+{
+    const struct worker_table table = table_create(loaded, launch, crew);
+    return run_by_workers_on(loaded, item, launch, crew, &table);
 }
 
 /* A launch whole, as it was in `original`; gives the buffer. */
@@ -119,7 +126,7 @@ static inline uint8_t *run_straight(const struct rewrite_case *item, const struc
 }
 
 /* Few workers and many, seated or not, strict or not, with limits that change: what the whole grid did. */
-static inline uint8_t *expect_same(const char *text, const struct test_launch *launch)
+static inline uint8_t *expect_same_by_workers(const char *text, const struct test_launch *launch)
 {
     enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL };
     static const struct crew crews[] = {{1, 0, 0},

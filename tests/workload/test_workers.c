@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suite as workers: every buffer is byte for byte what the launches leave that nobody has rewritten, every thread block is counted once.
- * Without arguments: every kernel of the suite can be rewritten. Else
+ * Without arguments: every kernel of the suite can be rewritten, and each thread block runs once under ten thousand changes of the table. Else
  *
  *     NAME…                  small, without timing and with: seated or not, one thread block at a time and more, on tables that change
  *     cost GPU FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
@@ -25,9 +25,12 @@ static void compare(const struct worker_run *run, const struct job *job, const u
 static void equals_whole(void **state)
 {
     enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
-    static const struct crew crews[] = {{STRICT, 0, 0}, {SEATED | TELL, 0, 0}, {0, 1, 0}};
-    static const struct crew timed[] = {
-        {SEATED | DIRECT, 0, 0}, {STRICT | TELL, 0, 0}, {TELL, 1, 60}, {STRICT, 2, 60}, {SEATED, 3, 60}};
+    static const struct crew crews[] = {{STRICT, 0, 0, 0}, {SEATED | TELL, 0, 0, 0}, {0, 1, 0, 0}};
+    static const struct crew timed[] = {{SEATED | DIRECT, 0, 0, 0},
+                                        {STRICT | TELL, 0, 0, 0},
+                                        {TELL, 1, 60, 3000},
+                                        {STRICT, 2, 60, 3000},
+                                        {SEATED, 3, 60, 3000}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -47,6 +50,33 @@ static void equals_whole(void **state)
         struct worker_run run = worker_run_create(specification, &timed[i]);
         run_with_timing(&run, &config);
         compare(&run, job, wanted, bytes, "with timing");
+        worker_run_destroy(&run);
+    }
+    free(wanted);
+    worker_run_destroy(&whole);
+}
+
+/* Each thread block once, while the owners of SMs change ten thousand times in three runs. */
+static void counts_each_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 * 25 * 20, CHANGES = 3500 };
+    static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_SEATED | WORKERS_TELL};
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    struct worker_run whole = worker_run_create(TEST_DATA "/counts.yaml", NULL);
+    run_without_timing(&whole);
+    size_t bytes;
+    uint8_t *wanted = contents_of(&whole.base, &bytes);
+    assert_int_equal(bytes, 2 * COUNT * sizeof(uint32_t));
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(((const uint32_t *)(const void *)wanted)[i], 1);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        const struct crew crew = {flags[i], i + 1, CHANGES, 100};
+        struct worker_run run = worker_run_create(TEST_DATA "/counts.yaml", &crew);
+        run_with_timing(&run, &config);
+        compare_contents(&run.base, "counts", wanted, bytes, "with timing");
+        assert_in_range(run.changes, CHANGES / 2, CHANGES);
         worker_run_destroy(&run);
     }
     free(wanted);
@@ -97,27 +127,6 @@ static void print_cost(const char *specification, const struct crew *crew, const
     worker_run_destroy(&whole);
 }
 
-static void print_counters(const char *specification, const struct crew *crew, const struct corun_gpu_config *config)
-{
-    struct worker_run runs[2] = {worker_run_create(specification, NULL), worker_run_create(specification, crew)};
-    size_t count;
-    const struct corun_counter_row *rows = corun_counter_rows(&count);
-    for (int i = 0; i < 2; i++)
-        run_with_timing(&runs[i], config);
-    printf("%-28s %12llu %12llu\n", specification, (unsigned long long)(runs[0].last_cycle - runs[0].first_cycle),
-           (unsigned long long)(runs[1].last_cycle - runs[1].first_cycle));
-    for (size_t k = 0; k < count; k++) {
-        uint64_t v[2];
-        for (int i = 0; i < 2; i++)
-            v[i] = *(const uint64_t *)((const char *)&runs[i].counters + rows[k].offset);
-        if (v[0] != v[1])
-            printf("%-28s %12llu %12llu %+12lld\n", rows[k].name, (unsigned long long)v[0], (unsigned long long)v[1],
-                   (long long)(v[1] - v[0]));
-    }
-    for (int i = 0; i < 2; i++)
-        worker_run_destroy(&runs[i]);
-}
-
 static void costs(void **state)
 {
     char **names = *state;
@@ -130,9 +139,9 @@ static void costs(void **state)
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with workers | L1 "
          "hits | then | registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0};
+    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0, 0};
     for (names += 2; *names; names++)
-        getenv("COUNTERS") ? print_counters(*names, &crew, &config) : print_cost(*names, &crew, &config);
+        print_cost(*names, &crew, &config);
 }
 
 int main(int argc, char **argv)
@@ -141,7 +150,8 @@ int main(int argc, char **argv)
     static struct job jobs[1000];
     const char *size = "small";
     if (argc == 1) {
-        const struct CMUnitTest all[] = {cmocka_unit_test(every_kernel_can_be_rewritten)};
+        const struct CMUnitTest all[] = {cmocka_unit_test(every_kernel_can_be_rewritten),
+                                         cmocka_unit_test(counts_each_once)};
         return cmocka_run_group_tests(all, NULL, NULL);
     }
     if (!strcmp(argv[1], "cost")) {

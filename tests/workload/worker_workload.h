@@ -17,6 +17,7 @@ struct crew {
         flags; /* set of enum worker_flag; SEATED is for the first workers of a launch, DIRECT for grids that fit at once */
     uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
     uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
+    uint32_t step;    /* cycles between two of them, at most */
 };
 
 struct worker_run {
@@ -67,10 +68,9 @@ static inline void set_limit(const struct worker_run *run, uint32_t sm, uint16_t
     put(run, run->places + sm * sizeof(struct worker_place), &limit, sizeof limit);
 }
 
-/* Of one SM; `sm` MOST_SMS: of all. */
-static inline void set_limits(const struct worker_run *run, uint16_t limit)
+static inline void set_limits(const struct worker_run *run, uint32_t sms, uint16_t limit)
 {
-    for (uint32_t sm = 0; sm < MOST_SMS; sm++)
+    for (uint32_t sm = 0; sm < sms; sm++)
         set_limit(run, sm, limit);
 }
 
@@ -237,7 +237,7 @@ static inline void change_table(struct worker_run *run, struct worker_gpu *machi
     uint64_t *random = &machine->random;
     run->changes++;
     if (corun_random(random) % 8 == 0) {
-        set_limits(run, corun_random(random) % 2 ? MANY : 0);
+        set_limits(run, machine->config->sms, corun_random(random) % 2 ? MANY : 0);
         return;
     }
     for (uint32_t i = 0; i < 1 + machine->config->sms / 4; i++)
@@ -269,7 +269,7 @@ static inline void run_launch(struct worker_run *run, struct worker_gpu *machine
         bool grow = changing && corun_random(&machine->random) % 4 == 0 && machine->in_flight < MOST_IN_FLIGHT;
         if (!machine->in_flight || grow)
             launch_on(run, machine, workers, again);
-        uint64_t step = changing ? 20 + corun_random(&machine->random) % 3000 : UINT64_MAX / 2;
+        uint64_t step = changing ? 20 + corun_random(&machine->random) % run->crew.step : UINT64_MAX / 2;
         if (corun_gpu_advance(machine->gpu, corun_gpu_cycles(machine->gpu) + step))
             stop_with(run->base.list, "running with timing");
         settle(run, machine);
@@ -277,18 +277,10 @@ static inline void run_launch(struct worker_run *run, struct worker_gpu *machine
             change_table(run, machine);
         } else if (changing) {
             changing = false;
-            set_limits(run, MANY);
+            set_limits(run, machine->config->sms, MANY);
         }
     }
     check_launch(run);
-}
-
-static void trace_event(void *user, const struct corun_trace_event *e)
-{
-    (void)user;
-    if (e->sm == 3)
-        printf("T %lu tb %u warp %u line %u active %08x\n", e->cycle, e->tb, e->warp, e->grid->code[e->pc].line,
-               e->active);
 }
 
 /* One run, alone on a GPU. */
@@ -299,17 +291,12 @@ static inline void run_with_timing(struct worker_run *run, const struct corun_gp
     const struct corun_limits limits = {.applications = 1};
     if (corun_gpu_create(config, run->base.list, &machine.gpu))
         stop_with(run->base.list, "running with timing");
-    if (getenv("TRACE"))
-        corun_gpu_trace(machine.gpu, (uint64_t)atoll(getenv("TRACE")), (uint64_t)atoll(getenv("TRACE")) + 8000,
-                        trace_event, NULL);
-    if (getenv("PROFILE"))
-        corun_gpu_profile(machine.gpu, true);
     if (corun_gpu_open(machine.gpu, &limits, run->base.list) ||
         corun_gpu_add(machine.gpu, &description, &machine.application))
         stop_with(run->base.list, "running with timing");
     while (next_launch(run)) {
         if (run->base.rewritten.module) {
-            set_limits(run, MANY);
+            set_limits(run, config->sms, MANY);
             run_launch(run, &machine);
             continue;
         }
@@ -322,15 +309,6 @@ static inline void run_with_timing(struct worker_run *run, const struct corun_gp
         struct corun_kernel_result kernel;
         corun_gpu_kernel(machine.gpu, machine.application, i, &kernel);
         corun_counters_add(&run->counters, &kernel.counters);
-        if (getenv("OCC"))
-            printf("OCC %s %u regs %u shared %u\n", kernel.name, kernel.tbs_per_sm, kernel.registers_per_thread, kernel.tb_shared_bytes);
-        uint32_t n;
-        const struct corun_instruction *code;
-        const struct corun_profile_row *rows = corun_gpu_kernel_profile(machine.gpu, machine.application, i, &n, &code);
-        for (uint32_t k = 0; getenv("PROFILE") && k < n; k++)
-            printf("%u line %u: n %lu data %lu mdata %lu pipe %lu mem %lu bar %lu other %lu\n", k, code[k].line,
-                   rows[k].warp_instructions, rows[k].stall_data, rows[k].stall_memory_data, rows[k].stall_pipeline,
-                   rows[k].stall_memory, rows[k].stall_barrier, rows[k].stall_other);
     }
     corun_gpu_destroy(machine.gpu);
 }
