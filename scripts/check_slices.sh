@@ -11,5 +11,5 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 "$build/tests/rewrite_test_random" 1000 20000
 for slice in 1 2:1 3:2 5 7:3 13:4 31 64:5 1/2:2 1/3:3 1/5 1/7:4 1/1; do
     echo "== CUDA programs in slices of $slice"
-    python3 "$source/tests/cuda/test_sliced.py" "$build/corun" "$build/tests/cuda/sliced.txt" "$slice"
+    python3 "$source/tests/cuda/test_sliced.py" "$build/corun" "$build/tests/cuda/sliced.txt" "slice=$slice"
 done

@@ -3,6 +3,7 @@
 #include "cli/program.h"
 
 #include "base/duration.h"
+#include "cuda/crew.h"
 #include "cuda/slicing.h"
 #include "report/program_record.h"
 
@@ -20,6 +21,7 @@ enum {
     KEY_CHECK,
     KEY_KEEP_STATUS,
     KEY_SLICE,
+    KEY_WORKERS,
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS
@@ -36,6 +38,10 @@ static const struct argp_option options[] = {
      "run every launch in slices of N thread blocks, or of a part of its grid (1/3), one after the other, with a seed "
      "in "
      "another order than that of the grid (docs/rewrite.md)",
+     1},
+    {"workers", KEY_WORKERS, "SEED", OPTION_ARG_OPTIONAL,
+     "run every launch by workers, thread blocks that stay; with a seed, what the SMs owe them changes at random "
+     "(docs/rewrite.md)",
      1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
@@ -102,6 +108,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
                        value);
         program->slice = value;
         break;
+    case KEY_WORKERS:
+        if (value && !crewing_parse(value, &(struct crewing){0}))
+            argp_error(state, "--workers takes a seed, a number, not `%s`", value);
+        program->workers = value ? value : "0";
+        break;
     case KEY_CSV:
         exec->outputs[EXEC_CSV].path = value;
         break;
@@ -124,6 +135,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_SUCCESS:
         if (program->functional && program->kernel_timeout)
             argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
+        if (program->slice && program->workers)
+            argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
         return 0;
     case KEY_KEEP_STATUS:
         exec->keep_status = true;

@@ -67,6 +67,7 @@ static void release(struct process *process, struct context *dead)
     corun_memory_destroy(dead->memory);
     process->memories_used &= ~(1u << dead->memory_index);
     free(dead->reason);
+    free(dead->crew);
     (void)vector_push(&process->gone, dead); /* the structure stays, a few hundred bytes */
 }
 

@@ -47,6 +47,7 @@ struct context {
     uint64_t allocated_bytes;
     uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */
     uint32_t grid_barrier_next;
+    struct crew_memory *crew; /* crew.h; NULL: nothing was launched by workers */
 };
 
 /* NULL when out of memory or addresses. */

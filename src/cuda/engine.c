@@ -137,7 +137,7 @@ static uint64_t meeting_address(struct context *context)
     return address;
 }
 
-/* Of a launch that runs in slices, the one at hand. */
+/* Of a launch that runs in parts, the one at hand. */
 static enum corun_status make_grid(struct process *process, struct task *task, struct corun_grid **grid)
 {
     struct context *context = task->stream->context;
@@ -151,11 +151,11 @@ static enum corun_status make_grid(struct process *process, struct task *task, s
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
     process->launches += !task->launch.walk;
-    if (request->function->slice && !task->launch.walk &&
-        !(task->launch.walk = slicing_begin(&process->slicing, request, process->launches)))
+    if (request->function->rewritten && !task->launch.walk &&
+        !(task->launch.walk = launch_walk_begin(&process->parting, request, context, process->launches)))
         return CORUN_MEMORY;
     if (task->launch.walk)
-        slicing_describe(task->launch.walk, request, &description);
+        launch_walk_describe(task->launch.walk, request, &description);
     return corun_grid_create(request->function->module->loaded, &description, process->list, grid);
 }
 
@@ -174,7 +174,7 @@ static enum corun_status launch_functional(struct process *process, struct task 
         status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
         counters.warp_instructions += result.warp_instructions;
         counters.thread_instructions += result.thread_instructions;
-        more = status == CORUN_OK && task->launch.walk && slicing_next(task->launch.walk);
+        more = status == CORUN_OK && task->launch.walk && launch_walk_next(task->launch.walk);
         if (!more)
             record_launch(process, task->stream->context->device, task, grid, &counters);
         corun_grid_destroy(grid);
@@ -310,8 +310,8 @@ static void start_launch(struct process *process, struct device *device, struct 
     corun_gpu_launch_counters(device->scheduler.gpu, context->application, task->queued.number, &task->launch.before);
 }
 
-/* A slice has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
-static void start_next_slice(struct process *process, struct device *device, struct task *task)
+/* A part has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
+static void start_next_part(struct process *process, struct device *device, struct task *task)
 {
     corun_grid_destroy(task->launch.grid);
     task->launch.grid = NULL;
@@ -344,15 +344,15 @@ static void launch_ended(struct process *process, struct device *device, struct 
         failure_tell_notes(process, loaded);
         return;
     }
-    struct slice_walk *walk = task->launch.walk;
+    struct launch_walk *walk = task->launch.walk;
     struct corun_counters sum = walk ? walk->counted : (struct corun_counters){0};
     corun_gpu_launch_counters(device->scheduler.gpu, task->queued.application, task->queued.number, &counters);
     add_difference(&sum, &counters, &task->launch.before);
     if (walk) {
         walk->counted = sum;
         walk->first_cycle = walk->place ? walk->first_cycle : task->queued.start_cycle;
-        if (slicing_next(walk)) {
-            start_next_slice(process, device, task);
+        if (launch_walk_next(walk)) {
+            start_next_part(process, device, task);
             return;
         }
         task->queued.start_cycle = walk->first_cycle;
@@ -408,6 +408,9 @@ static bool advance_device(struct process *process, struct device *device, uint6
     struct stream_scheduler *scheduler = &device->scheduler;
     if (!scheduler->launches.count && !scheduler->transfers.count)
         return false;
+    for (size_t c = 0; c < process->contexts.count; c++)
+        if (process->contexts.data[c]->device == device)
+            crew_disturb(process->contexts.data[c]);
     uint64_t until = corun_gpu_cycles(scheduler->gpu) + slice, wake = stream_next_transfer(scheduler);
     corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, exactly && until < wake ? until : wake);
     enum corun_status status = corun_gpu_advance(scheduler->gpu, until);

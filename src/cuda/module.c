@@ -12,11 +12,11 @@
 #include "cuda/fat_binary.h"
 #include "cuda/object.h"
 #include "cuda/occupancy.h"
+#include "cuda/parts.h"
 #include "cuda/pointer_map.h"
 #include "cuda/process.h"
 #include "cuda/ptx_text.h"
 #include "cuda/ranges.h"
-#include "cuda/slicing.h"
 #include "isa/executor.h"
 
 #include <inttypes.h>
@@ -28,6 +28,13 @@
 #define LIMIT_HEAP 2              /* cudaLimitMallocHeapSize */
 #define MOST_TRIES 40u            /* of loading a module without what cannot be loaded */
 
+/* NULL: the kernel runs as it is, since nothing was rewritten, or since it was refused. */
+static const struct rewritten_kernel *rewritten_of(const struct module *module, const char *name)
+{
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(&module->rewritten, name);
+    return kernel && !kernel->refusal ? kernel : NULL;
+}
+
 static struct function *add_function(struct process *process, struct module *module, const struct corun_kernel *kernel,
                                      const char *name, const char *refused)
 {
@@ -38,7 +45,7 @@ static struct function *add_function(struct process *process, struct module *mod
     *function = (struct function){.object = {OBJECT_FUNCTION},
                                   .module = module,
                                   .kernel = kernel,
-                                  .slice = kernel ? slicing_kernel(&module->slices, kernel->info.name) : NULL,
+                                  .rewritten = kernel ? rewritten_of(module, kernel->info.name) : NULL,
                                   .name = name,
                                   .refused = refused,
                                   .dynamic_shared_limit = shared < PLAIN_SHARED_BYTES ? shared : PLAIN_SHARED_BYTES,
@@ -124,20 +131,20 @@ static enum corun_status load_what_can_be(struct process *process, struct module
     return status;
 }
 
-/* The code becomes that of its sliced kernels. */
-static enum corun_status slice_kernels(struct module *module, const char *text, size_t bytes,
-                                       struct corun_diagnostics *list)
+/* The code becomes that of its rewritten kernels. */
+static enum corun_status rewrite_kernels(struct module *module, rewrite_pass *pass, const char *text, size_t bytes,
+                                         struct corun_diagnostics *list)
 {
     struct corun_module *whole = module->code;
-    char *sliced = NULL;
-    size_t sliced_bytes;
+    char *output = NULL;
+    size_t output_bytes;
     enum corun_status status =
-        rewrite_text(slice_module, module->name, text, bytes, list, &module->slices, &sliced, &sliced_bytes);
+        rewrite_text(pass, module->name, text, bytes, list, &module->rewritten, &output, &output_bytes);
     if (status == CORUN_OK)
-        status = corun_module_load(module->name, sliced, sliced_bytes, list, &module->code);
+        status = corun_module_load(module->name, output, output_bytes, list, &module->code);
     if (status == CORUN_OK)
         corun_module_destroy(whole);
-    free(sliced);
+    free(output);
     return status;
 }
 
@@ -180,8 +187,8 @@ int module_load_text(struct process *process, struct context *context, const cha
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
-    if (status == CORUN_OK && slicing_is_on(&process->slicing))
-        status = slice_kernels(module, copy, bytes, list);
+    if (status == CORUN_OK && parting_pass(&process->parting))
+        status = rewrite_kernels(module, parting_pass(&process->parting), copy, bytes, list);
     if (status == CORUN_OK)
         status = corun_module_instance_create(module->code, context->memory, list, &module->loaded);
     if (status == CORUN_OK)
@@ -263,7 +270,7 @@ int module_function(struct process *process, struct module *module, const char *
 
 uint32_t function_parameter_count(const struct function *function)
 {
-    return function->slice ? function->slice->parameter_index : function->kernel->info.parameter_count;
+    return function->rewritten ? function->rewritten->parameter_index : function->kernel->info.parameter_count;
 }
 
 uint32_t function_architecture(const struct function *function)
@@ -278,7 +285,7 @@ void function_describe(struct function *function, struct abi_function_attributes
     uint32_t capability = function->module->context->device->config.compute_capability;
     corun_kernel_describe(function->kernel, &info);
     *attributes = (struct abi_function_attributes){
-        .shared_bytes = info.shared_bytes,
+        .shared_bytes = info.shared_bytes - (function->rewritten ? function->rewritten->shared_bytes_added : 0),
         .constant_bytes = info.constant_bytes,
         .local_bytes = info.local_bytes,
         .max_threads = (int)occupancy_most_threads(function),
@@ -327,7 +334,7 @@ void module_free(struct process *process, struct module *module)
     vector_free(&module->refused);
     corun_module_instance_destroy(module->loaded);
     corun_module_destroy(module->code);
-    rewritten_destroy(&module->slices);
+    rewritten_destroy(&module->rewritten);
     free(module->name);
     free(module);
 }

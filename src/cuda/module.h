@@ -7,7 +7,7 @@
 #include "corun/module.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
-#include "rewrite/slice.h"
+#include "rewrite/rewritten.h"
 
 struct abi_function_attributes;
 struct context;
@@ -26,7 +26,7 @@ struct function {
     struct module *module;
     const struct corun_kernel *kernel;
     const struct rewritten_kernel
-        *slice;          /* its launches run in slices, and this says where those are told of; NULL: whole */
+        *rewritten;      /* its launches run in parts, and this says where those are told of; NULL: whole */
     const char *refused; /* why it cannot be launched; NULL if it can */
     const char *name;
     uint32_t dynamic_shared_limit;
@@ -40,7 +40,7 @@ struct module {
     struct context *context;
     struct corun_module *code;
     struct corun_module_instance *loaded; /* the code with its variables in the context's memory */
-    struct rewritten slices;              /* what was rewritten before it became `code`; zeroed: nothing */
+    struct rewritten rewritten;           /* what was rewritten before it became `code`; zeroed: nothing */
     struct pointer_map functions;         /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;

@@ -21,7 +21,7 @@
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
  *   host_sleep.h the host does nothing for a while, for programs that know that the GPU is a simulated one
- *   slicing.h    launches in slices, on request
+ *   parts.h      launches in slices (slicing.h) or by workers (crew.h), on request
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`
  *   capture.h    the same as a workload, for `corun capture`
@@ -42,9 +42,9 @@
 #include "corun/module.h"
 #include "cuda/device.h"
 #include "cuda/image.h"
+#include "cuda/parts.h"
 #include "cuda/pointer_map.h"
 #include "cuda/ranges.h"
-#include "cuda/slicing.h"
 
 #include <pthread.h>
 
@@ -95,7 +95,7 @@ struct process {
     uint64_t next_stream_id;
     uint64_t allocations, launches; /* so far */
     uint32_t checks;                /* enum corun_check */
-    struct slicing slicing;         /* of all launches */
+    struct parting parting;         /* of all launches */
     uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */

@@ -108,16 +108,27 @@ bool settings_read(struct process *process)
     const char *costs = getenv(setting_LAUNCH_COSTS);
     process->launch_costs = costs && strcmp(costs, "1") == 0;
     const char *slice = getenv(setting_SLICE);
-    if (slice && *slice && !slicing_parse(slice, &process->slicing)) {
+    if (slice && *slice && !slicing_parse(slice, &process->parting.slicing)) {
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE,
                      "%s is a number of thread blocks like 16, or a part of each grid like 1/3, not `%s`",
                      setting_SLICE, slice);
         return false;
     }
+    const char *workers = getenv(setting_WORKERS);
+    if (workers && *workers && !crewing_parse(workers, &process->parting.crewing)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s is a seed, a number, not `%s`", setting_WORKERS,
+                     workers);
+        return false;
+    }
+    if (slicing_is_on(&process->parting.slicing) && process->parting.crewing.on) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "a launch runs in slices or by workers: unset %s or %s",
+                     setting_SLICE, setting_WORKERS);
+        return false;
+    }
     const char *capture = getenv(setting_CAPTURE);
-    if (slicing_is_on(&process->slicing) && capture && *capture) {
+    if (parting_pass(&process->parting) && capture && *capture) {
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: what is captured runs whole; unset %s",
-                     setting_CAPTURE, setting_SLICE);
+                     setting_CAPTURE, process->parting.crewing.on ? setting_WORKERS : setting_SLICE);
         return false;
     }
     process->functional = functional && strcmp(functional, "1") == 0;

@@ -12,6 +12,7 @@
       "1: launches take the host and the GPU the time that the GPU's description says") \
     S(CHECK, "CORUN_CUDA_CHECK", "what is checked, as --check takes it") \
     S(SLICE, "CORUN_CUDA_SLICE", "how launches are cut into slices, as --slice takes it") \
+    S(WORKERS, "CORUN_CUDA_WORKERS", "launches run by workers, as --workers takes it; without a seed 0") \
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
       "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \
     S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched") \

@@ -29,12 +29,6 @@ bool slicing_parse(const char *text, struct slicing *slicing)
     return true;
 }
 
-const struct rewritten_kernel *slicing_kernel(const struct rewritten *slices, const char *name)
-{
-    const struct rewritten_kernel *kernel = rewritten_kernel_find(slices, name);
-    return kernel && !kernel->refusal ? kernel : NULL;
-}
-
 static uint64_t greatest_common_divisor(uint64_t left, uint64_t right)
 {
     while (right) {
@@ -45,7 +39,8 @@ static uint64_t greatest_common_divisor(uint64_t left, uint64_t right)
     return left;
 }
 
-struct slice_walk *slicing_begin(const struct slicing *slicing, const struct launch_request *request, uint64_t id)
+void slicing_begin(struct slice_walk *walk, const struct slicing *slicing, const struct launch_request *request,
+                   uint64_t id)
 {
     const uint32_t grid[] = {request->grid.x, request->grid.y, request->grid.z};
     uint64_t total = slice_total(grid), blocks = slicing->blocks;
@@ -55,37 +50,25 @@ struct slice_walk *slicing_begin(const struct slicing *slicing, const struct lau
         blocks = total;
     if (blocks > SLICE_MOST_BLOCKS)
         blocks = SLICE_MOST_BLOCKS;
-    struct slice_walk *walk = calloc(1, sizeof *walk);
-    if (!walk)
-        return NULL;
-    walk->total = total;
-    walk->blocks = blocks;
-    walk->count = (total + blocks - 1) / blocks;
-    walk->stride = 1;
-    walk->id = id;
+    *walk = (struct slice_walk){
+        .total = total, .blocks = blocks, .count = (total + blocks - 1) / blocks, .stride = 1, .id = id};
     if (!slicing->seed || walk->count > UINT32_MAX) /* products of places stay exact */
-        return walk;
+        return;
     uint64_t state = slicing->seed + id;
     walk->offset = corun_random(&state) % walk->count;
     do {
         walk->stride = 1 + corun_random(&state) % walk->count;
     } while (greatest_common_divisor(walk->stride, walk->count) != 1);
-    return walk;
 }
 
-void slicing_describe(const struct slice_walk *walk, const struct launch_request *request,
+void slicing_describe(const struct slice_walk *walk, uint64_t place, const struct launch_request *request,
                       struct corun_launch_description *description)
 {
     const uint32_t grid[] = {request->grid.x, request->grid.y, request->grid.z};
     struct slice_arguments arguments;
-    uint64_t first = (walk->offset + walk->place * walk->stride) % walk->count * walk->blocks;
+    uint64_t first = (walk->offset + place * walk->stride) % walk->count * walk->blocks;
     uint64_t rest = walk->total - first;
     slice_arguments_set(&arguments, grid, first, walk->id);
-    memcpy(request->parameters + request->function->slice->parameter_offset, &arguments, sizeof arguments);
+    memcpy(request->parameters + request->function->rewritten->parameter_offset, &arguments, sizeof arguments);
     description->grid = (struct corun_dim3){(uint32_t)(rest < walk->blocks ? rest : walk->blocks), 1, 1};
-}
-
-bool slicing_next(struct slice_walk *walk)
-{
-    return ++walk->place < walk->count;
 }

@@ -57,7 +57,7 @@ void task_free(struct process *process, struct task *task)
     case TASK_LAUNCH:
         free(task->launch.request.parameters);
         corun_grid_destroy(task->launch.grid);
-        free(task->launch.walk);
+        launch_walk_end(task->launch.walk);
         break;
     case TASK_COPY:
         free(task->copy.staged);

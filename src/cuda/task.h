@@ -6,7 +6,7 @@
 #include "corun/gpu.h"
 #include "cuda/abi.h"
 #include "cuda/copy.h"
-#include "cuda/slicing.h"
+#include "cuda/parts.h"
 #include "stream/scheduler.h"
 
 struct event;
@@ -46,7 +46,7 @@ struct task {
             struct launch_request request;
             struct corun_grid *grid;
             struct corun_counters before;
-            struct slice_walk *walk; /* owned; NULL: it runs whole */
+            struct launch_walk *walk; /* owned; NULL: it runs whole */
         } launch;
         struct copy copy;
         struct fill fill;
