@@ -110,11 +110,11 @@ static enum corun_status collect_launches(struct evaluation *evaluation, uint32_
 static void join_epochs(const struct evaluation *evaluation, const struct software_epoch *epochs, uint32_t first,
                         uint32_t last, struct corun_case_history_share *shares)
 {
-    uint64_t begin = first ? epochs[first - 1].end_ns : 0, before = begin, length = epochs[last].end_ns - begin;
+    uint64_t begin = first ? epochs[first - 1].end_ns : 0, length = epochs[last].end_ns - begin;
     for (uint32_t a = 0; a < evaluation->count; a++) {
         const uint64_t progress = first ? epochs[first - 1].shares[a].progress : 0;
         double sms = 0, tbs = 0;
-        before = begin;
+        uint64_t before = begin;
         for (uint32_t i = first; i <= last; i++) {
             double span = (double)(epochs[i].end_ns - before);
             sms += epochs[i].shares[a].sms * span;

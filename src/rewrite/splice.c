@@ -117,8 +117,7 @@ static const struct ptx_variable *variable_of(const struct splice *splice, const
     return splice->variables[i].variable;
 }
 
-static struct ptx_operand operand_of(struct splice *splice, const struct ptx_operand *operand,
-                                     struct ptx_operand *elements)
+static struct ptx_operand operand_of(struct splice *splice, const struct ptx_operand *operand)
 {
     struct ptx_operand copy = *operand;
     switch (operand->kind) {
@@ -132,11 +131,6 @@ static struct ptx_operand operand_of(struct splice *splice, const struct ptx_ope
     case PTX_OPERAND_ADDRESS_VARIABLE:
     case PTX_OPERAND_VARIABLE:
         copy.variable = variable_of(splice, operand->variable);
-        break;
-    case PTX_OPERAND_VECTOR:
-        for (uint32_t i = 0; i < operand->element_count; i++)
-            elements[i] = operand_of(splice, &operand->elements[i], NULL);
-        copy.elements = elements;
         break;
     default:
         break;
@@ -156,8 +150,14 @@ static void write_instruction(struct splice *splice, const struct ptx_instructio
     struct ptx_instruction instruction = *source;
     struct ptx_operand operands[8], elements[4];
     instruction.guard = register_of(splice, source->guard);
-    for (uint32_t i = 0; i < source->operand_count; i++)
-        operands[i] = operand_of(splice, &source->operands[i], elements);
+    for (uint32_t i = 0; i < source->operand_count; i++) {
+        operands[i] = operand_of(splice, &source->operands[i]);
+        if (operands[i].kind != PTX_OPERAND_VECTOR)
+            continue;
+        for (uint32_t k = 0; k < operands[i].element_count; k++)
+            elements[k] = operand_of(splice, &operands[i].elements[k]);
+        operands[i].elements = elements;
+    }
     ptx_body_emit(splice->builder, instruction, source->operand_count, operands);
 }
 

@@ -19,7 +19,7 @@
 struct working {
     struct worker_barriers barriers;
     const struct ptx_variable *shared;
-    bool *thrifty; /* by function: kernels whose registers are counted */
+    const bool *thrifty; /* by function: kernels whose registers are counted */
 };
 
 /*
@@ -218,7 +218,7 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
     return status;
 }
 
-static enum corun_status run(const struct ptx_module *source, bool *thrifty, struct corun_diagnostics *list,
+static enum corun_status run(const struct ptx_module *source, const bool *thrifty, struct corun_diagnostics *list,
                              struct rewritten *rewritten)
 {
     static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct worker_arguments, grid_x),

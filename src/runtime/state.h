@@ -30,6 +30,7 @@ enum image_form { IMAGE_PLAIN, IMAGE_SLICED, IMAGE_WORKERS, IMAGE_FORMS };
 /* Modules of a workload in the context; NULL: that form is not wanted. */
 struct image {
     struct image *next; /* free ones of a workload */
+    bool shared;        /* by all jobs: the workload has no variables */
     void *modules[IMAGE_FORMS];
     void **functions[IMAGE_FORMS];           /* [launches] */
     unsigned long long *places[IMAGE_FORMS]; /* [buffers] of variables; 0: no variable */

@@ -96,16 +96,27 @@ static bool refill(struct runtime *runtime, const struct workload *workload, con
            CALL(runtime, copy_within(job->blocks[index].address, pristine, buffer->bytes, stream));
 }
 
+/* A variable, in each module that the job may launch of. */
+static bool fill_variable(struct runtime *runtime, const struct job *job, size_t index, void *stream,
+                          struct flight *flight)
+{
+    const struct command_buffer *buffer = &workload_of(runtime, job)->commands->buffers[index];
+    bool good = job->image != NULL;
+    for (uint32_t form = 0; form < IMAGE_FORMS && good; form++) {
+        const unsigned long long *places = job->image->places[form];
+        good = !places || fill(runtime, buffer, places[index], stream, flight);
+    }
+    return good;
+}
+
 static bool fill_all(struct runtime *runtime, const struct job *job, void *stream, struct flight *flight)
 {
     struct workload *workload = workload_of(runtime, job);
-    enum image_form form = runtime_form(runtime);
     bool good = true;
     for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
-            good = buffer->kept || (fill(runtime, buffer, job->image->places[IMAGE_PLAIN][i], stream, flight) &&
-                                    fill(runtime, buffer, job->image->places[form][i], stream, flight));
+            good = buffer->kept || fill_variable(runtime, job, i, stream, flight);
         else if (workload->pristine[i].bytes)
             good = refill(runtime, workload, job, i, stream, flight);
         else if (!workload->resident[i].bytes)

@@ -30,7 +30,8 @@ static void find_variables(struct workload *workload, const struct ptx_module *m
 /* What the pass says of the kernel of a launch. */
 static enum corun_status note_kernel(const struct rewritten *rewritten, struct workload_launch *launch, bool workers)
 {
-    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
+    const struct command *command = launch->command;
+    const struct rewritten_kernel *kernel = command ? rewritten_kernel_find(rewritten, command->kernel) : NULL;
     const char *refusal = kernel ? kernel->refusal : NULL;
     if (workers && !refusal && launch->tbs > WORKERS_MOST_BLOCKS)
         refusal = "its grid has more thread blocks than a queue of workers";
@@ -194,14 +195,16 @@ struct image *workload_take_image(struct runtime *runtime, struct workload *work
         image = load(runtime, workload);
     else if (workload->has_variables)
         workload->free_images = image->next;
-    if (image && !workload->has_variables)
-        workload->free_images = image; /* shared */
+    if (image)
+        image->shared = !workload->has_variables;
+    if (image && image->shared)
+        workload->free_images = image;
     return image;
 }
 
 void workload_give_image(struct runtime *runtime, struct workload *workload, struct image *image)
 {
-    if (!image || !workload->has_variables)
+    if (!image || image->shared)
         return;
     if (workload->fresh && runtime->context) {
         unload(runtime, image);
@@ -242,8 +245,10 @@ static void find_occupancy(struct runtime *runtime, struct workload *workload, c
     for (uint32_t i = 0; runtime->driver.occupancy && i < workload->commands->launch_count; i++) {
         const struct command *command = workload->launches[i].command;
         enum image_form form = runtime->options.workers && !workload->launches[i].refusal ? IMAGE_WORKERS : IMAGE_PLAIN;
+        void **functions = image->functions[form];
         int tbs = 0;
-        if (!runtime->driver.occupancy(&tbs, image->functions[form][i],
+        if (command && functions &&
+            !runtime->driver.occupancy(&tbs, functions[i],
                                        (int)(command->block[0] * command->block[1] * command->block[2]),
                                        command->shared_bytes))
             workload->launches[i].tbs_per_sm = (uint32_t)tbs;

@@ -34,7 +34,7 @@ static void find_root(void)
     const char *root = getenv("FAKE_RESCTRL");
     fake.files = group;
     if (root && strlen(root) < sizeof fake.root)
-        strcpy(fake.root, root);
+        memcpy(fake.root, root, strlen(root) + 1);
 }
 
 int mkdir(const char *path, mode_t mode)

@@ -124,7 +124,7 @@ static inline uint8_t *contents_of(const struct rewritten_workload *run, size_t 
         corun_instance_buffer_at(run->instance, i, &info);
         *bytes += info.bytes;
     }
-    uint8_t *contents = malloc(*bytes + 1);
+    uint8_t *contents = calloc(1, *bytes + 1);
     for (size_t i = 0; i < corun_instance_buffer_count(run->instance); i++) {
         struct corun_buffer_info info;
         corun_instance_buffer_at(run->instance, i, &info);

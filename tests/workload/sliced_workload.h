@@ -48,7 +48,8 @@ static inline bool next_launch(struct sliced_run *run)
     uint64_t total = total_of(run->whole), state = run->launch;
     const struct cutting *cutting = &run->cutting;
     run->blocks = cutting->divisor ? total / cutting->divisor + cutting->blocks : cutting->blocks;
-    run->blocks = run->blocks > total ? total : run->blocks ? run->blocks : 1;
+    run->blocks = run->blocks > total ? total : run->blocks;
+    run->blocks = run->blocks ? run->blocks : 1;
     free(run->firsts);
     run->first_count = (size_t)((total + run->blocks - 1) / run->blocks);
     run->next_first = 0;
