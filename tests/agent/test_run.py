@@ -28,11 +28,6 @@ BURN = "import threading\nfor _ in range(2): threading.Thread(target=lambda: [0 
 CPUSETS = [pathlib.Path(line.split()[1]) for line in open("/proc/mounts", encoding="utf-8") if "cpuset" in line.split()[3].split(",")]
 
 
-def groups_left():
-    """Control groups of agents that are gone."""
-    return [group for mount in CPUSETS for group in mount.glob("corun-*") if not os.path.exists(f"/proc/{group.name.split('-')[1]}")]
-
-
 def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
 
@@ -57,17 +52,29 @@ class InFolder(unittest.TestCase):
         self.socket = self.folder / "agent"
         self.journal = self.folder / "agent.restore"
         self.more = {} # in the environment of agents
+        self.pids = [] # of what may have been an agent of this test
 
     def corun(self, *words, status=OK):
-        done = subprocess.run([CORUN, "host", *map(str, words)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              stdin=subprocess.DEVNULL, timeout=120, check=False)
-        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
-        return done
+        process = subprocess.Popen([CORUN, "host", *map(str, words)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   stdin=subprocess.DEVNULL)
+        self.pids.append(process.pid)
+        try:
+            output, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, status, errors + output)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def groups_left(self):
+        """Control groups of this test's agents. Other tests and other users have agents of their own, which may be ending right now."""
+        return [group for mount in CPUSETS for pid in self.pids for group in mount.glob(f"corun-{pid}*")
+                if group.name.split("-")[1] == str(pid)]
 
     def begin(self, *words):
         """An agent that runs; it is there when this returns."""
         agent = subprocess.Popen([CORUN, "host", "run", "-q", "--socket", self.socket, "--json", "r.json", *map(str, words)], cwd=self.folder,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, env={**os.environ, **self.more})
+        self.pids.append(agent.pid)
         def gone():
             agent.kill()
             agent.wait()
@@ -298,7 +305,7 @@ class Processes(InFolder):
         self.assertEqual(results["cases"][0]["batches"][0]["instances"], 2)
         for pid in children:
             wait_until(lambda: not os.path.exists(f"/proc/{pid}") or state_of(pid) == "Z", what="a program is left")
-        self.assertEqual(groups_left(), [])
+        self.assertEqual(self.groups_left(), [])
 
     def test_a_batch_program_that_ends_begins_again(self):
         agent = self.begin("-b", "mill sh -c 'echo x >>runs; sleep 0.1'", "-b", "broken sh -c 'exit 3'", "-p", "os", "-t", "3s")
@@ -340,7 +347,7 @@ class Processes(InFolder):
                 self.assertEqual(affinities(given.pid), before)
                 self.assertEqual(affinities(other.pid), others)
                 self.assertEqual(results["cases"][0]["refused_changes"], 0, results)
-                self.assertEqual(groups_left(), [])
+                self.assertEqual(self.groups_left(), [])
 
     def test_instances_that_may_not_run_are_stopped(self):
         given = [self.burner() for _ in range(3)]
@@ -447,7 +454,7 @@ class Killed(InFolder):
         self.assertEqual(affinities(self.given.pid), self.before)
         self.assertNotEqual(state_of(self.stopped.pid), "T")
         wait_until(lambda: not os.path.exists(f"/proc/{own}") or state_of(own) == "Z", what="the agent's program is still there")
-        self.assertEqual(groups_left(), [])
+        self.assertEqual(self.groups_left(), [])
 
     def test_the_agent_is_killed(self):
         agent = self.begin_with_everything()
@@ -583,7 +590,7 @@ class Examples(InFolder):
                 self.assertGreater(batch["work"], 0)
                 if policy != "os":
                     self.assertGreater(service["cores"], 0)
-        self.assertEqual(groups_left(), [])
+        self.assertEqual(self.groups_left(), [])
 
     def test_the_page_has_a_whole_service(self):
         page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "host-linux.md").read_text(encoding="utf-8")
@@ -652,7 +659,7 @@ class Mistakes(InFolder):
             self.assertIn(message, done.stderr)
             self.assertFalse(self.journal.exists())
             self.assertFalse(self.socket.exists())
-        self.assertEqual(groups_left(), [])
+        self.assertEqual(self.groups_left(), [])
         self.assertIn("no agent answers there", self.corun("top", "--once", "--socket", self.socket, status=NOT_FOUND).stderr)
 
     def test_a_file_in_the_way_stays(self):
