@@ -30,6 +30,7 @@
     C(check, "read a PTX file and tell what is in it") \
     C(rewrite, "kernels of a PTX file so that their launches can be taken apart") \
     C(export, "a workload as files, to run it somewhere else") \
+    C(config, "a GPU description of another simulator as one of ours") \
     C(list, "GPUs, their parameters, workloads, policies, counters") \
     C(completion, "a script with which a shell completes command lines") \
     C(version, "versions of the command, the model and the contracts") \

@@ -11,6 +11,7 @@
  *                 process that watches policies of users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
+ *   src/import    GPU descriptions of other simulators (docs/import.md)
  *   src/reproduce figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
  *   src/campaign  many cases (campaign.c) from one description (campaign_file.c) in processes of their own (worker.c) into a
  *                 results file (store.c), or as jobs (slurm.c); the best split of the SMs by trying (search.c)

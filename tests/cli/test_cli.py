@@ -447,6 +447,38 @@ class Rewrite(Command):
         self.assertFalse((self.folder / "new.ptx").exists())
 
 
+class Config(Command):
+    """GPUs described for GPGPU-Sim (tests/import has every option)."""
+
+    def test_import(self):
+        (self.folder / "SM7_X").mkdir()
+        shutil.copy(pathlib.Path(__file__).resolve().parents[1] / "import/volta.config", self.folder / "SM7_X/gpgpusim.config")
+        told = self.run_command("config", "import", "SM7_X/gpgpusim.config", "-o", "x.yaml").stdout
+        self.assertIn("sm7-x: ", told)
+        self.assertRegex(told, r"-gpgpu_new_idea +not known")
+        text = (self.folder / "x.yaml").read_text()
+        self.assertIn('sms: {value: 80, unit: count, source: "gpgpusim: line 11, -gpgpu_n_cores_per_cluster"}', text)
+        self.assertIn("# line 78, not known: -gpgpu_new_idea", text)
+        self.assertEqual(self.run_command("config", "import", "-q", "--name", "sm7-x", "SM7_X/gpgpusim.config").stdout, text)
+        self.assertIn("sm7-x: 80 SMs", self.run_command("run", "-g", "x.yaml", "--cycles", "2K", "vector-add@small").stdout)
+
+    def test_base(self):
+        self.write("one.config", "-gpgpu_n_clusters 7\n")
+        text = self.run_command("config", "import", "--base", "quadro-v100", "one.config").stdout
+        self.assertIn('name: "one"', text)
+        self.assertIn('sms: {value: 7, unit: count, source: "gpgpusim: line 1, -gpgpu_n_clusters"}', text)
+        self.assertIn('l2_bytes: {value: 6144K, unit: bytes, source: "assumed: as quadro-v100"}', text)
+
+    def test_mistakes(self):
+        self.write("bad.config", "-gpgpu_n_clusters 7\nnothing\n")
+        self.fails(SYNTAX, ["bad.config:2:"], "config", "import", "bad.config", "-o", "new.yaml")
+        self.assertFalse((self.folder / "new.yaml").exists())
+        self.fails(NOT_FOUND, ["nowhere.config"], "config", "import", "nowhere.config")
+        self.fails(USAGE, ["did you mean `import`"], "config", "imports", "bad.config")
+        self.fails(USAGE, ["expected what is to be done and a file"], "config", "import")
+        self.fails(NOT_FOUND, ["nowhere"], "config", "import", "--base", "nowhere", "bad.config")
+
+
 class Launch(Command):
     VECTORS = ("--grid", "16", "--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--arg", "buf=4000",
                "--arg", "u32=1000")

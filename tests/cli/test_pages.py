@@ -106,7 +106,7 @@ class Commands(Pages):
             self.assertIn(option, options)
             if options[option] and not value:
                 value = next(words, None)
-            if option in ("-g", "--gpu") and value:
+            if option in ("-g", "--gpu") and value and not value.endswith(".yaml"):
                 self.assertIn(value.split(":")[0], self.gpus)
             if option in ("-p", "--policy") and value and not command.startswith("host "):
                 self.check_policy(value)
