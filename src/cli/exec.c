@@ -18,6 +18,7 @@ enum {
     KEY_FUNCTIONAL = 0x100,
     KEY_THREADS,
     KEY_CSV,
+    KEY_TIMELINE,
     KEY_CHECK,
     KEY_KEEP_STATUS,
     KEY_SLICE,
@@ -57,6 +58,9 @@ static const struct argp_option options[] = {
      "the exit status is the program's, also if it ends with 0 after launches that corun has refused", 1},
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
+    {"timeline", KEY_TIMELINE, "FILE", 0,
+     "launches and copies of each stream over time, as a trace that https://ui.perfetto.dev opens (docs/timelines.md)",
+     2},
     {"quiet", KEY_QUIET, NULL, 0, "no table at the end", 2},
     {0},
 };
@@ -67,7 +71,7 @@ static const char doc[] =
     "The table of its kernels goes to the standard error output; the exit status is the program's.";
 
 /* The files that it writes. */
-enum { EXEC_CSV, EXEC_JSON, EXEC_OUTPUTS };
+enum { EXEC_CSV, EXEC_JSON, EXEC_TIMELINE, EXEC_OUTPUTS };
 
 struct exec_options {
     struct command command;
@@ -119,6 +123,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_JSON:
         exec->outputs[EXEC_JSON].path = value;
         break;
+    case KEY_TIMELINE:
+        exec->outputs[EXEC_TIMELINE].path = value;
+        break;
     case KEY_QUIET:
         exec->quiet = true;
         break;
@@ -135,6 +142,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_SUCCESS:
         if (program->functional && program->kernel_timeout)
             argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
+        if (program->functional && exec->outputs[EXEC_TIMELINE].path)
+            argp_error(state, "--timeline shows simulated time, which --functional has not");
         if (program->slice && program->workers)
             argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
         return 0;
@@ -187,7 +196,9 @@ static enum corun_status report(const struct exec_options *exec, const struct pr
     }
     if (csv && !program_csv(record, csv))
         return CORUN_MEMORY;
-    return json ? program_json(record, json) : CORUN_OK;
+    FILE *timeline = exec->outputs[EXEC_TIMELINE].file;
+    enum corun_status status = timeline ? program_timeline(record, timeline) : CORUN_OK;
+    return status == CORUN_OK && json ? program_json(record, json) : status;
 }
 
 static enum corun_status run_in_folder(struct exec_options *exec, struct program_record *record)
@@ -265,6 +276,6 @@ int command_exec(int argc, char **argv)
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct exec_options exec = {.command = {.rest_is_not_ours = true},
-                                .outputs = {{.option = "--csv"}, {.option = "--json"}}};
+                                .outputs = {{.option = "--csv"}, {.option = "--json"}, {.option = "--timeline"}}};
     return command_perform(&exec.command, &argp, argc, argv, run_exec, &exec);
 }

@@ -146,6 +146,38 @@ enum corun_status program_record_read(struct program_record *record, const char 
     return status;
 }
 
+const struct program_device *program_event_device(const struct program_record *record,
+                                                  const struct program_event *event)
+{
+    for (size_t i = 0; i < record->devices.count; i++)
+        if (record->devices.data[i].process == event->process && record->devices.data[i].ordinal == event->device)
+            return &record->devices.data[i];
+    return NULL;
+}
+
+double program_nanoseconds(const struct program_record *record, const struct program_event *event, uint64_t cycles)
+{
+    const struct program_device *device = program_event_device(record, event);
+    return device ? (double)cycles * 1e6 / device->clock_khz : 0;
+}
+
+/* Events of one process lie one behind the other, and nearly in order. */
+const struct program_event **program_events_in_order(const struct program_record *record)
+{
+    const struct program_event **order = malloc((record->events.count + 1) * sizeof *order);
+    for (size_t i = 0; order && i < record->events.count; i++) {
+        const struct program_event *event = &record->events.data[i];
+        size_t at = i;
+        while (at && (order[at - 1]->process > event->process ||
+                      (order[at - 1]->process == event->process && order[at - 1]->start_cycle > event->start_cycle))) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = event;
+    }
+    return order;
+}
+
 /*
  * Itanium names as far as people need them: <length><name> parts, nested ones joined; templates and parameters are left
  * out.

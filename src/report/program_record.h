@@ -59,11 +59,24 @@ void program_record_destroy(struct program_record *record);
  */
 enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list);
 
+/* NULL if the record does not name it. */
+const struct program_device *program_event_device(const struct program_record *record,
+                                                  const struct program_event *event);
+/* Cycles of the event's device as time. */
+double program_nanoseconds(const struct program_record *record, const struct program_event *event, uint64_t cycles);
+/* By process, then in order of start, then as they were recorded; the array is the caller's to free. NULL when out of memory. */
+const struct program_event **program_events_in_order(const struct program_record *record);
+
 /* Kernels with their launches summed up, and copies by direction. False when out of memory. */
 bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream);
 /* One row per launch, copy and fill, in order of their start. */
 bool program_csv(const struct program_record *record, FILE *stream);
 enum corun_status program_json(const struct program_record *record, FILE *stream);
+/*
+ * Streams with their launches and copies over time, as a trace that Perfetto opens (docs/timelines.md), for devices with timing. Write errors
+ * are left to the stream.
+ */
+enum corun_status program_timeline(const struct program_record *record, FILE *stream);
 /* A kernel's name for people: _ZN3foo3barEPf is foo::bar; names that are not mangled are left as they are. */
 void program_kernel_name(const char *mangled, char *name, size_t bytes);
 

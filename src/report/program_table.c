@@ -30,20 +30,6 @@ static const char *const copy_names[] = {[PROGRAM_COPY_TO_DEVICE] = "host to dev
                                          [PROGRAM_COPY_WITHIN] = "within the device",
                                          [PROGRAM_FILL] = "fill"};
 
-static const struct program_device *device_of(const struct program_record *record, const struct program_event *event)
-{
-    for (size_t i = 0; i < record->devices.count; i++)
-        if (record->devices.data[i].process == event->process && record->devices.data[i].ordinal == event->device)
-            return &record->devices.data[i];
-    return NULL;
-}
-
-static double nanoseconds(const struct program_record *record, const struct program_event *event, uint64_t cycles)
-{
-    const struct program_device *device = device_of(record, event);
-    return device ? (double)cycles * 1e6 / device->clock_khz : 0;
-}
-
 static bool is_timed(const struct program_record *record)
 {
     return record->devices.count && record->devices.data[0].timed;
@@ -93,7 +79,7 @@ static struct kernel_sum *sum_kernels(const struct program_record *record, size_
         sums[k].name = event->name;
         sums[k].launches++;
         sums[k].cycles += event->end_cycle - event->start_cycle;
-        sums[k].nanoseconds += nanoseconds(record, event, event->end_cycle - event->start_cycle);
+        sums[k].nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
         corun_counters_add(&sums[k].counters, &event->counters);
     }
     if (sums)
@@ -160,7 +146,7 @@ static bool print_copies(const struct program_record *record, struct arena *aren
         struct copy_sum *sum = &sums[event->kind][event->pageable];
         sum->count++;
         sum->bytes += event->bytes;
-        sum->nanoseconds += nanoseconds(record, event, event->end_cycle - event->start_cycle);
+        sum->nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
     }
     struct columns *columns = columns_create(arena, titles, is_timed(record) ? 5 : 3);
     for (int kind = PROGRAM_COPY_TO_DEVICE; kind <= PROGRAM_FILL; kind++)
@@ -203,23 +189,6 @@ bool program_table(const struct program_record *record, const struct report_styl
     return whole;
 }
 
-/* In order of start, then as they were recorded. */
-static const struct program_event **in_order(const struct program_record *record)
-{
-    const struct program_event **order = malloc((record->events.count + 1) * sizeof *order);
-    for (size_t i = 0; order && i < record->events.count; i++) {
-        const struct program_event *event = &record->events.data[i];
-        size_t at = i;
-        while (at && (order[at - 1]->process > event->process ||
-                      (order[at - 1]->process == event->process && order[at - 1]->start_cycle > event->start_cycle))) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = event;
-    }
-    return order;
-}
-
 static void csv_rate(FILE *stream, double value)
 {
     if (!isnan(value))
@@ -228,7 +197,7 @@ static void csv_rate(FILE *stream, double value)
 
 bool program_csv(const struct program_record *record, FILE *stream)
 {
-    const struct program_event **order = in_order(record);
+    const struct program_event **order = program_events_in_order(record);
     if (!order)
         return false;
     fputs(
@@ -239,8 +208,8 @@ bool program_csv(const struct program_record *record, FILE *stream)
     for (size_t i = 0; i < record->events.count; i++) {
         const struct program_event *event = order[i];
         uint64_t cycles = event->end_cycle - event->start_cycle;
-        double time = nanoseconds(record, event, cycles);
-        fprintf(stream, "%.1f,%.1f,", nanoseconds(record, event, event->start_cycle), time);
+        double time = program_nanoseconds(record, event, cycles);
+        fprintf(stream, "%.1f,%.1f,", program_nanoseconds(record, event, event->start_cycle), time);
         if (event->kind == PROGRAM_LAUNCH)
             fprintf(stream, "%u,%u,%u,%u,%u,%u,%u,%u,%u,,,", event->grid[0], event->grid[1], event->grid[2],
                     event->block[0], event->block[1], event->block[2], event->registers, event->static_shared_bytes,
@@ -294,9 +263,9 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     json_put(writer, object, "stream", json_count(event->stream));
     json_put(writer, object, "start_cycle", json_count(event->start_cycle));
     json_put(writer, object, "cycles", json_count(event->end_cycle - event->start_cycle));
-    json_put(writer, object, "start_ns", json_number(nanoseconds(record, event, event->start_cycle)));
+    json_put(writer, object, "start_ns", json_number(program_nanoseconds(record, event, event->start_cycle)));
     json_put(writer, object, "duration_ns",
-             json_number(nanoseconds(record, event, event->end_cycle - event->start_cycle)));
+             json_number(program_nanoseconds(record, event, event->end_cycle - event->start_cycle)));
     if (event->kind != PROGRAM_LAUNCH) {
         json_put(writer, object, "direction", json_text(copy_names[event->kind]));
         json_put(writer, object, "bytes", json_count(event->bytes));

@@ -69,6 +69,35 @@ class Exec(unittest.TestCase):
         self.assertEqual(len(everything["copies"]), 3)
         self.assertEqual(differences("A CUDA program", everything), ([], []))
 
+    def test_timeline(self):
+        with tempfile.TemporaryDirectory() as folder:
+            timeline, everything = os.path.join(folder, "t.json"), os.path.join(folder, "all.json")
+            done = run("-q", "--timeline", timeline, "--json", everything, "--", program("streams"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            with open(timeline, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+                events = json.loads("".join(lines))["traceEvents"]
+            with open(everything, encoding="utf-8") as file:
+                everything = json.load(file)
+            again = os.path.join(folder, "again.json")
+            run("-q", "--timeline", again, "--", program("streams"))
+            with open(again, encoding="utf-8") as file:
+                self.assertEqual(file.read().splitlines(), lines)
+        slices = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(slices), len(everything["launches"]) + len(everything["copies"]))
+        launches = sorted((launch["start_cycle"], launch["cycles"], launch["stream"], launch["kernel"]) for launch in everything["launches"])
+        self.assertEqual(sorted((event["args"]["start_cycle"], event["args"]["end_cycle"] - event["args"]["start_cycle"], event["tid"],
+                                 event["name"]) for event in slices if "grid" in event["args"]), launches)
+        self.assertEqual({event["tid"] for event in events if event["name"] == "thread_name"}, {event["tid"] for event in slices})
+        # The counter is what the slices say, at every change.
+        kernels = [event for event in events if event["ph"] == "C" and event["name"] == "kernels"]
+        self.assertGreater(len(kernels), 1)
+        self.assertEqual(kernels[-1]["args"]["kernels"], 0)
+        for event in kernels:
+            under_way = sum(slice_["ts"] <= event["ts"] + 1e-6 < slice_["ts"] + slice_["dur"] - 1e-6 for slice_ in slices if "grid" in slice_["args"])
+            self.assertEqual(event["args"]["kernels"], under_way)
+        self.assertIn("--functional has not", run("--functional", "--timeline", "t.json", "--", program("streams")).stderr)
+
     def test_script_without_first_line(self):
         with tempfile.TemporaryDirectory() as folder:
             script, other = os.path.join(folder, "run"), os.path.join(folder, "other")
