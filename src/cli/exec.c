@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "cuda/crew.h"
+#include "cuda/region.h"
 #include "cuda/slicing.h"
 #include "report/program_record.h"
 
@@ -23,6 +24,9 @@ enum {
     KEY_KEEP_STATUS,
     KEY_SLICE,
     KEY_WORKERS,
+    KEY_KERNEL,
+    KEY_LAUNCH,
+    KEY_PROFILED,
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS
@@ -44,6 +48,10 @@ static const struct argp_option options[] = {
      "run every launch by workers, thread blocks that stay; with a seed, what the SMs owe them changes at random "
      "(docs/rewrite.md)",
      1},
+    {"kernel", KEY_KERNEL, "NAME", 0,
+     "only launches of that kernel are timed; all others are carried out at once and take no simulated time", 1},
+    {"launch", KEY_LAUNCH, "FROM[-TO]", 0, "only these launches are timed, of that kernel or of all, from 1", 1},
+    {"profiled", KEY_PROFILED, NULL, 0, "only launches between cudaProfilerStart and cudaProfilerStop are timed", 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
      "launches take the host and the GPU the time that published measurements say (launch_interval_ns, "
@@ -77,9 +85,61 @@ struct exec_options {
     struct command command;
     struct program program;
     struct output outputs[EXEC_OUTPUTS];
-    bool quiet, keep_status;
-    const char *folder; /* for what the processes of the program leave */
+    bool quiet, keep_status, profiled;
+    const char *kernel, *launches; /* that are timed; NULL: all */
+    const char *folder;            /* for what the processes of the program leave */
 };
+
+/* What is timed, as the libraries read it. */
+static void set_region(struct exec_options *exec, struct argp_state *state)
+{
+    if (!exec->kernel && !exec->launches && !exec->profiled)
+        return;
+    if (exec->program.functional)
+        argp_error(state, "--kernel, --launch and --profiled say what is timed, and --functional times nothing");
+    const char *text = arena_format(exec->command.arena, "%s%s%s%s%s", exec->profiled ? ";profiler" : "",
+                                    exec->launches ? ";launch=" : "", exec->launches ? exec->launches : "",
+                                    exec->kernel ? ";kernel=" : "", exec->kernel ? exec->kernel : "");
+    struct region region;
+    if (!text)
+        command_keep(&exec->command, CORUN_MEMORY);
+    else if ((exec->launches && strchr(exec->launches, ';')) || !region_parse(text + 1, &region))
+        argp_error(state,
+                   "--launch is a launch or a range of them, counted from 1, like 3 or 3-5, and --kernel a name");
+    exec->program.region = text ? text + 1 : NULL;
+}
+
+/* False if the option is another one. */
+static bool region_option(struct exec_options *exec, int key, char *value, struct argp_state *state)
+{
+    if (key == KEY_KERNEL)
+        exec->kernel = command_name("--kernel", value, state);
+    else if (key == KEY_LAUNCH)
+        exec->launches = value;
+    else if (key == KEY_PROFILED)
+        exec->profiled = true;
+    else
+        return false;
+    return true;
+}
+
+/* The same for the files that it writes. */
+static bool output_option(struct exec_options *exec, int key, const char *value)
+{
+    switch (key) {
+    case KEY_CSV:
+        exec->outputs[EXEC_CSV].path = value;
+        return true;
+    case KEY_JSON:
+        exec->outputs[EXEC_JSON].path = value;
+        return true;
+    case KEY_TIMELINE:
+        exec->outputs[EXEC_TIMELINE].path = value;
+        return true;
+    default:
+        return false;
+    }
+}
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
@@ -117,15 +177,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--workers takes a seed, a number, not `%s`", value);
         program->workers = value ? value : "0";
         break;
-    case KEY_CSV:
-        exec->outputs[EXEC_CSV].path = value;
-        break;
-    case KEY_JSON:
-        exec->outputs[EXEC_JSON].path = value;
-        break;
-    case KEY_TIMELINE:
-        exec->outputs[EXEC_TIMELINE].path = value;
-        break;
     case KEY_QUIET:
         exec->quiet = true;
         break;
@@ -144,6 +195,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
         if (program->functional && exec->outputs[EXEC_TIMELINE].path)
             argp_error(state, "--timeline shows simulated time, which --functional has not");
+        set_region(exec, state);
         if (program->slice && program->workers)
             argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
         return 0;
@@ -151,7 +203,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         exec->keep_status = true;
         break;
     default:
-        return program_option(key, state, program);
+        return region_option(exec, key, value, state) || output_option(exec, key, value)
+                   ? 0
+                   : program_option(key, state, program);
     }
     return 0;
 }

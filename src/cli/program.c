@@ -143,6 +143,7 @@ static int become(const void *user)
                     {setting_CHECK, program->checks},
                     {setting_SLICE, program->slice},
                     {setting_WORKERS, program->workers},
+                    {setting_REGION, program->region},
                     {setting_KERNEL_TIMEOUT, program->kernel_timeout},
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},

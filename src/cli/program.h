@@ -15,6 +15,7 @@ struct program {
     bool launch_costs;            /* launches take time */
     const char *slice;            /* how launches are cut, as --slice takes it; NULL: not at all */
     const char *workers;          /* the seed of --workers; NULL: launches run as they are */
+    const char *region;           /* launches that are timed (cuda/region.h); NULL: all */
     const char *checks;           /* names of checks with commas; NULL: none */
     bool native;                  /* without corun's libraries, as it is */
     bool output_to_errors;        /* its standard output goes where its errors go */

@@ -183,27 +183,32 @@ static enum corun_status launch_functional(struct process *process, struct task 
     return status;
 }
 
+/* A launch without timing, at once. */
+static void run_untimed(struct process *process, struct task *task, uint64_t cycle)
+{
+    struct context *context = task->stream->context;
+    struct corun_module_instance *loaded = loaded_of(task);
+    task->queued.start_cycle = task->queued.end_cycle = cycle;
+    enum corun_status status = launch_functional(process, task);
+    if (status != CORUN_OK) {
+        capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
+        failure_of_launch(process, context, status);
+    }
+    failure_tell_notes(process, loaded);
+    if (status == CORUN_OK)
+        finish(process, task, cycle);
+}
+
 /* Without timing: everything that is ready, at once. */
 static void run_functional(struct process *process, struct task *task)
 {
     struct context *context = task->stream->context;
-    enum corun_status status = CORUN_OK;
     int error = CUDA_SUCCESS;
-    struct corun_module_instance *loaded = NULL;
     bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
-        loaded = loaded_of(task);
-        status = launch_functional(process, task);
-        if (status == CORUN_OK)
-            failure_tell_notes(process, loaded);
-        if (status != CORUN_OK) {
-            capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
-            failure_of_launch(process, context, status);
-            failure_tell_notes(process, loaded);
-            return;
-        }
-        break;
+        run_untimed(process, task, 0);
+        return;
     case TASK_COPY:
         error = copy_perform(&task->copy);
         capture_task(process, task);
@@ -390,6 +395,8 @@ static bool start_one(struct process *process, struct device *device)
         return false;
     if (!device)
         run_functional(process, task);
+    else if (task->kind == TASK_LAUNCH && task->launch.untimed)
+        run_untimed(process, task, since);
     else if (task->kind == TASK_LAUNCH)
         start_launch(process, device, task, since);
     else if (task->kind == TASK_COPY || task->kind == TASK_FILL)

@@ -22,6 +22,7 @@
  *   idle.h       advances the machine for programs that wait without calling
  *   host_sleep.h the host does nothing for a while, for programs that know that the GPU is a simulated one
  *   parts.h      launches in slices (slicing.h) or by workers (crew.h), on request
+ *   region.h     which launches are timed, on request
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`
  *   capture.h    the same as a workload, for `corun capture`
@@ -45,6 +46,7 @@
 #include "cuda/parts.h"
 #include "cuda/pointer_map.h"
 #include "cuda/ranges.h"
+#include "cuda/region.h"
 
 #include <pthread.h>
 
@@ -96,6 +98,7 @@ struct process {
     uint64_t allocations, launches; /* so far */
     uint32_t checks;                /* enum corun_check */
     struct parting parting;         /* of all launches */
+    struct region region;           /* of those that are timed */
     uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */

@@ -90,6 +90,8 @@ void record_launch(struct process *process, const struct device *device, const s
             request->block.y, request->block.z);
     fprintf(file, "\t%u\t%u\t%u", info.registers_per_thread, info.shared_bytes, request->dynamic_shared_bytes);
     fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->queued.start_cycle, task->queued.end_cycle);
+    if (task->launch.untimed)
+        fputs("\tuntimed", file);
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);
     for (size_t i = 0; i < count; i++) {

@@ -125,6 +125,12 @@ bool settings_read(struct process *process)
                      setting_SLICE, setting_WORKERS);
         return false;
     }
+    const char *region = getenv(setting_REGION);
+    if (region && *region && !region_parse(region, &process->region)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE,
+                     "%s is like profiler;launch=3-5;kernel=NAME or a part of that, not `%s`", setting_REGION, region);
+        return false;
+    }
     const char *capture = getenv(setting_CAPTURE);
     if (parting_pass(&process->parting) && capture && *capture) {
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: what is captured runs whole; unset %s",

@@ -10,6 +10,7 @@
 #include "cuda/entry.h"
 #include "cuda/graph.h"
 #include "cuda/idle.h"
+#include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
 #include "cuda/task.h"
@@ -129,6 +130,8 @@ int stream_ask(struct process *process, struct stream *stream, struct task *task
     idle_start(process);
     task->stream = stream;
     task->queued.kind = queued_kind(task->kind);
+    if (task->kind == TASK_LAUNCH)
+        task->launch.untimed = !region_times(&process->region, task->launch.request.function->name);
     task->queued.cooperative = task->kind == TASK_LAUNCH && task->launch.request.cooperative;
     if (task->kind == TASK_WAIT) {
         task->queued.event = &task->event.event->reached;

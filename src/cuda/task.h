@@ -47,6 +47,7 @@ struct task {
             struct corun_grid *grid;
             struct corun_counters before;
             struct launch_walk *walk; /* owned; NULL: it runs whole */
+            bool untimed;             /* outside of the region that is timed */
         } launch;
         struct copy copy;
         struct fill fill;

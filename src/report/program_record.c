@@ -62,8 +62,10 @@ static bool read_launch(struct program_record *record, char **fields, size_t cou
     event->dynamic_shared_bytes = (uint32_t)number(fields[8]);
     event->start_cycle = number(fields[9]);
     event->end_cycle = number(fields[10]);
-    for (size_t i = 11; i < count; i++)
+    for (size_t i = 11; i < count; i++) {
+        event->untimed |= !strcmp(fields[i], "untimed");
         set_counter(&event->counters, fields[i]);
+    }
     return event->name && triple(fields[4], event->grid) && triple(fields[5], event->block);
 }
 

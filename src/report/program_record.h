@@ -33,6 +33,7 @@ struct program_event {
     const char *name; /* of the kernel, as the compiler wrote it */
     uint32_t grid[3], block[3];
     uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
+    bool untimed; /* a launch outside of the region that is timed: its cycles are none */
     struct corun_counters counters;
     uint64_t bytes;
     bool pageable;

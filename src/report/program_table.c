@@ -70,7 +70,7 @@ static struct kernel_sum *sum_kernels(const struct program_record *record, size_
     *count = 0;
     for (size_t i = 0; sums && i < record->events.count; i++) {
         const struct program_event *event = &record->events.data[i];
-        if (event->kind != PROGRAM_LAUNCH)
+        if (event->kind != PROGRAM_LAUNCH || event->untimed)
             continue;
         size_t k = 0;
         while (k < *count && strcmp(sums[k].name, event->name))
@@ -176,14 +176,20 @@ bool program_table(const struct program_record *record, const struct report_styl
     struct arena *arena = arena_create();
     if (!arena)
         return false;
-    uint64_t launches = 0;
-    for (size_t i = 0; i < record->events.count; i++)
+    uint64_t launches = 0, untimed = 0;
+    for (size_t i = 0; i < record->events.count; i++) {
         launches += record->events.data[i].kind == PROGRAM_LAUNCH;
+        untimed += record->events.data[i].untimed;
+    }
     if (record->devices.count)
-        fprintf(stream, "%s at %" PRIu32 " MHz%s: %" PRIu64 " launch%s\n\n", record->devices.data[0].name,
+        fprintf(stream, "%s at %" PRIu32 " MHz%s: %" PRIu64 " launch%s", record->devices.data[0].name,
                 record->devices.data[0].clock_khz / 1000, is_timed(record) ? "" : ", without timing", launches,
                 launches == 1 ? "" : "es");
-    bool whole = launches == 0 || print_kernels(record, arena, style, stream);
+    if (untimed)
+        fprintf(stream, ", %" PRIu64 " of them timed", launches - untimed);
+    if (record->devices.count)
+        fputs("\n\n", stream);
+    bool whole = launches == untimed || print_kernels(record, arena, style, stream);
     whole = whole && print_copies(record, arena, style, stream);
     arena_destroy(arena);
     return whole;
@@ -275,6 +281,7 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     char name[256];
     program_kernel_name(event->name, name, sizeof name);
     json_put(writer, object, "kernel", json_text(name));
+    json_put(writer, object, "timed", json_boolean(is_timed(record) && !event->untimed));
     json_put(writer, object, "symbol", json_text(event->name));
     json_put(writer, object, "grid", json_dimensions(writer, event->grid));
     json_put(writer, object, "block", json_dimensions(writer, event->block));

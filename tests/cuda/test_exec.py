@@ -98,6 +98,44 @@ class Exec(unittest.TestCase):
             self.assertEqual(event["args"]["kernels"], under_way)
         self.assertIn("--functional has not", run("--functional", "--timeline", "t.json", "--", program("streams")).stderr)
 
+    def timed(self, *options):
+        """Numbers, from 1, of the launches of the program `profiled` that are timed, by kernel; its results are right in any case."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "all.json")
+            done = run("--json", path, *options, "--", program("profiled"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                everything = json.load(file)
+        self.assertEqual(differences("A CUDA program", everything), ([], []))
+        launches = sorted(everything["launches"], key=lambda launch: launch["start_cycle"])
+        self.assertEqual([launch["timed"] for launch in launches], [launch["cycles"] > 0 for launch in launches])
+        self.assertTrue(all(launch["counters"]["thread_instructions"] > 0 for launch in launches))
+        timed = sum(launch["timed"] for launch in launches)
+        self.assertIn("gtx980 at 1216 MHz: 20 launches" + (f", {timed} of them timed" if timed < 20 else ""), done.stderr)
+        return [(launch["kernel"], launch["cycles"]) for launch in launches if launch["timed"]]
+
+    def test_a_region(self):
+        whole = self.timed()
+        self.assertEqual(len(whole), 20)
+        region = self.timed("--profiled")
+        self.assertEqual([kernel for kernel, _ in region], ["advance", "turn"] * 3)
+        # Alone on the machine, as in the whole program; the first ones find colder caches.
+        for (_, cycles), (_, before) in zip(region[2:], whole[8:12]):
+            self.assertLess(abs(cycles / before - 1), 0.1)
+        self.assertEqual([kernel for kernel, _ in self.timed("--kernel", "advance")], ["advance"] * 10)
+        self.assertEqual([kernel for kernel, _ in self.timed("--kernel", "turn", "--launch", "2-4")], ["turn"] * 3)
+        self.assertEqual([kernel for kernel, _ in self.timed("--launch=3-4")], ["advance", "turn"])
+        self.assertEqual([kernel for kernel, _ in self.timed("--launch=2", "--profiled")], ["turn"])
+        self.assertEqual(self.timed("--kernel", "tur"), [])
+        self.assertEqual([kernel for kernel, _ in self.timed("--kernel", "_Z4turnILi7EEvPiPKi")], ["turn"] * 10)
+
+    def test_wrong_regions(self):
+        for launches in ("0", "3-2", "x", "1-", "-1", "", "1-2-3", "1;profiler"):
+            self.assertIn("--launch is a launch or a range of them", run("--launch", launches, "--", program("profiled")).stderr)
+        self.assertIn("--functional times nothing", run("--functional", "--profiled", "--", program("profiled")).stderr)
+        self.assertIn("CORUN_CUDA_REGION is like profiler;launch=3-5;kernel=NAME",
+                      run("--", program("profiled"), CORUN_CUDA_REGION="profile").stderr)
+
     def test_script_without_first_line(self):
         with tempfile.TemporaryDirectory() as folder:
             script, other = os.path.join(folder, "run"), os.path.join(folder, "other")
