@@ -6,6 +6,7 @@
 #include "rewrite/workers.h"
 
 #include "rewrite/block_index.h"
+#include "rewrite/endings.h"
 #include "rewrite/pass.h"
 #include "rewrite/splice.h"
 #include "rewrite/worker_barriers.h"
@@ -46,6 +47,49 @@ static void refuse_ends(struct pass *pass, const struct ptx_function *function)
     }
 }
 
+static bool acts_by_itself(const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_SHFL:
+    case PTX_OP_VOTE:
+        return instruction->sync != PTX_SUFFIX_NONE;
+    case PTX_OP_BAR_WARP_SYNC:
+    case PTX_OP_MATCH_ANY_SYNC:
+    case PTX_OP_MATCH_ALL_SYNC:
+    case PTX_OP_REDUX_SYNC:
+    case PTX_OP_ELECT_SYNC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool acts(void *user, const struct ptx_instruction *instruction)
+{
+    struct pass *pass = user;
+    const struct ptx_call *call = instruction->call;
+    bool found = acts_by_itself(instruction);
+    for (uint32_t i = 0; call && !found && i < pass->source->function_count; i++)
+        if (call->function ? call->function->index == i : pass->reads[i].address_taken)
+            found = pass_find(pass, pass->source->functions[i], acts_by_itself);
+    return found;
+}
+
+/*
+ * A thread that has ended is in no one's way; one that waits for the next round is, where a warp waits for all of its threads that have not
+ * ended: independent thread scheduling, compute capability 7.0 and above.
+ */
+static void refuse_endings(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct ptx_instruction *found = NULL;
+    if (pass->source->target_sm < 70 || !pass_find(pass, kernel, acts_by_itself))
+        return;
+    if (endings_before_warp_acts(kernel, acts, pass, pass->arena, &found) != CORUN_OK)
+        pass_refuse(pass, "out of memory", kernel->place);
+    else if (found)
+        pass_refuse(pass, "threads of a warp may end before others come to this, which names them", found->place);
+}
+
 static void decide(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -66,6 +110,7 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
         pass_refuse(pass, "addresses of the module have 32 bits", kernel->place);
     if (working->barriers.obstacle)
         pass_refuse(pass, working->barriers.obstacle, working->barriers.place);
+    refuse_endings(pass, kernel);
 }
 
 /*

@@ -282,6 +282,60 @@ static void barriers_that_are_not_known(void **state)
     }
 }
 
+/*
+ * Threads that differ end, and others of their warp act as one. Where all threads of a thread block go the same way, or a thread ends behind
+ * that, or the GPU runs warps in step, there is nothing to refuse.
+ */
+static void endings_before_acts_of_a_warp(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *body;
+        uint32_t line; /* of what is refused; 0: nothing */
+    } rows[] = {
+        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 8},
+        {"sm_60", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 0},
+        {"sm_75", "setp.gt.u32 %p, %c, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 0},
+        {"sm_75", "shfl.sync.idx.b32 %r, %r, 0, 31, -1;\nsetp.gt.u32 %p, %t, 5;\n@%p ret;\nst.local.u32 [l], %r;\nret;",
+         0},
+        /* by way of a value that is written where threads have parted */
+        {"sm_75",
+         "mov.u32 %r, 0;\nsetp.gt.u32 %p, %t, 5;\n@%p bra A;\nmov.u32 %r, 1;\nA:\nsetp.eq.u32 %q, %r, 0;\n"
+         "@%q bra GONE;\nbar.warp.sync -1;\nGONE: ret;",
+         13},
+        {"sm_75",
+         "mov.u32 %r, 0;\nsetp.gt.u32 %p, %t, 5;\n@%p bra A;\nmov.u32 %t, 1;\nA:\nsetp.eq.u32 %q, %r, 0;\n"
+         "@%q bra GONE;\nbar.warp.sync -1;\nGONE: ret;",
+         0},
+        /* from memory; a loop that threads leave one after the other; all together */
+        {"sm_75",
+         "ld.global.u32 %r, [g];\nsetp.gt.u32 %p, %r, 5;\n@!%p bra GONE;\nvote.sync.any.pred %p, %p, -1;\n"
+         "GONE: ret;",
+         9},
+        {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %t, %t, 1;\nsetp.gt.s32 %p, %t, 0;\n@%p bra A;\nret;", 6},
+        {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %c, %c, 1;\nsetp.gt.s32 %p, %c, 0;\n@%p bra A;\nret;", 0},
+        /* in a function */
+        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall f;\nret;", 8},
+        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall h;\nret;", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[1024];
+        int length =
+            snprintf(text, sizeof text,
+                     ".version 7.0\n.target %s\n.address_size 64\n.global .u32 g; .func h() { ret; } .func f() { "
+                     "bar.warp.sync -1; ret; }\n.entry k() { .reg .u32 %%r, %%t, %%c; .reg .pred %%p, %%q; .local "
+                     ".b32 l; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x;\n%s }\n",
+                     rows[i].target, rows[i].body);
+        struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)length);
+        if (rows[i].line)
+            expect_refusal(&item, "k", rows[i].line,
+                           "threads of a warp may end before others come to this, which names them");
+        else if (rewrite_case_kernel(&item, "k")->refusal)
+            fail_msg("%zu: %s", i, rewrite_case_kernel(&item, "k")->refusal);
+        rewrite_case_destroy(&item);
+    }
+}
+
 /* Workers of a launch that has to wait for another one: they leave while thread blocks of that one want places. */
 static void later_launches_wait(void **state)
 {
@@ -349,6 +403,7 @@ int main(void)
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(refusals),
         cmocka_unit_test(barriers_that_are_not_known),
+        cmocka_unit_test(endings_before_acts_of_a_warp),
         cmocka_unit_test(later_launches_wait),
         cmocka_unit_test(grid_is_that_of_the_launch),
     };
