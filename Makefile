@@ -14,7 +14,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench bench-come-and-go hardware host-profiles lint install deb fuzz clean dependencies
+.PHONY: help demo check check-full build bench bench-come-and-go fidelity hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,6 +45,9 @@ bench: build ## how fast it simulates, workload by workload
 bench-come-and-go: build ## what the hundred thousandth launch and the ten thousandth client cost, over the first
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_come_and_go
 	$(BUILD)/bench_come_and_go
+
+fidelity: build ## how near the simulated GPUs are to real ones: the tables of docs/fidelity.md
+	bench/hardware/fidelity.py $(BUILD)/corun all
 
 hardware: build ## the workloads on the NVIDIA GPU of this machine (docs/hardware.md): SIZE=large WORKLOADS="…"
 	bench/hardware/real_gpu.py --probe
