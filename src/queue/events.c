@@ -1,73 +1,74 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete-event machine: two servers, a list of plans whose slices are in flight, times in whole ticks. */
+/* The discrete-event machine: thread blocks that began together advance together, times in whole ticks. */
 #include "queue/events.h"
 
 #include "base/vector.h"
+#include "queue/describe.h"
 
 #include <stdlib.h>
 
-/* Work of a slice and speeds are counted in 2^-32 of a thread block, so that everything is whole. */
-#define TB_UNITS_LOG2 32u
+/* Work of a thread block and speeds are counted in 2^-40 of it, so that everything is whole. */
+#define TB_UNITS_LOG2 40u
 #define MOST_UNITS (UINT64_MAX >> 1)
-enum { SERVERS = 2 };
+#define LOADS_BEFORE 32u   /* of the GPU, with thread blocks of launches before a whole one */
+enum { SIDE_BY_SIDE = 2 }; /* launches of a plan, in slices */
 
-/* A plan that has slices in flight, or is obeyed. */
+/* What the resident thread blocks take, or the GPU has; in the resources that are known. */
+enum { THREADS, REGISTERS, SHARED_BYTES, TBS, BARRIERS, RESOURCES };
+struct room {
+    uint64_t of[RESOURCES];
+};
+
+struct event_kind {
+    struct room needs; /* of a thread block */
+    uint32_t tbs;      /* of a launch */
+    uint32_t most;     /* that the GPU holds */
+    uint32_t resident;
+};
+
+/* The plan that is obeyed. */
 struct event_plan {
-    uint64_t number;
     bool whole; /* launches that are not sliced */
     uint32_t count;
-    uint32_t launches[SERVERS], kinds[SERVERS];
-    uint64_t speeds[SERVERS]; /* units per tick of each launch's slices */
+    uint32_t launches[SIDE_BY_SIDE];
+    uint64_t speeds[SIDE_BY_SIDE]; /* units per tick of each resident thread block */
 };
 
 struct event_slice {
     struct queue_slice slice;
-    uint64_t units; /* left; of a whole launch: ticks */
-    bool started;   /* whole: `units` are set */
-    bool beside;    /* whole: it was launched while its predecessor was in flight */
+    uint64_t speed;
+    uint32_t waiting, running; /* thread blocks */
 };
 
-struct server {
-    VECTOR(struct event_slice) slices; /* [first, count) are in flight */
-    size_t first;
-    uint32_t last_launch; /* whose slices came last */
-    uint32_t last_kind;   /* whole: of the launch that ended last */
+/* Thread blocks of a slice that began at the same tick. */
+struct cohort {
+    size_t slice; /* index */
+    uint32_t tbs;
+    uint64_t left; /* units of each */
+};
+
+struct event_whole {
+    struct queue_slice slice;
+    uint32_t behind; /* launches that were in flight when it was launched */
+    bool started;
+    uint64_t ticks; /* left */
 };
 
 struct event_machine {
     struct event_speeds speeds;
     struct corun_diagnostics *list;
     uint64_t now;
-    VECTOR(struct event_plan) plans; /* ascending; the last one is obeyed */
-    struct server servers[SERVERS];
+    struct room capacity, used;
+    VECTOR(struct event_kind) kinds;
+    struct event_plan plan;
+    VECTOR(struct event_slice) slices; /* in flight, in the order of launch */
+    VECTOR(struct cohort) cohorts;
+    VECTOR(struct event_whole) wholes;         /* [first_whole, count) are in flight */
+    uint32_t ended_kinds[EVENT_MOST_LAUNCHES]; /* of the whole launches that ended last, the latest first; NONE */
+    size_t first_whole;
 };
 
-static size_t in_flight(const struct server *server)
-{
-    return server->slices.count - server->first;
-}
-
-static struct event_slice *head(const struct server *server)
-{
-    return in_flight(server) ? &server->slices.data[server->first] : NULL;
-}
-
-/* Plans that are over are forgotten: all before the oldest one that has slices in flight. */
-static void forget_plans(struct event_machine *machine)
-{
-    uint64_t oldest = UINT64_MAX;
-    for (int s = 0; s < SERVERS; s++) {
-        const struct event_slice *slice = head(&machine->servers[s]);
-        if (slice && slice->slice.plan < oldest)
-            oldest = slice->slice.plan;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < machine->plans.count; i++) {
-        if (machine->plans.data[i].number >= oldest || i + 1 == machine->plans.count)
-            machine->plans.data[kept++] = machine->plans.data[i];
-    }
-    machine->plans.count = kept;
-}
+/* ---- plans ---- */
 
 static enum corun_status unsupported(struct event_machine *machine, const char *what)
 {
@@ -77,20 +78,74 @@ static enum corun_status unsupported(struct event_machine *machine, const char *
                         what);
 }
 
-static enum corun_status take_speeds(struct event_machine *machine, const struct corun_queue_plan *plan,
-                                     struct event_plan *row)
+static bool learn_kinds(struct event_machine *machine, const struct corun_queue_view *view)
+{
+    const struct corun_queue_device *device = view->device;
+    uint64_t sms = device->sm_count;
+    machine->capacity = (struct room){{[THREADS] = sms * device->threads_per_sm,
+                                       [REGISTERS] = sms * device->registers_per_sm,
+                                       [SHARED_BYTES] = sms * device->shared_bytes_per_sm,
+                                       [TBS] = sms * device->tbs_per_sm,
+                                       [BARRIERS] = sms * device->barriers_per_sm}};
+    while (machine->kinds.count < view->kind_count) {
+        const struct corun_queue_profile *profile = &view->kinds[machine->kinds.count].profile;
+        struct event_kind kind = {.needs = {{[THREADS] = profile->tb_threads,
+                                             [REGISTERS] = profile->tb_registers,
+                                             [SHARED_BYTES] = profile->tb_shared_bytes,
+                                             [TBS] = 1,
+                                             [BARRIERS] = profile->tb_barriers}},
+                                  .tbs = profile->tbs,
+                                  .most = profile->tbs_per_sm * device->sm_count};
+        if (!vector_push(&machine->kinds, kind))
+            return false;
+    }
+    return true;
+}
+
+/* Thread blocks that a strand of the steady state has in flight, as it is measured: small launches follow each other two at a time. */
+static uint64_t steady_in_flight(const struct corun_queue_grant *grant, uint32_t launch_tbs, uint32_t most)
+{
+    uint64_t tbs = grant->in_flight_tbs ? grant->in_flight_tbs / grant->slice_tbs * grant->slice_tbs : launch_tbs;
+    if (launch_tbs <= tbs)
+        tbs = 2 * (uint64_t)launch_tbs;
+    return tbs < most ? tbs : most;
+}
+
+/* How many thread blocks of each are resident in the steady state: all in flight, or in proportion what there is room for. */
+static void find_residents(const struct event_machine *machine, const struct corun_queue_view *view,
+                           const struct corun_queue_plan *plan, uint64_t residents[SIDE_BY_SIDE])
+{
+    uint64_t all[RESOURCES] = {0};
+    for (uint32_t i = 0; i < plan->grant_count; i++) {
+        const struct corun_queue_launch *launch = &view->launches[plan->grants[i].launch];
+        const struct event_kind *kind = &machine->kinds.data[launch->kind];
+        residents[i] = steady_in_flight(&plan->grants[i], launch->tbs, kind->most);
+        for (int r = 0; r < RESOURCES; r++)
+            all[r] += residents[i] * kind->needs.of[r];
+    }
+    for (int r = 0; r < RESOURCES; r++) {
+        uint64_t capacity = machine->capacity.of[r];
+        for (uint32_t i = 0; i < plan->grant_count && capacity && all[r] > capacity; i++)
+            residents[i] = residents[i] * capacity / all[r] ? residents[i] * capacity / all[r] : 1;
+    }
+}
+
+static enum corun_status take_speeds(struct event_machine *machine, const struct corun_queue_view *view,
+                                     const struct corun_queue_plan *plan, struct event_plan *row)
 {
     struct corun_queue_co_schedule pair = {.kinds = {CORUN_QUEUE_NONE, CORUN_QUEUE_NONE}};
     struct corun_queue_speeds speeds;
+    uint64_t residents[SIDE_BY_SIDE];
     for (uint32_t i = 0; i < plan->grant_count; i++) {
-        pair.kinds[i] = row->kinds[i];
+        pair.kinds[i] = view->launches[plan->grants[i].launch].kind;
         pair.slice_tbs[i] = plan->grants[i].slice_tbs;
         pair.in_flight_tbs[i] = plan->grants[i].in_flight_tbs;
     }
+    find_residents(machine, view, plan, residents);
     enum corun_status status = machine->speeds.co_schedule(machine->speeds.user, &pair, &speeds);
     for (uint32_t i = 0; status == CORUN_OK && i < plan->grant_count; i++) {
         /* Rounded up: a time that is a whole number of ticks stays one. */
-        uint64_t ticks = speeds.ticks ? speeds.ticks : 1;
+        unsigned __int128 ticks = (unsigned __int128)(speeds.ticks ? speeds.ticks : 1) * residents[i];
         unsigned __int128 units = (((unsigned __int128)speeds.tbs[i] << TB_UNITS_LOG2) + ticks - 1) / ticks;
         if (!units || units > MOST_UNITS)
             return unsupported(machine, "a kernel that completes nothing in the time that was measured");
@@ -103,162 +158,208 @@ static enum corun_status planned(void *user, uint64_t number, const struct corun
                                  const struct corun_queue_plan *plan)
 {
     struct event_machine *machine = user;
-    struct event_plan row = {.number = number, .count = plan->grant_count};
+    struct event_plan row = {.count = plan->grant_count};
     uint32_t whole = 0;
-    enum corun_status status = CORUN_OK;
+    (void)number;
     if (!plan->grant_count)
         return CORUN_OK;
+    if (!learn_kinds(machine, view))
+        return CORUN_MEMORY;
     for (uint32_t i = 0; i < plan->grant_count; i++) {
         whole += !plan->grants[i].slice_tbs;
-        if (i < SERVERS) {
+        if (i < SIDE_BY_SIDE)
             row.launches[i] = plan->grants[i].launch;
-            row.kinds[i] = view->launches[plan->grants[i].launch].kind;
-        }
     }
     row.whole = whole == plan->grant_count;
-    if (!row.whole && (whole || plan->grant_count > SERVERS))
+    enum corun_status status = CORUN_OK;
+    if (!row.whole && (whole || plan->grant_count > SIDE_BY_SIDE))
         status = unsupported(machine, whole ? "whole launches beside slices" : "three");
     else if (!row.whole)
-        status = take_speeds(machine, plan, &row);
-    if (status == CORUN_OK && !vector_push(&machine->plans, row))
-        status = CORUN_MEMORY;
-    if (status == CORUN_OK)
-        forget_plans(machine);
+        status = take_speeds(machine, view, plan, &row);
+    machine->plan = row;
     return status;
 }
 
-/* The server of a slice: that of its launch's slices before; else the one that the other launch of the plan has not. */
-static uint32_t find_server(const struct event_machine *machine, const struct event_plan *plan,
-                            const struct queue_slice *slice)
-{
-    const struct server *servers = machine->servers;
-    if (plan->whole)
-        return 0;
-    for (uint32_t s = 0; s < SERVERS && slice->first;
-         s++) { /* the first one: its index may have been another launch's */
-        if (servers[s].last_launch == slice->launch)
-            return s;
-    }
-    for (uint32_t i = 0; i < plan->count; i++) {
-        for (uint32_t s = 0; s < SERVERS && plan->launches[i] != slice->launch; s++) {
-            if (servers[s].last_launch == plan->launches[i])
-                return 1 - s;
-        }
-    }
-    /* Alone, it follows what is there; of two, it goes where less is. */
-    bool second_has_less = in_flight(&servers[1]) < in_flight(&servers[0]);
-    return plan->count == 1 ? !second_has_less && in_flight(&servers[1]) > 0 : second_has_less;
-}
+/* ---- launches ---- */
 
 static enum corun_status launch(void *user, uint64_t now, const struct queue_slice *slice)
 {
     struct event_machine *machine = user;
-    const struct event_plan *plan = &machine->plans.data[machine->plans.count - 1];
-    struct server *server = &machine->servers[find_server(machine, plan, slice)];
-    struct event_slice row = {.slice = *slice, .units = (uint64_t)slice->tbs << TB_UNITS_LOG2};
+    const struct event_plan *plan = &machine->plan;
     machine->now = now;
-    row.beside = in_flight(server) > 0;
-    server->last_launch = slice->launch;
-    if (server->first == server->slices.count)
-        server->first = server->slices.count = 0;
-    return vector_push(&server->slices, row) ? CORUN_OK : CORUN_MEMORY;
+    if (plan->whole) {
+        if (machine->first_whole == machine->wholes.count)
+            machine->first_whole = machine->wholes.count = 0;
+        struct event_whole row = {.slice = *slice, .behind = (uint32_t)(machine->wholes.count - machine->first_whole)};
+        return vector_push(&machine->wholes, row) ? CORUN_OK : CORUN_MEMORY;
+    }
+    uint32_t place = 0;
+    while (plan->launches[place] != slice->launch)
+        place++;
+    struct event_slice row = {.slice = *slice, .speed = plan->speeds[place], .waiting = slice->tbs};
+    return vector_push(&machine->slices, row) ? CORUN_OK : CORUN_MEMORY;
 }
 
-static const struct event_plan *plan_of(const struct event_machine *machine, uint64_t number)
+/* How many thread blocks of a kind find room beside those that are resident. */
+static uint32_t room_for(const struct event_machine *machine, const struct event_kind *kind)
 {
-    size_t i = machine->plans.count - 1;
-    while (i && machine->plans.data[i].number != number)
-        i--;
-    return &machine->plans.data[i];
+    uint64_t most = kind->most - kind->resident;
+    for (int r = 0; r < RESOURCES; r++) {
+        uint64_t capacity = machine->capacity.of[r], used = machine->used.of[r], need = kind->needs.of[r];
+        uint64_t fits = !capacity || !need ? most : used < capacity ? (capacity - used) / need : 0;
+        most = fits < most ? fits : most;
+    }
+    return (uint32_t)most;
 }
 
-/* Of the launch; else of another one of its kind. */
-static bool speed_under(const struct event_plan *plan, const struct queue_slice *slice, uint64_t *speed)
+/* So many more thread blocks of a kind are resident; fewer: the number is below 0. */
+static void add_residents(struct event_machine *machine, struct event_kind *kind, int64_t tbs)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        bool same = plan->launches[i] == slice->launch;
-        if (plan->kinds[i] != slice->kind || (found && !same))
+    kind->resident += (uint32_t)tbs;
+    for (int r = 0; r < RESOURCES; r++)
+        machine->used.of[r] += (uint64_t)tbs * kind->needs.of[r];
+}
+
+/* Thread blocks that wait take what room there is, in the order of launch. */
+static bool dispatch(struct event_machine *machine)
+{
+    for (size_t i = 0; i < machine->slices.count; i++) {
+        struct event_slice *slice = &machine->slices.data[i];
+        struct event_kind *kind = &machine->kinds.data[slice->slice.kind];
+        uint32_t room = slice->waiting ? room_for(machine, kind) : 0;
+        uint32_t tbs = room < slice->waiting ? room : slice->waiting;
+        if (!tbs)
             continue;
-        *speed = plan->speeds[i];
-        found = true;
+        struct cohort cohort = {.slice = i, .tbs = tbs, .left = UINT64_C(1) << TB_UNITS_LOG2};
+        if (!vector_push(&machine->cohorts, cohort))
+            return false;
+        add_residents(machine, kind, tbs);
+        slice->waiting -= tbs;
+        slice->running += tbs;
     }
-    return found;
+    return true;
 }
 
-/* Units per tick of a server's first slice: under the oldest plan that has slices in flight, if that plan has its launch. */
-static uint64_t speed_of(const struct event_machine *machine, const struct event_slice *slice)
+/* Of the launches that a whole one was launched behind, how many matter. */
+static uint32_t count_before(const struct event_machine *machine, uint32_t behind)
 {
-    const struct event_plan *own = plan_of(machine, slice->slice.plan);
-    uint64_t oldest = slice->slice.plan, speed = 1;
-    if (own->whole)
-        return 1;
-    for (int s = 0; s < SERVERS; s++) {
-        const struct event_slice *other = head(&machine->servers[s]);
-        if (other && other->slice.plan < oldest)
-            oldest = other->slice.plan;
+    uint32_t most = machine->speeds.most_before < behind ? machine->speeds.most_before : behind, count = 0;
+    double loads = 0;
+    for (; count < most && loads < LOADS_BEFORE; count++) {
+        const struct event_kind *kind = &machine->kinds.data[machine->ended_kinds[count]];
+        loads += (double)kind->tbs / kind->most;
     }
-    if (!speed_under(plan_of(machine, oldest), &slice->slice, &speed))
-        (void)speed_under(own, &slice->slice, &speed);
-    return speed;
+    return count;
 }
 
 /* A whole launch has come to the front: how long it takes from now. */
-static enum corun_status start_whole(struct event_machine *machine, struct server *server)
+static enum corun_status start_whole(struct event_machine *machine)
 {
-    struct event_slice *slice = head(server);
-    if (!slice || slice->started || !plan_of(machine, slice->slice.plan)->whole)
+    struct event_whole *whole = &machine->wholes.data[machine->first_whole];
+    if (machine->first_whole == machine->wholes.count || whole->started)
         return CORUN_OK;
-    bool beside = slice->beside && server->last_kind != CORUN_QUEUE_NONE;
-    uint64_t ticks;
-    enum corun_status status = machine->speeds.whole(
-        machine->speeds.user, beside ? server->last_kind : CORUN_QUEUE_NONE, slice->slice.kind, &ticks);
-    slice->started = true;
-    slice->units = ticks + (beside || server->last_kind == CORUN_QUEUE_NONE ? 0 : machine->speeds.launch_ticks);
+    uint32_t kinds[EVENT_MOST_LAUNCHES], before = count_before(machine, whole->behind);
+    for (uint32_t i = 0; i < before; i++)
+        kinds[i] = machine->ended_kinds[before - 1 - i];
+    kinds[before] = whole->slice.kind;
+    whole->started = true;
+    enum corun_status status = machine->speeds.whole(machine->speeds.user, kinds, before + 1, &whole->ticks);
+    if (!whole->behind && machine->ended_kinds[0] != CORUN_QUEUE_NONE)
+        whole->ticks += machine->speeds.launch_ticks;
     return status;
 }
 
-/* Everything in flight advances by so many ticks. */
-static void advance(struct event_machine *machine, uint64_t ticks, const uint64_t speeds[SERVERS])
+/* ---- time ---- */
+
+/* Ticks until thread blocks end, or a whole launch does; UINT64_MAX: nothing runs. */
+static uint64_t ticks_to_next(const struct event_machine *machine)
 {
-    for (int s = 0; s < SERVERS; s++) {
-        struct event_slice *slice = head(&machine->servers[s]);
-        unsigned __int128 done = (unsigned __int128)ticks * speeds[s];
-        if (slice)
-            slice->units = done < slice->units ? slice->units - (uint64_t)done : 0;
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < machine->cohorts.count; i++) {
+        const struct cohort *cohort = &machine->cohorts.data[i];
+        uint64_t speed = machine->slices.data[cohort->slice].speed;
+        uint64_t ticks = cohort->left / speed + (cohort->left % speed != 0);
+        next = ticks < next ? ticks : next;
     }
+    if (machine->first_whole < machine->wholes.count && machine->wholes.data[machine->first_whole].ticks < next)
+        next = machine->wholes.data[machine->first_whole].ticks;
+    return next;
+}
+
+/* Everything that runs advances by so many ticks; what ends leaves its room. */
+static void advance(struct event_machine *machine, uint64_t ticks)
+{
     machine->now += ticks;
+    if (machine->first_whole < machine->wholes.count) {
+        struct event_whole *whole = &machine->wholes.data[machine->first_whole];
+        whole->ticks -= ticks < whole->ticks ? ticks : whole->ticks;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < machine->cohorts.count; i++) {
+        struct cohort cohort = machine->cohorts.data[i];
+        struct event_slice *slice = &machine->slices.data[cohort.slice];
+        unsigned __int128 done = (unsigned __int128)ticks * slice->speed;
+        if (done < cohort.left) {
+            cohort.left -= (uint64_t)done;
+            machine->cohorts.data[kept++] = cohort;
+            continue;
+        }
+        slice->running -= cohort.tbs;
+        add_residents(machine, &machine->kinds.data[slice->slice.kind], -(int64_t)cohort.tbs);
+    }
+    machine->cohorts.count = kept;
+}
+
+static void remove_slice(struct event_machine *machine, size_t index)
+{
+    machine->slices.count--;
+    for (size_t i = index; i < machine->slices.count; i++)
+        machine->slices.data[i] = machine->slices.data[i + 1];
+    for (size_t i = 0; i < machine->cohorts.count; i++)
+        machine->cohorts.data[i].slice -= machine->cohorts.data[i].slice > index;
+}
+
+/* A slice or whole launch that has ended leaves. */
+static bool take_ended(struct event_machine *machine, struct queue_slice *ended)
+{
+    struct event_whole *whole = &machine->wholes.data[machine->first_whole];
+    if (machine->first_whole < machine->wholes.count && !whole->ticks) {
+        *ended = whole->slice;
+        machine->first_whole++;
+        for (uint32_t i = EVENT_MOST_LAUNCHES - 1; i > 0; i--)
+            machine->ended_kinds[i] = machine->ended_kinds[i - 1];
+        machine->ended_kinds[0] = ended->kind;
+        return true;
+    }
+    for (size_t i = 0; i < machine->slices.count; i++) {
+        const struct event_slice *slice = &machine->slices.data[i];
+        if (slice->waiting || slice->running)
+            continue;
+        *ended = slice->slice;
+        remove_slice(machine, i);
+        return true;
+    }
+    return false;
 }
 
 static enum corun_status wait(void *user, uint64_t until, uint64_t *now, struct queue_slice *ended, bool *any)
 {
     struct event_machine *machine = user;
-    uint64_t ticks = until > machine->now ? until - machine->now : 0, speeds[SERVERS] = {0};
-    int first = -1;
+    enum corun_status status = start_whole(machine);
     *any = false;
-    for (int s = 0; s < SERVERS; s++) {
-        enum corun_status status = start_whole(machine, &machine->servers[s]);
-        const struct event_slice *slice = head(&machine->servers[s]);
-        if (status != CORUN_OK)
-            return status;
-        if (!slice)
-            continue;
-        speeds[s] = speed_of(machine, slice);
-        uint64_t left = slice->units / speeds[s] + (slice->units % speeds[s] != 0);
-        if (left < ticks || (left == ticks && first < 0)) {
-            ticks = left;
-            first = s;
-        }
+    while (status == CORUN_OK) {
+        *any = take_ended(machine, ended);
+        if (*any)
+            break;
+        if (!dispatch(machine))
+            return CORUN_MEMORY;
+        uint64_t ticks = ticks_to_next(machine), left = until > machine->now ? until - machine->now : 0;
+        advance(machine, ticks < left ? ticks : left);
+        if (ticks > left)
+            break;
     }
-    advance(machine, ticks, speeds);
     *now = machine->now;
-    if (first < 0)
-        return CORUN_OK;
-    struct server *server = &machine->servers[first];
-    *ended = server->slices.data[server->first++].slice;
-    server->last_kind = ended->kind;
-    *any = true;
-    return CORUN_OK;
+    return status;
 }
 
 struct event_machine *event_machine_create(const struct event_speeds *speeds, struct corun_diagnostics *list)
@@ -268,8 +369,10 @@ struct event_machine *event_machine_create(const struct event_speeds *speeds, st
         return NULL;
     machine->speeds = *speeds;
     machine->list = list;
-    for (int s = 0; s < SERVERS; s++)
-        machine->servers[s].last_launch = machine->servers[s].last_kind = CORUN_QUEUE_NONE;
+    if (machine->speeds.most_before > EVENT_MOST_LAUNCHES - 1)
+        machine->speeds.most_before = EVENT_MOST_LAUNCHES - 1;
+    for (uint32_t i = 0; i < EVENT_MOST_LAUNCHES; i++)
+        machine->ended_kinds[i] = CORUN_QUEUE_NONE;
     return machine;
 }
 
@@ -277,9 +380,10 @@ void event_machine_destroy(struct event_machine *machine)
 {
     if (!machine)
         return;
-    for (int s = 0; s < SERVERS; s++)
-        vector_free(&machine->servers[s].slices);
-    vector_free(&machine->plans);
+    vector_free(&machine->kinds);
+    vector_free(&machine->slices);
+    vector_free(&machine->cohorts);
+    vector_free(&machine->wholes);
     free(machine);
 }
 

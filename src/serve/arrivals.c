@@ -40,3 +40,38 @@ struct queue_submission *arrivals_make(uint32_t kinds, uint32_t instances, doubl
         qsort(list, (size_t)kinds * instances, sizeof *list, compare);
     return list;
 }
+
+static bool same_kinds(const struct queue_submission *a, const struct queue_submission *b, uint32_t length)
+{
+    uint32_t i = 0;
+    while (i < length && a[i].kind == b[i].kind)
+        i++;
+    return i == length;
+}
+
+/* Whether there are no more than so many different sequences of that length in the list. */
+static bool few_sequences(const struct queue_submission *list, size_t count, uint32_t length, uint32_t most)
+{
+    enum { MOST_KNOWN = 64 };
+    size_t known[MOST_KNOWN];
+    uint32_t known_count = 0;
+    for (size_t i = 0; i + length <= count; i++) {
+        uint32_t k = 0;
+        while (k < known_count && !same_kinds(&list[known[k]], &list[i], length))
+            k++;
+        if (k < known_count)
+            continue;
+        if (k == most || k == MOST_KNOWN)
+            return false;
+        known[known_count++] = i;
+    }
+    return true;
+}
+
+uint32_t arrivals_before(const struct queue_submission *list, size_t count, uint32_t most, uint32_t sequences)
+{
+    uint32_t before = 1;
+    while (before < most && few_sequences(list, count, before + 2, sequences))
+        before++;
+    return before;
+}

@@ -11,4 +11,10 @@
  */
 struct queue_submission *arrivals_make(uint32_t kinds, uint32_t instances, double rate_per_tick, uint64_t seed);
 
+/*
+ * How many launches before one may be looked at together with it, up to `most`, so that no more than `sequences` different ones are met in this
+ * order of kinds; at least 1. `sequences`: up to 64.
+ */
+uint32_t arrivals_before(const struct queue_submission *list, size_t count, uint32_t most, uint32_t sequences);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measurements: one launch, or two, from an idle GPU to their end; and the steady state of one kernel or two in slices, launch after launch
+ * Measurements: one launch, or several, from an idle GPU to their end; and the steady state of one kernel or two in slices, launch after launch
  * without end.
  */
 #include "serve/measurement.h"
@@ -16,11 +16,10 @@
 #define MEASUREMENT_VERSION 1u
 /*
  * A steady state is measured from when each strand has completed what it has in flight once, for at least so many times that and so many
- * cycles. Neither takes more cycles than the most: where a thread block lives long, instructions tell its speed before it ends.
+ * cycles. Neither takes more cycles than the measurement says: instructions tell a speed before thread blocks end.
  */
 #define STEADY_ROUNDS 6u
 #define STEADY_LEAST_CYCLES 100000u
-#define STEADY_MOST_CYCLES 400000u
 #define SPEED_SCALE 1024u
 
 /* ---- what is known of it without running it ---- */
@@ -31,21 +30,27 @@ static const char *const kind_texts[] = {
 #undef MEASUREMENT_TEXT
 };
 
+struct measurement measurement_of(enum measurement_kind kind, const uint32_t *kernels, uint32_t count)
+{
+    struct measurement measurement = {.kind = kind};
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES; i++)
+        measurement.kernels[i] = i < count ? kernels[i] : CORUN_QUEUE_NONE;
+    return measurement;
+}
+
 const char *measurement_words(const struct steady_request *request, const struct measurement *measurement, char *text,
                               size_t bytes)
 {
-    char words[2][96] = {"", ""};
-    for (int i = 0; i < 2; i++) {
-        if (measurement->kernels[i] == CORUN_QUEUE_NONE)
-            continue;
+    int length = snprintf(text, bytes, "%s:", kind_texts[measurement->kind]);
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES && measurement->kernels[i] != CORUN_QUEUE_NONE; i++) {
         const char *name = request->kernels[measurement->kernels[i]].name;
-        if (measurement->slice_tbs[i])
-            snprintf(words[i], sizeof words[i], "%s%.40s (slices of %u, %u in flight)", i ? " and " : "", name,
-                     measurement->slice_tbs[i], measurement->in_flight_tbs[i]);
+        size_t left = (size_t)length < bytes ? bytes - (size_t)length : 0;
+        if (measurement->kind != MEASUREMENT_SEQUENCE && measurement->slice_tbs[i])
+            length += snprintf(text + bytes - left, left, "%s %.40s (slices of %u, %u in flight)", i ? " and" : "",
+                               name, measurement->slice_tbs[i], measurement->in_flight_tbs[i]);
         else
-            snprintf(words[i], sizeof words[i], "%s%.40s", i ? " and " : "", name);
+            length += snprintf(text + bytes - left, left, "%s %.40s", i ? "," : "", name);
     }
-    snprintf(text, bytes, "%s: %s%s", kind_texts[measurement->kind], words[0], words[1]);
     return text;
 }
 
@@ -62,14 +67,15 @@ enum corun_status measurement_key(const struct steady_request *request, const st
     if (measurement->kind == MEASUREMENT_SPEEDS) {
         content_digest_add_number(digest, "rounds", STEADY_ROUNDS);
         content_digest_add_number(digest, "least cycles", STEADY_LEAST_CYCLES);
-        content_digest_add_number(digest, "most cycles", STEADY_MOST_CYCLES);
+        content_digest_add_number(digest, "most cycles", measurement->most_cycles);
     }
-    for (int i = 0; i < 2 && status == CORUN_OK && measurement->kernels[i] != CORUN_QUEUE_NONE; i++) {
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES && status == CORUN_OK && measurement->kernels[i] != CORUN_QUEUE_NONE;
+         i++) {
         const struct served_kernel *kernel = &request->kernels[measurement->kernels[i]];
         status = baseline_digest_workload(digest, kernel->workload, request->seed);
         content_digest_add_number(digest, "launch", kernel->launch);
-        content_digest_add_number(digest, "slice", measurement->slice_tbs[i]);
-        content_digest_add_number(digest, "in flight", measurement->in_flight_tbs[i]);
+        content_digest_add_number(digest, "slice", i < 2 ? measurement->slice_tbs[i] : 0);
+        content_digest_add_number(digest, "in flight", i < 2 ? measurement->in_flight_tbs[i] : 0);
     }
     *key = content_digest_end(digest);
     return status;
@@ -130,19 +136,22 @@ void measurement_store(const struct steady_request *request, const struct conten
 
 /* Launches of a kernel in slices, one launch after the other. */
 struct strand {
-    uint32_t kernel, tbs, slice_tbs, in_flight_tbs; /* slice_tbs 0: whole */
-    uint32_t next, launch;                          /* thread block, and number of the launch that has it */
-    uint32_t most_launches;                         /* 0: no end */
-    uint32_t in_flight;                             /* thread blocks of that launch */
+    uint32_t kernel;                        /* index of its grid in the stage */
+    uint32_t tbs, slice_tbs, in_flight_tbs; /* slice_tbs 0: whole */
+    uint32_t next, launch;                  /* thread block, and number of the launch that has it */
+    uint32_t most_launches;                 /* 0: no end */
+    uint32_t in_flight;                     /* thread blocks of that launch */
     uint64_t completed;
 };
 
 struct stage {
     const struct steady_request *request;
+    uint64_t most_cycles;
     uint32_t count; /* strands */
-    struct strand strands[2];
-    struct corun_instance *instances[2];
-    const struct corun_grid *grids[2];
+    struct strand strands[MEASURED_LAUNCHES];
+    uint32_t opened; /* instances */
+    struct corun_instance *instances[MEASURED_LAUNCHES];
+    const struct corun_grid *grids[MEASURED_LAUNCHES];
     struct simulated *machine;
     struct queue_machine operations;
     uint64_t now;
@@ -151,24 +160,42 @@ struct stage {
 static void stage_close(struct stage *stage)
 {
     simulated_destroy(stage->machine);
-    for (uint32_t i = 0; i < stage->count; i++)
+    for (uint32_t i = 0; i < stage->opened; i++)
         corun_instance_destroy(stage->instances[i]);
+}
+
+/* The index of the kernel's grid. Launches of a sequence that are of one kernel have one; two strands of slices are told apart by theirs. */
+static enum corun_status open_kernel(struct stage *stage, const struct measurement *measurement, uint32_t strand,
+                                     struct corun_diagnostics *list, uint32_t *index)
+{
+    for (uint32_t i = 0; i < strand && measurement->kind == MEASUREMENT_SEQUENCE; i++) {
+        if (measurement->kernels[i] != measurement->kernels[strand])
+            continue;
+        *index = stage->strands[i].kernel;
+        return CORUN_OK;
+    }
+    *index = stage->opened;
+    enum corun_status status =
+        served_kernel_open(&stage->request->kernels[measurement->kernels[strand]], stage->opened, stage->request->seed,
+                           list, &stage->instances[stage->opened], &stage->grids[stage->opened]);
+    stage->opened += status == CORUN_OK;
+    return status;
 }
 
 static enum corun_status stage_open(struct stage *stage, const struct steady_request *request,
                                     const struct measurement *measurement, struct corun_diagnostics *list)
 {
     enum corun_status status = CORUN_OK;
-    *stage = (struct stage){.request = request};
-    for (uint32_t i = 0; i < 2 && measurement->kernels[i] != CORUN_QUEUE_NONE && status == CORUN_OK; i++) {
-        const struct served_kernel *kernel = &request->kernels[measurement->kernels[i]];
-        stage->strands[i] = (struct strand){.kernel = i,
-                                            .tbs = kernel->tbs,
-                                            .slice_tbs = measurement->slice_tbs[i],
-                                            .in_flight_tbs = measurement->in_flight_tbs[i],
-                                            .most_launches = measurement->kind != MEASUREMENT_SPEEDS};
+    *stage = (struct stage){.request = request, .most_cycles = measurement->most_cycles};
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES && measurement->kernels[i] != CORUN_QUEUE_NONE && status == CORUN_OK;
+         i++) {
+        struct strand *strand = &stage->strands[i];
+        *strand = (struct strand){.tbs = request->kernels[measurement->kernels[i]].tbs,
+                                  .slice_tbs = i < 2 ? measurement->slice_tbs[i] : 0,
+                                  .in_flight_tbs = i < 2 ? measurement->in_flight_tbs[i] : 0,
+                                  .most_launches = measurement->kind != MEASUREMENT_SPEEDS};
+        status = open_kernel(stage, measurement, i, list, &strand->kernel);
         stage->count++;
-        status = served_kernel_open(kernel, i, request->seed, list, &stage->instances[i], &stage->grids[i]);
     }
     if (status == CORUN_OK)
         status = simulated_create(request->gpu, stage->grids, list, &stage->machine);
@@ -180,8 +207,9 @@ static enum corun_status stage_open(struct stage *stage, const struct steady_req
 }
 
 /* Hands out what may be in flight; as queue_next does with a plan of these strands. */
-static enum corun_status fill_strand(struct stage *stage, struct strand *strand)
+static enum corun_status fill_strand(struct stage *stage, uint32_t number)
 {
+    struct strand *strand = &stage->strands[number];
     for (;;) {
         if (strand->next == strand->tbs) {
             if (strand->most_launches && strand->launch + 1 == strand->most_launches)
@@ -198,7 +226,7 @@ static enum corun_status fill_strand(struct stage *stage, struct strand *strand)
             return CORUN_OK;
         struct queue_slice slice = {.launch = strand->launch,
                                     .kind = strand->kernel,
-                                    .strand = 2 * strand->kernel + strand->launch % 2,
+                                    .strand = 2 * number + strand->launch % 2,
                                     .first = strand->next,
                                     .tbs = tbs};
         strand->next += tbs;
@@ -215,7 +243,7 @@ static enum corun_status advance(struct stage *stage, bool *any)
     struct queue_slice ended;
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < stage->count && status == CORUN_OK; i++)
-        status = fill_strand(stage, &stage->strands[i]);
+        status = fill_strand(stage, i);
     bool busy = false;
     for (uint32_t i = 0; i < stage->count; i++)
         busy |= stage->strands[i].completed <
@@ -226,7 +254,7 @@ static enum corun_status advance(struct stage *stage, bool *any)
     status = stage->operations.wait(stage->operations.user, UINT64_MAX, &stage->now, &ended, any);
     if (status != CORUN_OK || !*any)
         return status;
-    struct strand *strand = &stage->strands[ended.kind];
+    struct strand *strand = &stage->strands[ended.strand / 2];
     strand->completed += ended.tbs;
     if (ended.launch == strand->launch)
         strand->in_flight -= ended.tbs;
@@ -254,7 +282,7 @@ static enum corun_status run_rounds(struct stage *stage, uint32_t rounds, uint64
         uint32_t round = strand->in_flight_tbs ? strand->in_flight_tbs : strand->tbs;
         until[i] = strand->completed + (uint64_t)rounds * round;
     }
-    while (status == CORUN_OK && any && !done && stage->now - start < STEADY_MOST_CYCLES) {
+    while (status == CORUN_OK && any && !done && stage->now - start < stage->most_cycles) {
         status = advance(stage, &any);
         done = stage->now - start >= least_cycles;
         for (uint32_t i = 0; i < stage->count; i++)
@@ -268,7 +296,7 @@ static void take_instructions(const struct stage *stage, uint64_t instructions[2
     for (uint32_t i = 0; i < stage->count; i++) {
         struct corun_counters counters;
         uint64_t cycles;
-        simulated_counters(stage->machine, i, &counters, &cycles);
+        simulated_counters(stage->machine, stage->strands[i].kernel, &counters, &cycles);
         instructions[i] = counters.warp_instructions;
     }
     *cycle = corun_gpu_cycles(simulated_gpu(stage->machine));

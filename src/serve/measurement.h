@@ -11,7 +11,7 @@
     M(ALONE, "one launch alone") \
     M(SLICED, "one launch alone in slices") \
     M(SPEEDS, "steady state of slices") \
-    M(FOLLOW, "two launches one behind the other")
+    M(SEQUENCE, "launches one behind the other")
 
 enum measurement_kind {
 #define MEASUREMENT_ENUM(name, text) MEASUREMENT_##name,
@@ -19,10 +19,14 @@ enum measurement_kind {
 #undef MEASUREMENT_ENUM
 };
 
+#define MEASURED_LAUNCHES EVENT_MOST_LAUNCHES
+
 struct measurement {
     enum measurement_kind kind;
-    uint32_t kernels[2]; /* CORUN_QUEUE_NONE: none */
+    uint32_t kernels
+        [MEASURED_LAUNCHES]; /* CORUN_QUEUE_NONE: none; more than two only in a sequence, where the same may come again */
     uint32_t slice_tbs[2], in_flight_tbs[2];
+    uint64_t most_cycles; /* SPEEDS: of the warm-up, and of what is counted */
 };
 
 struct outcome {
@@ -30,6 +34,9 @@ struct outcome {
     uint64_t ticks, warp_instructions; /* of the others */
     struct corun_counters counters;    /* ALONE */
 };
+
+/* Of so many kernels. */
+struct measurement measurement_of(enum measurement_kind kind, const uint32_t *kernels, uint32_t count);
 
 /* What a measurement is known by. MEMORY. */
 enum corun_status measurement_key(const struct steady_request *request, const struct measurement *measurement,

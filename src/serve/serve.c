@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_SEQUENCES 64u /* of whole launches, in the order of arrival, that are measured for a run */
+
 struct server {
     const struct serve_request *request;
     struct corun_diagnostics *list;
@@ -196,10 +198,10 @@ static enum corun_status speeds_of(void *user, const struct corun_queue_co_sched
     return steady_speeds(server->steady, co_schedule, speeds);
 }
 
-static enum corun_status whole_of(void *user, uint32_t before, uint32_t kind, uint64_t *ticks)
+static enum corun_status whole_of(void *user, const uint32_t *kinds, uint32_t count, uint64_t *ticks)
 {
     struct server *server = user;
-    return steady_follow(server->steady, before, kind, ticks);
+    return steady_sequence(server->steady, kinds, count, ticks);
 }
 
 /* ---- runs ---- */
@@ -263,10 +265,14 @@ static enum corun_status run_on(struct server *server, const struct queue_machin
 
 static enum corun_status run_by_events(struct server *server)
 {
-    const struct event_speeds speeds = {.co_schedule = speeds_of,
-                                        .whole = whole_of,
-                                        .launch_ticks = server->result->device.launch_ticks,
-                                        .user = server};
+    const struct serve_request *request = server->request;
+    size_t count = (size_t)request->kernel_count * request->load.instances;
+    const struct event_speeds speeds = {
+        .co_schedule = speeds_of,
+        .whole = whole_of,
+        .most_before = arrivals_before(server->submissions, count, EVENT_MOST_LAUNCHES - 1, MOST_SEQUENCES),
+        .launch_ticks = server->result->device.launch_ticks,
+        .user = server};
     struct event_machine *machine = event_machine_create(&speeds, server->list);
     if (!machine)
         return CORUN_MEMORY;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEADY_MOST_CYCLES 400000u /* of a window, where thread blocks do not live longer */
+
 struct kept {
     struct measurement measurement;
     struct outcome outcome;
@@ -60,19 +62,21 @@ void steady_counts(const struct steady *steady, uint32_t *simulated, uint32_t *f
 static bool same(const struct measurement *a, const struct measurement *b)
 {
     bool equal = a->kind == b->kind;
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES; i++)
+        equal = equal && a->kernels[i] == b->kernels[i];
     for (int i = 0; i < 2; i++)
-        equal = equal && a->kernels[i] == b->kernels[i] && a->slice_tbs[i] == b->slice_tbs[i] &&
-                a->in_flight_tbs[i] == b->in_flight_tbs[i];
+        equal = equal && a->slice_tbs[i] == b->slice_tbs[i] && a->in_flight_tbs[i] == b->in_flight_tbs[i];
     return equal;
 }
 
 static size_t place_of(const struct steady *steady, const struct measurement *measurement)
 {
     uint64_t hash = measurement->kind;
+    for (uint32_t i = 0; i < MEASURED_LAUNCHES; i++)
+        hash = (hash ^ measurement->kernels[i]) * UINT64_C(0x100000001b3);
     for (int i = 0; i < 2; i++) {
-        const uint32_t words[] = {measurement->kernels[i], measurement->slice_tbs[i], measurement->in_flight_tbs[i]};
-        for (int w = 0; w < 3; w++)
-            hash = (hash ^ words[w]) * UINT64_C(0x100000001b3);
+        hash = (hash ^ measurement->slice_tbs[i]) * UINT64_C(0x100000001b3);
+        hash = (hash ^ measurement->in_flight_tbs[i]) * UINT64_C(0x100000001b3);
     }
     size_t place = (size_t)(hash ^ hash >> 29) & (steady->place_count - 1);
     while (steady->places[place] && !same(&steady->kept.data[steady->places[place] - 1]->measurement, measurement))
@@ -130,8 +134,7 @@ static enum corun_status find_instructions(struct steady *steady, const struct m
     enum corun_status status = CORUN_OK;
     for (int i = 0; i < 2 && status == CORUN_OK; i++) {
         struct outcome outcome = {.warp_instructions = 0};
-        const struct measurement alone = {.kind = MEASUREMENT_ALONE,
-                                          .kernels = {measurement->kernels[i], CORUN_QUEUE_NONE}};
+        const struct measurement alone = measurement_of(MEASUREMENT_ALONE, &measurement->kernels[i], 1);
         if (measurement->kind == MEASUREMENT_SPEEDS && measurement->kernels[i] != CORUN_QUEUE_NONE)
             status = find(steady, &alone, &outcome);
         instructions[i] = outcome.warp_instructions;
@@ -210,7 +213,7 @@ static enum corun_status find(struct steady *steady, const struct measurement *m
 enum corun_status steady_alone(struct steady *steady, uint32_t kernel, struct steady_alone *alone)
 {
     struct outcome outcome;
-    const struct measurement measurement = {.kind = MEASUREMENT_ALONE, .kernels = {kernel, CORUN_QUEUE_NONE}};
+    const struct measurement measurement = measurement_of(MEASUREMENT_ALONE, &kernel, 1);
     enum corun_status status = find(steady, &measurement, &outcome);
     if (status == CORUN_OK)
         *alone = (struct steady_alone){outcome.ticks, outcome.warp_instructions, outcome.counters};
@@ -221,53 +224,71 @@ enum corun_status steady_sliced(struct steady *steady, uint32_t kernel, uint32_t
                                 uint64_t *ticks)
 {
     struct outcome outcome;
-    const struct measurement measurement = {.kind = MEASUREMENT_SLICED,
-                                            .kernels = {kernel, CORUN_QUEUE_NONE},
-                                            .slice_tbs = {slice_tbs},
-                                            .in_flight_tbs = {in_flight_tbs}};
+    struct measurement measurement = measurement_of(MEASUREMENT_SLICED, &kernel, 1);
+    measurement.slice_tbs[0] = slice_tbs;
+    measurement.in_flight_tbs[0] = in_flight_tbs;
     enum corun_status status = find(steady, &measurement, &outcome);
     if (status == CORUN_OK)
         *ticks = outcome.ticks;
     return status;
 }
 
-static struct measurement speeds_of(const struct corun_queue_co_schedule *co_schedule)
+/*
+ * How long the steady state of a kernel is looked at, at most: long enough for two generations of thread blocks as they live alone. What such a
+ * thread block does differs from its beginning to its end, where others have to begin and to end many times.
+ */
+static enum corun_status find_most_cycles(struct steady *steady, uint32_t kernel, uint64_t *most)
 {
-    struct measurement measurement = {.kind = MEASUREMENT_SPEEDS};
-    for (int i = 0; i < 2; i++) {
-        measurement.kernels[i] = co_schedule->kinds[i];
-        if (co_schedule->kinds[i] == CORUN_QUEUE_NONE)
-            continue;
-        measurement.slice_tbs[i] = co_schedule->slice_tbs[i];
-        measurement.in_flight_tbs[i] = co_schedule->in_flight_tbs[i];
-    }
-    return measurement;
+    struct steady_alone alone;
+    enum corun_status status = steady_alone(steady, kernel, &alone);
+    if (status != CORUN_OK || !alone.counters.tbs_completed)
+        return status;
+    uint64_t cycles = 2 * alone.counters.tb_cycles / alone.counters.tbs_completed;
+    *most = cycles > *most ? cycles : *most;
+    return CORUN_OK;
 }
 
 enum corun_status steady_speeds(struct steady *steady, const struct corun_queue_co_schedule *co_schedule,
                                 struct corun_queue_speeds *speeds)
 {
     struct outcome outcome;
-    const struct measurement measurement = speeds_of(co_schedule);
-    enum corun_status status = find(steady, &measurement, &outcome);
+    struct measurement measurement = measurement_of(MEASUREMENT_SPEEDS, co_schedule->kinds, 2);
+    enum corun_status status = CORUN_OK;
+    measurement.most_cycles = STEADY_MOST_CYCLES;
+    for (int i = 0; i < 2 && status == CORUN_OK; i++) {
+        if (co_schedule->kinds[i] == CORUN_QUEUE_NONE)
+            continue;
+        measurement.slice_tbs[i] = co_schedule->slice_tbs[i];
+        measurement.in_flight_tbs[i] = co_schedule->in_flight_tbs[i];
+        status = find_most_cycles(steady, co_schedule->kinds[i], &measurement.most_cycles);
+    }
+    if (status == CORUN_OK)
+        status = find(steady, &measurement, &outcome);
     if (status == CORUN_OK)
         *speeds = outcome.speeds;
     return status;
 }
 
-enum corun_status steady_follow(struct steady *steady, uint32_t before, uint32_t kernel, uint64_t *ticks)
+/* Ticks of a sequence of launches from its start to the end of all. */
+static enum corun_status find_sequence(struct steady *steady, const uint32_t *kernels, uint32_t count,
+                                       struct outcome *outcome)
 {
-    struct outcome outcome;
-    struct steady_alone alone = {.ticks = 0};
-    struct measurement measurement = {.kind = MEASUREMENT_FOLLOW, .kernels = {before, kernel}};
-    if (before == CORUN_QUEUE_NONE)
-        measurement = (struct measurement){.kind = MEASUREMENT_ALONE, .kernels = {kernel, CORUN_QUEUE_NONE}};
-    enum corun_status status = find(steady, &measurement, &outcome);
-    if (status == CORUN_OK && before != CORUN_QUEUE_NONE)
-        status = steady_alone(steady, before, &alone);
+    const struct measurement sequence =
+        measurement_of(count > 1 ? MEASUREMENT_SEQUENCE : MEASUREMENT_ALONE, kernels, count);
+    *outcome = (struct outcome){.ticks = 0};
+    return count ? find(steady, &sequence, outcome) : CORUN_OK;
+}
+
+enum corun_status steady_sequence(struct steady *steady, const uint32_t *kernels, uint32_t count, uint64_t *ticks)
+{
+    struct outcome before, all;
+    enum corun_status status = find_sequence(steady, kernels, count - 1, &before);
     if (status == CORUN_OK)
-        *ticks = outcome.ticks > alone.ticks ? outcome.ticks - alone.ticks : 1;
-    return status;
+        status = find_sequence(steady, kernels, count, &all);
+    if (status != CORUN_OK)
+        return status;
+    *ticks = all.ticks > before.ticks ? all.ticks - before.ticks : 1;
+    return CORUN_OK;
 }
 
 struct work {

@@ -41,8 +41,11 @@ enum corun_status steady_sliced(struct steady *steady, uint32_t kernel, uint32_t
 /* The steady state of a co-schedule. */
 enum corun_status steady_speeds(struct steady *steady, const struct corun_queue_co_schedule *co_schedule,
                                 struct corun_queue_speeds *speeds);
-/* Two whole launches that are launched together: from the end of the first alone to the end of both, at least 1. */
-enum corun_status steady_follow(struct steady *steady, uint32_t before, uint32_t kernel, uint64_t *ticks);
+/*
+ * Whole launches that are launched together, up to EVENT_MOST_LAUNCHES: from the end of all but the last to the end of all, at least 1; of
+ * one, from its start.
+ */
+enum corun_status steady_sequence(struct steady *steady, const uint32_t *kernels, uint32_t count, uint64_t *ticks);
 /* Measures co-schedules side by side, so that steady_speeds finds them. */
 enum corun_status steady_prepare(struct steady *steady, const struct corun_queue_co_schedule *list, size_t count);
 

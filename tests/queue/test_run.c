@@ -39,11 +39,12 @@ static enum corun_status table_speeds(void *user, const struct corun_queue_co_sc
     return CORUN_OK;
 }
 
-static enum corun_status table_whole(void *user, uint32_t before, uint32_t kind, uint64_t *ticks)
+/* Of three or more it is 85, whatever they are. */
+static enum corun_status table_whole(void *user, const uint32_t *sequence, uint32_t count, uint64_t *ticks)
 {
     static const uint64_t alone[KINDS] = {100, 50}, after[KINDS][KINDS] = {{95, 40}, {90, 45}};
     (void)user;
-    *ticks = before == CORUN_QUEUE_NONE ? alone[kind] : after[before][kind];
+    *ticks = count == 1 ? alone[sequence[0]] : count == 2 ? after[sequence[0]][sequence[1]] : 85;
     return CORUN_OK;
 }
 
@@ -63,24 +64,32 @@ static enum corun_status pairs_plan(void *state, const struct corun_queue_view *
 
 static const struct corun_queue_scheduler pairs = {.version = CORUN_QUEUE_VERSION, .name = "pairs", .plan = pairs_plan};
 
+static const struct event_speeds tables = {.co_schedule = table_speeds, .whole = table_whole, .most_before = 1};
+
+static struct queue_run_result *run_request(struct queue_run_request request, const struct event_speeds *speeds)
+{
+    struct event_machine *machine = event_machine_create(speeds, NULL);
+    struct queue_run_result *result;
+    request.machine = event_machine_operations(machine);
+    request.kind_count = KINDS;
+    assert_int_equal(queue_run(&request, NULL, &result), CORUN_OK);
+    event_machine_destroy(machine);
+    return result;
+}
+
 static struct queue_run_result *run_with(const struct corun_queue_scheduler *scheduler,
                                          const struct queue_submission *submissions, size_t count,
                                          struct queue_transfers transfers, uint64_t launch_ticks)
 {
-    struct event_speeds speeds = {.co_schedule = table_speeds, .whole = table_whole, .launch_ticks = launch_ticks};
-    struct event_machine *machine = event_machine_create(&speeds, NULL);
-    struct queue_run_request request = {.device = &device,
-                                        .scheduler = scheduler,
-                                        .machine = event_machine_operations(machine),
-                                        .kinds = kinds,
-                                        .kind_count = KINDS,
-                                        .submissions = submissions,
-                                        .submission_count = count,
-                                        .transfers = transfers};
-    struct queue_run_result *result;
-    assert_int_equal(queue_run(&request, NULL, &result), CORUN_OK);
-    event_machine_destroy(machine);
-    return result;
+    struct event_speeds speeds = tables;
+    speeds.launch_ticks = launch_ticks;
+    const struct queue_run_request request = {.device = &device,
+                                              .scheduler = scheduler,
+                                              .kinds = kinds,
+                                              .submissions = submissions,
+                                              .submission_count = count,
+                                              .transfers = transfers};
+    return run_request(request, &speeds);
 }
 
 /* A 0 to 100, B 105 to 155 (5 ticks to launch it), A 160 to 260. */
@@ -116,23 +125,88 @@ static void test_base(void **unused)
 }
 
 /*
- * Side by side a slice of A or of B takes 20 ticks. A's eighth and last slice (2 thread blocks) is handed out when its sixth ends, at 120.
- * B then has 12 thread blocks done and 4 in flight, and is alone in the plan; but A is not over before 150, and the speeds stay until then:
- * B has 15 done at 150. The last 5 take 25 ticks: 175.
+ * Launches in streams are looked at together with those that were in flight before them, up to `most_before`: A ends at 100, B at 140, then A 90
+ * behind B only, or 85 behind both. Where B fills the GPU 32 times over (256 thread blocks, 8 at a time), what was before B makes no difference.
+ */
+static void test_sequences(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t most_before, tbs;
+        uint64_t end;
+    } rows[] = {{1, 20, 230}, {2, 20, 225}, {100, 20, 225}, {100, 255, 225}, {100, 256, 230}};
+    const struct queue_submission submissions[] = {{0, A, 0}, {10, B, 0}, {20, A, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct queue_run_kind row[KINDS] = {kinds[A], kinds[B]};
+        struct event_speeds speeds = tables;
+        row[B].profile.tbs = rows[i].tbs;
+        speeds.most_before = rows[i].most_before;
+        const struct queue_run_request request = {.device = &device,
+                                                  .scheduler = corun_queue_scheduler_find("base"),
+                                                  .kinds = row,
+                                                  .submissions = submissions,
+                                                  .submission_count = 3};
+        struct queue_run_result *result = run_request(request, &speeds);
+        assert_int_equal(result->makespan_ticks, rows[i].end);
+        queue_run_result_destroy(result);
+    }
+}
+
+/*
+ * Side by side 8 thread blocks of A and 4 of B are in flight, and so a thread block of either lives 40 ticks. At 120 A's last slices, 7 and 8
+ * (2 thread blocks), are handed out, and they end at 160. B, alone in the plan from 120 on, still has 8 thread blocks to begin: 4 in flight live
+ * 20 ticks, two generations, 160.
  */
 static void test_pair(void **unused)
 {
     (void)unused;
     const struct queue_submission submissions[] = {{0, A, 0}, {0, B, 0}};
     struct queue_run_result *result = run_with(&pairs, submissions, 2, (struct queue_transfers){0}, 0);
-    assert_true(result->kinds[A].mean_response_ticks == 150);
-    assert_true(result->kinds[B].mean_response_ticks == 175);
+    assert_true(result->kinds[A].mean_response_ticks == 160);
+    assert_true(result->kinds[B].mean_response_ticks == 160);
     assert_int_equal(result->kinds[A].slices, 8);
     assert_int_equal(result->kinds[B].slices, 10);
     assert_int_equal(result->kinds[A].beside[B], 120);
     assert_int_equal(result->kinds[B].beside[A], 120);
-    assert_int_equal(result->kinds[B].beside[KINDS], 55);
+    assert_int_equal(result->kinds[B].beside[KINDS], 40);
     queue_run_result_destroy(result);
+}
+
+/* The oldest launch alone, in the slices of pairs_plan, until it is exhausted. */
+static enum corun_status oldest_plan(void *state, const struct corun_queue_view *view, struct corun_queue_plan *plan)
+{
+    (void)state;
+    uint32_t slice = view->launches[view->first].kind == A ? 4 : 2;
+    plan->grants[plan->grant_count++] = (struct corun_queue_grant){view->first, slice, 2 * slice};
+    plan->until = CORUN_QUEUE_EXHAUSTED;
+    return CORUN_OK;
+}
+
+static const struct corun_queue_scheduler oldest = {
+    .version = CORUN_QUEUE_VERSION, .name = "oldest", .plan = oldest_plan};
+
+/*
+ * What is left of a plan takes room. The GPU holds 8 thread blocks. Alone, 8 of A live 26 2/3 ticks, that is 27 by whole ticks: A's slices begin
+ * two by two at 0, 27, 54 and 81, the last one with 2 thread blocks, and end at 108. From 81 on there is room for 2 of B, which live 20 ticks:
+ * slice 1 81 to 101, slice 2 101 to 121. Slice 3, handed out at 101, finds room when A ends: 108 to 128. Then they take turns: 121 to
+ * 141, 128 to 148, …, slice 9 to 188, slice 10 181 to 201. Without room to share, B would end at 181.
+ */
+static void test_room(void **unused)
+{
+    (void)unused;
+    static const uint32_t places[] = {4, 0};
+    static const uint64_t ends[] = {201, 181};
+    const struct queue_submission submissions[] = {{0, A, 0}, {0, B, 0}};
+    for (int i = 0; i < 2; i++) {
+        struct corun_queue_device full = device;
+        full.tbs_per_sm = places[i];
+        const struct queue_run_request request = {
+            .device = &full, .scheduler = &oldest, .kinds = kinds, .submissions = submissions, .submission_count = 2};
+        struct queue_run_result *result = run_request(request, &tables);
+        assert_true(result->kinds[A].mean_response_ticks == 108);
+        assert_int_equal(result->makespan_ticks, ends[i]);
+        queue_run_result_destroy(result);
+    }
 }
 
 static const struct queue_transfers both = {.every_launch = true,
@@ -208,9 +282,9 @@ static void test_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),       cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_overlap),    cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),  cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_pair),       cmocka_unit_test(test_room),  cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

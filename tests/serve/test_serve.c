@@ -216,6 +216,48 @@ static void test_arrivals(void **unused)
     free(list);
 }
 
+/* Three kernels in turns are three different sequences of any length; by chance, two kernels are all 2^n of them. */
+static void test_sequences_of_arrivals(void **unused)
+{
+    (void)unused;
+    struct queue_submission *turns = arrivals_make(3, 100, 0, 7), *chance = arrivals_make(2, 1000, 1e-3, 7);
+    assert_int_equal(arrivals_before(turns, 300, 15, 3), 15);
+    assert_int_equal(arrivals_before(turns, 300, 15, 2), 1); /* not fewer than one */
+    assert_int_equal(arrivals_before(chance, 2000, 15, 64), 5);
+    assert_int_equal(arrivals_before(chance, 2000, 3, 64), 3);
+    assert_int_equal(arrivals_before(chance, 2000, 15, 7), 1);
+    assert_int_equal(arrivals_before(chance, 2000, 15, 8), 2);
+    free(turns);
+    free(chance);
+}
+
+/* Where a thread block lives longer than the 400 000 cycles for which steady states are looked at otherwise, it is two of its lives. */
+static void test_long_lives(void **unused)
+{
+    (void)unused;
+    struct corun_gpu_config gpu;
+    struct arena *arena = arena_create();
+    struct served_kernel kernel;
+    struct steady *steady;
+    struct steady_alone alone;
+    struct corun_queue_speeds speeds;
+    load_gpu("gtx980:sms=1", &gpu);
+    assert_int_equal(served_kernel_load("pc@small,hops=400", data, 0, 1, arena, NULL, &kernel), CORUN_OK);
+    const struct steady_request request = {.gpu = &gpu, .kernels = &kernel, .kernel_count = 1, .seed = 1, .jobs = 1};
+    assert_int_equal(steady_create(&request, NULL, &steady), CORUN_OK);
+    assert_int_equal(steady_alone(steady, 0, &alone), CORUN_OK);
+    uint64_t life = alone.counters.tb_cycles / alone.counters.tbs_completed;
+    print_message("a thread block lives %llu cycles\n", (unsigned long long)life);
+    assert_true(life > 250000);
+    const struct corun_queue_co_schedule pair = {
+        .kinds = {0, CORUN_QUEUE_NONE}, .slice_tbs = {1}, .in_flight_tbs = {kernel.tbs / 2}};
+    assert_int_equal(steady_speeds(steady, &pair, &speeds), CORUN_OK);
+    assert_true(speeds.ticks / 1024 >= 2 * life);
+    steady_destroy(steady);
+    served_kernel_end(&kernel);
+    arena_destroy(arena);
+}
+
 static void test_wrong_schedulers(void **unused)
 {
     (void)unused;
@@ -248,6 +290,8 @@ int main(void)
         cmocka_unit_test(test_small_launches),
         cmocka_unit_test(test_transfers),
         cmocka_unit_test(test_arrivals),
+        cmocka_unit_test(test_sequences_of_arrivals),
+        cmocka_unit_test(test_long_lives),
         cmocka_unit_test(test_wrong_schedulers),
     };
     return cmocka_run_group_tests(tests, find_data, NULL);
