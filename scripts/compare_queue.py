@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of Kernelet (Zhong and He, TPDS 2014, section 5) that are about queues, the paper's numbers beside ours.
 
-    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] [--only SECTION,...] [FULL.json...] > kernelet-GPU.md
+    compare_queue.py CORUN GPU INSTANCES MC FULL [--cache DIR] [--jobs N] [--only SECTION,...] [--groups GROUP,...] [--schedulers NAME,...]
+                     [--cycles] [FULL.json...] > kernelet-GPU.md
 
 INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
 FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on MIX that are there
-already stand in for that. What was measured is kept in the cache: a page that was
-interrupted continues. Sections: kernels, case-one, pairs, pruning, choices, random, case-two, full, costs.
+already stand in for that. --cycles: Case I is simulated cycle by cycle, for GPUs that these launches do not fill. What was measured is kept in the
+cache: a page that was interrupted continues. Sections: kernels, case-one, pairs, ipc, pruning, choices, random, case-two, full, costs.
 """
 import json
 import subprocess
@@ -25,12 +26,12 @@ THRESHOLDS = [0, 0.05, 0.1, 0.2, 0.4]
 
 
 class Corun:
-    def __init__(self, path, gpu, cache):
-        self.path, self.gpu, self.cache = path, gpu, cache
+    def __init__(self, path, gpu, settings):
+        self.path, self.gpu, self.settings = path, gpu, settings
 
     def queue(self, kernels, schedulers, *words, gpu=None):
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            command = [self.path, "queue", "--quiet", "--gpu", gpu or self.gpu, *self.cache, *words, "--json", file.name]
+            command = [self.path, "queue", "--quiet", "--gpu", gpu or self.gpu, *self.settings, *words, "--json", file.name]
             for scheduler in schedulers:
                 command += ["--scheduler", scheduler]
             done = subprocess.run(command + kernels.split(), stderr=subprocess.PIPE, text=True, check=False)
@@ -68,20 +69,26 @@ def kernels(result):
             f"{kernel['memory_share']:.3f}", kernel["smallest_slice"]] for kernel in result["kernels"]])
 
 
-def case_one(corun, instances, paper):
-    results = {group: corun.queue(words, SCHEDULERS, "-n", str(instances)) for group, words in GROUPS.items()}
-    print(f"## Figure 6: Case I, {instances} launches of each kernel\n\nMakespan in ms, by events at measured speeds.\n")
-    rows, over, behind = [], [], []
+def case_one(corun, instances, paper, groups, schedulers, cycles):
+    results = {group: corun.queue(GROUPS[group], schedulers, "-n", str(instances), *(["--full"] if cycles else [])) for group in groups}
+    print(f"## Figure 6: Case I, {instances} launches of each kernel\n\nMakespan in ms, "
+          f"{'every slice simulated cycle by cycle' if cycles else 'by events at measured speeds'}.\n")
+    gains = [("Base over sequential", "sequential", "base"), ("Kernelet over Base", "base", "kernelet"), ("Kernelet behind OPT", "kernelet", "opt")]
+    gains = [gain for gain in gains if set(gain[1:]) <= set(schedulers)]
+    rows, shares = [], {gain[0]: [] for gain in gains}
     for group, result in results.items():
         spans = makespans(result)
-        over.append(spans["base"] / spans["kernelet"] - 1)
-        behind.append(spans["kernelet"] / spans["opt"] - 1)
-        rows.append([group] + [milliseconds(result, spans[name]) for name in SCHEDULERS]
-                    + [percent(spans["sequential"] / spans["base"] - 1), percent(over[-1]), percent(behind[-1])])
-    table(["group", *SCHEDULERS, "Base over sequential", "Kernelet over Base", "Kernelet behind OPT"], rows)
+        for title, slow, fast in gains:
+            shares[title].append(spans[slow] / spans[fast] - 1)
+        rows.append([group] + [milliseconds(result, spans[name]) for name in schedulers] + [percent(shares[gain[0]][-1]) for gain in gains])
+    table(["group", *schedulers, *shares], rows)
     if paper:
         print(f"Paper: Kernelet over Base {paper[0][0]} to {paper[0][1]} %, behind OPT {paper[1][0]} to {paper[1][1]} %.\n")
-    print(f"Ours: Kernelet over Base {100 * min(over):.1f} to {100 * max(over):.1f} %, behind OPT {100 * min(behind):.1f} to {100 * max(behind):.1f} %.\n")
+    words = [f"{title} {100 * min(values):.1f} to {100 * max(values):.1f} %" for title, values in shares.items() if title.startswith("Kernelet")]
+    if words:
+        print(f"Ours: {', '.join(words)}.\n")
+    if "ALL" not in results:
+        return
     print("What ran beside what, on ALL (share of the time that a kernel was planned):\n")
     rows = []
     for run in results["ALL"]["runs"]:
@@ -93,7 +100,8 @@ def case_one(corun, instances, paper):
     table(["kernel", "beside"], rows)
 
 
-def pairs(result, shown):
+def choose_pairs(result):
+    """Of each pair: in the ratio of equation 7, and in the best ratio that was measured."""
     best, balanced = {}, {}
     for pair in result["pairs"]:
         key = tuple(pair["kernels"])
@@ -101,8 +109,10 @@ def pairs(result, shown):
             best[key] = pair
         if pair["balanced"]:
             balanced[key] = pair
-    if not shown:
-        return balanced
+    return best, balanced
+
+
+def pairs(result, best, balanced):
     print(f"## Co-scheduling profit of the {len(balanced)} pairs, predicted and measured\n\nIn the ratio that equation 7 gives, and the best ratio that was measured; "
           "thread blocks of each on an SM. Profit is the share of the time that is saved against one after the other.\n")
     table(["pair", "ratio", "predicted", "measured", "best ratio", "measured"],
@@ -115,7 +125,25 @@ def pairs(result, shown):
     print(f"Over all {len(errors)} co-schedules the prediction is off by {100 * errors[len(errors) // 2]:.1f} points in the median and "
           f"{100 * errors[len(errors) * 9 // 10]:.1f} in the ninth decile. {signs} of {len(balanced)} signs are right, and of two pairs the one with the "
           f"greater prediction is the better one in {100 * better / (len(ranked) * (len(ranked) - 1) / 2):.0f} % of the cases.\n")
-    return balanced
+
+
+def within(rows, peak):
+    """How many of predicted and measured IPCs are within a fifth of the peak of each other."""
+    return f"{sum(abs(predicted - measured) <= 0.2 * peak for predicted, measured in rows)} of {len(rows)}"
+
+
+def ipc(result, balanced):
+    peak = max(kernel["ipc"] / kernel["pipeline_utilization"] for kernel in result["kernels"])
+    print(f"## IPC of the {len(balanced)} pairs, predicted and measured\n\nWarp instructions per core cycle and SM, of each kernel of a pair and of both, in the ratio that equation 7 "
+          f"gives; the last column in parts of the peak, {peak:.3g}.\n")
+    table(["pair", "predicted", "", "both", "measured", "", "both", "difference"],
+          [[" + ".join(key), *(f"{value:.3f}" for name in ("predicted_ipc", "measured_ipc") for value in (*one[name], sum(one[name]))),
+            f"{100 * (sum(one['predicted_ipc']) - sum(one['measured_ipc'])) / peak:+.0f} %"] for key, one in balanced.items()])
+    alone = [(kernel["predicted_ipc"], kernel["ipc"]) for kernel in result["kernels"]]
+    both = [(sum(one["predicted_ipc"]), sum(one["measured_ipc"])) for one in balanced.values()]
+    every = [(sum(one["predicted_ipc"]), sum(one["measured_ipc"])) for one in result["pairs"]]
+    print(f"Within ±20 % of the peak: {within(alone, peak)} kernels alone, {within(both, peak)} pairs, {within(every, peak)} co-schedules in all ratios. The paper says "
+          "that most of its predictions are.\n")
 
 
 def pruning(corun, result, instances, balanced):
@@ -195,7 +223,7 @@ def costs(corun):
     table(["scheduler", "pending at most", "plans", "slices", "us per plan, without the longest", "longest, us", "queue, KB"], rows)
 
 
-SECTIONS = ["kernels", "case-one", "pairs", "pruning", "choices", "random", "case-two", "full", "costs"]
+SECTIONS = ["kernels", "case-one", "pairs", "ipc", "pruning", "choices", "random", "case-two", "full", "costs"]
 
 
 def option(arguments, name):
@@ -210,23 +238,34 @@ def option(arguments, name):
 
 def main():
     arguments = sys.argv[1:]
-    cache, only = option(arguments, "--cache"), option(arguments, "--only")
+    cache, jobs, only = option(arguments, "--cache"), option(arguments, "--jobs"), option(arguments, "--only")
+    groups, schedulers = option(arguments, "--groups"), option(arguments, "--schedulers")
+    cycles = "--cycles" in arguments
+    if cycles:
+        arguments.remove("--cycles")
     if len(arguments) < 5:
         sys.exit(__doc__)
-    corun, gpu = Corun(arguments[0], arguments[1], ["--cache", cache] if cache else []), arguments[1]
+    settings = (["--cache", cache] if cache else []) + (["--jobs", jobs] if jobs else [])
+    corun, gpu = Corun(arguments[0], arguments[1], settings), arguments[1]
     instances, plans, launches = (int(word) for word in arguments[2:5])
     sections = only.split(",") if only else SECTIONS
-    words = f" --only {only}" if only else ""
+    words = "".join(f" {name} {value}" for name, value in (("--only", only), ("--groups", groups), ("--schedulers", schedulers)) if value)
+    words += " --cycles" if cycles else ""
+    groups, schedulers = groups.split(",") if groups else list(GROUPS), schedulers.split(",") if schedulers else SCHEDULERS
     print(f"# Kernelet's queues on {gpu}\n")
     print(f"* made by: `scripts/compare_queue.py corun {gpu} {instances} {plans} {launches}{words}`")
     print("* paper: Zhong and He, Kernelet, TPDS 2014, section 5. The kernels are those of the suite, in their size medium: the paper does not give its sizes")
     print("* how it is simulated, and what the words mean: [queue.md](../queue.md)\n")
-    everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs") if {"kernels", "pairs", "pruning"} & set(sections) else None
+    everything = corun.queue(GROUPS["ALL"], ["opt"], "-n", "1", "--pairs") if {"kernels", "pairs", "ipc", "pruning"} & set(sections) else None
     if "kernels" in sections:
         kernels(everything)
     if "case-one" in sections:
-        case_one(corun, instances, PAPER.get(gpu))
-    balanced = pairs(everything, "pairs" in sections) if everything else None
+        case_one(corun, instances, PAPER.get(gpu), groups, schedulers, cycles)
+    best, balanced = choose_pairs(everything) if everything else ({}, {})
+    if "pairs" in sections:
+        pairs(everything, best, balanced)
+    if "ipc" in sections:
+        ipc(everything, balanced)
     if "pruning" in sections:
         pruning(corun, everything, instances, balanced)
     if "choices" in sections:

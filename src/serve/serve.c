@@ -182,6 +182,22 @@ static enum corun_status profile_kernels(struct server *server)
     return status;
 }
 
+/* Says of which kernels the discrete-event machine knows too little: how launches share a GPU that one of them does not fill. */
+static void warn_of_small_launches(const struct server *server)
+{
+    const struct serve_request *request = server->request;
+    for (uint32_t k = 0; k < request->kernel_count; k++) {
+        const struct serve_kernel_result *kernel = &server->result->kernels[k];
+        uint32_t held = kernel->profile.tbs_per_sm * request->gpu->sms;
+        if (kernel->profile.tbs < held)
+            corun_report(
+                server->list, CORUN_OK, CORUN_NOWHERE,
+                "%s: a launch has %u thread blocks, and %s holds %u; how many such launches share a GPU is not "
+                "measured, so times by events may be far off: --full simulates them",
+                kernel->name, kernel->profile.tbs, request->gpu->name, held);
+    }
+}
+
 /* ---- what schedulers and the discrete-event machine ask ---- */
 
 static bool measure(void *user, const struct corun_queue_co_schedule *co_schedule, struct corun_queue_speeds *speeds)
@@ -430,6 +446,8 @@ enum corun_status serve(const struct serve_request *request, struct corun_diagno
     status = server.result->arena ? load_kernels(&server) : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = profile_kernels(&server);
+    if (status == CORUN_OK && !request->full && !request->driver)
+        warn_of_small_launches(&server);
     if (status == CORUN_OK)
         status = run_all(&server);
     if (server.steady)

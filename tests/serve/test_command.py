@@ -66,6 +66,13 @@ class Queue(unittest.TestCase):
         for words in ("2 launches of each of 2 kernels, all at once", "smallest slice", "kernelet:pur=0.2", "makespan", "beside"):
             self.assertIn(words, done.stdout)
 
+    def test_small_launches(self):
+        """Launches that do not fill the GPU are named, where times are computed by events."""
+        small = ["-q", "-g", "gtx980", "-n", "1", "-s", "sequential", "-j", "small.json", "tea@small,bytes=100K"]
+        self.assertIn("bytes=100K: a launch has 100 thread blocks", self.queue(*small).stderr)
+        self.assertEqual(self.queue("--full", *small).stderr, "")
+        self.assertEqual(self.queue("-q", "-g", GPU, "-n", "1", "-s", "sequential", "-j", "large.json", "tea@small,bytes=500K").stderr, "")
+
     def need_driver(self):
         if not (pathlib.Path(CORUN).parent / "cuda" / "libcuda.so.1").exists():
             self.skipTest("corun's CUDA driver is for x86-64")
