@@ -114,6 +114,16 @@ static void read_sections(const struct elf_file *file, struct facts *facts)
     }
 }
 
+/*
+ * Without a symbol table, the texts of the runtime tell it from a program of the driver API, which may have been linked with device code as
+ * well: cudaGetErrorName has this one since CUDA 5.
+ */
+static bool holds_runtime(const struct elf_file *file)
+{
+    static const char text[] = "cudaErrorCudartUnloading";
+    return memmem(file->data, file->bytes, text, sizeof text) != NULL;
+}
+
 enum corun_status program_file_check(const char *path, struct corun_diagnostics *list, bool *fixed_path,
                                      char runtime[64])
 {
@@ -141,7 +151,7 @@ enum corun_status program_file_check(const char *path, struct corun_diagnostics 
                               "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
                               "compiled with the program (templates, as CUTLASS or CUB are)",
                               facts.library);
-    else if (facts.device_code && !facts.runtime && !(facts.allocates && facts.registers))
+    else if (facts.device_code && !facts.runtime && !(facts.allocates && facts.registers) && holds_runtime(&file))
         status =
             corun_report(list, CORUN_UNSUPPORTED, place,
                          "holds CUDA's static runtime, and its symbol table, by which that is found, was stripped "

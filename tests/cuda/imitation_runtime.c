@@ -14,6 +14,9 @@ __attribute__((used)) void imitation_reached(const char *name)
     _exit(99);
 }
 
+/* The toolkit's have this text, by which they are known when they are stripped (src/cuda/program_file.c). */
+__attribute__((used)) static const char name_of_an_error[] = "cudaErrorCudartUnloading";
+
 #define TEXT(...) #__VA_ARGS__
 #define EXPANDED(...) TEXT(__VA_ARGS__)
 /* Some functions of the toolkit's are that small: behind them is room up to the next one. */

@@ -346,8 +346,8 @@ class Exec(unittest.TestCase):
         self.assertEqual([process.wait(timeout=60) for process in running], [0, 0])
 
 
-def static_runtime(folder):
-    """An ELF file with a section .nv_fatbin and no libcudart, made by hand."""
+def static_runtime(folder, text=b"cudaErrorCudartUnloading\0"):
+    """An ELF file with a section .nv_fatbin and no libcudart, made by hand, with a text of the static runtime."""
     path = os.path.join(folder, "static")
     names = b"\0.nv_fatbin\0.shstrtab\0"
     header = 64
@@ -363,7 +363,7 @@ def static_runtime(folder):
     def section(name, kind, offset, size):
         return (name.to_bytes(4, "little") + kind.to_bytes(4, "little") + bytes(16) + offset.to_bytes(8, "little") +
                 size.to_bytes(8, "little") + bytes(24))
-    elf += section(0, 0, 0, 0) + section(1, 1, header, 1) + section(12, 3, header, len(names))
+    elf += section(0, 0, 0, 0) + section(1, 1, header, 1) + section(12, 3, header, len(names)) + text
     with open(path, "wb") as file:
         file.write(elf)
     os.chmod(path, 0o755)
@@ -376,6 +376,13 @@ class Programs(unittest.TestCase):
             done = run("--", static_runtime(folder))
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("-cudart shared", done.stderr)
+
+    def test_device_code_without_a_runtime(self):
+        """A program of the driver API that nvcc has linked has an empty section of device code: it is started, here in vain."""
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("--", static_runtime(folder, b""))
+        self.assertNotIn("static runtime", done.stderr)
+        self.assertNotEqual(done.returncode, 4, done.stderr)
 
     def test_static_runtime_that_is_left_with_its_symbols(self):
         """In the program, in one that a script starts, and stripped."""
