@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define CORUN_POLICY_VERSION 3u
+#define CORUN_POLICY_VERSION 4u
 #define CORUN_UNLIMITED UINT32_MAX
 #define CORUN_POLICY_SECONDS 10 /* of the host, that one call of a policy may take */
 
@@ -35,7 +35,8 @@ extern "C" {
     C(DROP, "abandons thread blocks and starts them again") \
     C(PARTITION, "allocates an application's thread blocks in a given range of resources") \
     C(QUOTA, "stops issuing an application's warps when its quota is spent") \
-    C(POWER, "switches single SMs off")
+    C(POWER, "switches single SMs off") \
+    C(GRANT, "holds launches of an application back")
 
 /* clang-format off */
 enum corun_capability {
@@ -245,7 +246,7 @@ struct corun_partition {
  * adds quota_refill by itself, at once. QUOTAS_SPENT follows at the next moment at which the policy can be called.
  *
  * The allowance table. It persists between calls: a policy changes what it wants changed. It starts with no limits
- * (every tb_limit UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).
+ * (every tb_limit and grant UNLIMITED, order equal, nothing exclusive, drain, everything powered, no quotas).
  */
 struct corun_allowances {
     uint32_t *tb_limit;          /* [s][a]: thread blocks that s may hold of a; 0 = none, UNLIMITED = as many as fit */
@@ -260,6 +261,12 @@ struct corun_allowances {
     int64_t *quota_refill; /* [s][a]: what the SM adds by itself when all have spent theirs; 0: nothing */
     bool quotas_on;        /* warps without remaining quota do not issue */
     enum corun_quota_kind quota_kind;
+    /*
+     * [a]: thread blocks that a may have in flight, in launches. 0: nothing new is launched; what is in flight ends. UNLIMITED: launches go as
+     * the program has them. Else a launch goes in slices of no more thread blocks than that together (Zhong and He, Kernelet, TPDS 2014,
+     * section 4.1); one that cannot be sliced goes whole, when nothing of a is in flight.
+     */
+    uint32_t *grant;
     bool free_transfers; /* state is saved and restored in no time and without traffic: to measure what they cost */
     /* [a]: it has all that the policy can give it, and still misses its goal. Is reported, changes nothing. */
     bool *out_of_reach;

@@ -4,6 +4,7 @@
 #include "cli/driver.h"
 #include "cli/policy_watch.h"
 
+#include "base/number.h"
 #include "base/vector.h"
 #include "case/specification.h"
 #include "corun/request.h"
@@ -28,6 +29,7 @@ enum {
     KEY_MACHINE = 'm',
     KEY_EPOCH = 0x110,
     KEY_LAUNCHING,
+    KEY_LOAD,
     KEY_CHECK,
     KEY_NATIVE
 };
@@ -43,9 +45,13 @@ static const struct argp_option options[] = {
          5},
     {"epoch", KEY_EPOCH, "N", 0,
      "software: cycles of an epoch [10K, or eight looks at the device's counters if that is more]", 5},
-    {"launching", KEY_LAUNCHING, "workers|whole", 0,
-     "software: whole launches in a stream for each application are what CUDA does by itself, without a policy "
-     "[workers]",
+    {"launching", KEY_LAUNCHING, "workers|slices|whole", 0,
+     "software: as slices, or whole in a stream for each application as CUDA does by itself, launches obey policies "
+     "that hold them back [workers]",
+     5},
+    {"load", KEY_LOAD, "SHARE", 0,
+     "software: requests come to the first application at random, so many that alone it would be busy for SHARE of the "
+     "time, as 50%; each is a run, whose time counts from then on",
      5},
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
     {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
@@ -138,11 +144,21 @@ static void parse_machine(struct run_options *run, const char *value)
 
 static void parse_launching(struct run_options *run, const char *value)
 {
-    bool whole = !strcmp(value, "whole");
-    run->software.launching = whole ? SOFTWARE_WHOLE : SOFTWARE_WORKERS;
-    if (!whole && strcmp(value, "workers") != 0)
+    bool whole = !strcmp(value, "whole"), slices = !strcmp(value, "slices");
+    run->software.launching = whole ? SOFTWARE_WHOLE : slices ? SOFTWARE_SLICES : SOFTWARE_WORKERS;
+    if (!whole && !slices && strcmp(value, "workers") != 0)
         command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                                                 "--launching: expected workers or whole, found `%s`", value));
+                                                 "--launching: expected workers, slices or whole, found `%s`", value));
+}
+
+static void parse_load(struct run_options *run, const char *value)
+{
+    if (!number_parse_real(value, &run->software.load) || !(run->software.load > 0) || run->software.load > 1)
+        command_keep(&run->command,
+                     corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                  "--load: expected a share of the time above 0 and up to 100%%, as 50%%; "
+                                  "found `%s`",
+                                  value));
 }
 
 /* Options of the software machine; false: it is none. */
@@ -154,6 +170,9 @@ static bool parse_software(struct run_options *run, int key, const char *value)
         break;
     case KEY_LAUNCHING:
         parse_launching(run, value);
+        break;
+    case KEY_LOAD:
+        parse_load(run, value);
         break;
     case KEY_CHECK:
         run->software.check = true;
@@ -174,7 +193,7 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     const struct output *outputs = run->outputs;
     bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
     if (run->for_software && !run->in_software)
-        argp_error(state, "--epoch, --launching, --check and --native are for --machine software");
+        argp_error(state, "--epoch, --launching, --load, --check and --native are for --machine software");
     if (observed && !run->in_hardware)
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
 }

@@ -134,7 +134,8 @@ static enum corun_status draw_curve(struct evaluation *evaluation, struct member
 static bool is_wanted(const struct evaluation *evaluation, const struct member *member)
 {
     const struct corun_case *job = evaluation->job;
-    return !job->no_baselines || member->request->goal == CORUN_GOAL_FRACTION ||
+    bool loaded = evaluation->request->load > 0 && member == &evaluation->members[0];
+    return loaded || !job->no_baselines || member->request->goal == CORUN_GOAL_FRACTION ||
            (job->policy && job->policy->needs_isolated_ipc);
 }
 

@@ -86,6 +86,8 @@ static enum corun_status collect_launches(struct evaluation *evaluation, uint32_
     software_result(evaluation->software, index, &from);
     *row = (struct evaluate_application){.launches = from.launches,
                                          .whole = from.whole,
+                                         .slices = from.slices,
+                                         .requests = from.requests,
                                          .crews = from.crews,
                                          .workers = from.workers,
                                          .refusal = keep_text(arena, from.refusal),
@@ -227,6 +229,7 @@ enum corun_status evaluation_collect(struct evaluation *evaluation)
     result->simulated = evaluation->device.simulated;
     result->native = evaluation->request->native;
     result->check = evaluation->request->check;
+    result->load = evaluation->request->load;
     result->epoch_cycles = to_cycles(evaluation, evaluation->device.epoch_ns);
     software_control(evaluation->software, &result->control);
     if (status == CORUN_OK)

@@ -143,6 +143,8 @@ static enum corun_status create_shared(struct evaluation *evaluation)
                                           .speedup_count = member->speedup_count,
                                           .start_ns = to_nanoseconds(evaluation, member->request->start_cycle)};
     }
+    applications[0].requests_ns = evaluation->requests_ns;
+    applications[0].request_count = evaluation->request_count;
     return software_create(&options, applications, evaluation->count, evaluation->list, &evaluation->software);
 }
 
@@ -172,6 +174,8 @@ static enum corun_status evaluate(struct evaluation *evaluation)
         status = load(evaluation, i);
     if (status == CORUN_OK)
         status = alone_measure(evaluation);
+    if (status == CORUN_OK)
+        status = requests_draw(evaluation);
     if (status == CORUN_OK)
         status = run_shared(evaluation);
     return status == CORUN_OK ? evaluation_collect(evaluation) : status;

@@ -16,12 +16,18 @@ struct evaluate_request {
     bool native; /* the driver is not corun's: the GPU is what it says, and nothing is kept in the cache */
     enum software_launching launching;
     uint64_t epoch_cycles; /* of the device; 0: as the machine has it */
+    /*
+     * Requests come to the first application at random (Poisson), at a rate at which it would be busy for this part of the time alone; each is
+     * a run. 0: it runs again and again.
+     */
+    double load;
     bool check;
 };
 
 /* Beside what `corun run` tells of an application. Times are cycles of the device's clock. */
 struct evaluate_application {
-    uint64_t launches, whole, crews, workers; /* as in struct software_result */
+    uint64_t launches, whole, slices, crews, workers; /* as in struct software_result */
+    uint32_t requests;
     const char *refusal;
     const char *failure;
     uint64_t mean_run_cycles, median_run_cycles, p99_run_cycles; /* of runs that have ended; 0: none has */
@@ -39,6 +45,7 @@ struct evaluate_result {
     struct software_control control;
     enum software_launching launching;
     bool simulated, native, check;
+    double load;
     uint64_t epoch_cycles;
 };
 

@@ -4,6 +4,7 @@
  *
  *   evaluate.c   the case: workloads, goals, the shared run
  *   alone.c      each application alone: its rate, and its speed-up over SMs
+ *   requests.c   when requests come
  *   collect.c    what is told of it
  */
 #ifndef CORUN_EVALUATE_STATE_H
@@ -32,6 +33,8 @@ struct evaluation {
     struct evaluate_result *result;
     struct member members[SOFTWARE_MOST_APPLICATIONS];
     uint32_t count;
+    uint64_t *requests_ns; /* to the first member; NULL: it runs again and again */
+    uint32_t request_count;
     struct software *software;
     struct software_info device;
     const char *stage;
@@ -68,6 +71,8 @@ double evaluation_clock(void); /* seconds */
 
 /* The rates of all members that are wanted, and their speed-ups if the policy needs them. */
 enum corun_status alone_measure(struct evaluation *evaluation);
+/* Draws the requests to the first member. ARGUMENT: it does nothing alone; MEMORY. */
+enum corun_status requests_draw(struct evaluation *evaluation);
 /* The result, from the shared run. MEMORY. */
 enum corun_status evaluation_collect(struct evaluation *evaluation);
 

@@ -39,7 +39,9 @@ bool allowances_create(struct governor *governor)
         w->tb_limit[i] = CORUN_UNLIMITED;
     for (size_t s = 0; s < sms; s++)
         w->powered[s] = true;
-    bool fine = true;
+    for (size_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
+        w->grant[a] = CORUN_UNLIMITED;
+    bool fine = (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
 #define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
     if (governor->policy) {
         ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
@@ -50,6 +52,7 @@ bool allowances_create(struct governor *governor)
 
 void allowances_free(struct governor *governor)
 {
+    free(governor->first.grant);
 #define FREE_FIRST(name) free(governor->first.name);
     ENTRIES_OF_ALLOWANCES(FREE_FIRST)
 #undef FREE_FIRST
@@ -62,11 +65,15 @@ void allowances_keep_first(struct governor *governor)
     memcpy(governor->first.name, governor->allowances.name, entries * sizeof *governor->first.name);
     ENTRIES_OF_ALLOWANCES(KEEP_FIRST)
 #undef KEEP_FIRST
+    memcpy(governor->first.grant, governor->allowances.grant,
+           CORUN_MAX_APPLICATIONS * sizeof *governor->allowances.grant);
 }
 
 void allowances_renew(struct governor *governor, uint32_t slot)
 {
     governor->allowances.out_of_reach[slot] = false;
+    if (governor->policy)
+        governor->allowances.grant[slot] = governor->first.grant[slot];
     for (size_t s = 0; governor->policy && s < governor->machine.sm_count; s++) {
         size_t entry = s * governor->application_count + slot;
 #define RENEW(name) governor->allowances.name[entry] = governor->first.name[entry];
@@ -118,6 +125,8 @@ static enum corun_status check_capabilities(struct governor *governor)
 {
     const struct corun_allowances *w = &governor->allowances;
     uint32_t used = w->quotas_on ? 1u << CORUN_CAN_QUOTA : 0;
+    for (uint32_t a = 0; a < governor->application_count; a++)
+        used |= w->grant[a] != CORUN_UNLIMITED ? 1u << CORUN_CAN_GRANT : 0;
     for (uint32_t s = 0; s < governor->machine.sm_count; s++) {
         used |= used_by_sm(w, s);
         for (uint32_t a = 0; a < governor->application_count; a++)

@@ -350,9 +350,12 @@ static void put_launches(struct json_writer *writer, json_t *object, const struc
     json_put(writer, object, "run_cycles", runs);
     json_put(writer, object, "launches", json_count(row->launches));
     json_put(writer, object, "launches_whole", json_count(row->whole));
+    json_put(writer, object, "slices", json_count(row->slices));
     json_put(writer, object, "crews", json_count(row->crews));
     json_put(writer, object, "workers", json_count(row->workers));
     json_put(writer, object, "no_workers_because", row->refusal ? json_text(row->refusal) : json_null());
+    if (result->load > 0 && !index)
+        json_put(writer, object, "requests", json_count(row->requests));
     json_put(writer, object, "failure", row->failure ? json_text(row->failure) : json_null());
     if (result->check)
         json_put(writer, object, "wrong_runs", json_count(row->mismatches));
@@ -376,10 +379,13 @@ static json_t *control(struct json_writer *writer, const struct evaluate_result 
 
 static json_t *evaluation_object(struct json_writer *writer, const struct evaluate_result *result)
 {
+    static const char *const launchings[] = {"workers", "slices", "whole"};
     const struct corun_case_result *common = &result->common;
     json_t *object = json_object(), *applications = json_array();
     put_case(writer, object, common);
-    json_put(writer, object, "launching", json_text(result->launching == SOFTWARE_WORKERS ? "workers" : "whole"));
+    json_put(writer, object, "launching", json_text(launchings[result->launching]));
+    if (result->load > 0)
+        json_put(writer, object, "load", json_number(result->load));
     for (uint32_t a = 0; a < common->application_count; a++) {
         json_t *row = json_object();
         put_progress(writer, row, &common->applications[a]);

@@ -406,8 +406,8 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
 static bool print_launches(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,
                            FILE *stream)
 {
-    static const char *const titles[] = {"<launches",   "all",    "whole",        "crews",  "workers",
-                                         "run, cycles", "median", "99th centile", "<remark"};
+    static const char *const titles[] = {"<launches", "all",         "whole",  "slices",       "crews",
+                                         "workers",   "run, cycles", "median", "99th centile", "<remark"};
     struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
     for (uint32_t a = 0; a < result->common.application_count; a++) {
         const struct evaluate_application *row = &result->applications[a];
@@ -416,17 +416,18 @@ static bool print_launches(const struct evaluate_result *result, struct arena *a
         columns_set(columns, 0, PAINT_NONE, "%s", title(&result->common.applications[a], name, sizeof name));
         columns_set(columns, 1, PAINT_NONE, "%" PRIu64, row->launches);
         columns_set(columns, 2, PAINT_NONE, "%" PRIu64, row->whole);
-        columns_set(columns, 3, PAINT_NONE, "%" PRIu64, row->crews);
-        columns_set(columns, 4, PAINT_NONE, "%" PRIu64, row->workers);
+        columns_set(columns, 3, PAINT_NONE, "%" PRIu64, row->slices);
+        columns_set(columns, 4, PAINT_NONE, "%" PRIu64, row->crews);
+        columns_set(columns, 5, PAINT_NONE, "%" PRIu64, row->workers);
         const uint64_t times[] = {row->mean_run_cycles, row->median_run_cycles, row->p99_run_cycles};
         for (uint32_t i = 0; i < 3; i++)
-            columns_set(columns, 5 + i, PAINT_NONE, "%s", times[i] ? grouped(times[i], text) : "-");
+            columns_set(columns, 6 + i, PAINT_NONE, "%s", times[i] ? grouped(times[i], text) : "-");
         if (row->failure)
-            columns_set(columns, 8, PAINT_BAD, "%s", row->failure);
+            columns_set(columns, 9, PAINT_BAD, "%s", row->failure);
         else if (row->mismatches)
-            columns_set(columns, 8, PAINT_BAD, "%u runs left something else", row->mismatches);
+            columns_set(columns, 9, PAINT_BAD, "%u runs left something else", row->mismatches);
         else
-            columns_set(columns, 8, PAINT_NONE, "%s", row->refusal ? row->refusal : "");
+            columns_set(columns, 9, PAINT_NONE, "%s", row->refusal ? row->refusal : "");
     }
     return columns_print(columns, style, stream);
 }
@@ -445,19 +446,30 @@ static void print_control(const struct evaluate_result *result, FILE *stream)
     fputc('\n', stream);
 }
 
+static void print_requests(const struct evaluate_result *result, FILE *stream)
+{
+    if (result->load > 0)
+        fprintf(stream,
+                "%" PRIu32 " requests came to the first application, at a load of %g %%; %" PRIu32 " are done\n",
+                result->applications[0].requests, result->load * 100, result->common.applications[0].result.runs);
+}
+
 static bool print_software(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,
                            FILE *stream)
 {
     const struct corun_case_result *common = &result->common;
     print_heading(common, stream);
     fprintf(stream, "on the software machine, launches as %s, %s\n\n",
-            result->launching == SOFTWARE_WORKERS ? "workers" : "the programs have them",
+            result->launching == SOFTWARE_WORKERS  ? "workers"
+            : result->launching == SOFTWARE_SLICES ? "slices"
+                                                   : "the programs have them",
             result->simulated ? "through corun's driver on the simulated GPU" : "through the driver of this machine");
     bool whole = print_speed(common, arena, style, stream);
     print_idle(common, stream);
     whole = whole && print_split(common, arena, style, stream);
     fputc('\n', stream);
     whole = whole && print_launches(result, arena, style, stream);
+    print_requests(result, stream);
     fputc('\n', stream);
     if (result->launching == SOFTWARE_WORKERS)
         print_control(result, stream);

@@ -24,5 +24,9 @@ extern const struct corun_policy qos_elastic_policy;
 extern const struct corun_policy qos_rollover_policy;
 extern const struct corun_policy qos_rollover_time_policy;
 extern const struct corun_policy warped_slicer_policy;
+extern const struct corun_policy slate_policy;
+extern const struct corun_policy thread_limits_policy;
+extern const struct corun_policy priority_policy;
+extern const struct corun_policy turns_policy;
 
 #endif

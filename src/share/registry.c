@@ -12,7 +12,8 @@ static const struct corun_policy *const policies[] = {
     &static_smqos_policy,  &spart_qos_policy,    &smk_policy,
     &smk_p_policy,         &smk_pw_policy,       &qos_naive_policy,
     &qos_elastic_policy,   &qos_rollover_policy, &qos_rollover_time_policy,
-    &warped_slicer_policy,
+    &warped_slicer_policy, &slate_policy,        &thread_limits_policy,
+    &priority_policy,      &turns_policy,
 };
 
 const struct corun_policy *corun_policy_at(size_t index)

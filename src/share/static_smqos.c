@@ -7,50 +7,27 @@
  * Parts of an SM are rounded up, so that the ratio is not below the goal; but every other kernel keeps an SM. The split
  * is made anew only when an application arrives or leaves or a goal is changed. Nothing is switched off.
  */
+#include "share/goal_split.h"
 #include "share/policies.h"
 #include "share/sm_owners.h"
-
-#include <math.h>
-
-#define ROUNDING 1e-9 /* 0.95 of 20 SMs are 19, whatever floating point makes of it */
 
 struct static_state {
     struct sm_owners owners;
     double goals[CORUN_MAX_APPLICATIONS];
 };
 
-/* The goal as a fraction of what the application reaches alone; 0: none, or not known. */
 static double ratio(const struct corun_application_view *application)
 {
-    if (application->goal == CORUN_GOAL_NONE || application->state != CORUN_APPLICATION_RUNNING)
-        return 0;
-    if (application->goal == CORUN_GOAL_FRACTION)
-        return application->goal_value;
-    return application->isolated_ipc > 0 ? fmin(application->goal_ipc / application->isolated_ipc, 1) : 0;
+    return application->state == CORUN_APPLICATION_RUNNING ? goal_split_ratio(application) : 0;
 }
 
 static void split(struct static_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
-    uint32_t counts[CORUN_MAX_APPLICATIONS] = {0}, batch = 0, others = 0, turn = 0, left = view->sm_count;
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        bool running = view->applications[a].state == CORUN_APPLICATION_RUNNING;
-        others += running;
-        batch += running && !(ratio(&view->applications[a]) > 0);
-    }
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        double part = ratio(&view->applications[a]) * view->sm_count;
-        if (!(part > 0))
-            continue;
-        others--; /* those that have none yet */
-        uint32_t wanted = (uint32_t)ceil(part - ROUNDING), available = left - others;
-        counts[a] = wanted < available ? wanted : available;
-        left -= counts[a];
-    }
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        bool running = view->applications[a].state == CORUN_APPLICATION_RUNNING;
-        if (running && !(ratio(&view->applications[a]) > 0))
-            counts[a] = left / batch + (turn++ < left % batch);
-    }
+    uint32_t counts[CORUN_MAX_APPLICATIONS];
+    bool present[CORUN_MAX_APPLICATIONS];
+    for (uint32_t a = 0; a < view->application_count; a++)
+        present[a] = view->applications[a].state == CORUN_APPLICATION_RUNNING;
+    goal_split_counts(view, present, counts);
     sm_owners_split(&state->owners, counts);
     sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
 }
@@ -60,17 +37,8 @@ static enum corun_status static_start(void *memory, const struct corun_view *vie
 {
     (void)values;
     struct static_state *state = memory;
-    double sum = 0;
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        struct corun_application_view application = view->applications[a];
-        application.state = CORUN_APPLICATION_RUNNING; /* also those that are yet to come */
-        sum += ratio(&application);
-    }
-    if (sum > 1 + ROUNDING) {
-        allowances->refusal = "the goals add up to more than the whole GPU";
-        return CORUN_POLICY;
-    }
-    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal))
+    if (goal_split_too_much(view, &allowances->refusal) ||
+        !sm_owners_start_apart(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     split(state, view, allowances);
     return CORUN_OK;

@@ -80,6 +80,14 @@ static uint32_t size_of(struct want want, uint32_t draws)
     return workers < INT32_MAX ? (uint32_t)workers : INT32_MAX;
 }
 
+bool crew_is_owed(const struct software *software, const struct application *a)
+{
+    bool owed = false;
+    for (uint32_t place = 0; place < software->places; place++)
+        owed |= share_of(software, place, a->index)->given != 0;
+    return owed;
+}
+
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n)
 {
     const struct kind *kind = kind_at(a, n);

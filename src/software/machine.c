@@ -12,14 +12,17 @@ static uint32_t warps_of(const struct runtime_launch *about)
 }
 
 /* The first order that is not complete. */
-static void read_grid(struct application *a, struct corun_grid_view *view)
+static void read_grid(const struct software *software, struct application *a, struct corun_grid_view *view)
 {
     const struct kind *kind = kind_at(a, a->head);
     const struct order *order = order_at(a, a->head);
-    bool given = a->head < a->given;
+    bool given = a->head < a->given, workers = software->options.launching == SOFTWARE_WORKERS;
     uint64_t done = a->done > a->skipped ? a->done - a->skipped : 0, tbs = kind->about.tbs;
-    uint64_t drawn = given ? order->next : 0, next = drawn < tbs ? drawn : tbs;
+    uint64_t handed_out = order->sliced ? order->handed_out : tbs;
+    uint64_t drawn = !given ? 0 : workers ? order->next : handed_out, next = drawn < tbs ? drawn : tbs;
     const uint32_t *block = kind->about.block;
+    if (!workers)
+        done = given ? order->done : 0;
     *view = (struct corun_grid_view){.kernel = kind->about.kernel,
                                      .tbs = (uint32_t)tbs,
                                      .tbs_waiting = (uint32_t)(tbs - next),
@@ -29,24 +32,25 @@ static void read_grid(struct application *a, struct corun_grid_view *view)
                                      .tbs_per_sm = kind->about.tbs_per_sm};
 }
 
-static void read_application(struct application *a, struct corun_application_reading *reading)
+static void read_application(const struct software *software, struct application *a,
+                             struct corun_application_reading *reading)
 {
     reading->state = a->state;
     reading->arrived = a->arrived_ns;
     reading->left = a->left_ns;
     reading->progress = a->progress;
     reading->runs = (uint32_t)a->runs.count;
-    if (a->state != CORUN_APPLICATION_RUNNING)
+    if (orders_idle(a))
         return;
     reading->grids_queued = a->launch_count - 1 - (uint32_t)(a->head % a->launch_count);
-    read_grid(a, &reading->running);
+    read_grid(software, a, &reading->running);
 }
 
 static void read_now(void *machine, struct corun_reading *reading)
 {
     struct software *software = machine;
     for (uint32_t a = 0; a < software->count; a++)
-        read_application(&software->applications[a], &reading->applications[a]);
+        read_application(software, &software->applications[a], &reading->applications[a]);
     for (uint32_t s = 0; s < software->info.sms; s++)
         for (uint32_t a = 0; a < software->count; a++) {
             uint32_t resident = share_of(software, s, a)->resident;
@@ -77,12 +81,13 @@ static const struct corun_machine_operations operations = {.read = read_now, .ob
 
 struct corun_machine software_machine(struct software *software)
 {
+    bool workers = software->options.launching == SOFTWARE_WORKERS;
+    uint32_t always = SEES(PROGRESS) | SEES(RUNS) | SEES(TB_PROGRESS) | SEES(OCCUPANCY);
+    uint32_t counted = SEES(RESIDENT_TBS) | SEES(RESIDENT_WARPS) | SEES(HAND_OVER);
     enum { TBS_PER_SM = 32 }; /* the most that any GPU has; workers are bounded by occupancy */
-    return (struct corun_machine){.name = "the software machine",
-                                  .capabilities = CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN),
-                                  .observations = SEES(PROGRESS) | SEES(RUNS) | SEES(RESIDENT_TBS) |
-                                                  SEES(RESIDENT_WARPS) | SEES(TB_PROGRESS) | SEES(OCCUPANCY) |
-                                                  SEES(HAND_OVER),
+    return (struct corun_machine){.name = workers ? "the software machine" : "the software machine without workers",
+                                  .capabilities = workers ? CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN) : CAN(GRANT),
+                                  .observations = workers ? always | counted : always,
                                   .clock = CORUN_CLOCK_NANOSECONDS,
                                   .clock_khz = 1000000,
                                   .progress_unit = software->info.progress_unit,

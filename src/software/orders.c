@@ -9,10 +9,11 @@
 
 bool orders_idle(const struct application *a)
 {
-    return a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK;
+    return a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK ||
+           !requests_has(a, a->head / a->launch_count);
 }
 
-static struct job_of_run *job_by_run(struct application *a, uint64_t run)
+struct job_of_run *orders_job(struct application *a, uint64_t run)
 {
     for (uint32_t i = 0; i < JOBS; i++)
         if (a->jobs[i].used && a->jobs[i].run == run)
@@ -68,7 +69,7 @@ static enum corun_status set_queues(struct software *software, struct applicatio
 
 static bool goes_whole(const struct software *software, const struct kind *kind)
 {
-    return software->options.launching == SOFTWARE_WHOLE || kind->about.refusal;
+    return software->options.launching != SOFTWARE_WORKERS || kind->about.refusal;
 }
 
 /* Can what comes behind order n begin before n is known to be complete? */
@@ -76,6 +77,8 @@ static bool can_follow(const struct software *software, struct application *a, u
 {
     const struct kind *kind = kind_at(a, n + 1), *before = kind_at(a, n);
     struct order *order = order_at(a, n);
+    if (order->sliced)
+        return false;
     if (goes_whole(software, before)) /* the stream keeps the order */
         return true;
     if (goes_whole(software, kind))
@@ -90,12 +93,12 @@ static bool can_follow(const struct software *software, struct application *a, u
 }
 
 /* Is the next order to be given one that can be given now? */
-static bool can_give(const struct software *software, struct application *a)
+bool orders_can_give(const struct software *software, struct application *a)
 {
     uint64_t n = a->given;
     uint32_t first, end, launch = (uint32_t)(n % a->launch_count);
-    const struct job_of_run *job = job_by_run(a, n / a->launch_count);
-    if (!job || !job->ready || n >= a->halves * HALF || n > a->head + a->ahead)
+    const struct job_of_run *job = orders_job(a, n / a->launch_count);
+    if (!job || !job->ready || n >= a->halves * HALF || n > a->head + a->ahead || !requests_has(a, n / a->launch_count))
         return false;
     runtime_horizon(software->runtime, job->job, &first, &end);
     return launch >= first && launch < end && (n == a->head || can_follow(software, a, n - 1));
@@ -119,11 +122,13 @@ enum corun_status orders_proceed(struct software *software, struct application *
     enum corun_status status = orders_submit(software, a);
     if (status == CORUN_OK)
         status = set_queues(software, a);
+    if (software->options.launching != SOFTWARE_WORKERS)
+        return status == CORUN_OK ? grants_proceed(software, a) : status;
     give_again(software, a);
-    while (status == CORUN_OK && can_give(software, a)) {
+    while (status == CORUN_OK && orders_can_give(software, a)) {
         bool whole = goes_whole(software, kind_at(a, a->given));
         uint32_t workers = whole ? 0 : crew_size(software, a, a->given);
-        if (!whole && !workers)
+        if (whole ? !crew_is_owed(software, a) : !workers)
             break;
         if (!order_at(a, a->given)->workers) /* not again */
             a->launches++;
@@ -144,10 +149,10 @@ static enum corun_status leave(struct software *software, struct application *a,
 /* The last launch of a run is complete. */
 static enum corun_status end_run(struct software *software, struct application *a, uint64_t run, uint64_t time)
 {
-    struct job_of_run *job = job_by_run(a, run);
+    struct job_of_run *job = orders_job(a, run);
     if (job)
         job->over = true;
-    if (!vector_push(&a->runs, time - a->last_run_ns))
+    if (!vector_push(&a->runs, time - requests_time(a, run)))
         return CORUN_MEMORY;
     a->last_run_ns = time;
     enum corun_status status = governor_moment(software->governor, time, CORUN_EVENT_RUN_COMPLETE, 0, a->index);
@@ -162,7 +167,7 @@ static enum corun_status end_order(struct software *software, struct application
     uint64_t n = a->head++;
     const struct kind *kind = kind_at(a, n);
     struct order *order = order_at(a, n);
-    const struct job_of_run *job = job_by_run(a, n / a->launch_count);
+    const struct job_of_run *job = orders_job(a, n / a->launch_count);
     uint32_t launch = (uint32_t)(n % a->launch_count);
     order->complete = true;
     a->progress_before += kind->progress;
@@ -170,11 +175,11 @@ static enum corun_status end_order(struct software *software, struct application
     a->skipped += goes_whole(software, kind) ? 0 : kind->about.tbs;
     a->progress = a->progress_before;
     a->progress_ns = time;
-    enum corun_status status = runtime_complete(software->runtime, job->job, launch);
+    enum corun_status status = order->sliced ? CORUN_OK : runtime_complete(software->runtime, job->job, launch);
     status = status == CORUN_FAULT ? CORUN_OK : status;
     if (status == CORUN_OK && launch + 1 == a->launch_count)
         status = end_run(software, a, n / a->launch_count, time);
-    if (status == CORUN_OK && a->state == CORUN_APPLICATION_RUNNING)
+    if (status == CORUN_OK && !orders_idle(a))
         status = governor_moment(software->governor, time, CORUN_EVENT_KERNEL_START, 0, a->index);
     return status;
 }
@@ -185,6 +190,8 @@ static bool is_complete(const struct software *software, struct application *a, 
     const struct order *order = order_at(a, n);
     if (n >= a->given || !order->given)
         return false;
+    if (order->sliced)
+        return order->done == kind->about.tbs;
     return goes_whole(software, kind) ? !order->in_flight : order->next >= kind->draws && !order->alive;
 }
 
@@ -219,11 +226,13 @@ static struct application *find_job(struct software *software, uint32_t number, 
     return NULL;
 }
 
-static void crew_ended(struct application *a, const struct job_of_run *job, const struct runtime_event *event,
-                       uint64_t time)
+static void crew_ended(const struct software *software, struct application *a, const struct job_of_run *job,
+                       const struct runtime_event *event, uint64_t time)
 {
     struct order *order = order_at(a, job->run * a->launch_count + event->launch);
     order->in_flight--;
+    if (software->options.launching != SOFTWARE_WORKERS)
+        a->tbs_in_flight -= a->kinds[event->launch].about.tbs;
     if (time > order->ended_ns)
         order->ended_ns = time;
 }
@@ -286,8 +295,10 @@ enum corun_status orders_take(struct software *software, const struct runtime_ev
         job->ready = false;
         return CORUN_OK;
     case RUNTIME_CREW_ENDED:
-        crew_ended(a, job, event, time);
+        crew_ended(software, a, job, event, time);
         return goes_whole(software, &a->kinds[event->launch]) ? orders_complete(software, a, time) : CORUN_OK;
+    case RUNTIME_SLICE_ENDED:
+        return grants_slice_ended(software, a, event, job->run, time);
     case RUNTIME_ENDED:
         return job_ended(software, a, job, time);
     case RUNTIME_FAILED:
@@ -306,7 +317,7 @@ static void start_over(struct software *software, struct application *a)
         a->thread_blocks -= kind_at(a, a->head - 1)->about.tbs;
     }
     a->given = a->retired = a->head;
-    a->skipped = a->done = 0;
+    a->skipped = a->done = a->tbs_in_flight = 0;
     a->halves = a->head / HALF;
     memset(a->orders, 0, sizeof a->orders);
     for (uint32_t place = 0; place < software->places; place++) {

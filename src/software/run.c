@@ -26,7 +26,7 @@ static enum corun_status arrive(struct software *software, struct application *a
     a->arrived_ns = a->last_run_ns = a->progress_ns = software->now;
     a->ahead = 2;
     enum corun_status status = governor_moment(software->governor, software->now, CORUN_EVENT_ARRIVE, 0, a->index);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && !orders_idle(a))
         status = governor_moment(software->governor, software->now, CORUN_EVENT_KERNEL_START, 0, a->index);
     return status;
 }
@@ -38,6 +38,8 @@ static enum corun_status arrivals(struct software *software)
         struct application *a = &software->applications[i];
         if (a->state == CORUN_APPLICATION_ABSENT && a->description.start_ns <= software->now)
             status = arrive(software, a);
+        if (status == CORUN_OK)
+            status = requests_come(software, a);
     }
     return status;
 }
@@ -120,7 +122,7 @@ static enum corun_status stop_stalled(struct software *software)
     uint64_t most = software->limits.stall_ns ? software->limits.stall_ns : DEFAULT_STALL_NANOSECONDS;
     for (uint32_t i = 0; i < software->count; i++) {
         struct application *a = &software->applications[i];
-        if (a->progress != a->stall_progress || a->state != CORUN_APPLICATION_RUNNING) {
+        if (a->progress != a->stall_progress || orders_idle(a)) {
             a->stall_progress = a->progress;
             a->stall_ns = software->now;
         } else if (software->now > a->stall_ns + most) {

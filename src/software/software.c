@@ -23,7 +23,8 @@ static enum corun_status time_look(struct software *software, struct corun_diagn
     if (status != CORUN_OK)
         return status;
     software->look_ns = event.time - begin;
-    uint64_t least = EPOCH_LOOKS * software->look_ns, usual = EPOCH_NANOSECONDS;
+    bool looks = software->options.launching == SOFTWARE_WORKERS;
+    uint64_t least = looks ? EPOCH_LOOKS * software->look_ns : 0, usual = EPOCH_NANOSECONDS;
     if (software->info.simulated)
         usual = (uint64_t)EPOCH_CYCLES * 1000000 / software->info.clock_khz;
     software->info.epoch_ns = usual > least ? usual : least;
@@ -65,7 +66,7 @@ static enum corun_status describe_launches(struct software *software, struct app
         return CORUN_MEMORY;
     for (uint32_t i = 0; i < a->launch_count; i++) {
         runtime_launch_at(software->runtime, a->program, i, &a->kinds[i].about);
-        if (!a->refusal && software->options.launching == SOFTWARE_WORKERS)
+        if (!a->refusal && software->options.launching != SOFTWARE_WHOLE)
             a->refusal = a->kinds[i].about.refusal;
         if (!a->kinds[i].about.thread_instructions)
             software->info.progress_unit = CORUN_PROGRESS_THREAD_BLOCKS;
@@ -147,9 +148,6 @@ enum corun_status software_create(const struct software_options *options,
     if (!count || count > SOFTWARE_MOST_APPLICATIONS)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%u applications: 1 to %u can share a GPU in software",
                             count, SOFTWARE_MOST_APPLICATIONS);
-    if (options->policy && options->launching != SOFTWARE_WORKERS)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                            "policy %s has nobody to obey it where launches go whole", options->policy->name);
     struct software *software = calloc(1, sizeof *software);
     if (!software)
         return CORUN_MEMORY;
@@ -213,5 +211,7 @@ void software_result(const struct software *software, uint32_t application, stru
                                        .crews = a->crews,
                                        .workers = a->workers,
                                        .whole = a->whole,
+                                       .slices = a->slices,
+                                       .requests = a->requests,
                                        .refusal = a->refusal};
 }

@@ -22,7 +22,8 @@ struct workload_commands;
 /* How launches go to the device. */
 enum software_launching {
     SOFTWARE_WORKERS, /* as workers; whole where a kernel cannot be one */
-    SOFTWARE_WHOLE /* as the program has them, in a stream of each application: what CUDA does by itself. No policy */
+    SOFTWARE_SLICES,  /* by grants: as the program has them, or in slices; whole where a kernel cannot be sliced */
+    SOFTWARE_WHOLE /* as the program has them, in a stream of each application: what CUDA does by itself. By grants, if there is a policy */
 };
 
 struct software_options {
@@ -50,6 +51,12 @@ struct software_application {
     const double *speedup; /* as in struct corun_application_view */
     uint32_t speedup_count;
     uint64_t start_ns; /* it arrives */
+    /*
+     * Requests, each of which is a run: it begins when it has come and those before it have ended, and its time counts from then on. In
+     * order; nanoseconds since the run began. NULL: a run begins when the one before has ended.
+     */
+    const uint64_t *requests_ns;
+    uint32_t request_count;
 };
 
 struct software_limits {
@@ -90,14 +97,17 @@ struct software_result {
     uint64_t measured_ns;          /* the last moment at which its progress was known */
     uint64_t thread_blocks;
     uint32_t runs;
-    const uint64_t *run_ns; /* [runs]: from the end of the run before, or its arrival */
-    uint32_t mismatches;    /* runs that left something else, with `check` */
-    double goal_rate;       /* 0: none */
+    const uint64_t *
+        run_ns; /* [runs]: from its request; without requests, from the end of the run before, or the application's arrival */
+    uint32_t requests;   /* that have come */
+    uint32_t mismatches; /* runs that left something else, with `check` */
+    double goal_rate;    /* 0: none */
     double best_epoch_rate;
     bool out_of_reach;
     uint64_t launches, crews,
         workers;         /* given to the device; crews of workers beside the first one of a launch are growth */
     uint64_t whole;      /* launches that went whole */
+    uint64_t slices;     /* of the others, by grants */
     const char *refusal; /* why one of its kernels cannot be workers; NULL: all can */
 };
 void software_result(const struct software *software, uint32_t application, struct software_result *result);

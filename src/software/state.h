@@ -7,6 +7,8 @@
  *   look.c       what a copy of the table tells
  *   orders.c     runs of an application as jobs, and their launches in order
  *   crews.c      how many workers are launched, when
+ *   grants.c     launches by grants, whole and in slices
+ *   requests.c   runs that begin when they are asked for
  *   limits.c     allowances as limits in the table
  *   machine.c    the operations of corun/machine.h
  *   history.c    what is kept of each epoch
@@ -41,8 +43,10 @@ struct kind {
 
 /* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
 struct order {
-    uint64_t workers;             /* given, in all crews */
-    uint32_t in_flight;           /* crews */
+    uint64_t workers;          /* given, in all crews */
+    uint32_t in_flight;        /* crews */
+    uint64_t handed_out, done; /* thread blocks in slices */
+    bool sliced;
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
     uint32_t next, alive;         /* thread blocks that were drawn, and workers that may run some, by the last look */
     uint64_t given_ns;            /* its last crew */
@@ -78,8 +82,10 @@ struct application {
     uint64_t stall_progress, stall_ns; /* its progress when it was last seen to change */
     VECTOR(uint64_t) runs;
     uint32_t mismatches;
-    uint32_t ahead; /* how many launches are given beyond the first */
-    uint64_t crews, workers, whole, launches;
+    uint32_t ahead;         /* how many launches are given beyond the first */
+    uint32_t requests;      /* that have come */
+    uint64_t tbs_in_flight; /* by grants */
+    uint64_t crews, workers, whole, slices, launches;
     const char *refusal;
 };
 
@@ -167,11 +173,30 @@ enum corun_status orders_take(struct software *software, const struct runtime_ev
 enum corun_status orders_complete(struct software *software, struct application *a, uint64_t time);
 /* The table has gone with its context: runs that were under way start over. */
 void orders_start_over(struct software *software);
+/* Nothing is there for it to do. */
 bool orders_idle(const struct application *a);
+/* Can the next order that has not been given be given now, by its data and by those before it? */
+bool orders_can_give(const struct software *software, struct application *a);
+struct job_of_run *orders_job(struct application *a, uint64_t run);
+
+/* grants.c */
+/* Gives what the grant of the application leaves. */
+enum corun_status grants_proceed(struct software *software, struct application *a);
+enum corun_status grants_slice_ended(struct software *software, struct application *a,
+                                     const struct runtime_event *event, uint64_t run, uint64_t time);
+
+/* requests.c */
+/* Requests that have come by now are told. */
+enum corun_status requests_come(struct software *software, struct application *a);
+bool requests_has(const struct application *a, uint64_t run);
+/* When a run was asked for; without requests, when the one before had ended. */
+uint64_t requests_time(const struct application *a, uint64_t run);
 
 /* crews.c */
 /* Workers that the first crew of an order is to have; 0: nothing is owed. */
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
+/* Is it owed a place anywhere? */
+bool crew_is_owed(const struct software *software, const struct application *a);
 /* Launches further workers where places are owed and nobody is on the way. */
 enum corun_status crews_grow(struct software *software, struct application *a);
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers);

@@ -67,6 +67,30 @@ class Machine(unittest.TestCase):
             self.assertEqual(row["workers"], 0)
         self.assertNotIn("control", found)
 
+    def test_grants(self):
+        found = result("-m", "software", "--launching", "slices", "-p", "turns:microseconds=50", "-c", "400K", "--check", *PAIR)
+        for row in found["applications"]:
+            self.assertEqual((row["status"], row["wrong_runs"], row["workers"]), ("OK", 0, 0))
+            self.assertGreaterEqual(row["slices"], row["launches"])
+            self.assertTrue(0.2 < row["normalised_ipc"] < 0.8, row)
+        self.assertGreater(found["applications"][0]["slices"], found["applications"][0]["launches"])
+        found = result("-m", "software", "--launching", "whole", "-p", "priority", "-c", "200K", *PAIR)
+        first, second = found["applications"]
+        self.assertGreater(first["normalised_ipc"], 0.9)  # it has always a launch: the other one hears of none
+        self.assertEqual(second["launches"], 0)
+
+    def test_requests(self):
+        case = ("-m", "software", "--load", "30%", "-c", "1M", "--seed", "3", *PAIR)
+        plain = result("--launching", "whole", *case)
+        first = result("--launching", "slices", "-p", "priority:wait=10", *case)
+        for found in (plain, first):
+            row = found["applications"][0]
+            self.assertEqual(found["load"], 0.3)
+            self.assertTrue(0 < row["runs"] <= row["requests"])
+            self.assertTrue(0.1 < row["normalised_ipc"] < 0.5, row)
+        self.assertLess(first["applications"][0]["run_cycles"]["p99"], plain["applications"][0]["run_cycles"]["p99"])
+        self.assertGreater(first["applications"][1]["normalised_ipc"], 0.1)
+
     def test_profile(self):
         found = result("-m", "software", "-p", "profile:window=60K,points=2", "-c", "200K", "hotspot@small", "gesummv@small")
         split = [max(share["sms"]) for share in found["history"]["applications"]]
@@ -89,8 +113,12 @@ class Machine(unittest.TestCase):
         self.fails(POLICY, "policy qos-rollover needs a machine that", "-p", "qos-rollover", *software)
         self.fails(POLICY, "this machine cannot switch SMs off; gate=off does without", "-p", "smqos", *software)
         self.fails(ARGUMENT, "does not stop at a number of instructions", "--instructions", "1M", *software)
-        self.fails(ARGUMENT, "policy even has nobody to obey it where launches go whole", "-p", "even", "--launching", "whole",
-                   *software)
+        self.fails(POLICY, "policy even needs a machine that limits thread blocks", "-p", "even", "--launching", "whole", *software)
+        self.fails(POLICY, "policy turns needs a machine that holds launches of an application back; the software machine does not",
+                   "-p", "turns", *software)
+        self.fails(POLICY, "the simulated GPU does not", "-p", "turns", *PAIR)
+        self.fails(USAGE, "--launching: expected workers, slices or whole", "--launching", "half", *software)
+        self.fails(USAGE, "--load: expected a share of the time", "--load", "2", *software)
         self.fails(USAGE, "expected hardware, software or both", "-m", "firmware", *PAIR)
         self.fails(USAGE, "are for --machine software", "--epoch", "1M", *PAIR)
         self.fails(USAGE, "show the simulated GPU", "--trace", "/dev/null", *software)

@@ -191,9 +191,10 @@ class Policies(Pages):
     def variables(self, policy):
         """Names of what its controller shows, of numbered ones the first."""
         named = {"fixed": "fixed:split=2/2"}.get(policy, policy)
+        machine = ("-m", "software", "--launching", "slices") if policy in ("priority", "turns") else ()
         written = json.loads(self.text("run", "-g", "gtx980:sms=4,epoch_cycles=1K", "-c", "3K", "-p", named, "--no-baselines", "-j", "-",
-                                       "./one.yaml:goal=10%", "./two.yaml"))
-        return [name for name in written["history"].get("variables", {}) if not re.search(r"_[2-9]$", name)]
+                                       *machine, "./one.yaml:goal=10%", "./two.yaml"))
+        return [name for name in written.get("history", {}).get("variables", {}) if not re.search(r"_[2-9]$", name)]
 
 
 class OfReadme(Pages):

@@ -62,7 +62,7 @@ static void other_versions_and_parameters_out_of_range_are_refused(void **unused
     scripted_add(&m);
     m.policy.version = 2;
     assert_int_equal(governor_set_policy(m.governor, &m.policy, NULL, m.list), CORUN_POLICY);
-    expect_message(&m, "was built for version 2 of the sharing contract, this is version 3");
+    expect_message(&m, "was built for version 2 of the sharing contract, this is version 4");
     m.policy.version = CORUN_POLICY_VERSION;
     m.policy.parameters = parameters;
     m.policy.parameter_count = 1;
@@ -139,6 +139,11 @@ static void write_it(struct scripted_machine *m, const struct corun_view *view, 
 }
 
 /* `missing`: capabilities that the machine lacks. */
+static void a_grant(struct corun_allowances *w)
+{
+    w->grant[1] = 7;
+}
+
 static void expect_refusal(writing *deed, uint32_t missing, enum corun_clock clock, const char *message)
 {
     struct scripted_machine m;
@@ -198,6 +203,7 @@ static void what_is_written_is_obeyed_whole_or_refused(void **unused)
         {a_rank, CORUN_CAN_ORDER, "ranks applications"},
         {quotas, CORUN_CAN_QUOTA, "stops issuing"},
         {a_partition, CORUN_CAN_PARTITION, "in a given range of resources"},
+        {a_grant, CORUN_CAN_GRANT, "holds launches of an application back"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint32_t others = ((1u << CORUN_CAPABILITY_COUNT) - 1) & ~(1u << rows[i].capability);

@@ -36,6 +36,7 @@ static void write_everything(struct scripted_machine *m, const struct corun_view
         allowances->quota_set[entry] = allowances->quota_add[entry] = true;
         allowances->quota_refill[entry] = 80;
     }
+    allowances->grant[1] = 0;
     allowances->out_of_reach[1] = true;
 }
 
@@ -73,6 +74,7 @@ static void expect_entries_of_start(const struct scripted_machine *m)
         assert_true(w->quota_set[entry] && !w->quota_add[entry]);
         assert_int_equal(w->quota_refill[entry], 0);
     }
+    assert_int_equal(w->grant[1], CORUN_UNLIMITED);
     assert_false(w->out_of_reach[1]);
 }
 

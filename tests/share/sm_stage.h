@@ -28,6 +28,7 @@ struct stage {
     struct corun_share_view shares[STAGE_SMS * CORUN_MAX_APPLICATIONS];
     uint32_t tb_limit[STAGE_SMS * CORUN_MAX_APPLICATIONS], order[STAGE_SMS * CORUN_MAX_APPLICATIONS];
     enum corun_reclaim reclaim[STAGE_SMS * CORUN_MAX_APPLICATIONS];
+    uint32_t grant[CORUN_MAX_APPLICATIONS];
     bool exclusive[STAGE_SMS], powered[STAGE_SMS], out_of_reach[CORUN_MAX_APPLICATIONS];
     double variables[STAGE_VARIABLES];
     double parameters[32];
@@ -63,6 +64,7 @@ static inline void stage_create(struct stage *stage, const char *policy, uint32_
                                                   .exclusive = stage->exclusive,
                                                   .reclaim = stage->reclaim,
                                                   .powered = stage->powered,
+                                                  .grant = stage->grant,
                                                   .out_of_reach = stage->out_of_reach,
                                                   .variables = stage->variables};
 }

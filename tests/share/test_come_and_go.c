@@ -196,6 +196,8 @@ static void a_newcomer_is_new_to_every_policy(void **unused)
         for (size_t g = 0; g < sizeof goals / sizeof goals[0]; g++) {
             const struct corun_policy *policy = corun_policy_at(i);
             struct decided used, fresh;
+            if (policy->needs >> CORUN_CAN_GRANT & 1u) /* not of this machine */
+                continue;
             play(policy, goals[g], false, &used);
             play(policy, goals[g], true, &fresh);
             if (!used.instructions[1] || !used.moments)

@@ -79,7 +79,7 @@ static void what_is_refused(void **state)
     stage_add(&stage, 10, 1, 1);
     stage.options.launching = SOFTWARE_WHOLE;
     stage.options.policy = corun_policy_find("even");
-    assert_int_equal(stage_create(&stage), CORUN_ARGUMENT);
+    assert_int_equal(stage_create(&stage), CORUN_POLICY);
     stage.options.launching = SOFTWARE_WORKERS;
     stage.options.policy = corun_policy_find("qos-rollover");
     assert_int_equal(stage_create(&stage), CORUN_POLICY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suite as workers on the software machine: what each run leaves is compared, byte for byte, with a run without timing, while a policy moves
- * owners and limits at random. Arguments: workloads; without any, those of a moment.
+ * owners and limits at random; with --slices in slices, while it grants at random. Arguments: workloads; without any, those of a moment.
  */
 #include "software/software.h"
 
@@ -37,6 +37,27 @@ static void restless_decide(void *state, const struct corun_view *view, struct c
                 owner == a || owner == view->application_count ? CORUN_UNLIMITED : 0;
     }
 }
+
+static void restless_grants(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                            struct corun_allowances *allowances)
+{
+    (void)state, (void)moment;
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        const struct corun_grid_view *running = &view->applications[a].running;
+        uint64_t draw = corun_random(&draws);
+        uint32_t some = running->kernel ? 1 + (uint32_t)(draw / 4 % running->tbs) : 1;
+        uint32_t grants[] = {0, some, some, CORUN_UNLIMITED};
+        allowances->grant[a] = grants[draw % 4];
+    }
+}
+
+static const struct corun_policy restless_slices = {.version = CORUN_POLICY_VERSION,
+                                                    .name = "restless",
+                                                    .summary = "grants at random",
+                                                    .paper = "",
+                                                    .needs = 1u << CORUN_CAN_GRANT,
+                                                    .start = restless_start,
+                                                    .decide = restless_grants};
 
 static const struct corun_policy restless = {.version = CORUN_POLICY_VERSION,
                                              .name = "restless",
@@ -84,20 +105,24 @@ static bool check(const struct software *software, uint32_t count, const char *c
         if (!right)
             fprintf(stderr, "%s: status %s, %s; of %u runs %u were wrong\n", names[i], corun_status_name(result.status),
                     result.failure ? result.failure : "no failure", result.runs, result.mismatches);
-        printf("%-24s %3u runs, %4llu launches, %4llu whole, %5llu crews, %6llu workers%s%s\n", names[i], result.runs,
-               (unsigned long long)result.launches, (unsigned long long)result.whole, (unsigned long long)result.crews,
-               (unsigned long long)result.workers, result.refusal ? ": " : "", result.refusal ? result.refusal : "");
+        printf("%-24s %3u runs, %4llu launches, %4llu whole, %4llu slices, %5llu crews, %6llu workers%s%s\n", names[i],
+               result.runs, (unsigned long long)result.launches, (unsigned long long)result.whole,
+               (unsigned long long)result.slices, (unsigned long long)result.crews, (unsigned long long)result.workers,
+               result.refusal ? ": " : "", result.refusal ? result.refusal : "");
         good &= right;
     }
     return good;
 }
 
 /* Two at a time. */
-static bool run(uint32_t count, const char *const *names)
+static bool run(uint32_t count, const char *const *names, bool slices)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
-    struct software_options options = {
-        .library = getenv("CORUN_TEST_DRIVER"), .policy = &restless, .epoch_ns = 8224, .check = true};
+    struct software_options options = {.library = getenv("CORUN_TEST_DRIVER"),
+                                       .launching = slices ? SOFTWARE_SLICES : SOFTWARE_WORKERS,
+                                       .policy = slices ? &restless_slices : &restless,
+                                       .epoch_ns = 8224,
+                                       .check = true};
     struct software_application applications[2] = {{0}};
     struct workload_commands *commands[2] = {NULL};
     struct software *software = NULL;
@@ -121,10 +146,10 @@ static bool run(uint32_t count, const char *const *names)
 int main(int argc, char **argv)
 {
     static const char *const few[] = {"hotspot@small", "pathfinder@small", "spmv@small"};
-    const char *const *names = argc > 1 ? (const char *const *)&argv[1] : few;
-    uint32_t count = argc > 1 ? (uint32_t)argc - 1 : 3;
-    bool good = true;
+    bool slices = argc > 1 && !strcmp(argv[1], "--slices"), good = true;
+    uint32_t first = slices ? 2 : 1, count = (uint32_t)argc > first ? (uint32_t)argc - first : 3;
+    const char *const *names = (uint32_t)argc > first ? (const char *const *)&argv[first] : few;
     for (uint32_t i = 0; i < count; i += 2)
-        good = run(count - i < 2 ? 1 : 2, &names[i]) && good;
+        good = run(count - i < 2 ? 1 : 2, &names[i], slices) && good;
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

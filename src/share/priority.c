@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Priority: launches of applications with goals come first, those of the others are held back. While one with a goal has a launch, the others get
+ * a grant of `beside` thread blocks, none unless told otherwise; else one whose thread blocks are over within `wait`. So a launch with a goal
+ * waits no longer than that for what was in flight when it came, as slices bound it (Zhong and He, Kernelet, TPDS 2014, section 4.1).
+ *
+ * How much is over within `wait` is measured: thread blocks done in an epoch. What is in flight is over after its number over that rate (Little's
+ * law). But as many thread blocks as fit the GPU side by side are over in the time of one, however long that is: less than that bounds nothing
+ * further, and is never granted.
+ */
+#include "share/policies.h"
+
+enum { PARAMETER_WAIT, PARAMETER_BESIDE };
+
+static const struct corun_policy_parameter parameters[] = {
+    [PARAMETER_WAIT] = {"wait", 100, 0, 1e9, false,
+                        "microseconds that a launch with a goal waits at most for what is in flight of the others, "
+                        "where their thread blocks are shorter",
+                        NULL},
+    [PARAMETER_BESIDE] = {"beside", 0, 0, 4e9, true,
+                          "thread blocks of each of the others in flight while a launch with a goal is there", NULL},
+};
+
+/* Thread blocks that an application has done, counted over its launches. */
+struct count {
+    uint32_t tbs, completed; /* of the launch that was seen last */
+    uint64_t done, done_before;
+    double rate; /* thread blocks per tick; 0: not known */
+    uint64_t since;
+    bool held; /* since then, for some time */
+};
+
+struct priority_state {
+    double wait_ticks;
+    uint32_t beside;
+    struct count counts[CORUN_MAX_APPLICATIONS];
+};
+
+static bool has_launch(const struct corun_application_view *application)
+{
+    return application->state == CORUN_APPLICATION_RUNNING && application->running.kernel;
+}
+
+static bool is_urgent(const struct corun_view *view)
+{
+    bool urgent = false;
+    for (uint32_t a = 0; a < view->application_count; a++)
+        urgent |= view->applications[a].goal != CORUN_GOAL_NONE && has_launch(&view->applications[a]);
+    return urgent;
+}
+
+static void count(struct count *count, const struct corun_grid_view *running, bool launch_is_new)
+{
+    uint32_t completed = running->kernel ? running->tbs_completed : 0;
+    if (launch_is_new)
+        count->done += count->tbs - count->completed + completed;
+    else if (completed > count->completed)
+        count->done += completed - count->completed;
+    count->tbs = running->kernel ? running->tbs : 0;
+    count->completed = completed;
+}
+
+/* Over epochs in which it was not held back, until something is done. */
+static void measure(struct count *count, uint64_t now)
+{
+    uint64_t done = count->done - count->done_before;
+    if (!count->held && !done)
+        return;
+    if (!count->held && now > count->since)
+        count->rate = (double)done / (double)(now - count->since);
+    count->done_before = count->done;
+    count->since = now;
+    count->held = false;
+}
+
+static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a)
+{
+    uint32_t fit = view->applications[a].running.tbs_per_sm;
+    double least = (double)view->sm_count * (fit && fit != UINT32_MAX ? fit : 1);
+    double within = state->counts[a].rate * state->wait_ticks;
+    double grant = within > least ? within : least;
+    return grant < UINT32_MAX ? (uint32_t)grant : CORUN_UNLIMITED - 1;
+}
+
+static void grant(struct priority_state *state, const struct corun_view *view, struct corun_allowances *allowances)
+{
+    bool urgent = is_urgent(view);
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        bool first = view->applications[a].goal != CORUN_GOAL_NONE;
+        allowances->grant[a] = first ? CORUN_UNLIMITED : urgent ? state->beside : bounded(state, view, a);
+        state->counts[a].held |= urgent;
+    }
+}
+
+static enum corun_status priority_start(void *memory, const struct corun_view *view, const double *values,
+                                        struct corun_allowances *allowances)
+{
+    struct priority_state *state = memory;
+    state->wait_ticks = values[PARAMETER_WAIT] * view->clock_khz / 1000;
+    state->beside = (uint32_t)values[PARAMETER_BESIDE];
+    grant(state, view, allowances);
+    return CORUN_OK;
+}
+
+static void priority_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
+                            struct corun_allowances *allowances)
+{
+    struct priority_state *state = memory;
+    if (moment.event == CORUN_EVENT_ARRIVE)
+        state->counts[moment.application] = (struct count){.since = view->cycle};
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        bool launch_is_new = moment.event == CORUN_EVENT_KERNEL_START && moment.application == a;
+        count(&state->counts[a], &view->applications[a].running, launch_is_new);
+        if (moment.event == CORUN_EVENT_EPOCH)
+            measure(&state->counts[a], view->cycle);
+    }
+    grant(state, view, allowances);
+}
+
+const struct corun_policy priority_policy = {
+    .version = CORUN_POLICY_VERSION,
+    .name = "priority",
+    .summary = "launches with goals first; what is in flight of the others is over within a given time",
+    .paper = "held back in slices as in Zhong and He, Kernelet, TPDS 2014, section 4.1",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof parameters[0],
+    .needs = 1u << CORUN_CAN_GRANT,
+    .observes = 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY,
+    .state_bytes = sizeof(struct priority_state),
+    .start = priority_start,
+    .decide = priority_decide,
+};

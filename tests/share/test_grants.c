@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Policies that hold launches back, and those that set goals as shares, by script. */
+#include "sm_stage.h"
+
+enum { SMS = 4, FIT = 3, WAVE = SMS * FIT };
+
+/* Application a has a launch of so many thread blocks, of which some are done; 0: it has none. */
+static void launch(struct stage *stage, uint32_t a, uint32_t tbs, uint32_t completed)
+{
+    stage->applications[a].running = (struct corun_grid_view){
+        .kernel = tbs ? "kernel" : NULL, .tbs = tbs, .tbs_completed = completed, .tb_threads = 256, .tbs_per_sm = FIT};
+}
+
+static void begin(struct stage *stage, const char *policy, double goal)
+{
+    stage_create(stage, policy, SMS, 2);
+    stage->view.clock_khz = 1000000; /* nanoseconds */
+    stage->view.threads_per_sm = 1024;
+    stage->applications[0].goal = CORUN_GOAL_FRACTION;
+    stage->applications[0].goal_value = goal;
+}
+
+static void arrive(struct stage *stage)
+{
+    assert_int_equal(stage_start(stage), CORUN_OK);
+    stage_moment(stage, CORUN_EVENT_ARRIVE, 0, 0);
+    stage_moment(stage, CORUN_EVENT_ARRIVE, 0, 1);
+}
+
+static void start_kernel(struct stage *stage, uint32_t a, uint32_t tbs)
+{
+    launch(stage, a, tbs, 0);
+    stage_moment(stage, CORUN_EVENT_KERNEL_START, 0, a);
+}
+
+static void priority_holds_others_back(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "beside", 2);
+    arrive(&stage);
+    start_kernel(&stage, 1, 100);
+    assert_int_equal(stage.grant[0], CORUN_UNLIMITED);
+    assert_int_equal(stage.grant[1], WAVE); /* nothing is known of it yet */
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 2);
+    launch(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    assert_int_equal(stage.grant[1], WAVE);
+    stage_end(&stage);
+}
+
+/* 200 thread blocks in an epoch of 10 us: 2000 in the 100 us that a launch with a goal may wait. */
+static void priority_measures_what_is_over_in_time(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "wait", 100);
+    arrive(&stage);
+    start_kernel(&stage, 1, 150);
+    start_kernel(&stage, 1, 150); /* the first one is over */
+    launch(&stage, 1, 150, 50);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], 2000);
+    launch(&stage, 1, 150, 50);
+    stage_epoch(&stage, IPC(0, 0)); /* nothing is done: they are longer than an epoch */
+    assert_int_equal(stage.grant[1], 2000);
+    launch(&stage, 1, 150, 60);
+    stage_epoch(&stage, IPC(0, 0)); /* 10 in two */
+    assert_int_equal(stage.grant[1], 50);
+    launch(&stage, 1, 150, 61);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], WAVE); /* less bounds nothing */
+    /* an epoch in which it was held back for some time tells nothing */
+    start_kernel(&stage, 0, 10);
+    launch(&stage, 0, 0, 0);
+    launch(&stage, 1, 150, 149);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], WAVE);
+    launch(&stage, 1, 150, 150);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], WAVE);
+    stage_end(&stage);
+}
+
+static void turns_go_round(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "turns", 0.5);
+    stage_set(&stage, "microseconds", 15);
+    stage_set(&stage, "waves", 3);
+    arrive(&stage);
+    assert_true(!stage.grant[0] && !stage.grant[1]);
+    start_kernel(&stage, 1, 100); /* nobody else has one */
+    assert_true(!stage.grant[0] && stage.grant[1] == 3 * WAVE);
+    start_kernel(&stage, 0, 100);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_true(!stage.grant[0] && stage.grant[1] == 3 * WAVE);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_true(stage.grant[0] == 3 * WAVE && !stage.grant[1]);
+    launch(&stage, 0, 0, 0); /* it has no launch any more */
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    assert_true(!stage.grant[0] && stage.grant[1] == 3 * WAVE);
+    stage_epoch(&stage, IPC(0, 0));
+    stage_epoch(&stage, IPC(0, 0)); /* nobody else wants a turn */
+    assert_true(!stage.grant[0] && stage.grant[1] == 3 * WAVE);
+    stage_end(&stage);
+}
+
+/* Thread blocks of 256 threads on an SM of 1024. */
+static void thread_limits_are_shares(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "thread-limits", 0.8);
+    arrive(&stage);
+    start_kernel(&stage, 0, 100);
+    start_kernel(&stage, 1, 100);
+    for (uint32_t s = 0; s < SMS; s++) {
+        assert_int_equal(stage.tb_limit[2 * s], 3);     /* 3.2 */
+        assert_int_equal(stage.tb_limit[2 * s + 1], 1); /* 0.8: one at least */
+        assert_false(stage.exclusive[s]);
+    }
+    stage_end(&stage);
+    begin(&stage, "thread-limits", 0.25);
+    stage_set(&stage, "batch", 100);
+    arrive(&stage);
+    start_kernel(&stage, 0, 100);
+    start_kernel(&stage, 1, 100);
+    assert_true(stage.tb_limit[0] == 1 && stage.tb_limit[1] == 4);
+    stage_end(&stage);
+    begin(&stage, "thread-limits", 0.8);
+    stage.applications[1].goal = CORUN_GOAL_FRACTION;
+    stage.applications[1].goal_value = 0.3;
+    assert_int_equal(stage_start(&stage), CORUN_POLICY);
+    assert_non_null(strstr(stage.allowances.refusal, "more than the whole GPU"));
+    stage_end(&stage);
+}
+
+static void slate_launches_again(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "slate", 0.75);
+    arrive(&stage);
+    start_kernel(&stage, 1, 100);
+    assert_string_equal(stage_owners(&stage), "BBBB");
+    for (uint32_t s = 0; s < SMS; s++)
+        stage_resident(&stage, s, 1, 2);
+    start_kernel(&stage, 0, 100); /* B has to end everywhere, also where it will be */
+    assert_string_equal(stage_owners(&stage), "....");
+    for (uint32_t s = 0; s + 1 < SMS; s++) {
+        stage_resident(&stage, s, 1, 0);
+        stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, s, 1);
+        assert_string_equal(stage_owners(&stage), "....");
+    }
+    stage_resident(&stage, SMS - 1, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, SMS - 1, 1);
+    assert_string_equal(stage_owners(&stage), "AAAB");
+    stage_resident(&stage, 0, 0, 1);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0); /* it is about to start over */
+    assert_string_equal(stage_owners(&stage), "AAAB");
+    launch(&stage, 1, 0, 0);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_string_equal(stage_owners(&stage), "....");
+    stage_resident(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 0, 0);
+    assert_string_equal(stage_owners(&stage), "AAAA");
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(priority_holds_others_back),
+        cmocka_unit_test(priority_measures_what_is_over_in_time),
+        cmocka_unit_test(turns_go_round),
+        cmocka_unit_test(thread_limits_are_shares),
+        cmocka_unit_test(slate_launches_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
