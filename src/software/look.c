@@ -54,10 +54,21 @@ static void read_queues(const struct software *software, struct application *a, 
     }
 }
 
-/* Thread blocks that have been done, of the orders that are not complete: they belong to the first ones. */
+static bool has_workers(const struct software *software, const struct application *a)
+{
+    bool any = false;
+    for (uint32_t place = 0; place < software->places; place++)
+        any |= share_of(software, place, a->index)->resident != 0;
+    return any;
+}
+
+/*
+ * Thread blocks that have been done, of the orders that are not complete: they belong to the first ones. While workers are in the middle of thread
+ * blocks and none has ended, nobody knows how far they are: what is known is how far it was when the last one had ended.
+ */
 static void read_progress(struct software *software, struct application *a)
 {
-    uint64_t left = a->done > a->skipped ? a->done - a->skipped : 0;
+    uint64_t before = a->progress, left = a->done > a->skipped ? a->done - a->skipped : 0;
     a->progress = a->progress_before;
     for (uint64_t n = a->head; n < a->head + RING && left; n++) {
         const struct kind *kind = kind_at(a, n);
@@ -65,7 +76,8 @@ static void read_progress(struct software *software, struct application *a)
         a->progress += here == kind->about.tbs ? kind->progress : (uint64_t)((double)here * kind->weight);
         left -= here;
     }
-    a->progress_ns = software->now;
+    if (a->progress != before || !has_workers(software, a))
+        a->progress_ns = software->now;
 }
 
 /* Tells the governor where workers have left. */

@@ -72,6 +72,25 @@ static void a_window(void **state)
     stage_end(&stage);
 }
 
+/* In the middle of long thread blocks the measure is that of the moment at which the last ones had ended. */
+static void long_thread_blocks(void **state)
+{
+    (void)state;
+    double rates[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct stage stage = stage_begin();
+        stage_add(&stage, 128, 8000, 1); /* all at once */
+        stage.options.check = false;
+        stage_run(&stage, &(struct software_limits){.window_ns = i ? 1000000 : 0, .runs = i ? 0 : 2});
+        rates[i] = (double)stage.results[0].progress / (double)(stage.results[0].measured_ns);
+        print_message("%u runs, measured at %llu ns\n", stage.results[0].runs,
+                      (unsigned long long)stage.results[0].measured_ns);
+        assert_true(stage.results[0].runs >= 2);
+        stage_end(&stage);
+    }
+    assert_true(rates[1] > 0.97 * rates[0] && rates[1] < 1.03 * rates[0]);
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
@@ -95,8 +114,9 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_launches), cmocka_unit_test(workers),         cmocka_unit_test(the_same_again),
-        cmocka_unit_test(a_window),       cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(whole_launches),     cmocka_unit_test(workers),
+        cmocka_unit_test(the_same_again),     cmocka_unit_test(a_window),
+        cmocka_unit_test(long_thread_blocks), cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
