@@ -74,27 +74,57 @@ static double alone(uint32_t spin)
     return rate;
 }
 
-static void smqos_meets_a_goal(void **state)
+/* What the first one reaches of itself alone, with a goal of 60 %, and the second one, without. */
+static void share_with_goal(const char *policy, const double *parameters, double *reached, double *other)
 {
-    (void)state;
-    const struct corun_policy *smqos = corun_policy_find("smqos");
-    double parameters[] = {0.01, 0, 0, 0}; /* gate=off: this machine cannot switch SMs off */
     struct stage stage = two(300, 200);
-    stage.options.policy = smqos;
+    stage.options.policy = corun_policy_find(policy);
     stage.options.parameters = parameters;
     stage.applications[0].goal = CORUN_GOAL_FRACTION;
     stage.applications[0].goal_value = 0.6;
     stage.applications[0].isolated_rate = alone(300);
     stage.options.check = false; /* results would go the way of the looks */
     stage_run(&stage, &(struct software_limits){.window_ns = 6000000});
-    double reached =
+    *reached =
         (double)stage.results[0].progress / (double)stage.results[0].measured_ns / stage.applications[0].isolated_rate;
-    double other = (double)stage.results[1].progress / (double)stage.results[1].measured_ns / alone(200);
-    print_message("goal 0.600, reached %.3f; the other did %.3f of its own\n", reached, other);
-    assert_true(reached >= 0.6 && reached < 0.66);
-    assert_true(other > 0.4);
+    *other = (double)stage.results[1].progress / (double)stage.results[1].measured_ns / alone(200);
+    print_message("%s: goal 0.600, reached %.3f; the other did %.3f of its own\n", policy, *reached, *other);
     assert_false(stage.results[0].out_of_reach);
     stage_end(&stage);
+}
+
+static void smqos_meets_a_goal(void **state)
+{
+    (void)state;
+    double parameters[] = {0.01, 0, 0, 0}; /* gate=off: this machine cannot switch SMs off */
+    double reached, other;
+    share_with_goal("smqos", parameters, &reached, &other);
+    assert_true(reached >= 0.6 && reached < 0.66);
+    assert_true(other > 0.4);
+}
+
+static void spart_qos_meets_a_goal_by_draining(void **state)
+{
+    (void)state;
+    const struct corun_policy *spart = corun_policy_find("spart-qos");
+    double parameters[16], reached, other;
+    for (uint32_t i = 0; i < spart->parameter_count; i++)
+        parameters[i] = strcmp(spart->parameters[i].name, "reclaim") ? spart->parameters[i].initial : 0;
+    share_with_goal("spart-qos", parameters, &reached, &other);
+    assert_true(reached >= 0.6 && reached < 0.8);
+    assert_true(other > 0.2);
+}
+
+/* Three of four SMs for 60 %: a static split has more than the goal. Thread limits: 60 % of the threads. */
+static void static_baselines(void **state)
+{
+    (void)state;
+    double parameters[1] = {0}, reached, other;
+    share_with_goal("slate", parameters, &reached, &other);
+    assert_true(reached > 0.68 && reached < 0.8);
+    assert_true(other > 0.2 && other < 0.5);
+    share_with_goal("thread-limits", parameters, &reached, &other);
+    assert_true(reached > 0.5 && other > 0.3);
 }
 
 /* gate=on, as hardware has it, is refused by name. */
@@ -199,7 +229,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_split),        cmocka_unit_test(even_follows_arrivals),
-        cmocka_unit_test(smqos_meets_a_goal), cmocka_unit_test(power_is_refused),
+        cmocka_unit_test(smqos_meets_a_goal), cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
+        cmocka_unit_test(static_baselines),   cmocka_unit_test(power_is_refused),
         cmocka_unit_test(chaos_apart),        cmocka_unit_test(chaos_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

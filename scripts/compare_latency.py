@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An open-loop server beside batch work on the software machine: requests come at random to a chain of short kernels.
+
+    compare_latency.py CORUN [--gpu GPU] [--server WORKLOAD] [--batch A B] [--loads 0.2 0.5 0.8] [--requests N] [--alone CYCLES] [--cache DIR]
+
+Writes tables in Markdown: for each batch workload and load, under plain streams, grants and workers, the median and the 99th percentile of the time from a request to
+its answer beside those of the server alone at the same requests, and what the batch work keeps of itself alone. The windows are as long as `--requests` requests
+take on average; --alone is how many cycles one takes alone.
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+# name, arguments
+WAYS = (("plain streams", ("--launching", "whole")),
+        ("turns, slices", ("--launching", "slices", "-p", "turns:microseconds=20,waves=1")),
+        ("priority, whole", ("--launching", "whole", "-p", "priority:wait=10")),
+        ("priority, slices", ("--launching", "slices", "-p", "priority:wait=10")),
+        ("priority, a quarter beside", ("--launching", "slices", "-p", "priority:wait=10,beside={quarter}")),
+        ("even, workers", ("-p", "even", "--epoch", "20K")),
+        ("slate, workers", ("-p", "slate", "--epoch", "20K")))
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corun")
+    parser.add_argument("--gpu", default="quadro-v100:sms=10,memory_controllers=4,l2=768K")
+    parser.add_argument("--server", default="merge-sort@small")
+    parser.add_argument("--batch", nargs="+", default=["pathfinder@small", "hotspot@small"])
+    parser.add_argument("--loads", nargs="+", type=float, default=[0.2, 0.5, 0.8])
+    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--alone", type=int, default=50000)
+    parser.add_argument("--quarter", type=int, default=20, help="thread blocks of batch work that fill about a quarter of the GPU")
+    parser.add_argument("--cache")
+    return parser.parse_args(arguments)
+
+
+def run(options, load, more, applications):
+    cycles = int(options.requests * options.alone / load)
+    command = [options.corun, "run", "-m", "software", "-g", options.gpu, "-c", str(cycles), "--load", f"{load * 100:g}%", "--json", "-"]
+    command += ["--cache", options.cache] if options.cache else ["--no-cache"]
+    command += [part.format(quarter=options.quarter) for part in more]
+    done = subprocess.run(command + applications, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command + applications)}: {done.stderr}")
+    return json.loads(done.stdout)["applications"]
+
+
+def main(arguments):
+    options = parse(arguments)
+    for batch in options.batch:
+        print(f"\n**{options.server} beside {batch}**\n\n| load | | requests | done | median, cycles | 99th percentile | over alone | batch keeps |")
+        print("|--:|---|--:|--:|--:|--:|--:|--:|")
+        for load in options.loads:
+            row = run(options, load, ("--launching", "whole"), [options.server])[0]
+            alone = row["run_cycles"]["p99"]
+            print(f"| {load * 100:g} % | alone | {row['requests']} | {row['runs']} | {row['run_cycles']['median']} | {alone} | | |", flush=True)
+            for name, more in WAYS:
+                row, other = run(options, load, more, [f"{options.server}:goal=50%", batch])
+                time = row["run_cycles"]
+                over = f"{100 * (time['p99'] / alone - 1):+.0f} %" if time["p99"] else "-"
+                print(f"| | {name} | {row['requests']} | {row['runs']} | {time['median']} | {time['p99']} | {over} | {other['normalised_ipc'] or 0:.3f} |",
+                      flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
