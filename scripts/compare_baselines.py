@@ -6,7 +6,8 @@ V100, under policies in software and in hardware, and on parts of the GPU.
     compare_baselines.py CORUN [--gpu GPU] [--part GPU] [--cycles N] [--epoch N] [--goals 0.8 0.9 0.95] [--results FILE] [--only FIGURE]
 
 Writes the page in Markdown. What has run is kept in the file of results (a line of JSON for each run), so that a page which was interrupted goes on. `--part`
-is the GPU with {sms}, {controllers} and {l2} in place of its numbers: of it the parts of a partitioned GPU are made.
+is the GPU with {sms}, {controllers} and {l2} in place of its numbers: of it the parts of a partitioned GPU are made. With --kept nothing is run: cases that
+have not run on every machine are left out.
 """
 import argparse
 import json
@@ -36,7 +37,8 @@ def parse(arguments):
     parser.add_argument("--goals", nargs="+", type=float, default=[0.8, 0.9, 0.95])
     parser.add_argument("--results", default="baselines.jsonl")
     parser.add_argument("--cache", default="baselines-cache")
-    parser.add_argument("--only", nargs="+", default=["pairs", "slate", "three", "parts"])
+    parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--only", nargs="+", default=["pairs", "slate", "three"])
     return parser.parse_args(arguments)
 
 
@@ -55,6 +57,8 @@ class Runs:
         command += ["-p", policy] if policy else []
         command += ["--epoch", self.options.epoch] if machine == "software" else []
         key = " ".join(command + applications)
+        if key not in self.kept and self.options.kept:
+            raise KeyError(key)
         if key not in self.kept:
             begin = time.time()
             done = subprocess.run([self.options.corun, *command, "--cache", self.options.cache, "--json", "-", *applications],
@@ -129,43 +133,62 @@ def table(title, cases, value):
         print(f"| {key[0]} | {key[1]} | {100 * key[2]:g} % | {' | '.join(cells)} |")
 
 
+def heading(options):
+    print(f"""# rh-smqos-pairs: goals on the software machine, beside hardware and static shares
+
+* made by: `scripts/compare_baselines.py corun --goals {" ".join(f"{goal:g}" for goal in options.goals)}`
+* paper: Sun et al., SMQoS, Parallel Computing 2022, section 6, figures 15, 16, 19 and 20, on a Quadro V100 with all of its 80 SMs, seconds long
+* GPU: `{options.gpu}`, an eighth of the V100 in SMs, L2 and memory; windows of {options.cycles} cycles, in software epochs of {options.epoch} cycles
+* LS: {", ".join(f"{name} ({workload})" for name, workload in LS.items())}
+* batch: {", ".join(f"{name} ({workload})" for name, workload in BATCH.items())}. A thread block of GESUMMV or ATAX takes about a third of the window, even in size small
+* NPM: speed over speed alone, over the goal; the goal is met from 1 on. NTP: speed over speed alone. Speeds count thread instructions of launches, from the arrival of
+  all kernels at once, the time until the split has settled included""")
+
+
+def every(cases, make):
+    """Of all cases those that could be had on every machine."""
+    found = {}
+    for key in cases:
+        try:
+            found[key] = make(key)
+        except KeyError:
+            continue
+    ways = list(next(iter(found.values()), {}))
+    return {way: {key: rows[way] for key, rows in found.items()} for way in ways}
+
+
+def make_pair(runs, key):
+    ls, batch, goal = key
+    rows = {name: case(runs, machine, policy, LS[ls], [BATCH[batch]], goal) for name, machine, policy in WAYS}
+    rows["parts of the GPU"] = on_parts(runs, LS[ls], BATCH[batch], goal)
+    return rows
+
+
+def make_software(runs, key, policies):
+    ls, batch, goal = key
+    return {name: case(runs, "software", policy, LS[ls], [BATCH[one] for one in batch.split(" and ")], goal) for name, policy in policies.items()}
+
+
 def main(arguments):
     options = parse(arguments)
     runs = Runs(options)
-    pairs = {name: {} for name, _, _ in WAYS}
-    pairs["parts of the GPU"] = {}
-    slate = {"slate, software": {}, "static, software": {}}
-    three = {"dynamic, software": {}, "static, software": {}}
-    if "parts" in options.only:
-        for goal in options.goals:
-            for ls, first in LS.items():
-                for batch, second in BATCH.items():
-                    pairs["parts of the GPU"][(ls, batch, goal)] = on_parts(runs, first, second, goal)
-    for goal in options.goals if "pairs" in options.only else []:
-        for ls, first in LS.items():
-            for batch, second in BATCH.items():
-                for name, machine, policy in WAYS:
-                    pairs[name][(ls, batch, goal)] = case(runs, machine, policy, first, [second], goal)
-    for ls, first in LS.items() if "slate" in options.only else []:
-        for batch, second in BATCH.items():
-            goal = options.goals[0]
-            slate["slate, software"][(ls, batch, goal)] = case(runs, "software", "slate", first, [second], goal)
-            slate["static, software"][(ls, batch, goal)] = case(runs, "software", "static-smqos", first, [second], goal)
-    for goal in options.goals if "three" in options.only else []:
-        for ls, first in LS.items():
-            for name, policy in (("dynamic, software", "smqos:gate=off"), ("static, software", "static-smqos")):
-                three[name][(ls, "PF and GESUMMV", goal)] = case(runs, "software", policy, first, [BATCH["PF"], BATCH["GESUMMV"]], goal)
-    if "pairs" in options.only:
-        summary(pairs, options.goals)
-        table("**Figure 15**: what the LS kernel reaches of its goal (NPM).", pairs, "npm")
-        table("**Figure 16**: what the batch kernel reaches of itself alone (NTP).", pairs, "batch")
-    if "slate" in options.only:
-        summary(slate, options.goals[:1])
-        table("**Slate** beside the static split.", slate, "npm")
-    if "three" in options.only:
-        summary(three, options.goals)
-        table("**Figure 19**: three kernels.", three, "npm")
-    print(f"\n{len(runs.kept)} runs, {runs.seconds() / 60:.1f} minutes of the host.", file=sys.stderr)
+    keys = [(ls, batch, goal) for goal in options.goals for ls in LS for batch in BATCH]
+    three = [(ls, "PF and GESUMMV", goal) for goal in options.goals for ls in LS]
+    static = {"slate, software": "slate", "static, software": "static-smqos"}
+    two = {"dynamic, software": "smqos:gate=off", "static, software": "static-smqos"}
+    parts = {"pairs": ("Figures 15, 16 and 20: pairs", keys, lambda key: make_pair(runs, key)),
+             "slate": ("Slate beside the static split", keys[:len(LS) * len(BATCH)], lambda key: make_software(runs, key, static)),
+             "three": ("Figure 19: three kernels", three, lambda key: make_software(runs, key, two))}
+    tables = {name: every(cases, make) for name, (_, cases, make) in parts.items() if name in options.only}
+    heading(options)
+    for name, cases in tables.items():
+        if not cases:
+            continue
+        print(f"\n## {parts[name][0]}")
+        summary(cases, options.goals)
+        table("What the LS kernel reaches of its goal (NPM):", cases, "npm")
+        table("What batch kernels reach of themselves alone (NTP):", cases, "batch")
+    print(f"{len(runs.kept)} runs, {runs.seconds() / 60:.1f} minutes of the host.", file=sys.stderr)
 
 
 if __name__ == "__main__":
