@@ -6,7 +6,7 @@
                      [--cycles] [FULL.json...] > kernelet-GPU.md
 
 INSTANCES launches of each kernel wait from the beginning, as the paper assumes that several always do. MC random plans are drawn (0: none).
-FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on MIX that are there
+FULL launches of each kernel of MIX are also simulated cycle by cycle (0: none); results of `corun queue --full --json` on the groups that are there
 already stand in for that. --cycles: Case I is simulated cycle by cycle, for GPUs that these launches do not fill. What was measured is kept in the
 cache: a page that was interrupted continues. Sections: kernels, case-one, pairs, ipc, pruning, choices, random, case-two, full, costs.
 """
@@ -200,15 +200,18 @@ def case_two(corun, instances, gpu):
 
 
 def full(corun, launches, files):
-    names = ["sequential", "base", "kernelet", "opt"]
-    cycles = [json.load(open(path, encoding="utf-8")) for path in files] or [corun.queue(GROUPS["MIX"], names, "-n", str(launches), "--full")]
-    truths = {run["scheduler"]: run["makespan_ticks"] for result in cycles for run in result["runs"]}
-    launches = cycles[0]["instances"]
-    events = corun.queue(GROUPS["MIX"], list(truths), "-n", str(launches))
-    print(f"## Events beside full simulations\n\nMIX, {launches} launches of each kernel, every slice simulated cycle by cycle, and by events. Makespan in ms.\n")
-    table(["scheduler", "in full", "by events", "difference"],
-          [[name, milliseconds(events, truths[name]), milliseconds(events, ticks), f"{100 * (ticks / truths[name] - 1):+.1f} %"]
-           for name, ticks in makespans(events).items()])
+    cycles = [json.load(open(path, encoding="utf-8")) for path in files] or [corun.queue(GROUPS["MIX"], SCHEDULERS, "-n", str(launches), "--full")]
+    print("## Events beside full simulations\n\nEvery slice simulated cycle by cycle, and by events. Makespan in ms.\n")
+    rows = []
+    for group, words in GROUPS.items():
+        runs = {run["scheduler"]: (run["makespan_ticks"], result["instances"]) for result in cycles
+                if " ".join(kernel["name"] for kernel in result["kernels"]) == words for run in result["runs"]}
+        for count in sorted({count for _, count in runs.values()}):
+            names = [name for name in dict.fromkeys([*SCHEDULERS, *runs]) if runs.get(name, (0, 0))[1] == count]
+            events = corun.queue(words, names, "-n", str(count))
+            rows += [[f"{group}, {count * len(events['kernels'])} launches", name, milliseconds(events, runs[name][0]), milliseconds(events, ticks),
+                      f"{100 * (ticks / runs[name][0] - 1):+.1f} %"] for name, ticks in makespans(events).items()]
+    table(["", "scheduler", "in full", "by events", "difference"], rows)
 
 
 def costs(corun):
