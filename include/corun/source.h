@@ -57,6 +57,25 @@ enum corun_operation {
     CORUN_OPERATION_COUNT
 };
 
+/* What a matrix multiply-accumulate multiplies, by how fast tensor pipelines are. T(NAME, name, meaning) */
+#define CORUN_TENSOR_TYPES(T) \
+    T(F16, f16, "f16 and bf16") \
+    T(TF32, tf32, "tf32") \
+    T(F64, f64, "f64") \
+    T(F8, f8, "e4m3 and e5m2") \
+    T(S8, s8, "s8 and u8") \
+    T(S4, s4, "s4 and u4") \
+    T(B1, b1, "single bits")
+
+/* clang-format off */
+enum corun_tensor_type {
+#define CORUN_TENSOR_ENUM(name, label, meaning) CORUN_TENSOR_##name,
+    CORUN_TENSOR_TYPES(CORUN_TENSOR_ENUM)
+#undef CORUN_TENSOR_ENUM
+    CORUN_TENSOR_TYPE_COUNT
+};
+/* clang-format on */
+
 enum corun_space {
     CORUN_SPACE_NONE,
     CORUN_SPACE_GLOBAL,
@@ -81,7 +100,7 @@ enum corun_instruction_flag {
     CORUN_UNIFORM_LOAD = 1 << 9
 };
 
-#define CORUN_MAX_SOURCES 8
+#define CORUN_MAX_SOURCES 16
 #define CORUN_MAX_DESTINATIONS 8
 
 /*
@@ -91,7 +110,7 @@ enum corun_instruction_flag {
  */
 struct corun_instruction {
     uint8_t unit;         /* enum corun_unit */
-    uint8_t operation;    /* enum corun_operation */
+    uint8_t operation;    /* enum corun_operation; of TENSOR: enum corun_tensor_type */
     uint8_t space;        /* enum corun_space */
     uint8_t access_bytes; /* per lane, memory operations only */
     uint16_t flags;       /* enum corun_instruction_flag */
@@ -100,7 +119,8 @@ struct corun_instruction {
     uint16_t sources[CORUN_MAX_SOURCES];
     uint16_t destinations[CORUN_MAX_DESTINATIONS];
     int16_t merged; /* further instructions of the PTX that this one stands for; 0, unless the module was assembled */
-    uint32_t line;  /* PTX line, for profiles and messages */
+    uint16_t multiply_adds; /* TENSOR: of the whole warp, divided by 32; of sparse matrices those that are computed */
+    uint32_t line;          /* PTX line, for profiles and messages */
 };
 
 /* A launch as a machine sees it. Made by a source (corun_grid_create), immutable while it runs. */

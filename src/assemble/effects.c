@@ -69,6 +69,12 @@ enum effect code_effect(const struct ptx_instruction *instruction)
     case PTX_OP_REDUX_SYNC:
     case PTX_OP_ELECT_SYNC:
     case PTX_OP_ACTIVEMASK:
+    case PTX_OP_MMA_SYNC:
+    case PTX_OP_MMA_SP_SYNC:
+    case PTX_OP_WMMA_MMA_SYNC:
+    case PTX_OP_WMMA_MMA_XOR_POPC_SYNC:
+    case PTX_OP_WMMA_MMA_AND_POPC_SYNC:
+    case PTX_OP_MOVMATRIX_SYNC:
         return EFFECT_WARP;
     case PTX_OP_BRA:
     case PTX_OP_BRX_IDX:

@@ -34,6 +34,10 @@ static uint32_t latency_of(const struct ptx_instruction *instruction)
     case PTX_OP_LD:
     case PTX_OP_LDU:
     case PTX_OP_ATOM:
+    case PTX_OP_LDMATRIX_SYNC:
+    case PTX_OP_WMMA_LOAD_A_SYNC:
+    case PTX_OP_WMMA_LOAD_B_SYNC:
+    case PTX_OP_WMMA_LOAD_C_SYNC:
         switch (instruction->space) {
         case PTX_SPACE_SHARED:
             return LATENCY_SHARED;
@@ -59,6 +63,12 @@ static uint32_t latency_of(const struct ptx_instruction *instruction)
     case PTX_OP_EX2:
     case PTX_OP_TANH:
     case PTX_OP_SHFL:
+    case PTX_OP_MOVMATRIX_SYNC:
+    case PTX_OP_MMA_SYNC:
+    case PTX_OP_MMA_SP_SYNC:
+    case PTX_OP_WMMA_MMA_SYNC:
+    case PTX_OP_WMMA_MMA_XOR_POPC_SYNC:
+    case PTX_OP_WMMA_MMA_AND_POPC_SYNC:
         return LATENCY_SPECIAL;
     default:
         return LATENCY_ARITHMETIC;

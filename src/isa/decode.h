@@ -11,6 +11,7 @@
 
 #include "base/vector.h"
 #include "isa/kernel.h"
+#include "isa/matrix.h"
 
 #define SCRATCH_SLOTS 24u /* temporaries of an instruction, two slots each */
 #define COPY_TOKENS 8u
@@ -48,6 +49,7 @@ struct decoder {
     VECTOR(struct corun_instruction) instructions;
     VECTOR(struct call_site) calls;
     VECTOR(uint32_t) branch_targets;
+    VECTOR(struct matrix_work) matrices;
     VECTOR(struct constant) constants;
     uint32_t constant_slots;
     VECTOR(struct decoded_function) functions;
@@ -112,6 +114,8 @@ struct operation *decode_emit_access(struct decoder *decoder, enum operation_kin
 /* Asynchronous copies into shared memory, and barriers in memory: true if the instruction at hand is one of them. */
 bool decode_async(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
+/* Products of matrices and tiles: true if the instruction at hand is one of them. */
+bool decode_matrix(struct decoder *decoder);
 /* A load or store of the instruction at hand at the address in slot `address`, by the lanes of predicate `inside`. */
 void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside, const struct ptx_operand *data,
                            bool loads);

@@ -457,7 +457,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_async(decoder) && !decode_special_move(decoder, instruction))
+        else if (!decode_async(decoder) && !decode_matrix(decoder) && !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "isa/bulk.h"
 #include "isa/lanes.h"
+#include "isa/matrix.h"
 #include "isa/texture.h"
 
 #include <assert.h>
@@ -93,6 +94,40 @@ static void stop(struct corun_warp *warp, const struct operation *op, uint32_t m
         fault_raise(warp, lowest_bit(mask), "trap");
 }
 
+/* Instructions of matrices are of a whole warp. */
+static bool execute_matrix(struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                           struct corun_issue *result, bool timed)
+{
+    const struct matrix_work *work = &warp->tb->launch->kernel->matrices[op->target];
+    if (mask != CORUN_FULL_MASK) {
+        fault_raise(warp, lowest_bit(mask),
+                    "an instruction of matrices by %u of the 32 threads of a warp (mask 0x%08x)", count_bits(mask),
+                    mask);
+        return false;
+    }
+    switch ((enum operation_kind)op->kind) {
+    case OPERATION_MATRIX:
+        matrix_multiply(&warp->lanes, work);
+        return true;
+    case OPERATION_MATRIX_TRANSPOSE:
+        matrix_transpose(&warp->lanes, work);
+        return true;
+    case OPERATION_MATRIX_ADDRESS:
+        matrix_addresses(&warp->lanes, op, work);
+        return true;
+    case OPERATION_MATRIX_LOAD:
+        result->active = matrix_tile_lanes(work);
+        if (!access_load(warp, op, result->active, result, timed))
+            return false;
+        matrix_tiles_loaded(&warp->lanes, op, work);
+        return true;
+    default:
+        result->active = matrix_tile_lanes(work);
+        matrix_tiles_stored(&warp->lanes, op, work);
+        return access_store(warp, op, result->active, result, timed);
+    }
+}
+
 /* Everything but lane functions. */
 static void execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                     bool timed)
@@ -138,6 +173,13 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             break;
         case OPERATION_TEXTURE:
             good = texture_fetch(warp, op, mask, result, timed);
+            break;
+        case OPERATION_MATRIX:
+        case OPERATION_MATRIX_TRANSPOSE:
+        case OPERATION_MATRIX_ADDRESS:
+        case OPERATION_MATRIX_LOAD:
+        case OPERATION_MATRIX_STORE:
+            good = execute_matrix(warp, op, mask, result, timed);
             break;
         case OPERATION_ATOMIC:
             good = access_atomic(warp, op, mask, result, timed);

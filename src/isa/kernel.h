@@ -113,6 +113,7 @@ struct corun_kernel {
     const uint32_t
         *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
     uint32_t branch_target_count;
+    const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
     const uint8_t *constants; /* pool, before relocation */
     uint32_t constant_slots;
     const struct constant_relocation *relocations;

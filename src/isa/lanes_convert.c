@@ -17,6 +17,13 @@ static inline float f32_of_s32(int32_t x, enum rounding rounding)
     return narrow(x, rounding);
 }
 
+static inline uint32_t tf32_of(uint32_t bits, uint32_t half)
+{
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return 0x7fffffffu;
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + half) & ~0x1fffu;
+}
+
 #include "isa/lanes_convert.def"
 
 /* Source values as int64_t; what does not fit becomes the largest, which is out of range for every destination that asks. */

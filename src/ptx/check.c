@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which suffixes, operands and types fit together (PTX ISA, "Instruction Set" and "Operand Type Checking"). */
+#include "ptx/matrix.h"
 #include "ptx/parser.h"
 
 #include <stdio.h>
@@ -148,6 +149,13 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
     bool to_float = is_floating(to), from_float = is_floating(from);
     bool narrower = ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED;
+    if (to == PTX_TYPE_TF32) {
+        bool rounds = instruction->rounding == PTX_ROUNDING_RNA || instruction->rounding == PTX_ROUNDING_RN ||
+                      instruction->rounding == PTX_ROUNDING_RZ;
+        return from != PTX_TYPE_F32 || !rounds || instruction->ftz || instruction->sat || instruction->relu
+                   ? "is from .f32, with .rna, .rn or .rz and nothing else"
+                   : NULL;
+    }
     if (instruction->rounding == PTX_ROUNDING_RNA)
         return "has a rounding of other types";
     if (!to_float && from_float && !has_rounding_to_integer(instruction))
@@ -255,7 +263,10 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
 bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,
                     struct ptx_place place)
 {
-    const char *problem = missing_suffix(instruction);
+    const char *problem = ptx_matrix_problem(instruction);
+    if (problem || ptx_is_matrix(instruction->opcode))
+        return !problem || wrong(parser, place, mnemonic, problem);
+    problem = missing_suffix(instruction);
     if (!problem && instruction->comparison)
         problem = wrong_comparison(instruction);
     if (!problem && instruction->atomic)
@@ -557,6 +568,28 @@ static bool check_texel(struct parser *parser, const struct ptx_instruction *ins
     return true;
 }
 
+/* A fragment: as many registers as it has. */
+static bool check_fragment(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
+                           bool is_destination, struct parsed_operand *operand)
+{
+    enum ptx_type type;
+    uint32_t count = ptx_matrix_registers(instruction, index, &type);
+    const struct expectation expected = {type, ptx_types[type].bits, false, is_destination};
+    const struct ptx_operand *found = &operand->operand;
+    bool fits = found->kind == PTX_OPERAND_VECTOR && found->element_count == count;
+    if (count == 1 && found->kind == PTX_OPERAND_REGISTER)
+        return check_value(parser, &expected, operand, false, false);
+    for (uint32_t i = 0; fits && i < count; i++)
+        fits = found->elements[i].kind == PTX_OPERAND_REGISTER && !found->elements[i].negated &&
+               register_fits(&expected, parser->registers.data[found->elements[i].index].type);
+    if (fits)
+        return true;
+    char text[96];
+    snprintf(text, sizeof text, "a vector of %u register%s of %u bits for .%s", count, count == 1 ? "" : "s",
+             ptx_types[type].bits, ptx_types[type].word);
+    return mismatch(parser, operand, text);
+}
+
 static bool check_operand(struct parser *parser, struct ptx_instruction *instruction, char letter,
                           struct parsed_operand *operand)
 {
@@ -649,7 +682,7 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
         all = instruction->atomic == PTX_ATOMIC_CAS;
         break;
     case PTX_OP_CVT:
-        all = ptx_types[instruction->types[0]].kind == PTX_KIND_PACKED;
+        all = ptx_types[instruction->types[0]].kind == PTX_KIND_PACKED && instruction->types[0] != PTX_TYPE_TF32;
         break;
     case PTX_OP_SHFL:
     case PTX_OP_VOTE:
@@ -685,6 +718,12 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
         operands[1].operand.kind == PTX_OPERAND_VECTOR)
         return mismatch(parser, &operands[1], "one register for a vector");
     (void)count;
+    uint32_t selectors = ptx_matrix_selectors(instruction);
+    if (selectors && operands[5].operand.bits >= selectors)
+        return mismatch(parser, &operands[5],
+                        selectors == 1   ? "the selector 0"
+                        : selectors == 2 ? "a selector of 0 or 1"
+                                         : "a selector from 0 to 3");
     return true;
 }
 
@@ -706,9 +745,12 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
     }
     char letters[PTX_MAX_LETTERS];
     ptx_operand_letters(instruction->opcode, count, letters);
-    for (uint32_t i = 0; i < count; i++)
-        if (!check_operand(parser, instruction, letters[i], &operands[i]))
+    for (uint32_t i = 0; i < count; i++) {
+        bool fragment = letters[i] == 'f' || letters[i] == 'F';
+        if (fragment ? !check_fragment(parser, instruction, i, letters[i] == 'f', &operands[i])
+                     : !check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
+    }
     return check_last(parser, instruction, operands, count);
 }
 

@@ -139,7 +139,11 @@ static void propagate(struct analysis *analysis, const struct ptx_instruction *i
             load_parameter(analysis, instruction);
         return;
     case PTX_OP_ATOM:
-        return; /* a value from memory */
+    case PTX_OP_LDMATRIX_SYNC:
+    case PTX_OP_WMMA_LOAD_A_SYNC:
+    case PTX_OP_WMMA_LOAD_B_SYNC:
+    case PTX_OP_WMMA_LOAD_C_SYNC:
+        return; /* values from memory */
     default:
         break;
     }
@@ -216,10 +220,16 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
     switch (instruction->opcode) {
     case PTX_OP_LD:
     case PTX_OP_LDU:
+    case PTX_OP_LDMATRIX_SYNC:
+    case PTX_OP_WMMA_LOAD_A_SYNC:
+    case PTX_OP_WMMA_LOAD_B_SYNC:
+    case PTX_OP_WMMA_LOAD_C_SYNC:
         if (!is_private(instruction->space))
             note_access(analysis, instruction, &operands[1], false);
         return;
     case PTX_OP_ST:
+    case PTX_OP_STMATRIX_SYNC:
+    case PTX_OP_WMMA_STORE_D_SYNC:
         if (!is_private(instruction->space))
             note_access(analysis, instruction, &operands[0], true);
         return;

@@ -79,7 +79,7 @@ static bool set_type(struct parser *parser, const struct mnemonic *mnemonic, str
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
     uint32_t limit = ptx_type_limit(instruction->opcode);
-    uint32_t allowed = instruction->type_count ? row->second_types : row->types;
+    uint64_t allowed = instruction->type_count ? row->second_types : row->types;
     enum ptx_type type = (enum ptx_type)word->name->type;
     if (instruction->type_count < limit && (allowed >> type & 1)) {
         instruction->types[instruction->type_count++] = (uint8_t)type;
@@ -139,7 +139,7 @@ static bool set_suffixes(struct parser *parser, const struct mnemonic *mnemonic,
     for (uint32_t i = used; i < mnemonic->count; i++)
         if (!set_suffix(parser, mnemonic, instruction, &mnemonic->words[i]))
             return false;
-    uint32_t wanted = ptx_type_limit(instruction->opcode);
+    uint32_t wanted = ptx_type_fewest(instruction->opcode);
     if (instruction->type_count < wanted) {
         parser_error(parser, CORUN_SYNTAX, mnemonic->words[0].place,
                      instruction->type_count == 1  ? "'%s' needs a second type"

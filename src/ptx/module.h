@@ -76,6 +76,12 @@ enum ptx_suffix {
     F(component, COMPONENT) \
     F(geometry, GEOMETRY) \
     F(vector, VECTOR) \
+    F(shape, SHAPE) \
+    F(number, NUMBER) \
+    F(trans, TRANS) \
+    F(layout, LAYOUT) \
+    F(second_layout, SECOND_LAYOUT) \
+    F(satfinite, SATFINITE) \
     F(direction, DIRECTION) \
     F(shift, SHIFT) \
     F(shuffle, SHUFFLE) \
@@ -129,8 +135,8 @@ extern const struct ptx_special_register_row ptx_special_registers[PTX_SPECIAL_C
 struct ptx_opcode_row {
     const char *word;      /* "bar.warp.sync": all words that belong to the name */
     const char *operands;  /* see opcodes.def */
-    uint32_t types;        /* bit set of enum ptx_type: first type suffix; 0: has none */
-    uint32_t second_types; /* the second one */
+    uint64_t types;        /* bit set of enum ptx_type: first type suffix; 0: has none */
+    uint64_t second_types; /* the second one */
     uint64_t fields;       /* bit set of enum ptx_field */
     bool supported;
     const char *meaning;
@@ -147,7 +153,14 @@ static inline bool ptx_is_video(uint32_t opcode)
 static inline uint32_t ptx_type_limit(uint32_t opcode)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
-    return (row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode);
+    bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
+    return product ? 4u : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
+}
+
+/* The fewest: a product of fragments of .f16 names two of its four. */
+static inline uint32_t ptx_type_fewest(uint32_t opcode)
+{
+    return opcode == PTX_OP_WMMA_MMA_SYNC ? 2u : ptx_type_limit(opcode);
 }
 
 struct ptx_place {

@@ -6,6 +6,7 @@
 #include "ptx/printer.h"
 
 #include "ptx/lexer.h"
+#include "ptx/matrix.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -333,15 +334,52 @@ static void put_call(struct printer *printer, const struct ptx_call *call, const
         put(printer, ", %s", callee);
 }
 
+static void put_fields(struct printer *printer, const struct ptx_instruction *instruction, const uint8_t *fields,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (instruction->fields[fields[i]])
+            put(printer, ".%s", ptx_suffixes[instruction->fields[fields[i]]].word);
+}
+
+static void put_types(struct printer *printer, const struct ptx_instruction *instruction)
+{
+    for (uint32_t i = 0; i < instruction->type_count; i++)
+        put(printer, ".%s", ptx_types[instruction->types[i]].word);
+}
+
+/* Instructions of matrices have an order of their own, in which wmma puts the layouts before the shape. */
+static void put_matrix_suffixes(struct printer *printer, const struct ptx_instruction *instruction)
+{
+    static const uint8_t usual[] = {PTX_FIELD_ALIGNED, PTX_FIELD_SHAPE,         PTX_FIELD_NUMBER, PTX_FIELD_TRANS,
+                                    PTX_FIELD_LAYOUT,  PTX_FIELD_SECOND_LAYOUT, PTX_FIELD_SPACE};
+    static const uint8_t wmma[] = {PTX_FIELD_ALIGNED, PTX_FIELD_LAYOUT, PTX_FIELD_SECOND_LAYOUT, PTX_FIELD_SHAPE,
+                                   PTX_FIELD_SPACE};
+    static const uint8_t saturates[] = {PTX_FIELD_SATFINITE};
+    static const uint8_t last[] = {PTX_FIELD_ROUNDING, PTX_FIELD_ATOMIC, PTX_FIELD_REDUCTION};
+    bool before = instruction->opcode == PTX_OP_MMA_SYNC || instruction->opcode == PTX_OP_MMA_SP_SYNC;
+    if (instruction->opcode >= PTX_OP_WMMA_MMA_SYNC && instruction->opcode <= PTX_OP_WMMA_STORE_D_SYNC)
+        put_fields(printer, instruction, wmma, sizeof wmma);
+    else
+        put_fields(printer, instruction, usual, sizeof usual);
+    put_fields(printer, instruction, saturates, before);
+    put_types(printer, instruction);
+    put_fields(printer, instruction, last, sizeof last);
+    put_fields(printer, instruction, saturates, !before);
+}
+
 static void put_mnemonic(struct printer *printer, const struct ptx_instruction *instruction)
 {
     put(printer, "%s", ptx_opcodes[instruction->opcode].word);
+    if (ptx_is_matrix(instruction->opcode) || instruction->number || instruction->trans) {
+        put_matrix_suffixes(printer, instruction);
+        return;
+    }
     bool video = ptx_is_video(instruction->opcode); /* all their words come behind the types */
     for (uint32_t i = 0; i < PTX_FIELD_COUNT; i++)
         if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE && !video)
             put(printer, ".%s", ptx_suffixes[instruction->fields[i]].word);
-    for (uint32_t i = 0; i < instruction->type_count; i++)
-        put(printer, ".%s", ptx_types[instruction->types[i]].word);
+    put_types(printer, instruction);
     uint8_t behind = instruction->permute ? instruction->permute : instruction->outside;
     if (behind)
         put(printer, ".%s", ptx_suffixes[behind].word);

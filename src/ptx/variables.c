@@ -9,7 +9,8 @@ enum ptx_type parse_type(struct parser *parser)
     enum ptx_type type = parser->token.kind == TOKEN_DOT ? parser->token.name->type : PTX_TYPE_NONE;
     if (type == PTX_TYPE_NONE) {
         parser_expected(parser, "a type such as .u32");
-    } else if (ptx_types[type].kind == PTX_KIND_OPAQUE && (parser->depth || type == PTX_TYPE_SAMPLERREF)) {
+    } else if ((ptx_types[type].kind == PTX_KIND_OPAQUE && (parser->depth || type == PTX_TYPE_SAMPLERREF)) ||
+               (ptx_types[type].kind == PTX_KIND_PACKED && ptx_types[type].bits < 8)) {
         parser_error(parser, CORUN_UNSUPPORTED, parser->token.place, "not supported: .%s here", ptx_types[type].word);
         type = PTX_TYPE_NONE;
     }

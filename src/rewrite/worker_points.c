@@ -28,6 +28,10 @@ static bool loads(const struct ptx_instruction *instruction)
     case PTX_OP_LD:
         return instruction->space != PTX_SPACE_PARAM && instruction->space != PTX_SPACE_SHARED &&
                instruction->space != PTX_SPACE_CONST;
+    case PTX_OP_WMMA_LOAD_A_SYNC:
+    case PTX_OP_WMMA_LOAD_B_SYNC:
+    case PTX_OP_WMMA_LOAD_C_SYNC:
+        return instruction->space != PTX_SPACE_SHARED;
     case PTX_OP_LDU:
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Fragments of matrices: from the registers of the lanes to rows and columns, and back; tiles. */
+#include "isa/matrix.h"
+
+#include <string.h>
+
+#define QUAD_PRODUCTS 4u
+
+static bool is_quad(const struct ptx_matrix *matrix)
+{
+    return matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16;
+}
+
+static uint32_t element_bits(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    uint32_t bits = ptx_types[ptx_matrix_element(matrix, role)].bits;
+    return bits == 1 ? 32 : bits; /* words of bits */
+}
+
+uint32_t matrix_packed(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    uint32_t bits = element_bits(matrix, role);
+    return bits > 32 ? 1 : 32 / bits;
+}
+
+/* The inner dimension in elements as they stand in registers. */
+static uint32_t inner(const struct ptx_matrix *matrix)
+{
+    return matrix->a == PTX_TYPE_B1 ? matrix->k / 32u : matrix->k;
+}
+
+struct matrix_place matrix_place(const struct ptx_matrix *matrix, enum ptx_matrix_role role, uint32_t lane,
+                                 uint32_t element)
+{
+    uint32_t group = lane / 4, place = lane % 4, packed = matrix_packed(matrix, role);
+    uint32_t in_register = element / packed, within = element % packed, rows = matrix->m / 8u;
+    if (role == PTX_MATRIX_A)
+        return (struct matrix_place){group + 8 * (in_register % rows),
+                                     place * packed + within + 4 * packed * (in_register / rows)};
+    if (role == PTX_MATRIX_B) {
+        uint32_t steps = inner(matrix) / (4 * packed);
+        return (struct matrix_place){place * packed + within + 4 * packed * (in_register % steps),
+                                     group + 8 * (in_register / steps)};
+    }
+    uint32_t pair = element / 2;
+    return (struct matrix_place){group + 8 * (pair % rows), place * 2 + element % 2 + 8 * (pair / rows)};
+}
+
+static uint64_t get(const struct lanes *lanes, const uint16_t *slots, uint32_t bits, uint32_t lane, uint32_t element)
+{
+    if (bits == 64)
+        return ((const uint64_t *)lanes_source(lanes, slots[element]))[lane];
+    uint32_t packed = 32 / bits, word = ((const uint32_t *)lanes_source(lanes, slots[element / packed]))[lane];
+    return bits == 32 ? word : word >> element % packed * bits & ((1u << bits) - 1);
+}
+
+static void put(const struct lanes *lanes, const uint16_t *slots, uint32_t bits, uint32_t lane, uint32_t element,
+                uint64_t value)
+{
+    if (bits == 64) {
+        ((uint64_t *)lanes_destination(lanes, slots[element]))[lane] = value;
+        return;
+    }
+    uint32_t packed = 32 / bits, shift = element % packed * bits;
+    uint32_t *word = (uint32_t *)lanes_destination(lanes, slots[element / packed]) + lane;
+    uint32_t mask = bits == 32 ? UINT32_MAX : ((1u << bits) - 1) << shift;
+    *word = (*word & ~mask) | ((uint32_t)value << shift & mask);
+}
+
+static uint32_t columns_of(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    if (role == PTX_MATRIX_A)
+        return matrix->form == PTX_MATRIX_SPARSE ? inner(matrix) / 2 : inner(matrix);
+    return matrix->n;
+}
+
+static void gather(const struct lanes *lanes, const struct ptx_matrix *matrix, enum ptx_matrix_role role,
+                   const uint16_t *slots, uint64_t *values)
+{
+    uint32_t bits = element_bits(matrix, role), columns = columns_of(matrix, role);
+    uint32_t count = ptx_matrix_distinct(matrix, role) * matrix_packed(matrix, role);
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+        for (uint32_t i = 0; i < count; i++) {
+            struct matrix_place at = matrix_place(matrix, role, lane, i);
+            values[at.row * columns + at.column] = get(lanes, slots, bits, lane, i);
+        }
+}
+
+static void scatter(const struct lanes *lanes, const struct matrix_work *work, const uint64_t *values)
+{
+    struct ptx_matrix results = work->matrix;
+    results.c = results.d;
+    uint32_t bits = element_bits(&results, PTX_MATRIX_C), columns = results.n;
+    uint32_t count = ptx_matrix_distinct(&results, PTX_MATRIX_C) * matrix_packed(&results, PTX_MATRIX_C);
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+        for (uint32_t i = 0; i < count; i++) {
+            struct matrix_place at = matrix_place(&results, PTX_MATRIX_C, lane, i);
+            put(lanes, work->d, bits, lane, i, values[at.row * columns + at.column]);
+        }
+}
+
+/*
+ * Sparse A: of each chunk of four elements (pairs of .u4 and .s4; of tf32: two, counted in halves) two are there, and two bits for each say which. The
+ * metadata of a row are in one lane of a group, in two, or in all four, each with the bits of a share of the columns; where a lane has those of
+ * two rows, the lower half is of row `group`.
+ */
+static void find_columns(const struct lanes *lanes, const struct matrix_work *work, uint8_t *columns)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    const uint32_t *metadata = lanes_source(lanes, work->e);
+    uint32_t bits = ptx_types[matrix->a].bits, stored = matrix->k / 2u;
+    uint32_t unit = bits == 4 ? 2 : 1;                 /* elements that go together */
+    uint32_t chunk = bits == 32 ? 2 : 4 * unit;        /* columns of four bits of metadata */
+    uint32_t row_bits = matrix->k / chunk * 4;         /* of metadata */
+    uint32_t lanes_per_row = row_bits * 16 / (8 * 32); /* 1, 2 or 4 lanes of a group */
+    bool whole = bits <= 8;                            /* a lane has 32 bits of one row */
+    for (uint32_t row = 0; row < matrix->m; row++)
+        for (uint32_t i = 0; i < stored; i++) {
+            uint32_t at = i / (chunk / 2) * 4; /* first bit of the chunk in the row */
+            uint32_t lane, shift;
+            if (whole) {
+                lane = row % 8 * 4 + work->selector * lanes_per_row % 4 + at / 32 * 2 + row / 8;
+                shift = at % 32;
+            } else {
+                lane = row % 8 * 4 + work->selector * lanes_per_row % 4 + at / 16;
+                shift = at % 16 + row / 8 * 16;
+            }
+            uint32_t nibble = metadata[lane] >> shift & 15, base = i / (chunk / 2) * chunk;
+            uint32_t column;
+            if (bits == 32)
+                column = base + (nibble == 14);
+            else
+                column = base + unit * (nibble >> i / unit % 2 * 2 & 3) + i % unit;
+            columns[row * stored + i] = (uint8_t)column;
+        }
+}
+
+static struct matrix_values *multiply_whole(const struct lanes *lanes, const struct matrix_work *work,
+                                            struct matrix_values *values)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    gather(lanes, matrix, PTX_MATRIX_A, work->a, values->a);
+    gather(lanes, matrix, PTX_MATRIX_B, work->b, values->b);
+    gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
+    if (matrix->form == PTX_MATRIX_SPARSE)
+        find_columns(lanes, work, values->columns);
+    matrix_compute(work, values);
+    return values;
+}
+
+/* mma.m8n8k4 of f16: lanes 4q to 4q + 3 and 16 + 4q to 16 + 4q + 3 have product q. */
+static struct matrix_place quad_place(enum ptx_matrix_role role, bool turned, bool single, uint32_t lane, uint32_t i)
+{
+    uint32_t line = lane % 4 + (lane < 16 ? 0 : 4);
+    if (role == PTX_MATRIX_A) /* a row each; .col: a column of four rows each */
+        return turned ? (struct matrix_place){i + (lane < 16 ? 0 : 4), lane % 4} : (struct matrix_place){line, i};
+    if (role == PTX_MATRIX_B) /* a column each; .row: four columns of a row each */
+        return turned ? (struct matrix_place){lane % 4, i + (lane < 16 ? 0 : 4)} : (struct matrix_place){i, line};
+    if (!single)
+        return (struct matrix_place){line, i};
+    return (struct matrix_place){(lane & 1) + (i & 2) + (lane < 16 ? 0 : 4), (i & 4) + (lane & 2) + (i & 1)};
+}
+
+static void multiply_quad(const struct lanes *lanes, const struct matrix_work *work, struct matrix_values *values,
+                          uint32_t product)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    uint32_t c_bits = ptx_types[matrix->c].bits;
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t lane = product * 4 + k % 4 + k / 4 * 16;
+        for (uint32_t i = 0; i < 4; i++) {
+            struct matrix_place a = quad_place(PTX_MATRIX_A, work->a_columns, false, lane, i);
+            struct matrix_place b = quad_place(PTX_MATRIX_B, work->b_rows, false, lane, i);
+            values->a[a.row * 4 + a.column] = get(lanes, work->a, 16, lane, i);
+            values->b[b.row * 8 + b.column] = get(lanes, work->b, 16, lane, i);
+        }
+        for (uint32_t i = 0; i < 8; i++) {
+            struct matrix_place c = quad_place(PTX_MATRIX_C, false, c_bits == 32, lane, i);
+            values->c[c.row * 8 + c.column] = get(lanes, work->c, c_bits, lane, i);
+        }
+    }
+    matrix_compute(work, values);
+}
+
+static void put_quad(const struct lanes *lanes, const struct matrix_work *work, const struct matrix_values *values,
+                     uint32_t product)
+{
+    uint32_t bits = ptx_types[work->matrix.d].bits;
+    for (uint32_t k = 0; k < 8; k++)
+        for (uint32_t i = 0; i < 8; i++) {
+            uint32_t lane = product * 4 + k % 4 + k / 4 * 16;
+            struct matrix_place d = quad_place(PTX_MATRIX_C, false, bits == 32, lane, i);
+            put(lanes, work->d, bits, lane, i, values->d[d.row * 8 + d.column]);
+        }
+}
+
+void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work)
+{
+    struct matrix_values values;
+    if (!is_quad(&work->matrix)) {
+        scatter(lanes, work, multiply_whole(lanes, work, &values)->d);
+        return;
+    }
+    for (uint32_t product = 0; product < QUAD_PRODUCTS; product++) {
+        multiply_quad(lanes, work, &values, product);
+        put_quad(lanes, work, &values, product);
+    }
+}
+
+void matrix_addresses(const struct lanes *lanes, const struct operation *op, const struct matrix_work *work)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    enum ptx_matrix_role role = (enum ptx_matrix_role)op->extra[1];
+    const void *pointers = lanes_source(lanes, op->source[0]);
+    const uint32_t *strides = lanes_source(lanes, op->source[1]);
+    uint64_t *addresses = lanes_destination(lanes, op->destination);
+    uint32_t bits = ptx_types[ptx_matrix_element(matrix, role)].bits, unit = bits == 1 ? 32 : 1;
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+        struct matrix_place at = matrix_place(matrix, role, lane, op->extra[0]);
+        /* words of bits lie along k, which is along a row of A and along a column of B */
+        uint64_t major = op->variant & MATRIX_COLUMNS ? at.column : at.row;
+        uint64_t minor = (op->variant & MATRIX_COLUMNS ? at.row : at.column) * (uint64_t)unit;
+        uint64_t base =
+            op->variant & MATRIX_POINTER_32 ? ((const uint32_t *)pointers)[lane] : ((const uint64_t *)pointers)[lane];
+        addresses[lane] = base + (uint64_t)op->offset + (major * strides[lane] + minor) * bits / 8;
+    }
+}
+
+/* Tiles */
+
+uint32_t matrix_tile_lanes(const struct matrix_work *work)
+{
+    return CORUN_FULL_MASK >> (CORUN_WARP_LANES - 8u * work->tiles);
+}
+
+static uint16_t row_slot(const struct operation *op, uint16_t first, uint32_t word)
+{
+    return word ? op->extra[word - 1] : first;
+}
+
+/* Element (row, column) of a tile is in the upper or lower half of a register of this lane. */
+static uint32_t holder(const struct matrix_work *work, uint32_t row, uint32_t column)
+{
+    return work->transposes ? column * 4 + row / 2 : row * 4 + column / 2;
+}
+
+void matrix_tiles_loaded(const struct lanes *lanes, const struct operation *op, const struct matrix_work *work)
+{
+    for (uint32_t tile = 0; tile < work->tiles; tile++)
+        for (uint32_t row = 0; row < 8; row++)
+            for (uint32_t column = 0; column < 8; column++) {
+                const uint16_t slot = row_slot(op, op->destination, column / 2);
+                uint64_t value = get(lanes, &slot, 16, tile * 8 + row, column % 2);
+                put(lanes, &work->d[tile], 16, holder(work, row, column), work->transposes ? row % 2 : column % 2,
+                    value);
+            }
+}
+
+void matrix_tiles_stored(const struct lanes *lanes, const struct operation *op, const struct matrix_work *work)
+{
+    for (uint32_t tile = 0; tile < work->tiles; tile++)
+        for (uint32_t row = 0; row < 8; row++)
+            for (uint32_t column = 0; column < 8; column++) {
+                const uint16_t slot = row_slot(op, op->source[1], column / 2);
+                uint64_t value =
+                    get(lanes, &work->d[tile], 16, holder(work, row, column), work->transposes ? row % 2 : column % 2);
+                put(lanes, &slot, 16, tile * 8 + row, column % 2, value);
+            }
+}
+
+void matrix_transpose(const struct lanes *lanes, const struct matrix_work *work)
+{
+    uint32_t results[CORUN_WARP_LANES];
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+        uint32_t row = lane / 4, column = lane % 4 * 2; /* of the result: elements (column, row) of the tile */
+        uint64_t low = get(lanes, work->a, 16, column * 4 + row / 2, row % 2);
+        uint64_t high = get(lanes, work->a, 16, (column + 1) * 4 + row / 2, row % 2);
+        results[lane] = (uint32_t)(low | high << 16);
+    }
+    memcpy(lanes_destination(lanes, work->d[0]), results, sizeof results);
+}

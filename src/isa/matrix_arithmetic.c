@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Dot products of rows and columns; isa/matrix.h says in which order, and how they are rounded. */
+#include "isa/half.h"
+#include "isa/matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KEPT_BITS 24     /* below the place of the largest exponent */
+#define LOWEST (-100000) /* an exponent below all others: of zeros */
+#define SINGLE_NAN 0x7fffffffu
+#define DOUBLE_NAN UINT64_C(0xfff8000000000000)
+#define MOST_BLOCK 16u
+
+/* A float format: sign, exponent, fraction. */
+struct format {
+    uint32_t exponent_bits, fraction_bits;
+    bool finite; /* all ones in the exponent is no infinity; NaN is all ones in the fraction, too (e4m3) */
+};
+
+/* significand * 2^(exponent - fraction bits of the format); zero has exponent LOWEST. */
+struct number {
+    int32_t significand, exponent;
+    bool nan, infinite;
+};
+
+static struct format format_of(enum ptx_type type)
+{
+    switch (type) {
+    case PTX_TYPE_F16:
+        return (struct format){5, 10, false};
+    case PTX_TYPE_BF16:
+        return (struct format){8, 7, false};
+    case PTX_TYPE_TF32:
+        return (struct format){8, 10, false};
+    case PTX_TYPE_E4M3:
+        return (struct format){4, 3, true};
+    case PTX_TYPE_E5M2:
+        return (struct format){5, 2, false};
+    default:
+        return (struct format){8, 23, false};
+    }
+}
+
+static struct number number_of(uint32_t bits, struct format format)
+{
+    uint32_t fraction = bits & ((1u << format.fraction_bits) - 1);
+    uint32_t top = (1u << format.exponent_bits) - 1, biased = bits >> format.fraction_bits & top;
+    bool negative = bits >> (format.exponent_bits + format.fraction_bits) & 1;
+    struct number number = {.exponent = (int32_t)(biased ? biased : 1) - (int32_t)(top >> 1)};
+    if (biased == top && (!format.finite || fraction == (1u << format.fraction_bits) - 1)) {
+        number.nan = format.finite || fraction;
+        number.infinite = !number.nan;
+    }
+    int32_t significand = (int32_t)(fraction | (biased ? 1u << format.fraction_bits : 0));
+    number.significand = negative ? -significand : significand;
+    if (!significand)
+        number.exponent = LOWEST;
+    return number;
+}
+
+/* tf32 stands in the upper bits of a single. */
+static uint32_t significant_bits(enum ptx_type type, uint64_t value)
+{
+    return type == PTX_TYPE_TF32 ? (uint32_t)value >> 13 : (uint32_t)value;
+}
+
+/* sum * 2^scale, cut to a single. */
+static uint32_t cut_to_single(int64_t sum, int32_t scale)
+{
+    if (!sum)
+        return 0;
+    uint32_t sign = sum < 0 ? 1u << 31 : 0;
+    uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
+    int32_t exponent = 63 - __builtin_clzll(magnitude) + scale; /* of its highest bit */
+    int32_t lowest = exponent < -126 ? -149 : exponent - 23, drop = lowest - scale;
+    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << -drop;
+    if (exponent > 127)
+        return sign | 0x7f800000u;
+    return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
+}
+
+/* A product or an accumulator that is to be added: significand * 2^(exponent - fraction). */
+struct term {
+    int32_t significand, exponent;
+};
+
+/* c + the products of one block. */
+static uint32_t add_block(uint32_t c, const struct term *products, uint32_t count, uint32_t fraction)
+{
+    struct number start = number_of(c, format_of(PTX_TYPE_F32));
+    int32_t most = start.exponent;
+    for (uint32_t i = 0; i < count; i++)
+        most = products[i].exponent > most ? products[i].exponent : most;
+    if (most == LOWEST)
+        return 0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        int32_t significand = i < count ? products[i].significand : start.significand;
+        int32_t shift = most - (i < count ? products[i].exponent : start.exponent);
+        uint32_t magnitude = (uint32_t)(significand < 0 ? -significand : significand);
+        magnitude = shift > 31 ? 0 : magnitude << (KEPT_BITS - (i < count ? fraction : 23)) >> shift;
+        sum += significand < 0 ? -(int64_t)magnitude : (int64_t)magnitude;
+    }
+    return cut_to_single(sum, most - KEPT_BITS);
+}
+
+static double value_of(struct number number, uint32_t fraction_bits)
+{
+    if (number.nan)
+        return NAN;
+    if (number.infinite)
+        return number.significand < 0 ? -INFINITY : INFINITY;
+    return number.significand ? ldexp(number.significand, number.exponent - (int32_t)fraction_bits) : 0.0;
+}
+
+static float single_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A row and a column. */
+struct dot {
+    const struct number *a, *b;
+    const uint8_t *columns; /* NULL: a has them all */
+    uint32_t count, stride; /* of b */
+    uint32_t fraction_bits, block;
+};
+
+static const struct number *factor(const struct dot *dot, uint32_t i)
+{
+    return &dot->b[(dot->columns ? dot->columns[i] : i) * dot->stride];
+}
+
+/* Whether NaN or an infinity takes part; then *result is what they make of it. */
+static bool is_special(const struct dot *dot, uint32_t c, uint32_t *result)
+{
+    double sum = (double)single_of(c);
+    bool special = isnan(sum) || isinf(sum);
+    for (uint32_t i = 0; i < dot->count; i++) {
+        const struct number *b = factor(dot, i);
+        if (!dot->a[i].nan && !dot->a[i].infinite && !b->nan && !b->infinite)
+            continue;
+        special = true;
+        sum += value_of(dot->a[i], dot->fraction_bits) * value_of(*b, dot->fraction_bits);
+    }
+    *result = isnan(sum) ? SINGLE_NAN : sum < 0 ? 0xff800000u : 0x7f800000u;
+    return special;
+}
+
+static uint32_t add_products(const struct dot *dot, uint32_t c)
+{
+    struct term products[MOST_BLOCK];
+    uint32_t special;
+    if (is_special(dot, c, &special))
+        return special;
+    for (uint32_t first = 0; first < dot->count; first += dot->block) {
+        uint32_t count = dot->count - first < dot->block ? dot->count - first : dot->block;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct number *a = &dot->a[first + i], *b = factor(dot, first + i);
+            products[i].significand = a->significand * b->significand;
+            products[i].exponent = products[i].significand ? a->exponent + b->exponent : LOWEST;
+        }
+        c = add_block(c, products, count, 2 * dot->fraction_bits);
+        if ((c & 0x7f800000u) == 0x7f800000u)
+            return c;
+    }
+    return c;
+}
+
+static uint32_t half_of(uint32_t single)
+{
+    return half_round((double)single_of(single), HALF_F16, 0);
+}
+
+static uint32_t widen_half(uint32_t half)
+{
+    float value = (float)half_value(half, HALF_F16);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type type, struct number *numbers)
+{
+    struct format format = format_of(type);
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = number_of(significant_bits(type, values[i]), format);
+}
+
+static void compute_floats(const struct matrix_work *work, struct matrix_values *values)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    bool sparse = matrix->form == PTX_MATRIX_SPARSE;
+    uint32_t stored = sparse ? matrix->k / 2u : matrix->k;
+    struct number a[1024], b[1024];
+    decode_numbers(values->a, matrix->m * stored, (enum ptx_type)matrix->a, a);
+    decode_numbers(values->b, (uint32_t)matrix->k * matrix->n, (enum ptx_type)matrix->b, b);
+    struct format format_a = format_of((enum ptx_type)matrix->a), format_b = format_of((enum ptx_type)matrix->b);
+    /* e4m3 beside e5m2: as if both had the longer fraction */
+    uint32_t fraction =
+        format_a.fraction_bits > format_b.fraction_bits ? format_a.fraction_bits : format_b.fraction_bits;
+    for (uint32_t i = 0; i < matrix->m * stored; i++)
+        a[i].significand *= 1 << (fraction - format_a.fraction_bits);
+    for (uint32_t i = 0; i < (uint32_t)matrix->k * matrix->n; i++)
+        b[i].significand *= 1 << (fraction - format_b.fraction_bits);
+    for (uint32_t row = 0; row < matrix->m; row++)
+        for (uint32_t column = 0; column < matrix->n; column++) {
+            uint32_t at = row * matrix->n + column, c = (uint32_t)values->c[at];
+            const struct dot dot = {.a = a + row * stored,
+                                    .b = b + column,
+                                    .columns = sparse ? values->columns + row * stored : NULL,
+                                    .count = stored,
+                                    .stride = matrix->n,
+                                    .fraction_bits = fraction,
+                                    .block = 128u / ptx_types[matrix->a].bits};
+            uint32_t sum = add_products(&dot, matrix->c == PTX_TYPE_F16 ? widen_half(c) : c);
+            values->d[at] = matrix->d == PTX_TYPE_F16 ? half_of(sum) : sum;
+        }
+}
+
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void compute_doubles(const struct ptx_matrix *matrix, struct matrix_values *values)
+{
+    for (uint32_t row = 0; row < matrix->m; row++)
+        for (uint32_t column = 0; column < matrix->n; column++) {
+            uint32_t at = row * matrix->n + column;
+            double sum = double_of(values->c[at]);
+            for (uint32_t i = 0; i < matrix->k; i++)
+                sum = fma(double_of(values->a[row * matrix->k + i]), double_of(values->b[i * matrix->n + column]), sum);
+            memcpy(&values->d[at], &sum, sizeof sum);
+            if (isnan(sum))
+                values->d[at] = DOUBLE_NAN;
+        }
+}
+
+static int64_t integer_of(uint64_t value, enum ptx_type type)
+{
+    uint32_t shift = 64u - ptx_types[type].bits;
+    return ptx_type_is_signed(type) || type == PTX_TYPE_S4 ? (int64_t)(value << shift) >> shift : (int64_t)value;
+}
+
+static void compute_integers(const struct matrix_work *work, struct matrix_values *values)
+{
+    const struct ptx_matrix *matrix = &work->matrix;
+    bool bits = matrix->a == PTX_TYPE_B1, sparse = matrix->form == PTX_MATRIX_SPARSE;
+    uint32_t stored = bits ? matrix->k / 32u : sparse ? matrix->k / 2u : matrix->k;
+    for (uint32_t row = 0; row < matrix->m; row++)
+        for (uint32_t column = 0; column < matrix->n; column++) {
+            uint32_t at = row * matrix->n + column;
+            int64_t sum = (int32_t)(uint32_t)values->c[at];
+            for (uint32_t i = 0; i < stored; i++) {
+                uint32_t from = sparse ? values->columns[row * stored + i] : i;
+                uint64_t a = values->a[row * stored + i], b = values->b[from * matrix->n + column];
+                if (bits)
+                    sum += __builtin_popcountll(work->exclusive ? a ^ b : a & b);
+                else
+                    sum += integer_of(a, (enum ptx_type)matrix->a) * integer_of(b, (enum ptx_type)matrix->b);
+            }
+            if (work->saturates)
+                sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+            values->d[at] = (uint32_t)sum;
+        }
+}
+
+void matrix_compute(const struct matrix_work *work, struct matrix_values *values)
+{
+    if (work->matrix.d == PTX_TYPE_F64)
+        compute_doubles(&work->matrix, values);
+    else if (work->matrix.d == PTX_TYPE_S32)
+        compute_integers(work, values);
+    else
+        compute_floats(work, values);
+}

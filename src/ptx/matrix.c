@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of matrix.def, looked up for an instruction. */
+#include "ptx/matrix.h"
+
+#include <stdlib.h>
+
+enum layouts { ANY, ROW_COL };
+
+struct row {
+    uint8_t form, shape, layouts;
+    uint64_t multiplicands, accumulators;
+};
+
+static const struct row rows[] = {
+#define M(form, shape, multiplicands, accumulators, layouts) \
+    {PTX_MATRIX_##form, PTX_SHAPE_##shape, layouts, multiplicands, accumulators},
+#include "ptx/matrix.def"
+#undef M
+};
+
+static bool has(uint64_t types, uint32_t type)
+{
+    return types >> type & 1;
+}
+
+static bool multiplies(uint32_t opcode)
+{
+    return opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
+}
+
+static bool moves_fragment(uint32_t opcode)
+{
+    return opcode >= PTX_OP_WMMA_LOAD_A_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC;
+}
+
+bool ptx_is_matrix(uint32_t opcode)
+{
+    return multiplies(opcode) || moves_fragment(opcode);
+}
+
+/* "m16n8k4": the words of suffixes.def say the numbers. */
+static void set_shape(struct ptx_matrix *matrix, uint32_t shape)
+{
+    char *end;
+    matrix->m = (uint16_t)strtoul(ptx_suffixes[shape].word + 1, &end, 10);
+    matrix->n = (uint16_t)strtoul(end + 1, &end, 10);
+    matrix->k = (uint16_t)strtoul(end + 1, &end, 10);
+}
+
+static enum ptx_matrix_form form_of(uint32_t opcode)
+{
+    return opcode == PTX_OP_MMA_SYNC      ? PTX_MATRIX_MMA
+           : opcode == PTX_OP_MMA_SP_SYNC ? PTX_MATRIX_SPARSE
+                                          : PTX_MATRIX_WMMA;
+}
+
+/* The types of d, a, b and c; wmma of f16 names those of d and c only. */
+static void set_types(struct ptx_matrix *matrix, const struct ptx_instruction *instruction)
+{
+    const uint8_t *types = instruction->types;
+    bool all = instruction->type_count == 4;
+    matrix->d = types[0];
+    matrix->a = all ? types[1] : PTX_TYPE_F16;
+    matrix->b = all ? types[2] : PTX_TYPE_F16;
+    matrix->c = types[all ? 3 : 1];
+}
+
+static bool fits(const struct row *row, const struct ptx_matrix *matrix)
+{
+    return has(row->multiplicands, matrix->a) && has(row->multiplicands, matrix->b) &&
+           has(row->accumulators, matrix->c) && has(row->accumulators, matrix->d);
+}
+
+bool ptx_matrix_find(const struct ptx_instruction *instruction, struct ptx_matrix *matrix)
+{
+    uint32_t opcode = instruction->opcode;
+    enum ptx_type type = (enum ptx_type)instruction->types[0];
+    *matrix = (struct ptx_matrix){.form = (uint8_t)form_of(opcode)};
+    if (multiplies(opcode))
+        set_types(matrix, instruction);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].form != matrix->form || rows[i].shape != instruction->shape)
+            continue;
+        bool moves_c = opcode == PTX_OP_WMMA_LOAD_C_SYNC || opcode == PTX_OP_WMMA_STORE_D_SYNC;
+        if (multiplies(opcode)) {
+            if (!fits(&rows[i], matrix))
+                continue;
+        } else if (!has(moves_c ? rows[i].accumulators : rows[i].multiplicands, type)) {
+            continue;
+        } else {
+            matrix->a = matrix->b = matrix->c = matrix->d = (uint8_t)type;
+        }
+        matrix->any_layout = rows[i].layouts == ANY;
+        set_shape(matrix, instruction->shape);
+        return true;
+    }
+    return false;
+}
+
+/* Which accumulators go together, and which multiplicands. */
+static const char *wrong_types(const struct ptx_instruction *instruction, const struct ptx_matrix *matrix)
+{
+    bool widens = matrix->m == 8 && matrix->a == PTX_TYPE_F16 && matrix->d == PTX_TYPE_F32;
+    if (matrix->c != matrix->d && matrix->form != PTX_MATRIX_WMMA && !widens)
+        return "has accumulators of two types";
+    if (matrix->a != matrix->b && (matrix->form == PTX_MATRIX_WMMA || ptx_types[matrix->a].bits > 8))
+        return "has multiplicands of two types";
+    if (matrix->form == PTX_MATRIX_WMMA && (matrix->a == PTX_TYPE_F16) != (instruction->type_count == 2))
+        return "names all four types, unless it multiplies .f16";
+    if (instruction->satfinite && matrix->d != PTX_TYPE_S32)
+        return "has .satfinite without accumulators of type .s32";
+    if (instruction->rounding && (matrix->d != PTX_TYPE_F64 || instruction->rounding != PTX_ROUNDING_RN))
+        return "takes a rounding with type .f64 only, and that is .rn";
+    bool bits = matrix->a == PTX_TYPE_B1, named = instruction->opcode == PTX_OP_WMMA_MMA_XOR_POPC_SYNC ||
+                                                  instruction->opcode == PTX_OP_WMMA_MMA_AND_POPC_SYNC;
+    bool combines = (instruction->atomic == PTX_ATOMIC_XOR || instruction->atomic == PTX_ATOMIC_AND) &&
+                    instruction->reduction == PTX_REDUCTION_POPC;
+    if (bits && !named && !combines)
+        return "needs .xor.popc or .and.popc with type .b1";
+    if (!bits && (named || instruction->atomic || instruction->reduction))
+        return "combines bits without type .b1";
+    return NULL;
+}
+
+static const char *wrong_product(const struct ptx_instruction *instruction)
+{
+    struct ptx_matrix matrix;
+    if (!instruction->layout || !instruction->second_layout)
+        return "needs the layouts of a and b, such as .row.col";
+    if (!ptx_matrix_find(instruction, &matrix))
+        return "does not exist with this shape and these types";
+    if (!matrix.any_layout &&
+        (instruction->layout != PTX_LAYOUT_ROW || instruction->second_layout != PTX_SECOND_LAYOUT_COL))
+        return "exists as .row.col only";
+    return wrong_types(instruction, &matrix);
+}
+
+static const char *wrong_fragment(const struct ptx_instruction *instruction)
+{
+    struct ptx_matrix matrix;
+    if (!instruction->layout)
+        return "needs .row or .col";
+    if (!ptx_matrix_find(instruction, &matrix))
+        return "does not exist with this shape and type";
+    bool wanted = instruction->opcode == PTX_OP_WMMA_LOAD_A_SYNC   ? instruction->layout == PTX_LAYOUT_ROW
+                  : instruction->opcode == PTX_OP_WMMA_LOAD_B_SYNC ? instruction->layout == PTX_LAYOUT_COL
+                                                                   : true;
+    return wanted || matrix.any_layout ? NULL : "exists with a as .row and b as .col only";
+}
+
+const char *ptx_matrix_problem(const struct ptx_instruction *instruction)
+{
+    uint32_t opcode = instruction->opcode;
+    bool tiles = opcode == PTX_OP_LDMATRIX_SYNC || opcode == PTX_OP_STMATRIX_SYNC || opcode == PTX_OP_MOVMATRIX_SYNC;
+    if (!tiles && !ptx_is_matrix(opcode))
+        return NULL;
+    if (!instruction->aligned)
+        return "needs .aligned";
+    if (!instruction->shape)
+        return "needs a shape";
+    if (!tiles)
+        return multiplies(opcode) ? wrong_product(instruction) : wrong_fragment(instruction);
+    if (instruction->shape != PTX_SHAPE_M8N8)
+        return "exists with shape .m8n8 only";
+    if (opcode == PTX_OP_MOVMATRIX_SYNC)
+        return instruction->trans ? NULL : "needs .trans";
+    if (instruction->space && instruction->space != PTX_SPACE_SHARED)
+        return "works on .shared only";
+    return instruction->number ? NULL : "needs .x1, .x2 or .x4";
+}
+
+enum ptx_matrix_role ptx_matrix_role(const struct ptx_instruction *instruction, uint32_t index)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_WMMA_LOAD_A_SYNC:
+        return PTX_MATRIX_A;
+    case PTX_OP_WMMA_LOAD_B_SYNC:
+        return PTX_MATRIX_B;
+    case PTX_OP_WMMA_LOAD_C_SYNC:
+    case PTX_OP_WMMA_STORE_D_SYNC:
+        return PTX_MATRIX_C;
+    default:
+        return index == 1 ? PTX_MATRIX_A : index == 2 ? PTX_MATRIX_B : PTX_MATRIX_C;
+    }
+}
+
+enum ptx_type ptx_matrix_element(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    return (enum ptx_type)(role == PTX_MATRIX_A ? matrix->a : role == PTX_MATRIX_B ? matrix->b : matrix->c);
+}
+
+uint32_t ptx_matrix_selectors(const struct ptx_instruction *instruction)
+{
+    struct ptx_matrix matrix;
+    if (instruction->opcode != PTX_OP_MMA_SP_SYNC || !ptx_matrix_find(instruction, &matrix))
+        return 0;
+    uint32_t bits = ptx_types[matrix.a].bits;
+    uint32_t chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4; /* columns that four bits of metadata are about */
+    return 4 / (matrix.k / chunk * 4 * 16 / (8 * 32));
+}
+
+static uint32_t count(const struct ptx_matrix *matrix, enum ptx_matrix_role role, enum ptx_type type)
+{
+    uint32_t columns = role == PTX_MATRIX_A && matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k;
+    uint32_t elements = role == PTX_MATRIX_A   ? matrix->m * columns
+                        : role == PTX_MATRIX_B ? matrix->k * (uint32_t)matrix->n
+                                               : (uint32_t)matrix->m * matrix->n;
+    uint32_t bits = ptx_types[type].bits, width = bits == 64 ? 64 : 32;
+    /* Four products at once: each of 8 lanes. */
+    uint32_t lanes = matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16 ? 8 : 32;
+    return elements * bits / width / lanes;
+}
+
+uint32_t ptx_matrix_distinct(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    return count(matrix, role, ptx_matrix_element(matrix, role));
+}
+
+/* Fragments of .f16 have 16 elements in wmma, whatever the shape. */
+static uint32_t whole(const struct ptx_matrix *matrix, enum ptx_matrix_role role, enum ptx_type type)
+{
+    bool fixed = matrix->form == PTX_MATRIX_WMMA && type == PTX_TYPE_F16 && role != PTX_MATRIX_C;
+    return fixed ? 8 : count(matrix, role, type);
+}
+
+uint32_t ptx_matrix_registers(const struct ptx_instruction *instruction, uint32_t index, enum ptx_type *type)
+{
+    struct ptx_matrix matrix;
+    *type = PTX_TYPE_B32;
+    if (!ptx_is_matrix(instruction->opcode))
+        return instruction->number == PTX_NUMBER_X4 ? 4 : instruction->number == PTX_NUMBER_X2 ? 2 : 1;
+    if (!ptx_matrix_find(instruction, &matrix))
+        return 0;
+    enum ptx_matrix_role role = ptx_matrix_role(instruction, index);
+    enum ptx_type element = ptx_matrix_element(&matrix, role);
+    if (multiplies(instruction->opcode) && index == 0)
+        element = (enum ptx_type)matrix.d;
+    if (element == PTX_TYPE_F64 || (role == PTX_MATRIX_C && ptx_types[element].bits == 32))
+        *type = element;
+    return whole(&matrix, role, element);
+}
