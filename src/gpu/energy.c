@@ -12,6 +12,8 @@
 
 typedef unsigned __int128 femtojoules;
 
+#define TENSOR_LANE_MULTIPLY_ADDS 64u /* that energy_tensor_lane stands for */
+
 /* Dynamic energy by group. */
 struct groups {
 #define G(name, meaning) femtojoules name;
@@ -30,7 +32,7 @@ static struct groups dynamic_of(const struct corun_gpu_config *c, const struct c
         .issue = cost(n->warp_instructions, c->energy_issue),
         .lanes = cost(n->int_lanes, c->energy_int_lane) + cost(n->fp32_lanes, c->energy_fp32_lane) +
                  cost(n->fp64_lanes, c->energy_fp64_lane) + cost(n->sfu_lanes, c->energy_sfu_lane) +
-                 cost(n->tensor_lanes, c->energy_tensor_lane),
+                 cost(n->tensor_multiply_adds, c->energy_tensor_lane) / TENSOR_LANE_MULTIPLY_ADDS,
         .registers = cost(n->register_accesses, c->energy_register),
         /* the first cycle of each access, and those that conflicts add */
         .shared = cost(n->shared_accesses, c->energy_shared) + cost(n->shared_conflict_cycles, c->energy_shared),

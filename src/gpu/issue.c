@@ -49,7 +49,9 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         uint64_t *free_at = &sm->pipe_free[op->pipe][best];
         if (*free_at > start)
             start = *free_at;
-        *free_at = start + op->interval;
+        /* A tensor pipeline reads the many operands of one product while it computes another. */
+        uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
+        *free_at = (*free_at > first ? *free_at : first) + op->interval;
     }
     for (uint32_t i = 0; i < sm->collectors; i++)
         if (scheduler->collector_free[i] <= sm->now) {
@@ -82,6 +84,8 @@ static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machin
     counters->thread_instructions += lanes;
     counters->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
     count_unit(counters, op->unit, lanes);
+    if (op->multiply_adds && lanes)
+        counters->tensor_multiply_adds += (uint64_t)op->multiply_adds * CORUN_WARP_LANES;
     counters->register_accesses += op->register_accesses;
     counters->loads += (op->flags & CORUN_LOAD) != 0;
     counters->stores += (op->flags & CORUN_STORE) != 0;

@@ -29,8 +29,6 @@ static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, 
         return fp64_rows[operation];
     case CORUN_UNIT_SFU:
         return (struct timing){c->sfu_latency, c->sfu_interval};
-    case CORUN_UNIT_TENSOR:
-        return (struct timing){c->tensor_latency, c->tensor_interval};
     case CORUN_UNIT_MEMORY:
     case CORUN_UNIT_CONTROL:
         return (struct timing){c->int_add_latency, 1};
@@ -48,13 +46,40 @@ static uint8_t pipe_of(const struct corun_gpu_config *config, uint32_t unit)
         return config->fp64_units ? PIPE_FP64 : PIPE_FP32;
     case CORUN_UNIT_SFU:
         return PIPE_SFU;
-    case CORUN_UNIT_TENSOR:
-        return config->tensor_units ? PIPE_TENSOR : PIPE_FP32;
     case CORUN_UNIT_MEMORY:
         return PIPE_MEMORY;
     default:
         return config->int_shares_fp32 ? PIPE_FP32 : PIPE_INT;
     }
+}
+
+static uint32_t tensor_rate(const struct corun_gpu_config *c, uint32_t type)
+{
+#define RATE(name, label, meaning) [CORUN_TENSOR_##name] = c->tensor_##label##_rate,
+    const uint32_t rates[CORUN_TENSOR_TYPE_COUNT] = {CORUN_TENSOR_TYPES(RATE)};
+#undef RATE
+    return c->tensor_units ? rates[type] : 0;
+}
+
+/* By its multiply-adds; where tensor pipelines do not know the type, as many multiply-adds of the other pipelines. */
+static void set_tensor(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                       struct machine_op *op)
+{
+    uint32_t rate = tensor_rate(c, instruction->operation), each = instruction->multiply_adds;
+    bool wide = instruction->operation == CORUN_TENSOR_F64;
+    uint64_t interval = (uint64_t)each * (wide ? c->fp64_mad_interval : c->fp32_mad_interval), latency;
+    if (rate) {
+        interval = ((uint64_t)each * CORUN_WARP_LANES + rate - 1) / rate;
+        interval = interval < c->tensor_interval ? c->tensor_interval : interval;
+        latency = c->tensor_latency > interval ? c->tensor_latency : interval;
+        op->pipe = PIPE_TENSOR;
+    } else {
+        latency = interval + (wide ? c->fp64_mad_latency : c->fp32_mad_latency);
+        op->pipe = pipe_of(c, wide ? CORUN_UNIT_FP64 : CORUN_UNIT_FP32);
+    }
+    op->multiply_adds = instruction->multiply_adds;
+    op->interval = (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
+    op->latency = (uint16_t)(latency < UINT16_MAX ? latency : UINT16_MAX);
 }
 
 static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
@@ -79,6 +104,8 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->flags = instruction->flags;
         op->latency = (uint16_t)timing.latency;
         op->interval = (uint16_t)timing.interval;
+        if (instruction->unit == CORUN_UNIT_TENSOR)
+            set_tensor(config, instruction, op);
         for (uint32_t i = 0; i < instruction->source_count; i++) {
             add_once(op->hazards, &op->hazard_count, instruction->sources[i]);
             if (instruction->sources[i] < grid->register_slots)

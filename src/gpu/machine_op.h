@@ -21,7 +21,8 @@ struct machine_op {
     uint16_t flags;   /* enum corun_instruction_flag */
     uint16_t latency; /* from the start of execution */
     uint16_t interval;
-    int16_t merged; /* as of struct corun_instruction */
+    uint16_t multiply_adds; /* a lane */
+    int16_t merged;         /* as of struct corun_instruction */
     uint16_t hazards[CORUN_MAX_SOURCES + CORUN_MAX_DESTINATIONS];
     uint16_t reads[CORUN_MAX_SOURCES];
     uint16_t written[CORUN_MAX_DESTINATIONS];

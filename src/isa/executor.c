@@ -174,13 +174,6 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         case OPERATION_TEXTURE:
             good = texture_fetch(warp, op, mask, result, timed);
             break;
-        case OPERATION_MATRIX:
-        case OPERATION_MATRIX_TRANSPOSE:
-        case OPERATION_MATRIX_ADDRESS:
-        case OPERATION_MATRIX_LOAD:
-        case OPERATION_MATRIX_STORE:
-            good = execute_matrix(warp, op, mask, result, timed);
-            break;
         case OPERATION_ATOMIC:
             good = access_atomic(warp, op, mask, result, timed);
             break;
@@ -204,6 +197,8 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             good = print_run(warp, op, mask);
             break;
         default:
+            if (op->kind >= OPERATION_MATRIX && op->kind <= OPERATION_MATRIX_STORE)
+                good = execute_matrix(warp, op, mask, result, timed);
             break;
         }
     }

@@ -268,17 +268,19 @@ static void energy_does_not_depend_on_threads(void **state)
 /* Every event that costs something, alone: no term of a group can be lost unseen. */
 static const struct {
     size_t counter, parameter;
+    double share; /* of the parameter that one costs */
 } events[] = {
-#define EVENT(counter, parameter) \
+#define EVENT_SHARE(counter, parameter, share) \
     { \
-        offsetof(struct corun_counters, counter), offsetof(struct corun_gpu_config, parameter) \
+        offsetof(struct corun_counters, counter), offsetof(struct corun_gpu_config, parameter), share \
     }
+#define EVENT(counter, parameter) EVENT_SHARE(counter, parameter, 1)
     EVENT(warp_instructions, energy_issue),
     EVENT(int_lanes, energy_int_lane),
     EVENT(fp32_lanes, energy_fp32_lane),
     EVENT(fp64_lanes, energy_fp64_lane),
     EVENT(sfu_lanes, energy_sfu_lane),
-    EVENT(tensor_lanes, energy_tensor_lane),
+    EVENT_SHARE(tensor_multiply_adds, energy_tensor_lane, 1.0 / 64),
     EVENT(register_accesses, energy_register),
     EVENT(shared_accesses, energy_shared),
     EVENT(shared_conflict_cycles, energy_shared),
@@ -293,6 +295,7 @@ static const struct {
     EVENT(dram_write_bytes, energy_dram_byte),
     EVENT(dram_row_misses, energy_dram_activate),
 #undef EVENT
+#undef EVENT_SHARE
 };
 
 static void each_event_costs_what_its_parameter_says(void **state)
@@ -303,11 +306,12 @@ static void each_event_costs_what_its_parameter_says(void **state)
     const struct corun_counter_row *counter_rows = corun_counter_rows(&row_count);
     for (size_t i = 0; i < row_count; i++) {
         struct corun_counters counters = {0};
-        *(uint64_t *)(void *)((char *)&counters + counter_rows[i].offset) = 1000003;
+        *(uint64_t *)(void *)((char *)&counters + counter_rows[i].offset) = 64000192;
         double expected = 0;
         for (size_t e = 0; e < sizeof events / sizeof *events; e++)
             if (events[e].counter == counter_rows[i].offset)
-                expected = 1000003e-15 * *(const uint32_t *)(const void *)((const char *)&c + events[e].parameter);
+                expected = 64000192e-15 * events[e].share *
+                           *(const uint32_t *)(const void *)((const char *)&c + events[e].parameter);
         double is = corun_counters_energy(&c, &counters);
         if (!(fabs(is - expected) <= 1e-12 * expected))
             fail_msg("%s: %g J, expected %g J", counter_rows[i].name, is, expected);

@@ -44,6 +44,42 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+/* Matrix multiply-accumulates on tensor pipelines that know their type: the interval of the class is the offset of the rate. */
+static const struct {
+    size_t rate;
+    uint32_t multiply_adds;
+} products[] = {
+    {offsetof(struct corun_gpu_config, tensor_f16_rate), 16 * 8 * 16},
+    {offsetof(struct corun_gpu_config, tensor_tf32_rate), 16 * 8 * 8},
+    {offsetof(struct corun_gpu_config, tensor_s8_rate), 16 * 8 * 32},
+    {offsetof(struct corun_gpu_config, tensor_f64_rate), 8 * 8 * 4},
+};
+
+static struct reading measure_product(const struct bench *bench, const struct row *row)
+{
+    return rate_of(bench, row->operation->text, 16);
+}
+
+static double implied_product(const struct bench *bench, const struct row *row)
+{
+    const struct corun_gpu_config *c = bench->design;
+    double rate = NAN;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        if (products[i].rate == row->operation->interval)
+            rate = (double)c->tensor_units * config_at(c, products[i].rate) / products[i].multiply_adds;
+    return rate;
+}
+
+static bool multiplies_halves(const struct corun_gpu_config *c)
+{
+    return c->tensor_units && c->tensor_f16_rate;
+}
+
+static bool multiplies_all(const struct corun_gpu_config *c)
+{
+    return c->tensor_units && c->tensor_tf32_rate && c->tensor_s8_rate && c->tensor_f64_rate;
+}
+
 /* The slowest of: schedulers, fetch, and the pipelines of the kind. */
 static double implied_rate(const struct bench *bench, const struct row *row)
 {
@@ -98,6 +134,16 @@ static bool issues_slowly(const struct corun_gpu_config *c)
     }
 #define RATE(name, text, unit, prefix, off) RATE_IF(name, text, unit, prefix, "", #prefix "_interval=" off, NULL)
 
+#define PRODUCT(name, text, type, off, applies) \
+    { \
+        "throughput of matrices of " name, "warp instructions per cycle", measure_product, implied_product, ALONE, \
+            "tensor_" #type "_rate=" off, applies, NULL, 0, \
+            &(const struct operation_class){text, CORUN_UNIT_TENSOR, \
+                                            offsetof(struct corun_gpu_config, tensor_latency), \
+                                            offsetof(struct corun_gpu_config, tensor_##type##_rate)}, \
+            NULL \
+    }
+
 const struct row throughput_rows[] = {
     RATE("integer add", "add.u32 %r#, %r#, %r#;", INT, int_add, "3"),
     RATE("integer multiply", "mul.lo.u32 %r#, %r#, %r#;", INT, int_mul, "3"),
@@ -110,6 +156,20 @@ const struct row throughput_rows[] = {
     RATE("fp64 multiply-add", "fma.rn.f64 %fd#, %fd#, %fd#, %fd#;", FP64, fp64_mad, "1"),
     RATE("fp64 divide", "div.rn.f64 %fd#, %fd#, %fd#;", FP64, fp64_div, "1"),
     RATE("special functions", "ex2.approx.f32 %f#, %f#;", SFU, sfu, "3"),
+    PRODUCT("f16",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f#, %f1#, %f2#, %f3#}, {%r#, %r1#, %r2#, %r3#}, "
+            "{%r1#, %r2#}, {%f#, %f1#, %f2#, %f3#};",
+            f16, "37", multiplies_halves),
+    PRODUCT("tf32",
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f#, %f1#, %f2#, %f3#}, {%r#, %r1#, %r2#, %r3#}, "
+            "{%r1#, %r2#}, {%f#, %f1#, %f2#, %f3#};",
+            tf32, "37", multiplies_all),
+    PRODUCT("s8",
+            "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r#, %r1#, %r2#, %r3#}, {%r5, %r6, %r7, %r8}, "
+            "{%r9, %r10}, {%r#, %r1#, %r2#, %r3#};",
+            s8, "37", multiplies_all),
+    PRODUCT("f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd#, %fd1#}, {%fd5}, {%fd6}, {%fd#, %fd1#};", f64,
+            "5", multiplies_all),
     RATE_IF("instruction fetch", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad,
             ",fetch_width=1,fp32_mad_interval=1,warp_issue_cycles=1", "fetch_width=64", NULL),
     RATE_IF("slow issue", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad, ",fp32_mad_interval=1",
