@@ -38,6 +38,11 @@ bool ptx_is_matrix(uint32_t opcode)
     return multiplies(opcode) || moves_fragment(opcode);
 }
 
+bool ptx_is_of_matrices(uint32_t opcode)
+{
+    return opcode >= PTX_OP_LDMATRIX_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC;
+}
+
 /* "m16n8k4": the words of suffixes.def say the numbers. */
 static void set_shape(struct ptx_matrix *matrix, uint32_t shape)
 {

@@ -24,6 +24,9 @@ struct ptx_matrix {
 /* Whether it is mma, mma.sp, or an operation of wmma. */
 bool ptx_is_matrix(uint32_t opcode);
 
+/* These, and those that move tiles of 8 by 8: all threads of a warp run them together. */
+bool ptx_is_of_matrices(uint32_t opcode);
+
 /*
  * The product that an mma, mma.sp or wmma.mma computes, or one of which wmma.load or wmma.store moves a fragment. False: there is none of this
  * shape and these types.

@@ -3,6 +3,7 @@
 #include "rewrite/endings.h"
 
 #include "ptx/control_flow.h"
+#include "ptx/matrix.h"
 
 #include <string.h>
 
@@ -84,7 +85,7 @@ static bool makes_differences(const struct ptx_instruction *instruction)
     case PTX_OP_CALL:
         return true;
     default:
-        return false;
+        return ptx_is_of_matrices(instruction->opcode);
     }
 }
 

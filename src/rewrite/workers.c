@@ -5,6 +5,7 @@
  */
 #include "rewrite/workers.h"
 
+#include "ptx/matrix.h"
 #include "rewrite/block_index.h"
 #include "rewrite/endings.h"
 #include "rewrite/pass.h"
@@ -60,7 +61,7 @@ static bool acts_by_itself(const struct ptx_instruction *instruction)
     case PTX_OP_ELECT_SYNC:
         return true;
     default:
-        return false;
+        return ptx_is_of_matrices(instruction->opcode);
     }
 }
 

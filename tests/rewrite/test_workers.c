@@ -314,6 +314,10 @@ static void endings_before_acts_of_a_warp(void **state)
          9},
         {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %t, %t, 1;\nsetp.gt.s32 %p, %t, 0;\n@%p bra A;\nret;", 6},
         {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %c, %c, 1;\nsetp.gt.s32 %p, %c, 0;\n@%p bra A;\nret;", 0},
+        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nret;", 8},
+        {"sm_75",
+         "movmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nsetp.gt.u32 %p, %r, 5;\n@%p ret;\nbar.warp.sync -1;\nret;", 9},
+        {"sm_75", "setp.gt.u32 %p, %c, 5;\n@%p ret;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nret;", 0},
         /* in a function */
         {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall f;\nret;", 8},
         {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall h;\nret;", 0},
