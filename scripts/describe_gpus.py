@@ -90,7 +90,7 @@ def complaints_of(gpu, sections):
 
 
 # Single precision GFLOP/s and DRAM GB/s that the vendor states, where the GPU exists.
-VENDOR = {"gtx680": (3090, 192.3), "gtx980": (4612, 224.4), "h100": (66900, 3352), "quadro-fx5800": (622, 102.4),
+VENDOR = {"a100": (19500, 1555), "gtx680": (3090, 192.3), "gtx980": (4612, 224.4), "h100": (66900, 3352), "quadro-fx5800": (622, 102.4),
           "quadro-v100": (14800, 870), "tesla-c2050": (1030, 144.0),
           "tesla-m2090": (1332, 177.4)}
 

@@ -317,6 +317,7 @@ static void test_shipped(void **state)
         {"gtx980", 16, 1216000, 4},      {"quadro-fx5800", 30, 650000, 1}, {"tesla-c2050", 14, 1150000, 2},
         {"gtx680", 8, 1006000, 4},       {"smqos24", 24, 1400000, 2},      {"isca56", 56, 1216000, 2},
         {"quadro-v100", 80, 1132000, 4}, {"h100", 132, 1980000, 4},        {"tesla-m2090", 16, 1300000, 2},
+        {"a100", 108, 1410000, 4},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         expect_field(fixture, rows[i].name, offsetof(struct corun_gpu_config, sms), rows[i].sms);
