@@ -4,6 +4,9 @@
 
 set(library_objects "")
 foreach(layer IN LISTS CORUN_LAYERS ITEMS references lanes_v3)
+  if(layer MATCHES "^(wire|daemon)$")
+    continue() # of the command, and of what programs load
+  endif()
   if(TARGET corun_${layer})
     list(APPEND library_objects $<TARGET_OBJECTS:corun_${layer}>)
   endif()
@@ -30,6 +33,7 @@ endif()
 
 if(TARGET corun)
   install(TARGETS corun RUNTIME DESTINATION bin)
+  install(FILES ${CMAKE_BINARY_DIR}/corund DESTINATION bin)
   # The command makes what completes its command line; each shell looks in a folder of its own (`corun completion --help`).
   set(completion_places bash bash-completion/completions/corun zsh zsh/site-functions/_corun fish fish/vendor_completions.d/corun.fish)
   while(completion_places)

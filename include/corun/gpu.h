@@ -78,6 +78,8 @@ struct corun_application_description {
     enum corun_status (*restart)(void *user);
     void (*print)(void *user, const char *text, size_t bytes); /* text of vprintf; may be NULL */
     void *user;
+    struct corun_diagnostics
+        *list; /* where is said why it was stopped, while it is there; NULL: in the list of the GPU */
 };
 
 enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct corun_diagnostics *list,

@@ -10,6 +10,7 @@
  *                 (starts CUDA programs), guard.c (ends them with us), python.c (starts what makes reports), policy_watch.c (a
  *                 process that watches policies of users), candidates.c (what could come next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
+ *   src/daemon    corund: one simulated GPU for several programs (node.h), behind a socket (server.c); src/wire: what is said there
  *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
  *   src/import    GPU descriptions of other simulators (docs/import.md)
  *   src/reproduce figures of papers (experiment.c), run as far as asked or as a time allows (reproduction.c)
@@ -94,6 +95,9 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");  /* numbers stay as they are in every locale */
     output_guard();
     argp_err_exit_status = corun_status_exit(CORUN_USAGE);
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    if (argc && !strcmp(slash ? slash + 1 : argv[0], "corund")) /* the name that a service has */
+        return command_dispatch("daemon", argc, argv);
     if (argc < 2) {
         fputs("corun: a command is missing; see `corun help`\n", stderr);
         return corun_status_exit(CORUN_USAGE);

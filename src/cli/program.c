@@ -140,6 +140,11 @@ static int become(const void *user)
                     {setting_RECORD, program->record},
                     {setting_CAPTURE, program->capture},
                     {setting_GPU, program->gpus},
+                    {setting_DAEMON, program->daemon},
+                    {setting_NAME, program->name},
+                    {setting_GOAL, program->goal},
+                    {setting_GOAL_KIND, program->goal_kind},
+                    {setting_ISOLATED, program->isolated},
                     {setting_CHECK, program->checks},
                     {setting_SLICE, program->slice},
                     {setting_WORKERS, program->workers},
@@ -148,6 +153,13 @@ static int become(const void *user)
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_THREADS, program->threads ? threads : NULL}};
+    /* A program that shares a GPU, or has its own, has what this command says, not what is around it. */
+    static const char *const alone[] = {setting_GPU,     setting_FUNCTIONAL,     setting_CAPTURE,
+                                        setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION};
+    for (size_t i = 0; program->daemon && i < sizeof alone / sizeof *alone; i++)
+        (void)unsetenv(alone[i]);
+    if (!program->daemon)
+        (void)unsetenv(setting_DAEMON);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
             return errno;

@@ -12,15 +12,17 @@ struct program {
     uint64_t threads;           /* that advance SMs; 0: as the libraries have it */
     const char *kernel_timeout; /* simulated, as --kernel-timeout takes it; NULL: none */
     bool functional;
-    bool launch_costs;            /* launches take time */
-    const char *slice;            /* how launches are cut, as --slice takes it; NULL: not at all */
-    const char *workers;          /* the seed of --workers; NULL: launches run as they are */
-    const char *region;           /* launches that are timed (cuda/region.h); NULL: all */
-    const char *checks;           /* names of checks with commas; NULL: none */
-    bool native;                  /* without corun's libraries, as it is */
-    bool output_to_errors;        /* its standard output goes where its errors go */
-    const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
-    int exit_status;              /* as shells have it */
+    bool launch_costs;                              /* launches take time */
+    const char *slice;                              /* how launches are cut, as --slice takes it; NULL: not at all */
+    const char *workers;                            /* the seed of --workers; NULL: launches run as they are */
+    const char *region;                             /* launches that are timed (cuda/region.h); NULL: all */
+    const char *checks;                             /* names of checks with commas; NULL: none */
+    const char *daemon;                             /* socket of the corund whose GPU it shares; NULL: it has its own */
+    const char *name, *goal, *goal_kind, *isolated; /* there, as the settings of the libraries have them; NULL: none */
+    bool native;                                    /* without corun's libraries, as it is */
+    bool output_to_errors;                          /* its standard output goes where its errors go */
+    const char *record, *capture;                   /* folders for what its processes leave; NULL: they leave none */
+    int exit_status;                                /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
     bool fixed_path;
     struct guard guard;

@@ -7,6 +7,7 @@
 #include "cuda/device.h"
 #include "cuda/engine.h"
 #include "cuda/graph_memory.h"
+#include "cuda/machine.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
@@ -64,7 +65,7 @@ static void release(struct process *process, struct context *dead)
     pointer_map_free(&dead->functions);
     vector_free(&dead->streams);
     vector_free(&dead->group.queues);
-    corun_memory_destroy(dead->memory);
+    machine_memory_destroy(process, dead);
     process->memories_used &= ~(1u << dead->memory_index);
     free(dead->reason);
     free(dead->crew);
@@ -89,35 +90,30 @@ static void release_destroyed(struct process *process)
 
 struct context *cuda_context_create(struct process *process, struct device *device, bool primary)
 {
-    uint32_t index = 0;
     release_destroyed(process);
-    while (index < CORUN_MAX_APPLICATIONS && process->memories_used >> index & 1u)
-        index++;
-    if (index == CORUN_MAX_APPLICATIONS)
-        return NULL;
     struct context *context = calloc(1, sizeof *context);
     if (!context)
         return NULL;
     *context = (struct context){.object = {OBJECT_CONTEXT},
                                 .device = device,
-                                .memory_index = index,
                                 .application = CORUN_NO_APPLICATION,
                                 .primary = primary,
                                 /* stack, printf buffer, heap, depth, pending launches */
                                 .limits = {1024, 1 << 20, 8 << 20, 2, 2048, 128}};
-    context->memory = corun_memory_create(index);
-    if (context->memory)
-        corun_memory_map_pages(context->memory);
-    if (!context->memory || !vector_push(&device->scheduler.groups, &context->group) ||
-        !ranges_share(process, context) || !vector_push(&process->contexts, context) ||
-        !object_add(process, &context->object) || !(context->legacy = stream_create(process, context, 0, 0))) {
+    if (!machine_memory_create(process, context)) {
+        free(context);
+        return NULL;
+    }
+    if (!vector_push(&device->scheduler.groups, &context->group) || !ranges_share(process, context) ||
+        !vector_push(&process->contexts, context) || !object_add(process, &context->object) ||
+        !(context->legacy = stream_create(process, context, 0, 0))) {
         stream_scheduler_remove(&device->scheduler, &context->group);
-        corun_memory_destroy(context->memory);
+        machine_memory_destroy(process, context);
         free(context);
         return NULL;
     }
     context->group.legacy = &context->legacy->queue;
-    process->memories_used |= 1u << index;
+    process->memories_used |= 1u << context->memory_index;
     if (primary)
         device->primary = context;
     return context;

@@ -16,6 +16,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/failure.h"
+#include "cuda/machine.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
@@ -246,25 +247,6 @@ static struct task *next_functional(struct process *process)
     return task_of(best);
 }
 
-/*
- * The machine has no policy, as `corun run` without one, so that a captured program runs there as it did here. It is
- * made for the first task that takes time.
- */
-static bool open_machine(struct process *process, struct device *device)
-{
-    struct stream_scheduler *scheduler = &device->scheduler;
-    if (scheduler->gpu)
-        return true;
-    if (corun_gpu_create(&device->config, process->list, &scheduler->gpu) != CORUN_OK)
-        return false;
-    struct corun_limits limits = {
-        .threads = process->threads,
-        .launch_cycles = simulated_duration_cycles(&process->kernel_timeout, device->config.core_clock_khz),
-        .applications = CORUN_MAX_APPLICATIONS};
-    scheduler->base_cycle = device->cycle;
-    return corun_gpu_open(scheduler->gpu, &limits, process->list) == CORUN_OK;
-}
-
 static void start_copy(struct process *process, struct device *device, struct task *task, uint64_t since)
 {
     static const enum corun_copy_engine engines[] = {[ENGINE_TO_DEVICE] = CORUN_COPY_TO_DEVICE,
@@ -275,7 +257,7 @@ static void start_copy(struct process *process, struct device *device, struct ta
         transfer.bytes = task->fill.width_bytes * task->fill.height * task->fill.depth;
     else
         transfer = (struct transfer){engines[task->copy.engine], task->copy.pageable, false, copy_bytes(&task->copy)};
-    if (!open_machine(process, device) || !stream_start_transfer(&device->scheduler, &task->queued, &transfer, since))
+    if (!machine_open(process, device) || !stream_start_transfer(&device->scheduler, &task->queued, &transfer, since))
         failure_of_launch(process, task->stream->context, CORUN_MEMORY);
 }
 
@@ -285,14 +267,16 @@ static enum corun_status join_machine(struct context *context)
     struct corun_application_description description = {.name = "program", .print = print_device_text};
     if (context->application != CORUN_NO_APPLICATION)
         return CORUN_OK;
-    return corun_gpu_add(context->device->scheduler.gpu, &description, &context->application);
+    const struct stream_machine *machine = &context->device->scheduler.machine;
+    return machine->operations->add(machine->machine, &description, context->memory_index, &context->application);
 }
 
 /* What it has in flight there is dropped; the machine names nothing of it any more. */
 static void leave_machine(struct context *context)
 {
+    const struct stream_machine *machine = &context->device->scheduler.machine;
     if (context->application != CORUN_NO_APPLICATION)
-        (void)corun_gpu_leave(context->device->scheduler.gpu, context->application);
+        (void)machine->operations->leave(machine->machine, context->application);
     context->application = CORUN_NO_APPLICATION;
 }
 
@@ -300,7 +284,7 @@ static void start_launch(struct process *process, struct device *device, struct 
 {
     struct context *context = task->stream->context;
     struct corun_grid *grid = NULL;
-    enum corun_status status = open_machine(process, device) ? CORUN_OK : CORUN_MEMORY;
+    enum corun_status status = machine_open(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, task, &grid);
     if (status == CORUN_OK)
@@ -312,7 +296,8 @@ static void start_launch(struct process *process, struct device *device, struct 
         failure_of_launch(process, context, status);
         return;
     }
-    corun_gpu_launch_counters(device->scheduler.gpu, context->application, task->queued.number, &task->launch.before);
+    const struct stream_machine *machine = &device->scheduler.machine;
+    machine->operations->counters(machine->machine, context->application, task->queued.number, &task->launch.before);
 }
 
 /* A part has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
@@ -351,7 +336,8 @@ static void launch_ended(struct process *process, struct device *device, struct 
     }
     struct launch_walk *walk = task->launch.walk;
     struct corun_counters sum = walk ? walk->counted : (struct corun_counters){0};
-    corun_gpu_launch_counters(device->scheduler.gpu, task->queued.application, task->queued.number, &counters);
+    const struct stream_machine *machine = &device->scheduler.machine;
+    machine->operations->counters(machine->machine, task->queued.application, task->queued.number, &counters);
     add_difference(&sum, &counters, &task->launch.before);
     if (walk) {
         walk->counted = sum;
@@ -413,15 +399,18 @@ static bool start_one(struct process *process, struct device *device)
 static bool advance_device(struct process *process, struct device *device, uint64_t slice, bool exactly)
 {
     struct stream_scheduler *scheduler = &device->scheduler;
-    if (!scheduler->launches.count && !scheduler->transfers.count)
+    /* Where others have the machine as well, its time passes also for a host that only waits for time. */
+    bool others = exactly && process->remote && machine_open(process, device);
+    if (!scheduler->launches.count && !scheduler->transfers.count && !others)
         return false;
     for (size_t c = 0; c < process->contexts.count; c++)
         if (process->contexts.data[c]->device == device)
             crew_disturb(process->contexts.data[c]);
-    uint64_t until = corun_gpu_cycles(scheduler->gpu) + slice, wake = stream_next_transfer(scheduler);
-    corun_gpu_wake(scheduler->gpu, CORUN_NO_APPLICATION, exactly && until < wake ? until : wake);
-    enum corun_status status = corun_gpu_advance(scheduler->gpu, until);
-    device->cycle = scheduler->base_cycle + corun_gpu_cycles(scheduler->gpu);
+    const struct stream_machine *machine = &scheduler->machine;
+    uint64_t until = machine->operations->cycles(machine->machine) + slice, wake = stream_next_transfer(scheduler);
+    enum corun_status status =
+        machine->operations->advance(machine->machine, until, exactly && until < wake ? until : wake);
+    device->cycle = scheduler->base_cycle + machine->operations->cycles(machine->machine);
     if (status != CORUN_OK) { /* the host is out of memory: nothing of this machine can continue */
         for (size_t c = 0; c < process->contexts.count; c++)
             if (process->contexts.data[c]->device == device)
@@ -668,8 +657,10 @@ void engine_prepare(struct process *process)
 
 void engine_close(struct process *process, struct device *device)
 {
-    corun_gpu_destroy(device->scheduler.gpu);
-    device->scheduler.gpu = NULL;
+    struct stream_machine *machine = &device->scheduler.machine;
+    if (machine->operations)
+        machine->operations->close(machine->machine);
+    *machine = (struct stream_machine){NULL, NULL};
     vector_free(&device->scheduler.launches);
     vector_free(&device->scheduler.transfers);
     for (size_t c = 0; c < process->contexts.count; c++)

@@ -10,6 +10,7 @@
 #include "cuda/driver_launch.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
+#include "cuda/machine.h"
 #include "cuda/object.h"
 #include "cuda/occupancy.h"
 #include "cuda/parts.h"
@@ -131,21 +132,21 @@ static enum corun_status load_what_can_be(struct process *process, struct module
     return status;
 }
 
-/* The code becomes that of its rewritten kernels. */
-static enum corun_status rewrite_kernels(struct module *module, rewrite_pass *pass, const char *text, size_t bytes,
-                                         struct corun_diagnostics *list)
+/* The code becomes that of its rewritten kernels, and the text theirs, which is the caller's. */
+static enum corun_status rewrite_kernels(struct module *module, rewrite_pass *pass, struct machine_module *from,
+                                         char **output, struct corun_diagnostics *list)
 {
     struct corun_module *whole = module->code;
-    char *output = NULL;
-    size_t output_bytes;
+    size_t bytes;
     enum corun_status status =
-        rewrite_text(pass, module->name, text, bytes, list, &module->rewritten, &output, &output_bytes);
+        rewrite_text(pass, module->name, from->text, from->bytes, list, &module->rewritten, output, &bytes);
     if (status == CORUN_OK)
-        status = corun_module_load(module->name, output, output_bytes, list, &module->code);
-    if (status == CORUN_OK)
-        corun_module_destroy(whole);
-    free(output);
-    return status;
+        status = corun_module_load(module->name, *output, bytes, list, &module->code);
+    if (status != CORUN_OK)
+        return status;
+    corun_module_destroy(whole);
+    *from = (struct machine_module){module->name, *output, bytes, 0};
+    return CORUN_OK;
 }
 
 /* So that addresses of variables are known to copies. */
@@ -187,14 +188,15 @@ int module_load_text(struct process *process, struct context *context, const cha
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
+    struct machine_module from = {module->name, copy, bytes, process->devices[0].config.machine_code};
+    char *rewritten = NULL;
     if (status == CORUN_OK && parting_pass(&process->parting))
-        status = rewrite_kernels(module, parting_pass(&process->parting), copy, bytes, list);
+        status = rewrite_kernels(module, parting_pass(&process->parting), &from, &rewritten, list);
     if (status == CORUN_OK)
-        status = corun_module_instance_create(module->code, context->memory, list, &module->loaded);
-    if (status == CORUN_OK)
-        corun_module_instance_check(module->loaded, process->checks);
+        status = machine_module_load(process, context, &from, module->code, list, &module->loaded);
     if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
+    free(rewritten);
     free(copy);
     if (status == CORUN_OK && (!add_variable_ranges(process, module) || !object_add(process, &module->object) ||
                                !vector_push(&context->modules, module)))

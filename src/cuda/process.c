@@ -10,6 +10,7 @@
 #include "cuda/engine.h"
 #include "cuda/entry.h"
 #include "cuda/record.h"
+#include "cuda/remote.h"
 #include "cuda/settings.h"
 
 #include <string.h>
@@ -63,6 +64,8 @@ static void after_fork_in_child(void)
     instance.forked = instance.ready;
     instance.record = NULL; /* the parent's */
     instance.capture = NULL;
+    if (instance.remote)
+        remote_forked(instance.remote);
 }
 
 static void prepare(void)

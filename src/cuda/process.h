@@ -17,6 +17,7 @@
  *   copy.h       what copies and fills do
  *   api.h        what both interfaces do alike: launches, copies, fills, waits
  *   graph.h      tasks with dependencies
+ *   machine.h    the machine that runs launches: of this process, or of corund (remote.h)
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
@@ -53,6 +54,7 @@
 struct capture;
 struct context;
 struct record;
+struct remote;
 struct stream;
 struct virtual_memory;
 
@@ -103,6 +105,7 @@ struct process {
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
+    struct remote *remote;                 /* NULL: the GPUs are in this process */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct pointer_map complained;         /* names of what is absent that were said */
     VECTOR(struct context *) gone;         /* destroyed: threads may still have them on their stack */

@@ -4,6 +4,7 @@
 
 #include "cuda/device.h"
 #include "cuda/process.h"
+#include "cuda/remote.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -76,7 +77,27 @@ static void choose_visible(struct process *process)
     process->device_count = count;
 }
 
-bool settings_read(struct process *process)
+/* The GPU of a daemon: what is about the machine itself has been said there. */
+static bool join_daemon(struct process *process, const char *path)
+{
+    static const char *const others[] = {
+        setting_GPU, setting_FUNCTIONAL, setting_CAPTURE, setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION,
+        NULL};
+    for (size_t i = 0; others[i]; i++) {
+        const char *value = getenv(others[i]);
+        if (value && *value) {
+            corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "the GPU is that of corund (%s): unset %s",
+                         setting_DAEMON, others[i]);
+            return false;
+        }
+    }
+    process->remote = remote_join(path, process->list, &process->devices[0].config);
+    process->device_count = process->remote ? 1 : 0;
+    return process->remote != NULL;
+}
+
+/* The GPUs of this process, as they are described in the data. */
+static bool make_devices(struct process *process)
 {
     char data[PATH_BYTES];
     if (!find_data(data, sizeof data)) {
@@ -90,7 +111,13 @@ bool settings_read(struct process *process)
     for (char *one = good ? strtok_r(list, ";", &rest) : NULL; one && good; one = strtok_r(NULL, ";", &rest))
         good = add_device(process, one, data);
     free(list);
-    if (!good)
+    return good;
+}
+
+bool settings_read(struct process *process)
+{
+    const char *daemon = getenv(setting_DAEMON);
+    if (!(daemon && *daemon ? join_daemon(process, daemon) : make_devices(process)))
         return false;
     choose_visible(process);
     const char *functional = getenv(setting_FUNCTIONAL), *threads = getenv(setting_THREADS);

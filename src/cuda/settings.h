@@ -13,6 +13,13 @@
     S(CHECK, "CORUN_CUDA_CHECK", "what is checked, as --check takes it") \
     S(SLICE, "CORUN_CUDA_SLICE", "how launches are cut into slices, as --slice takes it") \
     S(WORKERS, "CORUN_CUDA_WORKERS", "launches run by workers, as --workers takes it; without a seed 0") \
+    S(DAEMON, "CORUN_CUDA_DAEMON", "socket of the corund whose GPU the program shares, as `corun share` says it") \
+    S(NAME, "CORUN_CUDA_NAME", "the name of the program there; without it that of its file") \
+    S(GOAL, "CORUN_CUDA_GOAL", "its goal there, a number above 0; without it none") \
+    S(GOAL_KIND, "CORUN_CUDA_GOAL_KIND", \
+      "ipc: the goal is thread instructions per cycle; else a part of the rate alone") \
+    S(ISOLATED, "CORUN_CUDA_ISOLATED", \
+      "thread instructions per cycle of the program alone; without it what corund knows") \
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
       "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \
     S(REGION, "CORUN_CUDA_REGION", "launches that are timed, as in cuda/region.h; all others are carried out at once") \

@@ -228,7 +228,8 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     struct application *application = &gpu->applications[index];
     if (application->state == CORUN_APPLICATION_LEFT)
         return;
-    corun_report(gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
+    struct corun_diagnostics *own = application->description.list;
+    corun_report(own ? own : gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
                  (unsigned long long)gpu->now, message);
     application->status = status;
     (void)application_withdraw(gpu, index);

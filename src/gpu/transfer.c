@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many cycles a copy or a fill takes, from the rates of the configuration, and its turn at a copy engine. */
+/* How many cycles a copy or a fill takes, from the rates of the configuration. */
 #include "gpu/transfer.h"
 
 static uint64_t divide_up_128(unsigned __int128 value, uint64_t by)
@@ -7,7 +7,7 @@ static uint64_t divide_up_128(unsigned __int128 value, uint64_t by)
     return (uint64_t)((value + by - 1) / by);
 }
 
-static uint64_t cycles_of(const struct corun_gpu_config *config, const struct transfer *transfer)
+uint64_t transfer_cycles(const struct corun_gpu_config *config, const struct transfer *transfer)
 {
     if (transfer->engine == CORUN_COPY_WITHIN) {
         /* At the speed of the DRAM: bytes = controllers * pins * rate * cycles of its clock; copies read and write. */
@@ -20,12 +20,4 @@ static uint64_t cycles_of(const struct corun_gpu_config *config, const struct tr
     /* cycles = bytes / (MB/s) * kHz / 1000 */
     return divide_up_128((unsigned __int128)transfer->bytes * config->core_clock_khz, rate * 1000) +
            (uint64_t)config->pcie_latency_ns * config->core_clock_khz / 1000000;
-}
-
-void transfer_start(struct corun_gpu *gpu, const struct corun_gpu_config *config, const struct transfer *transfer,
-                    uint64_t since, uint64_t *start_cycle, uint64_t *end_cycle)
-{
-    uint64_t cycles = cycles_of(config, transfer);
-    *start_cycle = corun_gpu_copy(gpu, transfer->engine, since, cycles);
-    *end_cycle = *start_cycle + cycles;
 }

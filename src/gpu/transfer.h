@@ -12,8 +12,7 @@ struct transfer {
     uint64_t bytes;
 };
 
-/* Gives it its turn, as soon as it can start: at `since` or later. */
-void transfer_start(struct corun_gpu *gpu, const struct corun_gpu_config *config, const struct transfer *transfer,
-                    uint64_t since, uint64_t *start_cycle, uint64_t *end_cycle);
+/* How long it takes once it has its turn at its engine (corun_gpu_copy). */
+uint64_t transfer_cycles(const struct corun_gpu_config *config, const struct transfer *transfer);
 
 #endif

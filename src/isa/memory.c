@@ -6,6 +6,7 @@
 #include "isa/address.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #define MAP_FROM_BYTES (UINT64_C(1) << 17) /* larger blocks are mapped: pages that nobody touches cost nothing */
 
 /* How the storage of an allocation is given back. */
-enum storage { STORAGE_OWN, STORAGE_PAGES, STORAGE_ADOPTED };
+enum storage { STORAGE_OWN, STORAGE_PAGES, STORAGE_ADOPTED, STORAGE_FILE };
 
 struct allocation {
     uint64_t address, bytes;
@@ -47,7 +48,31 @@ struct corun_memory {
     VECTOR(struct allocation_name) names;
     uint32_t free_name;
     struct freed_list freed;
+    struct memory_backing backing; /* storage NULL: there is none */
+    bool quiet;
 };
+
+static bool tells(const struct corun_memory *memory)
+{
+    return memory->backing.allocated && !memory->quiet;
+}
+
+void memory_back(struct corun_memory *memory, const struct memory_backing *backing)
+{
+    assert(memory->allocations.count == 0);
+    memory->backing = *backing;
+}
+
+void memory_be_quiet(struct corun_memory *memory, bool quiet)
+{
+    memory->quiet = quiet;
+}
+
+/* Where a device address lies in the file. */
+static uint64_t file_offset(uint64_t address)
+{
+    return address & ((UINT64_C(1) << CORUN_APPLICATION_SHIFT) - 1);
+}
 
 static uint64_t round_up(uint64_t value)
 {
@@ -71,7 +96,7 @@ static uint8_t *host_allocate(uint64_t bytes)
 static void host_free(const struct allocation *allocation)
 {
     uint64_t padded = round_up(allocation->bytes);
-    if (allocation->storage == STORAGE_ADOPTED)
+    if (allocation->storage == STORAGE_ADOPTED || allocation->storage == STORAGE_FILE)
         return;
     if (padded >= MAP_FROM_BYTES || allocation->storage == STORAGE_PAGES)
         munmap(allocation->host, padded);
@@ -152,6 +177,37 @@ static size_t find_below(const struct corun_memory *memory, uint64_t address)
     return low - 1;
 }
 
+/* Part of the file becomes zero: whole pages of it are given back. */
+static void zero_file(const struct corun_memory *memory, uint64_t first, uint64_t end)
+{
+    uint8_t *storage = memory->backing.storage;
+    uint64_t page = (first + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1), behind = end & ~(PAGE_BYTES - 1);
+    bool whole = page < behind;
+    if (whole)
+        whole = fallocate(memory->backing.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)file_offset(page),
+                          (off_t)(behind - page)) == 0;
+    if (!whole) {
+        memset(storage + file_offset(first), 0, end - first);
+        return;
+    }
+    memset(storage + file_offset(first), 0, page - first);
+    memset(storage + file_offset(behind), 0, end - behind);
+}
+
+/* What is no allocation any more is zero in the file again, and pages that it had for itself are given back. */
+static void empty_file(const struct corun_memory *memory, const struct allocation *freed)
+{
+    if (!memory->backing.allocated || freed->storage == STORAGE_ADOPTED)
+        return;
+    uint64_t first = freed->address, end = first + round_up(freed->bytes);
+    size_t below = find_below(memory, first);
+    const struct allocation *all = memory->allocations.data;
+    uint64_t left = below == SIZE_MAX ? 0 : all[below].address + round_up(all[below].bytes);
+    uint64_t right = below + 1 < memory->allocations.count ? all[below + 1].address : UINT64_MAX;
+    uint64_t page = first & ~(PAGE_BYTES - 1), behind = (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    zero_file(memory, left <= page ? page : first, behind <= right ? behind : end);
+}
+
 /* Puts it in its place. */
 static bool insert(struct corun_memory *memory, struct allocation allocation)
 {
@@ -186,13 +242,33 @@ enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t by
     uint64_t place;
     if (!find_room(memory, round_up(bytes) + GAP_BYTES, ALIGN_BYTES, &place))
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, host_allocate(bytes), STORAGE_OWN, false, 0};
+    struct allocation allocation = {place, bytes, NULL, STORAGE_OWN, false, 0};
+    if (memory->backing.storage)
+        allocation.storage = STORAGE_FILE;
+    enum corun_status status =
+        tells(memory) ? memory->backing.allocated(memory->backing.user, place, bytes, false) : CORUN_OK;
+    if (status != CORUN_OK)
+        return status;
+    allocation.host = memory->backing.storage ? memory->backing.storage + file_offset(place) : host_allocate(bytes);
     if (!allocation.host)
         return CORUN_MEMORY;
-    enum corun_status status = keep(memory, &allocation);
+    status = keep(memory, &allocation);
     if (status == CORUN_OK)
         *address = place;
     return status;
+}
+
+/* Pages of the process that decides, at a device's address if that is free there; the other one has them as all others. */
+static uint8_t *map_pages(const struct corun_memory *memory, uint64_t place, uint64_t whole)
+{
+    const struct memory_backing *backing = &memory->backing;
+    if (backing->storage && !backing->allocated)
+        return backing->storage + file_offset(place);
+    int flags = backing->storage ? MAP_SHARED | MAP_NORESERVE : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    int file = backing->storage ? backing->file : -1;
+    off_t offset = backing->storage ? (off_t)file_offset(place) : 0;
+    void *block = mmap((void *)(uintptr_t)place, whole, PROT_READ | PROT_WRITE, flags, file, offset);
+    return block == MAP_FAILED ? NULL : block;
 }
 
 enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint64_t bytes, uint64_t *address,
@@ -204,13 +280,17 @@ enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint
     uint64_t whole = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1), place;
     if (!find_room(memory, whole + GAP_BYTES, PAGE_BYTES, &place))
         return CORUN_MEMORY;
+    enum corun_status status =
+        tells(memory) ? memory->backing.allocated(memory->backing.user, place, bytes, true) : CORUN_OK;
+    if (status != CORUN_OK)
+        return status;
     /* The address is a wish: where the host has something there already, it gives another one. */
-    void *block = mmap((void *)(uintptr_t)place, whole, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block == MAP_FAILED)
+    uint8_t *block = map_pages(memory, place, whole);
+    if (!block)
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, block, STORAGE_PAGES, false, 0};
-    enum corun_status status = keep(memory, &allocation);
+    bool follows = memory->backing.storage && !memory->backing.allocated;
+    struct allocation allocation = {place, bytes, block, follows ? STORAGE_FILE : STORAGE_PAGES, false, 0};
+    status = keep(memory, &allocation);
     if (status == CORUN_OK) {
         *address = place;
         *host = block;
@@ -227,8 +307,24 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
     size_t below = find_below(memory, behind - 1);
     if (below != SIZE_MAX && memory->allocations.data[below].address + memory->allocations.data[below].bytes > address)
         return CORUN_ARGUMENT;
+    enum corun_status status =
+        tells(memory) ? memory->backing.adopted(memory->backing.user, address, host, bytes) : CORUN_OK;
+    if (status != CORUN_OK)
+        return status;
     struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, false, 0};
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
+}
+
+uint64_t memory_address_of(const struct corun_memory *memory, const void *host, uint64_t bytes)
+{
+    uint64_t first = (uint64_t)(uintptr_t)host;
+    for (size_t i = 0; i < memory->allocations.count; i++) {
+        const struct allocation *allocation = &memory->allocations.data[i];
+        uint64_t offset = first - (uint64_t)(uintptr_t)allocation->host;
+        if (allocation->storage != STORAGE_ADOPTED && offset < allocation->bytes && bytes <= allocation->bytes - offset)
+            return allocation->address + offset;
+    }
+    return 0;
 }
 
 bool memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
@@ -250,6 +346,8 @@ bool memory_name(struct corun_memory *memory, uint64_t address, const char *form
     va_start(arguments, format);
     vsnprintf(memory->names.data[allocation->name - 1].text, ORIGIN_BYTES, format, arguments);
     va_end(arguments);
+    if (tells(memory))
+        memory->backing.named(memory->backing.user, address, memory->names.data[allocation->name - 1].text);
     return true;
 }
 
@@ -271,10 +369,14 @@ enum corun_status memory_free(struct corun_memory *memory, uint64_t address, con
     }
     if (all[i].storage != STORAGE_ADOPTED)
         memory->allocated_bytes -= all[i].bytes;
-    host_free(&all[i]);
+    struct allocation gone = all[i];
+    host_free(&gone);
     memory->allocations.count--;
     memmove(all + i, all + i + 1, (memory->allocations.count - i) * sizeof *all);
     memory->generation++;
+    empty_file(memory, &gone);
+    if (tells(memory)) /* who may free more */
+        memory->backing.freed(memory->backing.user, address, freer);
     return CORUN_OK;
 }
 
@@ -402,7 +504,9 @@ void memory_clear(struct corun_memory *memory, uint64_t address)
         return;
     const struct allocation *allocation = &memory->allocations.data[i];
     uint64_t padded = round_up(allocation->bytes);
-    if (padded < MAP_FROM_BYTES || madvise(allocation->host, padded, MADV_DONTNEED) != 0)
+    if (memory->backing.storage && allocation->storage != STORAGE_ADOPTED)
+        zero_file(memory, address, address + padded);
+    else if (padded < MAP_FROM_BYTES || madvise(allocation->host, padded, MADV_DONTNEED) != 0)
         memset(allocation->host, 0, padded);
 }
 
@@ -457,15 +561,17 @@ enum corun_status corun_texture_create(struct corun_memory *memory, const struct
     unsigned __int128 all = (unsigned __int128)(slices - 1) * (slices > 1 ? texture->slice_bytes : 0) + bytes;
     if (all > UINT64_C(1) << 44 || !corun_memory_pointer(memory, texture->address, (uint64_t)all))
         return CORUN_ARGUMENT;
-    for (size_t i = 0; i < memory->textures.count; i++)
-        if (!memory->textures.data[i].width) {
-            memory->textures.data[i] = *texture;
-            *handle = i + 1;
-            return CORUN_OK;
-        }
-    if (!vector_push(&memory->textures, *texture))
+    size_t place = 0;
+    while (place < memory->textures.count && memory->textures.data[place].width)
+        place++;
+    if (place == memory->textures.count && !vector_push(&memory->textures, (struct corun_texture){0}))
         return CORUN_MEMORY;
-    *handle = memory->textures.count;
+    enum corun_status status =
+        tells(memory) ? memory->backing.texture_created(memory->backing.user, texture, place + 1) : CORUN_OK;
+    if (status != CORUN_OK)
+        return status;
+    memory->textures.data[place] = *texture;
+    *handle = place + 1;
     return CORUN_OK;
 }
 
@@ -473,6 +579,8 @@ enum corun_status corun_texture_destroy(struct corun_memory *memory, uint64_t ha
 {
     if (!memory_texture(memory, handle))
         return CORUN_ARGUMENT;
+    if (tells(memory))
+        memory->backing.texture_destroyed(memory->backing.user, handle);
     memory->textures.data[handle - 1].width = 0;
     return CORUN_OK;
 }

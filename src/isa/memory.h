@@ -16,6 +16,32 @@ struct memory_cache {
     uint8_t *host;
 };
 
+/*
+ * Memory that two processes have: its allocations lie in a file, which both have mapped, each at the offset that its address has in the
+ * application's range. One process decides what is allocated, and is told here what it did, so that the other can do the same. What the
+ * file holds where nothing is allocated is zero.
+ */
+struct memory_backing {
+    int file;
+    uint8_t *storage; /* MEMORY_BACKING_BYTES of the file, mapped by the caller; outlives the memory */
+    void *user;
+    /* All NULL in the process that follows. A status other than OK: the operation fails with it, and has not happened. */
+    enum corun_status (*allocated)(void *user, uint64_t address, uint64_t bytes, bool pages);
+    enum corun_status (*adopted)(void *user, uint64_t address, const void *host, uint64_t bytes);
+    enum corun_status (*texture_created)(void *user, const struct corun_texture *texture, uint64_t handle);
+    void (*texture_destroyed)(void *user, uint64_t handle);
+    void (*named)(void *user, uint64_t address, const char *name);
+    void (*freed)(void *user, uint64_t address, const char *freer);
+};
+#define MEMORY_BACKING_BYTES (UINT64_C(1) << 38)
+/* To be called before anything is allocated. */
+void memory_back(struct corun_memory *memory, const struct memory_backing *backing);
+/* While it is quiet, nothing is told: what happens now, the other process does by itself. */
+void memory_be_quiet(struct corun_memory *memory, bool quiet);
+
+/* The address at which the memory's own storage has what the host has there; 0: it is not of that storage, or of several allocations. */
+uint64_t memory_address_of(const struct corun_memory *memory, const void *host, uint64_t bytes);
+
 /* Host pointer to [address, address + bytes), NULL if it is out of bounds. */
 uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address, uint64_t bytes);
 /* The same, NULL also where an allocation is guarded: kernels come to it only after a closer look (outside_find). */

@@ -125,13 +125,14 @@ struct stream_task *stream_next(const struct stream_scheduler *scheduler, uint64
 enum corun_status stream_start_launch(struct stream_scheduler *scheduler, struct stream_task *task,
                                       uint32_t application, const struct corun_grid *grid, uint64_t since)
 {
+    const struct stream_machine *machine = &scheduler->machine;
     struct stream_queue *queue = task->queue;
     if (queue->launched) /* a kernel behind another one of its stream */
-        since = later(since, queue->free_cycle + corun_gpu_configuration(scheduler->gpu)->launch_latency +
+        since = later(since, queue->free_cycle + machine->operations->configuration(machine->machine)->launch_latency +
                                  scheduler->gap_cycles);
     task->application = application;
-    enum corun_status status = corun_gpu_launch(scheduler->gpu, application, grid,
-                                                stream_machine_cycle(scheduler, since), queue->priority, &task->number);
+    enum corun_status status = machine->operations->launch(
+        machine->machine, application, grid, stream_machine_cycle(scheduler, since), queue->priority, &task->number);
     if (status == CORUN_OK && !vector_push(&scheduler->launches, task))
         status = CORUN_MEMORY;
     if (status != CORUN_OK)
@@ -147,8 +148,11 @@ bool stream_start_transfer(struct stream_scheduler *scheduler, struct stream_tas
     task->started = true;
     if (!vector_push(&scheduler->transfers, task))
         return false;
-    transfer_start(scheduler->gpu, corun_gpu_configuration(scheduler->gpu), transfer,
-                   stream_machine_cycle(scheduler, since), &task->start_cycle, &task->end_cycle);
+    const struct stream_machine *machine = &scheduler->machine;
+    uint64_t cycles = transfer_cycles(machine->operations->configuration(machine->machine), transfer);
+    task->start_cycle =
+        machine->operations->copy(machine->machine, transfer->engine, stream_machine_cycle(scheduler, since), cycles);
+    task->end_cycle = task->start_cycle + cycles;
     task->start_cycle += scheduler->base_cycle;
     task->end_cycle += scheduler->base_cycle;
     return true;
@@ -162,10 +166,11 @@ static void take_out(struct stream_task **tasks, size_t *count, size_t index)
 
 void stream_collect(struct stream_scheduler *scheduler)
 {
+    const struct stream_machine *machine = &scheduler->machine;
     for (size_t i = 0; i < scheduler->launches.count;) {
         struct stream_task *task = scheduler->launches.data[i];
         struct corun_launched launched;
-        corun_gpu_launched(scheduler->gpu, task->application, task->number, &launched);
+        machine->operations->launched(machine->machine, task->application, task->number, &launched);
         if (!launched.ended) {
             i++;
             continue;
@@ -175,11 +180,13 @@ void stream_collect(struct stream_scheduler *scheduler)
         task->end_cycle = scheduler->base_cycle + launched.last_cycle;
         uint32_t application = task->application, number = task->number;
         scheduler->ended(scheduler->user, task, &launched);
-        (void)corun_gpu_forget(scheduler->gpu, application, number); /* else its application has gone */
+        if (machine->operations)
+            (void)machine->operations->forget(machine->machine, application,
+                                              number); /* else its application has gone */
         if (launched.status != CORUN_OK)
             i = 0; /* that may have taken others away */
     }
-    uint64_t now = scheduler->base_cycle + (scheduler->gpu ? corun_gpu_cycles(scheduler->gpu) : 0);
+    uint64_t now = scheduler->base_cycle + (machine->operations ? machine->operations->cycles(machine->machine) : 0);
     for (size_t i = 0; i < scheduler->transfers.count;) {
         struct stream_task *task = scheduler->transfers.data[i];
         if (task->end_cycle > now) {

@@ -17,6 +17,7 @@
 
 #include "base/vector.h"
 #include "gpu/transfer.h"
+#include "stream/machine.h"
 
 #define STREAM_MOST_RUNNING 16u   /* kernels of a program on a GPU at once */
 #define STREAM_MOST_WAITING 1024u /* launches that a host can be ahead of the GPU, as on the hardware */
@@ -76,9 +77,9 @@ struct stream_host {
 /* The streams of one GPU. */
 struct stream_scheduler {
     struct stream_host *host;
-    struct corun_gpu *gpu; /* NULL until there is one */
-    uint64_t base_cycle;   /* of the tasks' clock when the machine's began */
-    uint64_t gap_cycles;   /* between kernels of a stream, beside launch_latency */
+    struct stream_machine machine;
+    uint64_t base_cycle; /* of the tasks' clock when the machine's began */
+    uint64_t gap_cycles; /* between kernels of a stream, beside launch_latency */
     VECTOR(struct stream_group *) groups;
     VECTOR(struct stream_task *) launches, transfers; /* in flight, in the order in which they were started */
     bool alone;                                       /* the launch in flight is a cooperative one */

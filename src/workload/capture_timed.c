@@ -283,7 +283,7 @@ static bool all_ended(const struct timed *timed, uint64_t *cycle)
 enum corun_status timed_proceed(struct timed *timed, struct corun_gpu *gpu, uint32_t application,
                                 struct corun_proceeding *proceeding)
 {
-    timed->scheduler.gpu = gpu;
+    timed->scheduler.machine = stream_machine_of_gpu(gpu);
     timed->application = application;
     if (!timed->begun)
         timed->host_cycle = proceeding->start_cycle;

@@ -54,7 +54,7 @@ static void rig_destroy(struct rig *rig)
     vector_free(&rig->scheduler.launches);
     vector_free(&rig->scheduler.transfers);
     vector_free(&rig->group.queues);
-    corun_gpu_destroy(rig->scheduler.gpu);
+    corun_gpu_destroy(rig->scheduler.machine.machine);
     free(rig);
 }
 
@@ -219,7 +219,7 @@ static void launches_and_transfers_end_in_order(void **state)
 {
     (void)state;
     struct rig *rig = rig_create();
-    rig->scheduler.gpu = open_gpu();
+    rig->scheduler.machine = stream_machine_of_gpu(open_gpu());
     rig->scheduler.base_cycle = 1000;
     struct script *scripts[2] = {script_new(1, 1), script_new(1, 1)};
     for (int i = 0; i < 2; i++) {
@@ -238,8 +238,9 @@ static void launches_and_transfers_end_in_order(void **state)
     assert_int_equal(stream_next_transfer(&rig->scheduler), copy->end_cycle - 1000);
     expect_next(rig, NULL, 0);
     while (rig->ended_count < 3) {
-        corun_gpu_wake(rig->scheduler.gpu, 0, stream_next_transfer(&rig->scheduler));
-        assert_int_equal(corun_gpu_advance(rig->scheduler.gpu, corun_gpu_cycles(rig->scheduler.gpu) + 100000),
+        corun_gpu_wake(rig->scheduler.machine.machine, 0, stream_next_transfer(&rig->scheduler));
+        assert_int_equal(corun_gpu_advance(rig->scheduler.machine.machine,
+                                           corun_gpu_cycles(rig->scheduler.machine.machine) + 100000),
                          CORUN_OK);
         stream_collect(&rig->scheduler);
     }

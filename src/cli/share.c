@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* corun share: a CUDA program that nobody changed, on the GPU that corund has. */
+#include "cli/daemon_goal.h"
+#include "cli/program.h"
+
+#include "base/number.h"
+#include "wire/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_GOAL = 0x100, KEY_NAME, KEY_ISOLATED, KEY_SOCKET, KEY_CHECK };
+
+static const struct argp_option options[] = {
+    {"goal", KEY_GOAL, "GOAL", 0,
+     "what it is promised: 90% of its rate alone, or ipc=X thread instructions per cycle; without it, it takes what is "
+     "left",
+     1},
+    {"isolated", KEY_ISOLATED, "IPC", 0,
+     "its rate alone, in thread instructions per cycle [what corund saw when a program of that name ran alone]", 1},
+    {"name", KEY_NAME, "NAME", 0, "what it is called there [that of its file]", 1},
+    {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
+    {"socket", KEY_SOCKET, "PATH", 0, "where corund is [$CORUN_DAEMON_SOCKET, corund.sock in $XDG_RUNTIME_DIR or /run]",
+     2},
+    {0},
+};
+
+static const char doc[] =
+    "Runs a CUDA program on the GPU that corund has, together with others: `corun share --goal 90% -- ./server`. The "
+    "program is one for `corun exec` (docs/cuda.md); docs/daemon.md says how programs share. The exit status is the "
+    "program's.";
+
+struct share_options {
+    struct command command;
+    struct program program;
+    const char *socket;
+    char path[PATH_BYTES];
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+    struct share_options *share = state->input;
+    struct program *program = &share->program;
+    struct daemon_goal goal;
+    double ipc;
+    switch (key) {
+    case KEY_GOAL:
+        if (!daemon_goal_parse(value, &goal))
+            argp_error(state, DAEMON_GOAL_USAGE, value);
+        program->goal_kind = goal.kind == CORUN_GOAL_IPC ? "ipc" : "fraction";
+        program->goal = arena_format(share->command.arena, "%.17g", goal.value);
+        if (!program->goal)
+            command_keep(&share->command, CORUN_MEMORY);
+        break;
+    case KEY_ISOLATED:
+        if (!number_parse_real(value, &ipc) || ipc <= 0)
+            argp_error(state, "--isolated is a number of thread instructions per cycle, not `%s`", value);
+        program->isolated = value;
+        break;
+    case KEY_NAME:
+        if (!*value || strlen(value) >= WIRE_NAME_BYTES)
+            argp_error(state, "--name is at most %u bytes, not `%s`", WIRE_NAME_BYTES - 1, value);
+        program->name = value;
+        break;
+    case KEY_CHECK:
+        program->checks = value;
+        command_checks(&share->command, value, &(uint32_t){0}); /* the libraries read it again */
+        break;
+    case KEY_SOCKET:
+        share->socket = command_name("--socket", value, state);
+        break;
+    default:
+        return program_option(key, state, program);
+    }
+    return 0;
+}
+
+/* Before the program starts: whether there is a daemon at all. */
+static enum corun_status find_daemon(struct share_options *share)
+{
+    struct wire_link link;
+    char real[PATH_BYTES];
+    if (!wire_socket_path(share->socket, share->path, sizeof share->path))
+        return corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
+    int problem = wire_connect(&link, share->path);
+    wire_close(&link);
+    if (problem)
+        return corun_report(share->command.list, CORUN_NOT_FOUND, (struct corun_place){share->path, 0, 0},
+                            "no corund can be reached there (corund --simulate gtx980): %s", strerror(problem));
+    if (realpath(share->path, real)) /* programs change their folder */
+        memcpy(share->path, real, sizeof real);
+    share->program.daemon = share->path;
+    return CORUN_OK;
+}
+
+static enum corun_status run_share(void *user)
+{
+    struct share_options *share = user;
+    enum corun_status status = find_daemon(share);
+    if (status == CORUN_OK)
+        status = program_find(&share->program, share->command.list);
+    if (status != CORUN_OK)
+        return status;
+    guard_begin(&share->program.guard);
+    status = program_run(&share->program, share->command.list);
+    guard_end(&share->program.guard);
+    share->command.exit_status = share->program.exit_status;
+    return status;
+}
+
+int command_share(int argc, char **argv)
+{
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_option,
+                                     .args_doc = "-- PROGRAM [ARGUMENT...]",
+                                     .doc = doc,
+                                     .help_filter = command_help_filter};
+    struct share_options share = {.command = {.rest_is_not_ours = true}};
+    return command_perform(&share.command, &argp, argc, argv, run_share, &share);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A GPU that corund has, for several programs. Contexts, streams, modules and addresses are this process's own, as ever; the daemon is told
+ * what was allocated and loaded, does the same with memory that both have, and runs the launches. docs/daemon.md.
+ */
+#ifndef CORUN_CUDA_REMOTE_H
+#define CORUN_CUDA_REMOTE_H
+
+#include "cuda/machine.h"
+#include "stream/machine.h"
+
+struct remote;
+
+/*
+ * Joins the daemon whose socket the settings name, and copies the configuration of its GPU. NULL: the list says why. Messages of kernels go to
+ * the list as well.
+ */
+struct remote *remote_join(const char *path, struct corun_diagnostics *list, struct corun_gpu_config *configuration);
+/* In a child of this process, which must not keep the connection open. */
+void remote_forked(struct remote *remote);
+
+struct stream_machine remote_machine(struct remote *remote);
+bool remote_memory_create(struct remote *remote, struct context *context);
+void remote_memory_destroy(struct remote *remote, uint32_t number);
+enum corun_status remote_module_load(struct remote *remote, struct context *context, const struct machine_module *from,
+                                     struct corun_module *module, struct corun_diagnostics *list,
+                                     struct corun_module_instance **instance);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of the program that kernels may use (cudaHostRegister). The daemon has no more of a program than its spaces, so while they are
+ * registered, the program's pages are pages of a space's file: their bytes are copied there, and the file is mapped in their place.
+ */
+#include "cuda/remote_link.h"
+
+#include "isa/memory.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES UINT64_C(4096)
+
+static bool overlaps_another(const struct remote *remote, uint64_t first, uint64_t bytes)
+{
+    for (size_t i = 0; i < remote->loans.count; i++) {
+        const struct remote_loan *loan = &remote->loans.data[i];
+        if (first < loan->first + loan->bytes && loan->first < first + bytes)
+            return true;
+    }
+    return false;
+}
+
+bool remote_find_loan(const struct remote *remote, const void *host, uint64_t bytes, uint32_t *space, uint64_t *address)
+{
+    for (size_t i = 0; i < remote->loans.count; i++) {
+        const struct remote_loan *loan = &remote->loans.data[i];
+        uint64_t offset = (uint64_t)(uintptr_t)host - loan->first;
+        if (offset >= loan->bytes || bytes > loan->bytes - offset)
+            continue;
+        *space = loan->space;
+        *address = loan->place + offset;
+        return true;
+    }
+    return false;
+}
+
+enum corun_status remote_lend(struct remote_space *space, uint64_t address, const void *host, uint64_t bytes)
+{
+    struct remote *remote = space->remote;
+    uint64_t from = (uint64_t)(uintptr_t)host, first = from & ~(PAGE_BYTES - 1);
+    struct remote_loan loan = {space->number, address, first,
+                               ((from + bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)) - first, 0};
+    void *block;
+    if (overlaps_another(remote, loan.first, loan.bytes))
+        return CORUN_UNSUPPORTED;
+    enum corun_status status = corun_memory_allocate_shared(space->memory, loan.bytes, &loan.place, &block);
+    if (status != CORUN_OK)
+        return status;
+    memcpy(block, (const void *)(uintptr_t)loan.first, loan.bytes);
+    const struct wire_adopt body = {space->number, space->number, address, loan.place + (from - first), bytes};
+    status = remote_ask(remote, WIRE_ADOPT, &body);
+    if (status == CORUN_OK && !vector_push(&remote->loans, loan))
+        status = CORUN_MEMORY;
+    off_t offset = (off_t)(loan.place & (((uint64_t)1 << CORUN_APPLICATION_SHIFT) - 1));
+    if (status == CORUN_OK && mmap((void *)(uintptr_t)first, loan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                                   space->file, offset) == MAP_FAILED) {
+        remote->loans.count--;
+        status = CORUN_UNSUPPORTED;
+    }
+    if (status != CORUN_OK)
+        (void)corun_memory_free(space->memory, loan.place);
+    return status;
+}
+
+/* Pages with the same bytes take the place of those of the file. */
+static void take_back(const struct remote_loan *loan)
+{
+    void *pages = mmap(NULL, loan->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return; /* they stay pages of the file, which nobody else has for long */
+    memcpy(pages, (const void *)(uintptr_t)loan->first, loan->bytes);
+    if (mremap(pages, loan->bytes, loan->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)loan->first) ==
+        MAP_FAILED)
+        munmap(pages, loan->bytes);
+}
+
+void remote_return(struct remote_space *space, uint64_t address)
+{
+    struct remote *remote = space->remote;
+    for (size_t i = 0; i < remote->loans.count; i++) {
+        struct remote_loan loan = remote->loans.data[i];
+        if (loan.space != space->number || loan.address != address)
+            continue;
+        take_back(&loan);
+        remote->loans.data[i] = remote->loans.data[--remote->loans.count];
+        (void)corun_memory_free(space->memory, loan.place);
+        return;
+    }
+}
+
+void remote_return_all(const struct remote_space *space)
+{
+    struct remote *remote = space->remote;
+    for (size_t i = remote->loans.count; i-- > 0;)
+        if (remote->loans.data[i].space == space->number) {
+            take_back(&remote->loans.data[i]);
+            remote->loans.data[i] = remote->loans.data[--remote->loans.count];
+        }
+}

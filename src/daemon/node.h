@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A node: one simulated GPU and the programs that share it, without sockets. Bytes of clients come in (session_receive), bytes for them go
+ * out (session.out), and node_work does what there is to do.
+ *
+ *     node        the machine, its clients, whose turn it is, and time (turns.c)
+ *     session     a client: what it has sent, what it is still to get, its spaces (session.c)
+ *     space       one context of a client: its memory, modules and application (space.c)
+ *
+ * Simulated time goes on only while every client that takes part waits; those that do not wait are served one after the other, in the
+ * order of their numbers, each until it waits. So what happens does not depend on how fast they are. A client takes part while it has a
+ * space, one that was expected from its JOIN on.
+ *
+ * Who owns what: the node its sessions, a session its spaces, a space everything that its client has made there, and its file. Whatever a
+ * client sends, and whenever it goes, nothing of another client is touched: session_end gives back all that is its own.
+ */
+#ifndef CORUN_DAEMON_NODE_H
+#define CORUN_DAEMON_NODE_H
+
+#include "base/vector.h"
+#include "corun/gpu.h"
+#include "wire/wire.h"
+
+#define NODE_MOST_SESSIONS 256u
+#define SPACE_MOST_MODULES 4096u
+#define SESSION_MOST_UNREAD (UINT32_C(64) << 20) /* bytes that a client has not read yet */
+
+struct node_settings {
+    struct corun_gpu_config configuration;
+    const struct corun_policy *policy; /* NULL: none */
+    const double *parameters;
+    uint32_t threads;            /* that advance SMs */
+    uint64_t launch_cycles;      /* a kernel may run, 0: any number */
+    const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
+    uint32_t expected_count;
+};
+
+/* A launch in flight. */
+struct flight {
+    uint32_t number, module;
+    struct corun_grid *grid;
+    bool told; /* its end; the grid stays until its application leaves */
+};
+
+struct space {
+    struct session *session;
+    uint32_t number; /* of its memory: the range of its addresses */
+    struct corun_memory *memory;
+    int file;
+    uint8_t *storage;
+    bool lent;                      /* other spaces of its client have memory of it, and it of them */
+    bool gone;                      /* the client does not want it any more */
+    uint32_t application;           /* CORUN_NO_APPLICATION: none */
+    bool alone;                     /* no other application since this one entered */
+    struct corun_diagnostics *list; /* of its application */
+    VECTOR(struct corun_module *) modules;
+    VECTOR(struct corun_module_instance *) instances; /* by number of its module */
+    VECTOR(struct flight) flights;
+    VECTOR(struct wire_allocate) pinned; /* memory that is the host's */
+};
+
+struct buffer {
+    uint8_t *data;
+    size_t bytes, taken, capacity;
+};
+
+struct session {
+    struct node *node;
+    uint32_t number; /* once joined */
+    uint32_t pid, uid;
+    bool joined, takes_part, waits;
+    bool idle;    /* it has not called for long: time goes on without it until it does */
+    bool broken;  /* it has sent what it may not, or does not read: to be ended */
+    bool hung_up; /* it sends no more: it leaves when what it has sent is done and it is its turn */
+    bool gone;    /* it has left: to be ended */
+    struct wire_join join;
+    uint64_t until, wake;
+    uint64_t launches;
+    struct space *spaces[CORUN_MAX_APPLICATIONS];
+    struct buffer in, out;
+    int file; /* to be sent with the byte `file_at` of `out`; -1: none. Its space owns it */
+    size_t file_at;
+    void *user; /* the server's */
+};
+
+/* What a program did that ran alone: its rate is what goals of that name are fractions of. */
+struct known_rate {
+    char name[WIRE_NAME_BYTES];
+    double ipc;
+};
+
+struct node {
+    struct node_settings settings;
+    struct corun_gpu *gpu;
+    struct corun_diagnostics *list; /* of the machine */
+    VECTOR(struct session *) sessions;
+    VECTOR(struct known_rate) known;
+    struct space *spaces[CORUN_MAX_APPLICATIONS];
+    bool *arrived; /* of the expected ones */
+    bool begun;    /* all expected ones are there */
+    bool failed;   /* the machine cannot continue: the list says why */
+};
+
+/* What a setting names has to live as long as the node. */
+enum corun_status node_create(const struct node_settings *settings, struct corun_diagnostics *list, struct node **node);
+void node_destroy(struct node *node);
+/* Does what can be done now. True: there is more, without waiting for a client. */
+bool node_work(struct node *node);
+
+/* The client for which everybody waits, since it computes; NULL: nobody. */
+struct session *node_holder(const struct node *node);
+
+/* NULL: out of memory, or there are too many. */
+struct session *session_begin(struct node *node, uint32_t pid, uint32_t uid);
+/* What has come from the client. False when out of memory or too much at once. */
+bool session_receive(struct session *session, const void *data, size_t bytes);
+/* The client sends no more. */
+void session_hang_up(struct session *session);
+/* Frees it, with all that is the client's: nothing of it is under way any more. */
+void session_end(struct session *session);
+
+/* ---- between the files of the node ---- */
+
+bool buffer_add(struct buffer *buffer, const void *data, size_t bytes);
+void session_send(struct session *session, enum wire_type type, const void *body, const void *tail,
+                  uint32_t tail_bytes);
+/* Serves the first message that the client has sent; `turn`: also what others can notice. False: there is none that can be served. */
+bool session_serve(struct session *session, bool turn);
+/* Gives back all that is the client's; it takes part no more. */
+void session_clear(struct session *session);
+void session_refuse(struct session *session, enum corun_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A row for the list of clients. */
+void session_describe(const struct session *session, struct wire_client *row);
+
+enum corun_status space_create(struct session *session, struct space **space);
+void space_destroy(struct space *space);
+enum corun_status space_enter(struct space *space);
+enum corun_status space_leave(struct space *space);
+enum corun_status space_load(struct space *space, const struct wire_module *module, const void *text, uint32_t bytes,
+                             uint32_t *number);
+enum corun_status space_launch(struct space *space, const struct wire_launch *launch, const void *parameters,
+                               uint32_t bytes, struct wire_launched *launched);
+/* Tells the client which of its launches have ended; false: none since it was told last. */
+bool space_tell(struct space *space);
+/* What is in the list goes to the client. */
+void space_say(struct space *space);
+
+#endif

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+/* A client: its bytes in and out, and what each of its messages does. */
+#include "daemon/node.h"
+
+#include "isa/memory.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool buffer_add(struct buffer *buffer, const void *data, size_t bytes)
+{
+    if (buffer->taken && buffer->bytes + bytes > buffer->capacity) {
+        memmove(buffer->data, buffer->data + buffer->taken, buffer->bytes - buffer->taken);
+        buffer->bytes -= buffer->taken;
+        buffer->taken = 0;
+    }
+    if (buffer->bytes + bytes > buffer->capacity) {
+        size_t capacity = 2 * buffer->capacity > buffer->bytes + bytes ? 2 * buffer->capacity : buffer->bytes + bytes;
+        uint8_t *larger = realloc(buffer->data, capacity);
+        if (!larger)
+            return false;
+        buffer->data = larger;
+        buffer->capacity = capacity;
+    }
+    if (bytes)
+        memcpy(buffer->data + buffer->bytes, data, bytes);
+    buffer->bytes += bytes;
+    return true;
+}
+
+struct session *session_begin(struct node *node, uint32_t pid, uint32_t uid)
+{
+    struct session *session = node->sessions.count < NODE_MOST_SESSIONS ? calloc(1, sizeof *session) : NULL;
+    if (!session)
+        return NULL;
+    *session = (struct session){.node = node, .pid = pid, .uid = uid, .number = UINT32_MAX, .file = -1};
+    if (vector_push(&node->sessions, session))
+        return session;
+    free(session);
+    return NULL;
+}
+
+void session_clear(struct session *session)
+{
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        if (session->spaces[i])
+            space_destroy(session->spaces[i]);
+    session->takes_part = session->waits = false;
+}
+
+void session_hang_up(struct session *session)
+{
+    session->hung_up = true;
+    session->idle = false;
+    if (session->takes_part && !session->waits)
+        return; /* it leaves in its turn */
+    session_clear(session);
+    session->gone = true;
+}
+
+void session_end(struct session *session)
+{
+    struct node *node = session->node;
+    session_clear(session);
+    for (size_t i = 0; i < node->sessions.count; i++)
+        if (node->sessions.data[i] == session) {
+            node->sessions.data[i] = node->sessions.data[--node->sessions.count];
+            break;
+        }
+    free(session->in.data);
+    free(session->out.data);
+    free(session);
+}
+
+bool session_receive(struct session *session, const void *data, size_t bytes)
+{
+    size_t unread = session->in.bytes - session->in.taken;
+    session->idle = false;
+    return !session->broken && unread + bytes <= (size_t)WIRE_MOST_TEXT + 65536 &&
+           buffer_add(&session->in, data, bytes);
+}
+
+void session_send(struct session *session, enum wire_type type, const void *body, const void *tail, uint32_t tail_bytes)
+{
+    const struct wire_row *row = wire_row(type);
+    struct wire_header header = {type, row->bytes + tail_bytes};
+    bool reads = session->out.bytes - session->out.taken < SESSION_MOST_UNREAD;
+    if (session->broken || !reads || !buffer_add(&session->out, &header, sizeof header) ||
+        !buffer_add(&session->out, body, row->bytes) || !buffer_add(&session->out, tail, tail_bytes))
+        session->broken = true;
+}
+
+static void done(struct session *session, enum corun_status status)
+{
+    const struct wire_done body = {status};
+    session_send(session, WIRE_DONE, &body, NULL, 0);
+}
+
+static void place(struct session *session, enum corun_status status, uint64_t where)
+{
+    const struct wire_place body = {status, 0, where, corun_gpu_cycles(session->node->gpu)};
+    session_send(session, WIRE_PLACE, &body, NULL, 0);
+}
+
+void session_refuse(struct session *session, enum corun_status status, const char *format, ...)
+{
+    char text[512];
+    const struct wire_done body = {status};
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    session_send(session, WIRE_REFUSED, &body, text,
+                 length < (int)sizeof text ? (uint32_t)length : (uint32_t)sizeof text - 1);
+}
+
+/* The client's own space of that number. */
+static struct space *space_of(const struct session *session, uint32_t number)
+{
+    struct space *space = number < CORUN_MAX_APPLICATIONS ? session->spaces[number] : NULL;
+    return space && !space->gone ? space : NULL;
+}
+
+/* ---- joining ---- */
+
+/* Expected clients have the first numbers, in the order in which they are expected; others what is free behind these. */
+static bool take_number(struct session *session)
+{
+    struct node *node = session->node;
+    for (uint32_t i = 0; i < node->settings.expected_count; i++)
+        if (!node->begun && !node->arrived[i] && !strcmp(node->settings.expected[i], session->join.name)) {
+            node->arrived[i] = true;
+            session->number = i;
+            session->takes_part = true;
+            return true;
+        }
+    for (uint32_t number = node->settings.expected_count; number < UINT32_MAX; number++) {
+        bool taken = false;
+        for (size_t i = 0; i < node->sessions.count; i++)
+            taken |= node->sessions.data[i]->joined && node->sessions.data[i]->number == number;
+        if (!taken) {
+            session->number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+static double rate_of(const struct node *node, const char *name)
+{
+    for (size_t i = 0; i < node->known.count; i++)
+        if (!strcmp(node->known.data[i].name, name))
+            return node->known.data[i].ipc;
+    return 0;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *goal_problem(uint32_t goal, double value, double isolated_ipc)
+{
+    if (goal == CORUN_GOAL_NONE)
+        return NULL;
+    if (goal != CORUN_GOAL_FRACTION && goal != CORUN_GOAL_IPC)
+        return "a goal is a part of the rate alone, or thread instructions per cycle";
+    if (!isfinite(value) || value <= 0 || value > (goal == CORUN_GOAL_FRACTION ? 1 : 1e9))
+        return "a goal is above 0, and as a part of the rate alone at most 100%";
+    if (goal == CORUN_GOAL_FRACTION && isolated_ipc <= 0)
+        return "the goal is a part of the rate alone, and that is not known: run it once alone under this daemon, or "
+               "say --isolated";
+    return NULL;
+}
+
+static void join(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_join *join = &session->join;
+    struct node *node = session->node;
+    if (session->joined) {
+        session->broken = true;
+        return;
+    }
+    wire_body(frame, join);
+    if (join->version != WIRE_VERSION || join->model_version != CORUN_MODEL_VERSION ||
+        join->configuration_bytes != sizeof(struct corun_gpu_config) ||
+        join->counter_bytes != sizeof(struct corun_counters)) {
+        session_refuse(session, CORUN_ARGUMENT,
+                       "the program's libraries and the daemon are of different versions of corun");
+        return;
+    }
+    if (!wire_text(join->name, sizeof join->name) || !isfinite(join->isolated_ipc) || join->isolated_ipc < 0) {
+        session->broken = true;
+        return;
+    }
+    if (join->isolated_ipc == 0)
+        join->isolated_ipc = rate_of(node, join->name);
+    const char *problem = goal_problem(join->goal, join->goal_value, join->isolated_ipc);
+    if (!problem && node->settings.policy && node->settings.policy->needs_isolated_ipc && join->isolated_ipc <= 0)
+        problem = "the policy needs the program's rate alone, which is not known: say --isolated";
+    if (problem || !take_number(session)) {
+        session_refuse(session, CORUN_ARGUMENT, "%s", problem ? problem : "there are too many clients");
+        return;
+    }
+    session->joined = true;
+    struct wire_welcome welcome = {session->number, 0, node->settings.configuration};
+    session_send(session, WIRE_WELCOME, &welcome, NULL, 0);
+}
+
+/* ---- memory ---- */
+
+static void make_context(struct session *session)
+{
+    struct space *space = NULL;
+    if (!session->joined || session->file >= 0) { /* the file before has not been read yet */
+        session->broken = true;
+        return;
+    }
+    enum corun_status status = space_create(session, &space);
+    if (space) {
+        session->takes_part = true;
+        session->file = space->file;
+        session->file_at = session->out.bytes - session->out.taken;
+    }
+    place(session, status, space ? space->number : 0);
+}
+
+static void end_context(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_memory wanted;
+    wire_body(frame, &wanted);
+    struct space *space = space_of(session, wanted.memory);
+    bool other = false;
+    if (!space) {
+        done(session, CORUN_ARGUMENT);
+        return;
+    }
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        other |= i != wanted.memory && space_of(session, i);
+    space->gone = true;
+    enum corun_status status = space_leave(space);
+    if (!other)
+        session_clear(session);
+    else if (!space->lent) /* else the others still have memory of it */
+        space_destroy(space);
+    done(session, status);
+}
+
+/* Of the device, by all clients together. */
+static uint64_t device_bytes(const struct node *node)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
+        const struct space *space = node->spaces[i];
+        if (!space)
+            continue;
+        sum += corun_memory_allocated_bytes(space->memory);
+        for (size_t p = 0; p < space->pinned.count; p++)
+            sum -= space->pinned.data[p].bytes;
+    }
+    return sum;
+}
+
+static enum corun_status allocate(const struct session *session, const struct wire_allocate *wanted)
+{
+    struct space *space = space_of(session, wanted->memory);
+    uint64_t most = (uint64_t)session->node->settings.configuration.memory_mib << 20, address;
+    void *host;
+    if (!space)
+        return CORUN_ARGUMENT;
+    if (!wanted->pages && (wanted->bytes > most || device_bytes(session->node) > most - wanted->bytes))
+        return CORUN_MEMORY;
+    enum corun_status status = wanted->pages
+                                   ? corun_memory_allocate_shared(space->memory, wanted->bytes, &address, &host)
+                                   : corun_memory_allocate(space->memory, wanted->bytes, &address);
+    if (status == CORUN_OK && wanted->pages && !vector_push(&space->pinned, *wanted))
+        status = CORUN_MEMORY;
+    /* Both decide alike, or the client has not told everything. */
+    return status == CORUN_OK && address != wanted->address ? CORUN_ARGUMENT : status;
+}
+
+static void release(const struct session *session, const struct wire_frame *frame)
+{
+    struct wire_text_at wanted;
+    wire_body(frame, &wanted);
+    struct space *space = space_of(session, wanted.memory);
+    if (!space || !wire_text(wanted.text, sizeof wanted.text) ||
+        memory_free(space->memory, wanted.address, wanted.text) != CORUN_OK)
+        return;
+    for (size_t i = 0; i < space->pinned.count; i++)
+        if (space->pinned.data[i].address == wanted.address) {
+            space->pinned.data[i] = space->pinned.data[--space->pinned.count];
+            break;
+        }
+}
+
+static void name(const struct session *session, const struct wire_frame *frame)
+{
+    struct wire_text_at wanted;
+    wire_body(frame, &wanted);
+    const struct space *space = space_of(session, wanted.memory);
+    if (space && wire_text(wanted.text, sizeof wanted.text))
+        (void)memory_name(space->memory, wanted.address, "%s", wanted.text);
+}
+
+static enum corun_status adopt(const struct session *session, const struct wire_adopt *wanted)
+{
+    struct space *space = space_of(session, wanted->memory), *from = space_of(session, wanted->from);
+    void *host = from ? corun_memory_pointer(from->memory, wanted->from_address, wanted->bytes) : NULL;
+    if (!space || !host)
+        return CORUN_ARGUMENT;
+    /* It may itself be adopted: all memory of the client's spaces lives as long as any of them does. */
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        if (session->spaces[i])
+            session->spaces[i]->lent = true;
+    return corun_memory_adopt(space->memory, wanted->address, host, wanted->bytes);
+}
+
+static enum corun_status make_texture(const struct session *session, const struct wire_frame *frame)
+{
+    struct wire_texture wanted;
+    uint64_t handle;
+    wire_body(frame, &wanted);
+    const struct space *space = space_of(session, wanted.memory);
+    if (!space)
+        return CORUN_ARGUMENT;
+    enum corun_status status = corun_texture_create(space->memory, &wanted.texture, &handle);
+    return status == CORUN_OK && handle != wanted.handle ? CORUN_ARGUMENT : status;
+}
+
+/* ---- modules, launches, time ---- */
+
+static void load(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_module wanted;
+    uint32_t number = 0;
+    wire_body(frame, &wanted);
+    struct space *space = space_of(session, wanted.memory);
+    enum corun_status status = CORUN_ARGUMENT;
+    if (space && wire_text(wanted.name, sizeof wanted.name) && space->modules.count < SPACE_MOST_MODULES)
+        status = space_load(space, &wanted, frame->tail, frame->tail_bytes, &number);
+    place(session, status, number);
+}
+
+static void launch(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_launch wanted;
+    struct wire_launched launched = {0};
+    wire_body(frame, &wanted);
+    struct space *space = space_of(session, wanted.memory);
+    launched.status = space ? space_launch(space, &wanted, frame->tail, frame->tail_bytes, &launched) : CORUN_ARGUMENT;
+    session_send(session, WIRE_LAUNCHED, &launched, NULL, 0);
+}
+
+static void copy(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_copy wanted;
+    wire_body(frame, &wanted);
+    struct corun_gpu *gpu = session->node->gpu;
+    uint64_t longest = UINT64_C(1) << 40;
+    if (wanted.engine >= CORUN_COPY_ENGINES || wanted.cycles > longest ||
+        wanted.since > longest + corun_gpu_cycles(gpu))
+        place(session, CORUN_ARGUMENT, 0);
+    else
+        place(session, CORUN_OK,
+              corun_gpu_copy(gpu, (enum corun_copy_engine)wanted.engine, wanted.since, wanted.cycles));
+}
+
+static void wait_for(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_wait wanted;
+    wire_body(frame, &wanted);
+    session->until = wanted.until;
+    session->wake = wanted.wake;
+    session->waits = true;
+}
+
+/* ---- asked by tools ---- */
+
+void session_describe(const struct session *session, struct wire_client *row)
+{
+    *row = (struct wire_client){.number = session->number,
+                                .pid = session->pid,
+                                .uid = session->uid,
+                                .state = WIRE_STATE_GUEST,
+                                .goal = session->join.goal,
+                                .launches = (uint32_t)session->launches,
+                                .goal_value = session->join.goal_value,
+                                .isolated_ipc = session->join.isolated_ipc};
+    memcpy(row->name, session->join.name, sizeof row->name);
+    if (session->takes_part)
+        row->state = session->waits ? WIRE_STATE_WAITS : session->idle ? WIRE_STATE_IDLE : WIRE_STATE_HOST;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
+        const struct space *space = session->spaces[i];
+        struct corun_application_result result;
+        if (!space)
+            continue;
+        row->bytes += corun_memory_allocated_bytes(space->memory);
+        if (space->application == CORUN_NO_APPLICATION)
+            continue;
+        corun_gpu_application(session->node->gpu, space->application, &result);
+        uint64_t cycles = corun_gpu_cycles(session->node->gpu) - result.arrived_cycle;
+        row->cycles = cycles > row->cycles ? cycles : row->cycles;
+        row->thread_instructions += result.thread_instructions;
+    }
+    if (row->cycles)
+        row->ipc = (double)row->thread_instructions / (double)row->cycles;
+}
+
+static void tell_clients(struct session *session)
+{
+    const struct node *node = session->node;
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct wire_client row;
+        if (!node->sessions.data[i]->joined)
+            continue;
+        session_describe(node->sessions.data[i], &row);
+        session_send(session, WIRE_CLIENT, &row, NULL, 0);
+    }
+    done(session, CORUN_OK);
+}
+
+/* Every application of the client gets it; one that the machine refuses keeps what it had. */
+static enum corun_status give_goal(struct session *client, const struct wire_goal *goal)
+{
+    const struct node *node = client->node;
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS && status == CORUN_OK; i++)
+        if (client->spaces[i] && client->spaces[i]->application != CORUN_NO_APPLICATION)
+            status = corun_gpu_set_goal(node->gpu, client->spaces[i]->application, (enum corun_goal_kind)goal->goal,
+                                        goal->value, 0, node->list);
+    if (status != CORUN_OK)
+        return status;
+    client->join.goal = goal->goal;
+    client->join.goal_value = goal->value;
+    return CORUN_OK;
+}
+
+static void set_goal(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_goal goal;
+    const struct node *node = session->node;
+    bool any = false;
+    wire_body(frame, &goal);
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct session *client = node->sessions.data[i];
+        if (!client->joined || client->pid != goal.pid)
+            continue;
+        const char *problem = goal_problem(goal.goal, goal.value, client->join.isolated_ipc);
+        enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(client, &goal);
+        if (status != CORUN_OK) {
+            session_refuse(session, status, "%s", problem ? problem : "the machine refuses that goal");
+            corun_diagnostics_clear(node->list);
+            return;
+        }
+        any = true;
+    }
+    if (any)
+        done(session, CORUN_OK);
+    else
+        session_refuse(session, CORUN_NOT_FOUND, "process %u is no client", goal.pid);
+}
+
+/* ---- in their order ---- */
+
+/* What other clients can notice, or what depends on where time is: only when it is the client's turn. */
+static bool needs_turn(enum wire_type type)
+{
+    return type == WIRE_CONTEXT_GONE || type == WIRE_ENTER || type == WIRE_LEAVE || type == WIRE_LAUNCH ||
+           type == WIRE_COPY || type == WIRE_WAIT;
+}
+
+static void serve_memory(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_allocate wanted;
+    struct wire_adopt other;
+    struct wire_at gone;
+    switch (frame->type) {
+    case WIRE_ALLOCATE:
+        wire_body(frame, &wanted);
+        done(session, allocate(session, &wanted));
+        break;
+    case WIRE_ADOPT:
+        wire_body(frame, &other);
+        done(session, adopt(session, &other));
+        break;
+    case WIRE_FREE:
+        release(session, frame);
+        break;
+    case WIRE_NAME:
+        name(session, frame);
+        break;
+    case WIRE_TEXTURE:
+        done(session, make_texture(session, frame));
+        break;
+    default:
+        wire_body(frame, &gone);
+        if (space_of(session, gone.memory))
+            (void)corun_texture_destroy(space_of(session, gone.memory)->memory, gone.address);
+        break;
+    }
+}
+
+static void serve_machine(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_memory wanted;
+    struct space *space;
+    switch (frame->type) {
+    case WIRE_ENTER:
+        wire_body(frame, &wanted);
+        space = space_of(session, wanted.memory);
+        place(session, space ? space_enter(space) : CORUN_ARGUMENT, 0);
+        break;
+    case WIRE_LEAVE:
+        wire_body(frame, &wanted);
+        space = space_of(session, wanted.memory);
+        done(session, space ? space_leave(space) : CORUN_ARGUMENT);
+        break;
+    case WIRE_LAUNCH:
+        launch(session, frame);
+        break;
+    case WIRE_COPY:
+        copy(session, frame);
+        break;
+    default:
+        wait_for(session, frame);
+        break;
+    }
+}
+
+static void serve(struct session *session, const struct wire_frame *frame)
+{
+    switch (frame->type) {
+    case WIRE_JOIN:
+        join(session, frame);
+        break;
+    case WIRE_LIST:
+        tell_clients(session);
+        break;
+    case WIRE_GOAL:
+        set_goal(session, frame);
+        break;
+    case WIRE_CONTEXT:
+        make_context(session);
+        break;
+    case WIRE_CONTEXT_GONE:
+        end_context(session, frame);
+        break;
+    case WIRE_MODULE:
+        load(session, frame);
+        break;
+    case WIRE_ALLOCATE:
+    case WIRE_ADOPT:
+    case WIRE_FREE:
+    case WIRE_NAME:
+    case WIRE_TEXTURE:
+    case WIRE_TEXTURE_GONE:
+        serve_memory(session, frame);
+        break;
+    default:
+        serve_machine(session, frame);
+        break;
+    }
+}
+
+bool session_serve(struct session *session, bool turn)
+{
+    struct wire_frame frame;
+    struct buffer *in = &session->in;
+    if (session->broken || session->waits || in->bytes == in->taken)
+        return false;
+    enum wire_taken taken = wire_take(in->data + in->taken, in->bytes - in->taken, true, &frame);
+    if (taken == WIRE_WRONG)
+        session->broken = true;
+    if (taken != WIRE_WHOLE)
+        return false;
+    if (needs_turn(frame.type)) {
+        if (!session->takes_part) { /* it has nothing that could be meant */
+            session->broken = true;
+            return false;
+        }
+        if (!turn)
+            return false;
+    }
+    serve(session, &frame);
+    in->taken += frame.bytes;
+    if (in->taken == in->bytes)
+        in->taken = in->bytes = 0;
+    return true;
+}

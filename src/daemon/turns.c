@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The node: whose turn it is, and when time goes on. */
+#include "daemon/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_CYCLES 50000u /* between two looks at sockets */
+
+enum corun_status node_create(const struct node_settings *settings, struct corun_diagnostics *list,
+                              struct node **result)
+{
+    *result = NULL;
+    struct node *node = calloc(1, sizeof *node);
+    if (!node)
+        return CORUN_MEMORY;
+    node->settings = *settings;
+    node->list = list;
+    node->begun = settings->expected_count == 0;
+    node->arrived = calloc(settings->expected_count + 1, sizeof *node->arrived);
+    struct corun_limits limits = {
+        .threads = settings->threads, .launch_cycles = settings->launch_cycles, .applications = CORUN_MAX_APPLICATIONS};
+    enum corun_status status = node->arrived ? CORUN_OK : CORUN_MEMORY;
+    if (status == CORUN_OK)
+        status = corun_gpu_create(&settings->configuration, list, &node->gpu);
+    if (status == CORUN_OK && settings->policy)
+        status = corun_gpu_set_policy(node->gpu, settings->policy, settings->parameters, list);
+    if (status == CORUN_OK)
+        status = corun_gpu_open(node->gpu, &limits, list);
+    if (status != CORUN_OK) {
+        node_destroy(node);
+        return status;
+    }
+    *result = node;
+    return CORUN_OK;
+}
+
+void node_destroy(struct node *node)
+{
+    if (!node)
+        return;
+    while (node->sessions.count)
+        session_end(node->sessions.data[node->sessions.count - 1]);
+    vector_free(&node->sessions);
+    vector_free(&node->known);
+    corun_gpu_destroy(node->gpu);
+    free(node->arrived);
+    free(node);
+}
+
+static bool all_arrived(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->settings.expected_count; i++)
+        if (!node->arrived[i])
+            return false;
+    return true;
+}
+
+/* The client with the lowest number that takes part and does not wait; NULL: all wait. */
+static struct session *at_turn(const struct node *node)
+{
+    struct session *first = NULL;
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct session *session = node->sessions.data[i];
+        if (session->takes_part && !session->waits && !session->idle && !session->broken &&
+            (!first || session->number < first->number))
+            first = session;
+    }
+    return first;
+}
+
+struct session *node_holder(const struct node *node)
+{
+    return node->begun && !node->failed ? at_turn(node) : NULL;
+}
+
+/* What nobody else notices, of everybody. */
+static bool serve_privately(const struct node *node)
+{
+    bool any = false;
+    for (size_t i = 0; i < node->sessions.count; i++)
+        while (session_serve(node->sessions.data[i], false))
+            any = true;
+    return any;
+}
+
+/* Waiting clients for which something has happened go on. In any order: each is told of its own. */
+static void let_go_on(const struct node *node, enum corun_status status)
+{
+    uint64_t now = corun_gpu_cycles(node->gpu);
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct session *session = node->sessions.data[i];
+        if (!session->waits)
+            continue;
+        bool any = status != CORUN_OK || now >= session->until || now >= session->wake;
+        for (uint32_t n = 0; n < CORUN_MAX_APPLICATIONS; n++)
+            if (session->spaces[n])
+                any |= space_tell(session->spaces[n]);
+        const struct wire_time time = {status, 0, now};
+        if (any)
+            session_send(session, WIRE_TIME, &time, NULL, 0);
+        session->waits = !any;
+    }
+}
+
+/* All wait: time goes on. False: there is nobody. */
+static bool advance(struct node *node)
+{
+    uint64_t until = UINT64_MAX, wake = UINT64_MAX, most = corun_gpu_cycles(node->gpu) + SLICE_CYCLES;
+    bool any = false;
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        const struct session *session = node->sessions.data[i];
+        if (!session->takes_part || session->idle || session->broken)
+            continue;
+        any = true;
+        until = session->until < until ? session->until : until;
+        wake = session->wake < wake ? session->wake : wake;
+    }
+    if (!any)
+        return false;
+    corun_gpu_wake(node->gpu, CORUN_NO_APPLICATION, wake);
+    enum corun_status status = corun_gpu_advance(node->gpu, until < most ? until : most);
+    node->failed |= status != CORUN_OK;
+    let_go_on(node, status);
+    return true;
+}
+
+bool node_work(struct node *node)
+{
+    bool any = serve_privately(node);
+    if (node->failed)
+        return false;
+    if (!node->begun && !(node->begun = all_arrived(node)))
+        return any;
+    struct session *session;
+    while ((session = at_turn(node))) {
+        if (!session_serve(session, true) && !session->broken) {
+            if (!session->hung_up)
+                return any; /* it computes */
+            session_clear(session);
+            session->gone = true;
+        }
+        any = true;
+        if (node->failed)
+            return false;
+    }
+    return advance(node) || any;
+}

@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Programs that share the simulated GPU of corund.
+
+    test_daemon.py CORUN PROGRAMS TEST...
+
+PROGRAMS is the folder of the compiled tests/cuda/programs; what is built of them in plain C lies in the folder above. What a program finds under
+`corun exec` it finds here, and two programs that are expected have the same cycles in every run, whatever the host does meanwhile.
+"""
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CORUN, PROGRAMS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+# Of tests/cuda/programs: every one that `corun exec` runs without options of its own.
+PLAIN = """vector_add reduction symbols streams host_memory managed pitched errors fault traps device_printf attributes host_functions
+graph capture cooperative cooperative_pair pools wild threads forked priorities polling device_heap driver driver_link textures surfaces heat
+driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files""".split()
+DRIVER = "driver_graph graph_changes driver_more driver_threads endings many_faults stream_values bulk_copies".split()
+# Prints times, and which of several threads comes first.
+TELLS_TIMES = {"cuda_bulk_copies", "cuda_driver_threads"}
+
+
+def without_places(text):
+    """Addresses lie elsewhere where others came before, and its clock goes on."""
+    return re.sub(rb"0x[0-9a-f]+", b"X", re.sub(rb"(cycle|for) [0-9]+", rb"\1 N", text))
+
+
+class Daemon(unittest.TestCase):
+    def setUp(self):
+        # The test cleans up after itself: pylint: disable=consider-using-with
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.socket = self.folder / "socket"
+        self.environment = dict(os.environ, CORUN_DAEMON_SOCKET=str(self.socket))
+        for name in [name for name in self.environment if name.startswith("CORUN_CUDA_")]:
+            del self.environment[name]
+
+    def start_daemon(self, *options, gpu="gtx980"):
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([CORUN.parent / "corund", "--simulate", gpu, *options], env=self.environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(daemon.stdout.close)
+        self.addCleanup(daemon.stderr.close)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+        return daemon
+
+    def stop_daemon(self):
+        self.daemon.terminate()
+        self.assertEqual(self.daemon.wait(20), 0)
+        self.assertFalse(self.socket.exists())
+
+    def share(self, program, *options, record=None):
+        """The program, started."""
+        environment = dict(self.environment)
+        if record:
+            record.mkdir()
+            environment["CORUN_CUDA_RECORD"] = str(record)
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, "share", *options, "--", program], env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def end(self, process):
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def run_shared(self, program, *options, record=None):
+        return self.end(self.share(program, *options, record=record))
+
+    def run_alone(self, program):
+        done = subprocess.run([CORUN, "exec", "-q", "--keep-status", "--", program], env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=120, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def clients(self):
+        done = subprocess.run([CORUN, "ps"], env=self.environment, capture_output=True, text=True, timeout=20, check=True)
+        return [line.split() for line in done.stdout.splitlines()[2:]]
+
+    def wait_for(self, holds):
+        for _ in range(400):
+            if holds():
+                return
+            time.sleep(0.025)
+        self.fail("it does not come to that")
+
+    @staticmethod
+    def recorded(folder):
+        """What the libraries wrote of a program: a row for each launch and copy, with cycles and counters."""
+        return [path.read_bytes() for path in sorted(folder.iterdir())]
+
+
+class Programs(Daemon):
+    def compare(self, programs):
+        self.start_daemon()
+        for program in programs:
+            with self.subTest(program.name):
+                alone, shared = self.run_alone(program), self.run_shared(program)
+                self.assertEqual(shared[0], alone[0], shared)
+                if program.name not in TELLS_TIMES:
+                    self.assertEqual(without_places(shared[1]), without_places(alone[1]))
+                    self.assertEqual(without_places(shared[2]), without_places(alone[2]))
+        self.assertEqual(self.clients(), [])
+        self.stop_daemon()
+
+    def test_shared_runtime(self):
+        self.compare([PROGRAMS / name for name in PLAIN])
+
+    def test_static_runtime(self):
+        self.compare([PROGRAMS / f"{name}-static" for name in PLAIN])
+
+    def test_driver(self):
+        self.compare([PROGRAMS.parent / f"cuda_{name}" for name in DRIVER])
+
+
+class Alone(Daemon):
+    def test_cycles(self):
+        """The first client finds the machine that `corun exec` makes: the same cycles and counters."""
+        for name in ("heat", "streams", "elimination"):
+            with self.subTest(name):
+                self.start_daemon()
+                self.assertEqual(self.run_shared(PROGRAMS / name, record=self.folder / name)[0], 0)
+                self.stop_daemon()
+                folder = self.folder / f"{name}-alone"
+                folder.mkdir()
+                environment = dict(self.environment, CORUN_CUDA_RECORD=str(folder), LD_LIBRARY_PATH=str(CORUN.parent / "cuda"))
+                subprocess.run(["setarch", "-R", PROGRAMS / name], env=environment, capture_output=True, check=True, timeout=120)
+                self.assertEqual(self.recorded(self.folder / name), self.recorded(folder))
+
+    def test_goal_of_rate_alone(self):
+        """A part of the rate alone is a goal once that rate is known: given, or seen."""
+        self.start_daemon("--policy", "even")
+        status, _, said = self.run_shared(PROGRAMS / "heat", "--goal", "90%", "--name", "server")
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"run it once alone", said)
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--goal", "90%", "--isolated", "400")[0], 0)
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--name", "server")[0], 0)
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--goal", "90%", "--name", "server")[0], 0)
+        self.stop_daemon()
+
+
+class Together(Daemon):
+    def share_all(self, policy, *clients):
+        """Their records, and the daemon is gone. Clients: name, program, options."""
+        expected = [word for name, _, _ in clients for word in ("--expect", name)]
+        run = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        run.mkdir()
+        self.start_daemon("--policy", policy, *expected)
+        processes = [self.share(PROGRAMS / program, "--name", name, *options, record=run / name)
+                     for name, program, options in reversed(clients)]
+        for process in processes:
+            self.assertEqual(self.end(process)[0], 0)
+        self.stop_daemon()
+        return [self.recorded(run / name) for name, _, _ in clients]
+
+    def test_two(self):
+        """Ten runs with goals, half of them beside a process that takes the processor, give one and the same record."""
+        clients = (("server", "heat", ("--goal", "50%", "--isolated", "400")), ("train", "elimination", ("--isolated", "300")))
+        for policy in ("even", "smqos"):
+            first = self.share_all(policy, *clients)
+            self.assertTrue(all(first))
+            for turn in range(9 if policy == "even" else 2):
+                # pylint: disable=consider-using-with
+                load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 if turn % 2 else 0)]
+                try:
+                    self.assertEqual(self.share_all(policy, *clients), first, (policy, turn))
+                finally:
+                    for process in load:
+                        process.kill()
+                        process.wait()
+
+    def test_three(self):
+        clients = (("one", "heat", ("--goal", "ipc=100")), ("two", "elimination", ()), ("three", "reduction", ()))
+        first = self.share_all("even", *clients)
+        self.assertEqual(self.share_all("even", *clients), first)
+
+    def test_machine_is_shared(self):
+        """Beside another one a program takes longer than alone."""
+        def last_cycle(record):
+            return max(int(line.split(b"\t")[-1]) for line in record[0].splitlines() if line.startswith(b"copy"))
+        alone = self.share_all("even", ("server", "heat", ()))
+        both = self.share_all("even", ("server", "heat", ()), ("train", "elimination", ()))
+        self.assertGreater(last_cycle(both[0]), last_cycle(alone[0]))
+
+
+class Faults(Daemon):
+    def holder(self):
+        """A client that waits on the host after its first copy."""
+        return self.share(PROGRAMS / "heat", "--name", "held")
+
+    def test_killed(self):
+        """Whoever is killed, at any moment, leaves nothing behind; what comes later runs."""
+        self.start_daemon()
+        for turn in range(8):
+            process = self.share(PROGRAMS / "heat", "--name", "killed")
+            self.wait_for(lambda: any(row[2] == "killed" for row in self.clients()))
+            time.sleep(0.02 * turn)
+            for row in self.clients():
+                os.kill(int(row[1]), signal.SIGKILL)
+            process.communicate(timeout=20)
+            self.wait_for(lambda: not self.clients())
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+    def test_fault_of_another(self):
+        """A client's kernels fault; those of the other one end as if alone."""
+        self.start_daemon("--expect", "good", "--expect", "bad")
+        good, bad = self.share(PROGRAMS / "heat", "--name", "good"), self.share(PROGRAMS / "fault", "--name", "bad")
+        self.assertEqual(self.end(good), self.run_alone(PROGRAMS / "heat"))
+        self.assertEqual(self.end(bad)[0], 0)
+        self.stop_daemon()
+
+    def test_stopped(self):
+        """A client that stands still holds up the others, and no longer than the daemon is patient."""
+        self.start_daemon("--patience", "1s", "--expect", "stopped", "--expect", "other")
+        stopped = self.share(PROGRAMS / "heat", "--name", "stopped")
+        self.wait_for(lambda: len(self.clients()) == 1)
+        pid = int(self.clients()[0][1])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.run_shared(PROGRAMS / "vector_add", "--name", "other")[0], 0)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertEqual(self.end(stopped)[0], 0)
+        self.stop_daemon()
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX)
+        self.addCleanup(client.close)
+        client.connect(str(self.socket))
+        client.settimeout(20)
+        return client
+
+    def test_garbage(self):
+        self.start_daemon()
+        for data in (b"\0" * 64, b"\xff" * 4096, struct.pack("<II", 0, 7) + b"1234567", struct.pack("<II", 14, 16) + b"\0" * 16,
+                     struct.pack("<II", 99, 0), struct.pack("<II", 17, 4) + b"abcd"):
+            client = self.connect()
+            client.sendall(data)
+            self.assertEqual(client.recv(4096), b"", data[:16])
+        partial = self.connect()
+        partial.sendall(struct.pack("<II", 0, 112)[:6])
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        partial.close()
+        self.stop_daemon()
+
+    def test_connections(self):
+        """A thousand, some of them at once and more than there may be: the next program runs."""
+        self.start_daemon()
+        for _ in range(5):
+            many = [self.connect() for _ in range(200)]
+            for client in many:
+                client.close()
+        held = [self.connect() for _ in range(100)]
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        for client in held:
+            client.close()
+        self.stop_daemon()
+
+    def test_daemon_gone(self):
+        """A program whose daemon is killed gets errors, and ends."""
+        self.start_daemon()
+        process = self.share(PROGRAMS / "heat")
+        self.wait_for(self.clients)
+        self.daemon.kill()
+        status, _, said = self.end(process)
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"corund is gone", said)
+        self.daemon.wait()
+        self.start_daemon()  # its socket was left over
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+
+class Tools(Daemon):
+    def ask(self, *words):
+        return subprocess.run([CORUN, *words], env=self.environment, capture_output=True, text=True, timeout=20, check=False)
+
+    def test_goals(self):
+        self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")
+        process = self.share(PROGRAMS / "heat", "--name", "first", "--isolated", "400")
+        self.wait_for(lambda: len(self.clients()) == 1)
+        row = self.clients()[0]
+        self.assertEqual((row[0], row[2], row[4]), ("0", "first", "-"))
+        self.assertEqual(self.ask("goal", row[1], "75%").returncode, 0)
+        self.assertEqual(self.clients()[0][4], "75%")
+        self.assertEqual(self.ask("goal", row[1], "ipc=20").returncode, 0)
+        self.assertEqual(self.clients()[0][4], "ipc=20")
+        self.assertEqual(self.ask("goal", row[1], "none").returncode, 0)
+        self.assertEqual(self.clients()[0][4], "-")
+        self.assertEqual(self.ask("goal", "1", "75%").returncode, 5)
+        self.assertEqual(self.ask("goal", row[1], "175%").returncode, 2)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add", "--name", "second")[0], 0)
+        self.assertEqual(self.end(process)[0], 0)
+        self.stop_daemon()
+
+    def test_mistakes(self):
+        self.assertEqual(self.ask("ps").returncode, 5)
+        self.assertEqual(self.ask("share", "--", PROGRAMS / "vector_add").returncode, 5)
+        self.assertEqual(self.ask("daemon").returncode, 2)
+        self.assertEqual(self.ask("daemon", "--simulate", "gtx1").returncode, 5)
+        self.assertEqual(self.ask("daemon", "--simulate", "gtx980", "--policy", "nothing").returncode, 5)
+        self.assertEqual(self.ask("share", "--goal", "0%", "--", "x").returncode, 2)
+        self.start_daemon()
+        second = self.ask("daemon", "--simulate", "gtx980")
+        self.assertEqual(second.returncode, 13)
+        self.assertIn("serves there already", second.stderr)
+        self.stop_daemon()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* The node of corund without sockets: whose turn it is, when time goes on, and what a client's end gives back. */
+#include "daemon/node.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char code[] = ".version 6.0\n.target sm_52\n.address_size 64\n"
+                           ".visible .entry store(.param .u64 p)\n{\n.reg .b64 %a<2>;\n.reg .b32 %r<2>;\n"
+                           "ld.param.u64 %a1, [p];\nmov.u32 %r1, 7;\nst.global.u32 [%a1], %r1;\nret;\n}\n";
+
+struct rig {
+    struct corun_diagnostics *list;
+    struct node *node;
+};
+
+static int set_up(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    struct node_settings settings = {.threads = 1};
+    corun_gpu_config_default(&settings.configuration);
+    settings.configuration.sms = 2;
+    rig->list = corun_diagnostics_create();
+    assert_int_equal(node_create(&settings, rig->list, &rig->node), CORUN_OK);
+    *state = rig;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct rig *rig = *state;
+    node_destroy(rig->node);
+    corun_diagnostics_destroy(rig->list);
+    free(rig);
+    return 0;
+}
+
+static void say(struct session *session, enum wire_type type, const void *body, const void *tail, uint32_t tail_bytes)
+{
+    const struct wire_row *row = wire_row(type);
+    struct wire_header header = {type, row->bytes + tail_bytes};
+    assert_true(session_receive(session, &header, sizeof header));
+    assert_true(session_receive(session, body, row->bytes));
+    assert_true(session_receive(session, tail, tail_bytes));
+}
+
+/* What the client is answered next: false if nothing. */
+static bool hear(struct session *session, enum wire_type type, void *body)
+{
+    struct wire_frame frame;
+    struct buffer *out = &session->out;
+    if (wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) != WIRE_WHOLE)
+        return false;
+    assert_int_equal(frame.type, type);
+    memcpy(body, frame.body, wire_row(type)->bytes);
+    out->taken += frame.bytes;
+    session->file = -1;
+    return true;
+}
+
+static void work(const struct rig *rig)
+{
+    for (int i = 0; i < 100 && node_work(rig->node); i++)
+        ;
+}
+
+static struct session *join(const struct rig *rig, const char *name)
+{
+    struct session *session = session_begin(rig->node, 1, 2);
+    struct wire_join body = {.version = WIRE_VERSION,
+                             .model_version = CORUN_MODEL_VERSION,
+                             .configuration_bytes = sizeof(struct corun_gpu_config),
+                             .counter_bytes = sizeof(struct corun_counters)};
+    struct wire_welcome welcome;
+    assert_non_null(session);
+    strcpy(body.name, name);
+    say(session, WIRE_JOIN, &body, NULL, 0);
+    work(rig);
+    assert_true(hear(session, WIRE_WELCOME, &welcome));
+    return session;
+}
+
+/* With a context, one buffer and one module. */
+static struct session *join_whole(const struct rig *rig, const char *name, uint32_t *memory, uint64_t *buffer)
+{
+    struct session *session = join(rig, name);
+    struct wire_none none = {0};
+    struct wire_place place;
+    struct wire_done done;
+    say(session, WIRE_CONTEXT, &none, NULL, 0);
+    work(rig);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    *memory = (uint32_t)place.place;
+    /* behind the pages that are mapped in front of the first allocation */
+    *buffer = ((uint64_t)(*memory + 1) << CORUN_APPLICATION_SHIFT) + 0x201000;
+    struct wire_allocate allocate = {*memory, 0, *buffer, 4096};
+    say(session, WIRE_ALLOCATE, &allocate, NULL, 0);
+    struct wire_module module = {.memory = *memory, .name = "code.ptx"};
+    say(session, WIRE_MODULE, &module, code, sizeof code - 1);
+    work(rig);
+    assert_true(hear(session, WIRE_DONE, &done));
+    assert_int_equal(done.status, CORUN_OK);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    assert_int_equal(place.status, CORUN_OK);
+    assert_int_equal(place.place, 0);
+    return session;
+}
+
+static void launch(struct session *session, uint32_t memory, uint64_t buffer)
+{
+    struct wire_memory enter = {memory};
+    struct wire_launch body = {.memory = memory, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    say(session, WIRE_ENTER, &enter, NULL, 0);
+    say(session, WIRE_LAUNCH, &body, &buffer, sizeof buffer);
+}
+
+static void wait_long(struct session *session)
+{
+    const struct wire_wait body = {UINT64_MAX, UINT64_MAX};
+    say(session, WIRE_WAIT, &body, NULL, 0);
+}
+
+static void test_launch(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memory;
+    uint64_t buffer;
+    struct session *session = join_whole(rig, "one", &memory, &buffer);
+    struct wire_place place;
+    struct wire_launched launched;
+    struct wire_ended ended;
+    struct wire_time time;
+    launch(session, memory, buffer);
+    wait_long(session);
+    work(rig);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    assert_true(hear(session, WIRE_LAUNCHED, &launched));
+    assert_int_equal(launched.status, CORUN_OK);
+    assert_true(hear(session, WIRE_ENDED, &ended));
+    assert_int_equal(ended.status, CORUN_OK);
+    assert_true(hear(session, WIRE_TIME, &time));
+    assert_true(time.cycle > 0 && time.cycle >= ended.last_cycle);
+    uint32_t value = 0; /* in the file, where the client sees it */
+    memcpy(&value, session->spaces[memory]->storage + (buffer & 0xffffffffff), sizeof value);
+    assert_int_equal(value, 7);
+}
+
+static void test_turns(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    struct wire_place place;
+    struct wire_launched launched;
+    struct wire_ended ended;
+    assert_true(first->number < second->number);
+    launch(second, memories[1], buffers[1]);
+    wait_long(second);
+    work(rig);
+    assert_false(hear(second, WIRE_PLACE, &place)); /* the first one computes */
+    assert_int_equal(corun_gpu_cycles(rig->node->gpu), 0);
+    assert_ptr_equal(node_holder(rig->node), first);
+    launch(first, memories[0], buffers[0]);
+    work(rig);
+    assert_true(hear(first, WIRE_PLACE, &place));
+    assert_true(hear(first, WIRE_LAUNCHED, &launched));
+    assert_false(hear(second, WIRE_PLACE, &place));
+    assert_int_equal(corun_gpu_cycles(rig->node->gpu), 0);
+    wait_long(first);
+    work(rig);
+    assert_true(hear(first, WIRE_ENDED, &ended));
+    assert_true(hear(second, WIRE_PLACE, &place));
+    assert_true(hear(second, WIRE_LAUNCHED, &launched));
+    assert_true(corun_gpu_cycles(rig->node->gpu) > 0);
+}
+
+static void test_gone(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2], again;
+    uint64_t buffers[2];
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    struct wire_place place;
+    struct wire_launched launched;
+    struct wire_ended ended;
+    launch(first, memories[0], buffers[0]);
+    launch(second, memories[1], buffers[1]);
+    wait_long(second);
+    work(rig);
+    session_hang_up(first); /* in the middle of a launch, and it is its turn */
+    work(rig);
+    assert_true(first->gone);
+    session_end(first);
+    assert_true(hear(second, WIRE_PLACE, &place));
+    assert_true(hear(second, WIRE_LAUNCHED, &launched));
+    assert_true(hear(second, WIRE_ENDED, &ended));
+    assert_int_equal(ended.status, CORUN_OK);
+    assert_null(rig->node->spaces[memories[0]]);
+    join_whole(rig, "third", &again, &buffers[0]);
+    assert_int_equal(again, memories[0]);
+}
+
+/* What is not the client's own, and what is not there, is refused, and harms nobody. */
+static void test_strangers(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memory, other;
+    uint64_t buffer;
+    join_whole(rig, "victim", &memory, &buffer);
+    struct session *victim = rig->node->sessions.data[0];
+    struct session *session = join_whole(rig, "stranger", &other, &buffer);
+    wait_long(victim);
+    struct wire_done done;
+    struct wire_launched launched;
+    struct wire_allocate allocate = {memory, 0, 0, 64};
+    struct wire_adopt adopt = {other, memory, 0x5000, buffer, 64};
+    struct wire_launch launch_there = {.memory = memory, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct wire_launch without = {.memory = other, .module = 77, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    say(session, WIRE_ALLOCATE, &allocate, NULL, 0);
+    say(session, WIRE_ADOPT, &adopt, NULL, 0);
+    allocate = (struct wire_allocate){other, 0, 12345, 64}; /* another place than this end finds */
+    say(session, WIRE_ALLOCATE, &allocate, NULL, 0);
+    say(session, WIRE_LAUNCH, &launch_there, NULL, 0);
+    say(session, WIRE_LAUNCH, &without, NULL, 0);
+    work(rig);
+    for (int i = 0; i < 3; i++) {
+        assert_true(hear(session, WIRE_DONE, &done));
+        assert_int_equal(done.status, CORUN_ARGUMENT);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(hear(session, WIRE_LAUNCHED, &launched));
+        assert_int_equal(launched.status, CORUN_ARGUMENT);
+    }
+    assert_false(session->broken);
+    struct session *garbage = session_begin(rig->node, 3, 4);
+    assert_true(session_receive(garbage, "garbage that is no message", 26));
+    struct session *unnamed = session_begin(rig->node, 3, 4);
+    struct wire_join body = {.version = WIRE_VERSION,
+                             .model_version = CORUN_MODEL_VERSION,
+                             .configuration_bytes = sizeof(struct corun_gpu_config),
+                             .counter_bytes = sizeof(struct corun_counters)};
+    memset(body.name, 'x', sizeof body.name);
+    say(unnamed, WIRE_JOIN, &body, NULL, 0);
+    struct session *hasty = join(rig, "hasty"); /* waits without having anything */
+    wait_long(hasty);
+    work(rig);
+    assert_true(garbage->broken && unnamed->broken && hasty->broken);
+    assert_false(victim->broken);
+}
+
+static void test_versions(void **state)
+{
+    struct rig *rig = *state;
+    struct session *session = session_begin(rig->node, 1, 2);
+    struct wire_join body = {.version = WIRE_VERSION + 1};
+    struct wire_done done;
+    say(session, WIRE_JOIN, &body, NULL, 0);
+    work(rig);
+    assert_true(hear(session, WIRE_REFUSED, &done));
+    assert_int_equal(done.status, CORUN_ARGUMENT);
+}
+
+/* All clients together have the memory of the GPU, and contexts as it has applications. */
+static void test_limits(void **state)
+{
+    struct rig *rig = *state;
+    struct session *session = join(rig, "greedy");
+    struct wire_none none = {0};
+    struct wire_place place;
+    struct wire_done done;
+    for (uint32_t i = 0; i <= CORUN_MAX_APPLICATIONS; i++) {
+        say(session, WIRE_CONTEXT, &none, NULL, 0);
+        work(rig);
+        assert_true(hear(session, WIRE_PLACE, &place));
+        assert_int_equal(place.status, i < CORUN_MAX_APPLICATIONS ? CORUN_OK : CORUN_LIMIT);
+    }
+    uint64_t most = (uint64_t)rig->node->settings.configuration.memory_mib << 20;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t first = ((uint64_t)(i + 1) << CORUN_APPLICATION_SHIFT) + 0x201000;
+        struct wire_allocate allocate = {i, 0, first, most / 2 + 1};
+        say(session, WIRE_ALLOCATE, &allocate, NULL, 0);
+        work(rig);
+        assert_true(hear(session, WIRE_DONE, &done));
+        assert_int_equal(done.status, i ? CORUN_MEMORY : CORUN_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_versions, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
