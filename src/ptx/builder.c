@@ -7,6 +7,7 @@
 
 #include "base/vector.h"
 #include "ptx/printer.h"
+#include "ptx/source_lines.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -223,6 +224,18 @@ static void copy_body(struct ptx_builder *builder, const struct ptx_function *so
     }
 }
 
+static void copy_source_lines(struct ptx_builder *builder, const struct ptx_module *source)
+{
+    struct ptx_module *module = builder->module;
+    module->source_lines =
+        copy(builder, source->source_lines, source->source_line_count * sizeof *source->source_lines);
+    struct ptx_source_file *files =
+        copy(builder, source->source_files, source->source_file_count * sizeof *source->source_files);
+    for (uint32_t i = 0; files && i < source->source_file_count; i++)
+        files[i].path = copy_text(builder, source->source_files[i].path);
+    module->source_files = files;
+}
+
 static void copy_module(struct ptx_builder *builder, const struct ptx_module *source)
 {
     struct ptx_module *module = builder->module = copy(builder, source, sizeof *source);
@@ -235,6 +248,7 @@ static void copy_module(struct ptx_builder *builder, const struct ptx_module *so
     module->file = copy_text(builder, source->file);
     module->target = copy_text(builder, source->target);
     module->target_options = copy_text(builder, source->target_options);
+    copy_source_lines(builder, source);
     struct ptx_function *functions = allocate(builder, source->function_count * sizeof *functions);
     if (!functions)
         return;

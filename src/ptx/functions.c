@@ -275,9 +275,12 @@ static bool parse_body_directive(struct parser *parser)
 {
     if (parser_accept_dot(parser, "reg"))
         return parse_registers(parser);
-    if (parser_at_dot(parser, "loc") || parser_at_dot(parser, "file")) {
-        lexer_skip_line(&parser->lexer, &parser->token);
-        parser_next(parser);
+    if (parser_at_dot(parser, "loc")) {
+        parse_source_line(parser);
+        return true;
+    }
+    if (parser_at_dot(parser, "file")) {
+        parse_source_file(parser);
         return true;
     }
     if (parser_accept_dot(parser, "pragma")) { /* hints about loops, for an optimiser */
@@ -315,6 +318,7 @@ static bool parse_statement(struct parser *parser)
 static void parse_body(struct parser *parser)
 {
     uint32_t outside = parser->depth;
+    note_source_unknown(parser, parser->token.place.line);
     parser_push_scope(parser);
     parser_next(parser);
     while (parser->depth > outside) {

@@ -168,6 +168,8 @@ struct ptx_place {
 };
 
 struct ptx_function;
+struct ptx_source_line;
+struct ptx_source_file;
 
 enum ptx_linkage { PTX_LINKAGE_NONE, PTX_LINKAGE_EXTERN, PTX_LINKAGE_VISIBLE, PTX_LINKAGE_WEAK, PTX_LINKAGE_COMMON };
 
@@ -359,6 +361,9 @@ struct ptx_module {
     uint32_t variable_count;
     const struct ptx_function *const *functions; /* device functions, then entries, in order of first declaration */
     uint32_t function_count;
+    const struct ptx_source_line *source_lines; /* source_lines.h */
+    const struct ptx_source_file *source_files;
+    uint32_t source_line_count, source_file_count;
 };
 
 /*

@@ -342,7 +342,11 @@ static bool parse_top(struct parser *parser)
         return parse_target(parser);
     if (parser_at_dot(parser, "address_size"))
         return parse_address_size(parser);
-    if (parser_at_dot(parser, "file") || parser_at_dot(parser, "loc")) {
+    if (parser_at_dot(parser, "file")) {
+        parse_source_file(parser);
+        return true;
+    }
+    if (parser_at_dot(parser, "loc")) { /* in front of a function: of its beginning, whose code says the same */
         skip_line(parser);
         return true;
     }
@@ -437,6 +441,12 @@ static void finish_module(struct parser *parser)
     module->function_count = (uint32_t)parser->functions.count;
     module->functions =
         parser_copy(parser, parser->functions.data, parser->functions.count * sizeof *parser->functions.data);
+    module->source_line_count = (uint32_t)parser->source_lines.count;
+    module->source_lines =
+        parser_copy(parser, parser->source_lines.data, parser->source_lines.count * sizeof *parser->source_lines.data);
+    module->source_file_count = (uint32_t)parser->source_files.count;
+    module->source_files =
+        parser_copy(parser, parser->source_files.data, parser->source_files.count * sizeof *parser->source_files.data);
 }
 
 static void parse_module(struct parser *parser)
@@ -503,6 +513,8 @@ enum corun_status ptx_parse(const char *name, const char *text, size_t bytes, st
     vector_free(&parser->arguments);
     vector_free(&parser->initial);
     vector_free(&parser->relocations);
+    vector_free(&parser->source_lines);
+    vector_free(&parser->source_files);
     free(parser);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "ptx/lexer.h"
+#include "ptx/source_lines.h"
 
 #include <setjmp.h>
 
@@ -98,6 +99,8 @@ struct parser {
     struct ptx_module *module;
     VECTOR(const struct ptx_variable *) variables;
     VECTOR(const struct ptx_function *) functions;
+    VECTOR(struct ptx_source_line) source_lines;
+    VECTOR(struct ptx_source_file) source_files;
 
     /* of the function being parsed; NULL and empty outside */
     struct ptx_function *function;
@@ -144,6 +147,11 @@ uint32_t parser_add_register(struct parser *parser, const char *name, enum ptx_t
 char *parser_token_text(const struct parser *parser, char text[64]); /* for messages, quoted and shortened */
 
 #define parser_push(parser, vector, value) (vector_push(vector, value) ? (void)0 : parser_out_of_memory(parser))
+
+/* source_lines.c: at .loc and at .file, whatever stands behind them on their line; and a function begins on that line. */
+void parse_source_line(struct parser *parser);
+void parse_source_file(struct parser *parser);
+void note_source_unknown(struct parser *parser, uint32_t ptx_line);
 
 /* expression.c */
 /* An integer constant expression; false after an error was reported. */

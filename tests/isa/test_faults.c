@@ -34,6 +34,21 @@ static void expect(const char *text, bool pages, const char *message)
     runner_free(&runner);
 }
 
+/* PTX with lines of its source names them. */
+static void test_source_line(void **state)
+{
+    (void)state;
+    expect(KERNEL(".file 1 \"a/store.cu\"\n.loc 1 7 3\nst.global.u32 [%out+1000], %t;"), false,
+           "kernel k (store.cu:7), thread block (0,0,0), thread (0,0,0): store of 4 bytes at global address "
+           "0x100000013e8 is out of bounds: right behind the 1000 bytes at 0x10000001000");
+    expect(
+        KERNEL(".file 1 \"store.cu\"\n.file 2 \"set.h\"\n.loc 2 1 3, function_name f, inlined_at 1 9 2\n"
+               "st.global.u32 [%out+1000], %t;"),
+        false,
+        "kernel k (set.h:1, inlined at store.cu:9), thread block (0,0,0), thread (0,0,0): store of 4 bytes at global "
+        "address 0x100000013e8 is out of bounds: right behind the 1000 bytes at 0x10000001000");
+}
+
 static void test_nearest_allocation(void **state)
 {
     (void)state;
@@ -303,10 +318,15 @@ static void test_names_of_checks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nearest_allocation), cmocka_unit_test(test_stray_pointers),
-        cmocka_unit_test(test_use_after_free),     cmocka_unit_test(test_what_is_remembered),
-        cmocka_unit_test(test_notes_and_checks),   cmocka_unit_test(test_shared_and_local_bounds),
-        cmocka_unit_test(test_divergent_barriers), cmocka_unit_test(test_deadlock_tells_who_waits),
+        cmocka_unit_test(test_source_line),
+        cmocka_unit_test(test_nearest_allocation),
+        cmocka_unit_test(test_stray_pointers),
+        cmocka_unit_test(test_use_after_free),
+        cmocka_unit_test(test_what_is_remembered),
+        cmocka_unit_test(test_notes_and_checks),
+        cmocka_unit_test(test_shared_and_local_bounds),
+        cmocka_unit_test(test_divergent_barriers),
+        cmocka_unit_test(test_deadlock_tells_who_waits),
         cmocka_unit_test(test_names_of_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
