@@ -85,7 +85,8 @@ struct corun_case {
 /* One PTX line of a kernel. Stall cycles as in struct corun_profile_row. */
 struct corun_profile_line {
     uint32_t line;
-    const char *text; /* of the PTX, without blanks around it; "" if not known */
+    const char *text;   /* of the PTX, without blanks around it; "" if not known */
+    const char *source; /* "heat.cu:12", as corun_module_source_line says; "" if not known */
     struct corun_profile_row counts;
 };
 

@@ -36,6 +36,13 @@ enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites
 void corun_module_take_registers(struct corun_module *module, const char *log, size_t bytes);
 void corun_module_destroy(struct corun_module *module);
 
+/*
+ * The line of the CUDA source that the code on a line of the PTX is from, as `nvcc -lineinfo` tells it: "heat.cu:12", or
+ * "steps.h:3, inlined at heat.cu:7"; "" if the PTX does not say. Paths without their folders. Gives `text`.
+ */
+#define CORUN_SOURCE_LINE_BYTES 160
+const char *corun_module_source_line(const struct corun_module *module, uint32_t ptx_line,
+                                     char text[CORUN_SOURCE_LINE_BYTES]);
 size_t corun_module_kernel_count(const struct corun_module *module);
 const struct corun_kernel *corun_module_kernel_at(const struct corun_module *module, size_t index);
 /* NULL if there is no entry of that name. */

@@ -98,7 +98,8 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
         corun_gpu_share(run->gpu, s, index, &sms[s]);
     result->sms = sms;
     result->kernels = kernels;
-    struct profile_source source = {.path = corun_workload_ptx_path(member->workload)};
+    struct profile_source source = {.path = corun_workload_ptx_path(member->workload),
+                                    .module = corun_workload_module(member->workload)};
     enum corun_status status = CORUN_OK;
     for (uint32_t k = 0; k < result->kernel_count && status == CORUN_OK; k++) {
         status = collect_kernel(run, arena, index, k, &source, &kernels[k]);

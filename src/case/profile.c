@@ -2,6 +2,8 @@
 /* The text of PTX lines from their file, and counts of instructions summed up by line. */
 #include "case/profile.h"
 
+#include "corun/module.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +93,7 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
     uint32_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!is_empty(&rows[i]))
-            lines[used++] = (struct corun_profile_line){code[i].line, "", rows[i]};
+            lines[used++] = (struct corun_profile_line){code[i].line, "", "", rows[i]};
     }
     qsort(lines, used, sizeof *lines, compare_lines);
     uint32_t merged = 0;
@@ -107,7 +109,10 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
     uint32_t at = 1;
     for (uint32_t i = 0; i < merged; i++) {
         lines[i].text = quote(arena, source, lines[i].line, &cursor, &at);
-        if (!lines[i].text)
+        char place[CORUN_SOURCE_LINE_BYTES];
+        corun_module_source_line(source->module, lines[i].line, place);
+        lines[i].source = *place ? arena_copy_text(arena, place, strlen(place)) : "";
+        if (!lines[i].text || !lines[i].source)
             return CORUN_MEMORY;
     }
     kernel->profile = lines;

@@ -9,6 +9,7 @@
 /* The PTX that lines are quoted from; read when first needed. */
 struct profile_source {
     const char *path;
+    const struct corun_module *module;
     char *text; /* NULL: not read yet, or not readable */
     size_t bytes;
     bool tried;

@@ -3,6 +3,7 @@
 #include "assemble/assemble.h"
 #include "isa/executor.h"
 #include "ptx/register_count.h"
+#include "ptx/source_lines.h"
 
 #include "base/bits.h"
 #include "base/text_file.h"
@@ -172,6 +173,13 @@ enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites
     }
     free(log_path);
     return status;
+}
+
+_Static_assert(CORUN_SOURCE_LINE_BYTES == PTX_SOURCE_TEXT, "one text");
+const char *corun_module_source_line(const struct corun_module *module, uint32_t ptx_line,
+                                     char text[CORUN_SOURCE_LINE_BYTES])
+{
+    return ptx_source_text(module->ptx, ptx_line, text);
 }
 
 size_t corun_module_kernel_count(const struct corun_module *module)

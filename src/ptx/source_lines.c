@@ -116,8 +116,8 @@ const char *ptx_source_text(const struct ptx_module *module, uint32_t ptx_line, 
     if (!ptx_source_find(module, ptx_line, &place))
         return text;
     int length = snprintf(text, PTX_SOURCE_TEXT, "%.50s:%u", last_of(place.path), place.line);
-    if (place.into_path && length > 0 && (uint32_t)length < PTX_SOURCE_TEXT)
-        snprintf(text + length, PTX_SOURCE_TEXT - (uint32_t)length, ", inlined at %.50s:%u", last_of(place.into_path),
+    if (place.into_path && length > 0 && length < PTX_SOURCE_TEXT)
+        snprintf(text + length, (size_t)(PTX_SOURCE_TEXT - length), ", inlined at %.50s:%u", last_of(place.into_path),
                  place.into_line);
     return text;
 }

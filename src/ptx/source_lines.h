@@ -30,7 +30,7 @@ struct ptx_source_place {
 bool ptx_source_find(const struct ptx_module *module, uint32_t ptx_line, struct ptx_source_place *place);
 
 /* "heat.cu:12", "heat.cu:3, inlined at heat.cu:12"; "" if the PTX does not say. Paths without their folders. */
-#define PTX_SOURCE_TEXT 160u
+#define PTX_SOURCE_TEXT 160
 const char *ptx_source_text(const struct ptx_module *module, uint32_t ptx_line, char text[PTX_SOURCE_TEXT]);
 
 #endif

@@ -53,6 +53,7 @@ static json_t *profile(struct json_writer *writer, const struct corun_case_kerne
         json_t *object = json_object(), *waits = json_object();
         json_put(writer, object, "line", json_count(line->line));
         json_put(writer, object, "text", json_text(line->text));
+        json_put(writer, object, "source", json_text(line->source));
         json_put(writer, object, "warp_instructions", json_count(line->counts.warp_instructions));
         json_put(writer, object, "thread_instructions", json_count(line->counts.thread_instructions));
         json_put(writer, waits, "data", json_count(line->counts.stall_data));

@@ -535,9 +535,13 @@ bool table_machines(const struct corun_case_result *hardware, const struct evalu
 static bool print_profile(const struct corun_case_kernel *kernel, struct arena *arena, const struct report_style *style,
                           FILE *stream)
 {
-    static const char *const titles[] = {"line",     "warps",  "lanes",   "data",  "memory data",
-                                         "pipeline", "memory", "barrier", "other", "<PTX"};
-    struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof titles[0]);
+    static const char *const titles[] = {"line",   "warps",   "lanes", "data", "memory data", "pipeline",
+                                         "memory", "barrier", "other", "<PTX", "<source"};
+    uint32_t count = sizeof titles / sizeof titles[0] - 1;
+    for (uint32_t i = 0; i < kernel->profile_count; i++)
+        if (*kernel->profile[i].source)
+            count = sizeof titles / sizeof titles[0];
+    struct columns *columns = columns_create(arena, titles, count);
     for (uint32_t i = 0; i < kernel->profile_count; i++) {
         const struct corun_profile_line *line = &kernel->profile[i];
         const struct corun_profile_row *counts = &line->counts;
@@ -552,6 +556,8 @@ static bool print_profile(const struct corun_case_kernel *kernel, struct arena *
         for (uint32_t w = 0; w < sizeof waits / sizeof waits[0]; w++)
             columns_set(columns, 3 + w, PAINT_NONE, "%" PRIu64, waits[w]);
         columns_set(columns, 9, PAINT_NONE, "%.60s", line->text);
+        if (count > 10)
+            columns_set(columns, 10, PAINT_NONE, "%s", line->source);
     }
     return columns_print(columns, style, stream);
 }

@@ -367,8 +367,8 @@ class Check(Command):
 
     def test_not_supported(self):
         self.write("unsupported.ptx", HEADER.replace("6.3", "8.0").replace("sm_52", "sm_90") +
-                   ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];\n    ret;\n}\n")
-        self.fails(UNSUPPORTED, ["unsupported.ptx:7:", "ldmatrix"], "check", "unsupported.ptx")
+                   ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    wgmma.commit_group.sync.aligned;\n    ret;\n}\n")
+        self.fails(UNSUPPORTED, ["unsupported.ptx:7:", "wgmma"], "check", "unsupported.ptx")
 
     def test_no_such_file(self):
         self.fails(NOT_FOUND, ["nowhere.ptx"], "check", "nowhere.ptx")
@@ -668,6 +668,16 @@ class Run(Command):
     def test_profile_and_trace(self):
         text = self.run_command(*self.SHORT, "--profile", "./work.yaml").stdout
         self.assertIn("fma.rn.f32", text)
+        self.assertNotIn("source", text.split("kernel work: ")[1])
+        ptx = programs.PTX.splitlines()
+        ptx.insert(next(i for i, line in enumerate(ptx) if "fma.rn.f32" in line), '.loc 1 12 3')
+        self.write("lines.ptx", "\n".join([*ptx, '.file 1 "/home/me/heat.cu"', ""]))
+        self.write("lines.yaml", DESCRIPTION.format(name="lines", ptx="lines.ptx", kernel="work", arguments="      - u32: 50\n"))
+        text = self.run_command(*self.SHORT, "--profile", "./lines.yaml").stdout
+        self.assertRegex(text, r"fma\.rn\.f32.* heat\.cu:12")
+        profile = json.loads(self.json_of("--profile", "./lines.yaml"))["applications"][0]["kernels"][0]["profile"]
+        self.assertEqual({row["source"] for row in profile if "fma" in row["text"]}, {"heat.cu:12"})
+        self.assertEqual(profile[0]["source"], "")
         self.run_command(*self.SHORT, "--quiet", "--trace", "trace.txt:100-400", "./work.yaml")
         lines = (self.folder / "trace.txt").read_text().splitlines()
         self.assertTrue(lines[0].startswith("#"))

@@ -117,8 +117,9 @@ static void fill(struct sample *sample)
                                                         .ipc = 16.5 * (k + 1),
                                                         .ipc_isolated = k == 2 ? (double)NAN : 33,
                                                         .normalised_ipc = k == 2 ? (double)NAN : 0.5 * (k + 1)};
-    sample->lines[0] = (struct corun_profile_line){12, "ld.global.f32 %f1, [%rd1];", {20, 600, 1, 2, 3, 4, 5, 6}};
-    sample->lines[1] = (struct corun_profile_line){13, "", {20, 610, 0, 900, 0, 0, 0, 0}};
+    sample->lines[0] =
+        (struct corun_profile_line){12, "ld.global.f32 %f1, [%rd1];", "heat.cu:7", {20, 600, 1, 2, 3, 4, 5, 6}};
+    sample->lines[1] = (struct corun_profile_line){13, "", "", {20, 610, 0, 900, 0, 0, 0, 0}};
     sample->kernels[0].profile = sample->lines;
     sample->kernels[0].profile_count = 2;
     for (uint32_t s = 0; s < 2; s++) {
