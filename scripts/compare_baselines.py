@@ -193,6 +193,9 @@ def main(arguments):
         if not cases:
             continue
         print(f"\n## {parts[name][0]}")
+        had, wanted = len(next(iter(cases.values()))), len(parts[name][1])
+        if had < wanted:
+            print(f"\n{had} of {wanted} cases have been run; means are of these.")
         summary(cases, options.tight if name == "tight" else options.goals, name == "pairs")
         table("What the LS kernel reaches of its goal (NPM):", cases, "npm")
         table("What batch kernels reach of themselves alone (NTP):", cases, "batch")
