@@ -67,7 +67,7 @@ static void sweep(struct node *node, struct session **sessions)
             continue;
         struct buffer *out = &sessions[i]->out;
         struct wire_frame frame;
-        while (wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) == WIRE_WHOLE)
+        while (out->data && wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) == WIRE_WHOLE)
             out->taken += frame.bytes;
         if (out->taken != out->bytes)
             abort(); /* the daemon says nothing that a client does not understand */
