@@ -191,6 +191,12 @@ class Together(Daemon):
         first = self.share_all("even", *clients)
         self.assertEqual(self.share_all("even", *clients), first)
 
+    def test_eight(self):
+        clients = tuple((f"client{i}", "elimination", ("--goal", f"ipc={i}") if i else ()) for i in range(8))
+        first = self.share_all("even", *clients)
+        self.assertEqual(len(first), 8)
+        self.assertEqual(self.share_all("even", *clients), first)
+
     def test_machine_is_shared(self):
         """Beside another one a program takes longer than alone."""
         def last_cycle(record):
@@ -201,10 +207,6 @@ class Together(Daemon):
 
 
 class Faults(Daemon):
-    def holder(self):
-        """A client that waits on the host after its first copy."""
-        return self.share(PROGRAMS / "heat", "--name", "held")
-
     def test_killed(self):
         """Whoever is killed, at any moment, leaves nothing behind; what comes later runs."""
         self.start_daemon()
