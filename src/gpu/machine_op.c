@@ -29,6 +29,8 @@ static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, 
         return fp64_rows[operation];
     case CORUN_UNIT_SFU:
         return (struct timing){c->sfu_latency, c->sfu_interval};
+    case CORUN_UNIT_TENSOR: /* by its work: set_tensor */
+        return (struct timing){c->tensor_latency, c->tensor_interval};
     case CORUN_UNIT_MEMORY:
     case CORUN_UNIT_CONTROL:
         return (struct timing){c->int_add_latency, 1};

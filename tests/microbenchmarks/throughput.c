@@ -80,6 +80,19 @@ static bool multiplies_all(const struct corun_gpu_config *c)
     return c->tensor_units && c->tensor_tf32_rate && c->tensor_s8_rate && c->tensor_f64_rate;
 }
 
+/* Where there are no tensor pipelines, the others do a multiply-add for each lane and instruction. */
+static bool has_no_tensors(const struct corun_gpu_config *c)
+{
+    return !c->tensor_units;
+}
+
+static double implied_elsewhere(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    return (double)c->fp32_units / (8 * 8 * 128 / 32 * c->fp32_mad_interval);
+}
+
 /* The slowest of: schedulers, fetch, and the pipelines of the kind. */
 static double implied_rate(const struct bench *bench, const struct row *row)
 {
