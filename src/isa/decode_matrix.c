@@ -9,7 +9,7 @@
 #include "isa/decode.h"
 #include "isa/lanes.h"
 
-#include <string.h>
+#include <assert.h>
 
 #define MOST_ADDRESSES 10u
 #define SOURCES_OF_STEP (CORUN_MAX_SOURCES - 1u) /* and the guard */
@@ -145,7 +145,7 @@ static void emit_move(struct decoder *decoder, const struct ptx_operand *to, con
     op->destination = to_slots[0];
     for (uint32_t i = 1; i < to_count; i++)
         op->extra[i - 1] = to_slots[i];
-    for (uint32_t i = 0; i < from_count; i++)
+    for (uint32_t i = 0; i < from_count && i < 4; i++)
         op->source[i] = from_slots[i];
     if (!lanes_select(&move, op))
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a fragment of such elements");
@@ -274,6 +274,7 @@ static void emit_fragment_access(struct decoder *decoder, struct fragment_access
 static void move_elements(struct decoder *decoder, struct fragment_access *access, uint32_t first, uint32_t packed,
                           uint16_t slot, const uint16_t *parts)
 {
+    assert(packed == 2 || packed == 4); /* smaller elements always lie side by side */
     struct ptx_operand elements = elements_of(packed);
     if (!access->loads && !access->prepares)
         emit_move(decoder, &elements, &one_register, parts, &slot);
@@ -329,7 +330,7 @@ static void decode_fragment(struct decoder *decoder, bool loads)
     access.prepares = false;
     move_fragment(decoder, &access, slots, parts);
     uint32_t distinct = ptx_matrix_distinct(matrix, access.role);
-    for (uint32_t i = distinct; loads && i < count; i++)
+    for (uint32_t i = distinct; distinct && loads && i < count; i++)
         emit_move(decoder, &one_register, &one_register, &slots[i], &slots[i % distinct]);
     if (decoder->code.count)
         decoder->code.data[decoder->code.count - 1].merged = decode_last(decoder)->merged = 0;

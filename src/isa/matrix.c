@@ -14,7 +14,7 @@ static bool is_quad(const struct ptx_matrix *matrix)
 static uint32_t element_bits(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
 {
     uint32_t bits = ptx_types[ptx_matrix_element(matrix, role)].bits;
-    return bits == 1 ? 32 : bits; /* words of bits */
+    return bits <= 1 ? 32 : bits; /* words of bits */
 }
 
 uint32_t matrix_packed(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
@@ -33,12 +33,12 @@ struct matrix_place matrix_place(const struct ptx_matrix *matrix, enum ptx_matri
                                  uint32_t element)
 {
     uint32_t group = lane / 4, place = lane % 4, packed = matrix_packed(matrix, role);
-    uint32_t in_register = element / packed, within = element % packed, rows = matrix->m / 8u;
+    uint32_t in_register = element / packed, within = element % packed, rows = matrix->m < 8 ? 1 : matrix->m / 8u;
     if (role == PTX_MATRIX_A)
         return (struct matrix_place){group + 8 * (in_register % rows),
                                      place * packed + within + 4 * packed * (in_register / rows)};
     if (role == PTX_MATRIX_B) {
-        uint32_t steps = inner(matrix) / (4 * packed);
+        uint32_t steps = inner(matrix) < 4 * packed ? 1 : inner(matrix) / (4 * packed);
         return (struct matrix_place){place * packed + within + 4 * packed * (in_register % steps),
                                      group + 8 * (in_register / steps)};
     }

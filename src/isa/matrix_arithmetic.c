@@ -74,7 +74,7 @@ static uint32_t cut_to_single(int64_t sum, int32_t scale)
     uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
     int32_t exponent = 63 - __builtin_clzll(magnitude) + scale; /* of its highest bit */
     int32_t lowest = exponent < -126 ? -149 : exponent - 23, drop = lowest - scale;
-    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << -drop;
+    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
     if (exponent > 127)
         return sign | 0x7f800000u;
     return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
@@ -99,7 +99,7 @@ static uint32_t add_block(uint32_t c, const struct term *products, uint32_t coun
         int32_t significand = i < count ? products[i].significand : start.significand;
         int32_t shift = most - (i < count ? products[i].exponent : start.exponent);
         uint32_t magnitude = (uint32_t)(significand < 0 ? -significand : significand);
-        magnitude = shift > 31 ? 0 : magnitude << (KEPT_BITS - (i < count ? fraction : 23)) >> shift;
+        magnitude = shift > 31 ? 0 : magnitude << ((KEPT_BITS - (i < count ? fraction : 23)) & 31) >> shift;
         sum += significand < 0 ? -(int64_t)magnitude : (int64_t)magnitude;
     }
     return cut_to_single(sum, most - KEPT_BITS);
@@ -195,7 +195,7 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
     const struct ptx_matrix *matrix = &work->matrix;
     bool sparse = matrix->form == PTX_MATRIX_SPARSE;
     uint32_t stored = sparse ? matrix->k / 2u : matrix->k;
-    struct number a[1024], b[1024];
+    struct number a[1024] = {{0}}, b[1024] = {{0}};
     decode_numbers(values->a, matrix->m * stored, (enum ptx_type)matrix->a, a);
     decode_numbers(values->b, (uint32_t)matrix->k * matrix->n, (enum ptx_type)matrix->b, b);
     struct format format_a = format_of((enum ptx_type)matrix->a), format_b = format_of((enum ptx_type)matrix->b);

@@ -183,6 +183,13 @@ const struct row throughput_rows[] = {
             s8, "37", multiplies_all),
     PRODUCT("f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd#, %fd1#}, {%fd5}, {%fd6}, {%fd#, %fd1#};", f64,
             "5", multiplies_all),
+    {"throughput of matrices without tensor pipelines", "warp instructions per cycle", measure_product,
+     implied_elsewhere, ALONE, "fp32_mad_interval=9", has_no_tensors, NULL, 0,
+     &(const struct operation_class){"mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r#, %r1#}, {%r5}, "
+                                     "{%r6}, {%r#, %r1#};",
+                                     CORUN_UNIT_TENSOR, offsetof(struct corun_gpu_config, tensor_latency),
+                                     offsetof(struct corun_gpu_config, tensor_b1_rate)},
+     NULL},
     RATE_IF("instruction fetch", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad,
             ",fetch_width=1,fp32_mad_interval=1,warp_issue_cycles=1", "fetch_width=64", NULL),
     RATE_IF("slow issue", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad, ",fp32_mad_interval=1",
