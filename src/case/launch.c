@@ -170,6 +170,7 @@ static enum corun_status run_timed(struct launch *launch, struct launch_result *
     result->status = measured.status;
     result->interrupted = launch->interrupted;
     result->cycles = corun_gpu_cycles(launch->gpu);
+    result->profiled_cycles = result->cycles + launch->request->gpu->profiled_launch_cycles;
     result->thread_instructions = measured.thread_instructions;
     result->warp_instructions = measured.warp_instructions;
     result->ipc = metrics_ratio(result->thread_instructions, result->cycles);

@@ -70,8 +70,9 @@ struct record *record_open(const struct process *process)
         return NULL;
     }
     for (uint32_t i = 0; i < process->device_count; i++)
-        fprintf(record->file, "device\t%" PRIu32 "\t%s\t%" PRIu32 "\t%d\n", i, process->devices[i].config.name,
-                process->devices[i].config.core_clock_khz, !process->functional);
+        fprintf(record->file, "device\t%" PRIu32 "\t%s\t%" PRIu32 "\t%d\t%" PRIu32 "\n", i,
+                process->devices[i].config.name, process->devices[i].config.core_clock_khz, !process->functional,
+                process->devices[i].config.profiled_launch_cycles);
     check(record);
     return record;
 }

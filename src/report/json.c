@@ -68,13 +68,16 @@ static json_t *profile(struct json_writer *writer, const struct corun_case_kerne
     return array;
 }
 
-static json_t *kernel(struct json_writer *writer, const struct corun_case_kernel *row)
+static json_t *kernel(struct json_writer *writer, const struct corun_gpu_config *gpu,
+                      const struct corun_case_kernel *row)
 {
     const struct corun_counters *counters = &row->result.counters;
     json_t *object = json_object();
     json_put(writer, object, "name", json_text(row->result.name));
     json_put(writer, object, "launches", json_count(row->result.launches));
     json_put(writer, object, "cycles", json_count(row->result.cycles));
+    json_put(writer, object, "profiled_cycles",
+             json_count(row->result.cycles + (uint64_t)row->result.launches * gpu->profiled_launch_cycles));
     json_put(writer, object, "thread_instructions", json_count(counters->thread_instructions));
     json_put(writer, object, "warp_instructions", json_count(counters->warp_instructions));
     json_put(writer, object, "ipc", json_number(row->ipc));
@@ -141,7 +144,8 @@ static void put_speed(struct json_writer *writer, json_t *object, const struct c
     json_put(writer, object, "normalised_ipc", json_number(row->normalised_ipc));
 }
 
-static json_t *application(struct json_writer *writer, const struct corun_case_application_result *row)
+static json_t *application(struct json_writer *writer, const struct corun_gpu_config *gpu,
+                           const struct corun_case_application_result *row)
 {
     json_t *object = json_object(), *kernels = json_array();
     put_progress(writer, object, row);
@@ -155,7 +159,7 @@ static json_t *application(struct json_writer *writer, const struct corun_case_a
              json_number(figure_instructions_per_joule(row->result.thread_instructions, row->energy_joules)));
     json_put(writer, object, "stalls", stalls(writer, &row->counters));
     for (uint32_t k = 0; k < row->kernel_count; k++)
-        json_push(writer, kernels, kernel(writer, &row->kernels[k]));
+        json_push(writer, kernels, kernel(writer, gpu, &row->kernels[k]));
     json_put(writer, object, "kernels", kernels);
     return object;
 }
@@ -317,7 +321,7 @@ static json_t *case_object(struct json_writer *writer, const struct corun_case_r
     put_case(writer, object, result);
     json_put(writer, object, "threads", json_count(result->threads));
     for (uint32_t a = 0; a < result->application_count; a++)
-        json_push(writer, applications, application(writer, &result->applications[a]));
+        json_push(writer, applications, application(writer, &result->gpu, &result->applications[a]));
     json_put(writer, object, "applications", applications);
     for (uint32_t s = 0; s < result->gpu.sms; s++)
         json_push(writer, sms, sm(writer, result, s));
@@ -468,6 +472,7 @@ enum corun_status json_launch(const struct launch_result *result, FILE *stream)
     json_put(&writer, object, "status", json_text(corun_status_name(result->status)));
     json_put(&writer, object, "interrupted", json_boolean(result->interrupted));
     json_put(&writer, object, "cycles", timed ? json_count(result->cycles) : json_null());
+    json_put(&writer, object, "profiled_cycles", timed ? json_count(result->profiled_cycles) : json_null());
     json_put(&writer, object, "thread_instructions", json_count(result->thread_instructions));
     json_put(&writer, object, "warp_instructions", json_count(result->warp_instructions));
     json_put(&writer, object, "ipc", json_number(result->ipc));

@@ -99,10 +99,11 @@ static bool read_line(struct program_record *record, char *line)
     while (rest && count < MOST_FIELDS)
         fields[count++] = strsep(&rest, "\t");
     struct program_event event = {.process = record->processes};
-    if (!strcmp(fields[0], "device") && count == 5) {
-        struct program_device device = {record->processes, (uint32_t)number(fields[1]), (uint32_t)number(fields[3]),
-                                        fields[4][0] == '1',
-                                        arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
+    if (!strcmp(fields[0], "device") && count == 6) {
+        struct program_device device = {
+            record->processes,           (uint32_t)number(fields[1]),
+            (uint32_t)number(fields[3]), (uint32_t)number(fields[5]),
+            fields[4][0] == '1',         arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
         return device.name && device.clock_khz && vector_push(&record->devices, device);
     }
     if (!strcmp(fields[0], "refusal") && count == 3) {

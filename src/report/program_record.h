@@ -13,6 +13,7 @@
 
 struct program_device {
     uint32_t process, ordinal, clock_khz;
+    uint32_t launch_cycles; /* what a profiler counts of a launch beside its kernel */
     bool timed;
     const char *name;
 };

@@ -280,8 +280,12 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     }
     char name[256];
     program_kernel_name(event->name, name, sizeof name);
+    const struct program_device *device = program_event_device(record, event);
+    bool timed = is_timed(record) && !event->untimed;
+    json_put(writer, object, "profiled_cycles",
+             json_count(event->end_cycle - event->start_cycle + (device && timed ? device->launch_cycles : 0)));
     json_put(writer, object, "kernel", json_text(name));
-    json_put(writer, object, "timed", json_boolean(is_timed(record) && !event->untimed));
+    json_put(writer, object, "timed", json_boolean(timed));
     json_put(writer, object, "symbol", json_text(event->name));
     json_put(writer, object, "grid", json_dimensions(writer, event->grid));
     json_put(writer, object, "block", json_dimensions(writer, event->block));

@@ -516,6 +516,20 @@ class Launch(Command):
         self.assertIsNone(functional["cycles"])
         self.assertEqual(functional["thread_instructions"], result["thread_instructions"])
 
+    def test_profiled_cycles(self):
+        """What a profiler counts of a launch is told beside its cycles, which stay what they were."""
+        told = [json.loads(self.run_command(*self.launch("add", *self.VECTORS, "--json=-", f"--gpu=gtx980:profiled_launch_cycles={cycles}"))
+                           .stdout) for cycles in (0, 1234)]
+        self.assertEqual(told[0]["cycles"], told[1]["cycles"])
+        self.assertEqual([each["profiled_cycles"] - each["cycles"] for each in told], [0, 1234])
+        functional = json.loads(self.run_command(*self.launch("add", *self.VECTORS, "--functional", "--json=-")).stdout)
+        self.assertIsNone(functional["profiled_cycles"])
+        case = json.loads(self.run_command("run", "--quiet", "--json=-", "--runs=1", "--no-baselines",
+                                           "--gpu=gtx980:profiled_launch_cycles=1234", "3dconv@small").stdout)
+        kernel = case["applications"][0]["kernels"][0]
+        self.assertGreater(kernel["launches"], 1)
+        self.assertEqual(kernel["profiled_cycles"], kernel["cycles"] + 1234 * kernel["launches"])
+
     def test_printed_text(self):
         for mode in ((), ("--functional",)):
             self.assertEqual(self.run_command(*self.launch("speak", "--arg", "u32=42", "--quiet", *mode)).stdout,

@@ -66,6 +66,7 @@ class Exec(unittest.TestCase):
         self.assertEqual(everything["launches"][0]["kernel"], "add")
         self.assertEqual(everything["launches"][0]["counters"]["tbs_completed"], 40)
         self.assertEqual(everything["launches"][0]["counters"]["stores"], 313)
+        self.assertEqual(everything["launches"][0]["profiled_cycles"], everything["launches"][0]["cycles"] + 5000)
         self.assertEqual(len(everything["copies"]), 3)
         self.assertEqual(differences("A CUDA program", everything), ([], []))
 
