@@ -107,3 +107,16 @@ uint32_t sectors_full(const struct transaction *transaction, uint32_t line_bytes
     }
     return mask;
 }
+
+uint64_t words_full(const struct transaction *transaction)
+{
+    uint64_t mask = 0;
+    for (uint32_t part = 0; part < 4; part++) {
+        uint64_t bytes = transaction->bytes[part];
+        bytes &= bytes >> 1;
+        bytes &= bytes >> 2 & UINT64_C(0x1111111111111111);
+        for (; bytes; bytes &= bytes - 1)
+            mask |= UINT64_C(1) << (part * 16 + (uint32_t)__builtin_ctzll(bytes) / 4);
+    }
+    return mask;
+}

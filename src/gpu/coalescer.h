@@ -24,6 +24,8 @@ uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t acce
                   uint32_t access_lanes, bool writes, struct transaction *transactions);
 /* Mask of the sectors in which every byte is written. */
 uint32_t sectors_full(const struct transaction *transaction, uint32_t line_bytes, uint32_t sector_bytes);
+/* Mask of the words of 4 bytes in which every byte is written. */
+uint64_t words_full(const struct transaction *transaction);
 /* Mask of the sectors in which any byte is touched. */
 static inline uint32_t sectors_touched(const struct transaction *transaction, uint32_t sector_bytes)
 {

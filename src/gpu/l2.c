@@ -35,7 +35,8 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
     slice->mshrs = malloc(config->l2_mshrs * sizeof *slice->mshrs);
     slice->line_mshr = malloc(lines * sizeof *slice->line_mshr);
     slice->partial = calloc(lines, sizeof *slice->partial);
-    if (!slice->tags || !slice->mshrs || !slice->line_mshr || !slice->partial)
+    slice->words = calloc(lines, sizeof *slice->words);
+    if (!slice->tags || !slice->mshrs || !slice->line_mshr || !slice->partial || !slice->words)
         return false;
     for (uint32_t i = 0; i < config->l2_mshrs; i++)
         slice->mshrs[i].next_free = i + 1 < config->l2_mshrs ? i + 1 : NO_MSHR;
@@ -71,6 +72,7 @@ void memory_channel_free(struct memory_channel *channel)
         free(slice->mshrs);
         free(slice->line_mshr);
         free(slice->partial);
+        free(slice->words);
         free(slice->served);
     }
     free(channel->slices);
@@ -276,13 +278,37 @@ static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *sli
     return line;
 }
 
-static void count_lookup(struct memory_shared *shared, const struct packet *packet, uint32_t present)
+/* `coming`: sectors that had been asked for before. */
+static void count_lookup(struct memory_shared *shared, const struct packet *packet, uint32_t present, uint32_t coming)
 {
     struct corun_counters *counters = &shared->counters[packet->kernel];
-    uint32_t all = count_sectors(packet->sectors), hits = count_sectors(packet->sectors & present);
-    counters->l2_accesses += all;
-    counters->l2_hits += hits;
-    counters->l2_misses += all - hits;
+    uint32_t absent = packet->sectors & ~present;
+    counters->l2_accesses += count_sectors(packet->sectors);
+    counters->l2_hits += count_sectors(packet->sectors & present);
+    if (packet->kind == PACKET_WRITE) {
+        counters->l2_write_misses += count_sectors(absent);
+        return;
+    }
+    counters->l2_merges += count_sectors(absent & coming);
+    counters->l2_misses += count_sectors(absent & ~coming);
+}
+
+/* Of these sectors of a line, which had been written in part, those that the words of one more write make whole. */
+static uint32_t complete_sectors(struct memory_shared *shared, struct l2_slice *slice, uint32_t line, uint32_t sectors,
+                                 uint64_t words)
+{
+    uint32_t count = shared->config.l2_sector_bytes / 4, whole = 0;
+    uint64_t all = ~UINT64_C(0) >> (64 - count);
+    for (uint32_t rest = sectors; rest; rest &= rest - 1) {
+        uint32_t sector = lowest_bit(rest);
+        uint64_t mask = all << sector * count;
+        if (!(slice->partial[line] >> sector & 1u)) /* what an earlier line or a fill has left there */
+            slice->words[line] &= ~mask;
+        slice->words[line] |= words & mask;
+        if ((slice->words[line] & mask) == mask)
+            whole |= 1u << sector;
+    }
+    return whole;
 }
 
 static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, uint32_t line, uint64_t cycle)
@@ -291,7 +317,10 @@ static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, 
     const struct packet *packet = &shared->pool.slots[slice->head].packet;
     uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
     uint32_t full = packet->sectors & packet->full_sectors;
-    count_lookup(shared, packet, present);
+    uint32_t parts = packet->sectors & ~present & ~full;
+    if (parts)
+        full |= complete_sectors(shared, slice, line, parts, packet->words);
+    count_lookup(shared, packet, present, 0);
     cache_set_dirty(slice->tags, line, packet->sectors);
     slice->partial[line] = (uint8_t)((slice->partial[line] | (packet->sectors & ~present)) & ~full);
     cache_set_owner(slice->tags, line, packet->kernel, packet->application);
@@ -346,9 +375,10 @@ static bool serve_cached(struct memory_channel *channel, struct l2_slice *slice,
         return serve_write(channel, slice, line, cycle);
     uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
     uint32_t missing = r->packet.sectors & ~present;
+    uint32_t coming = missing ? cache_reserved(slice->tags, line) : 0;
     if (missing && !miss(channel, slice, line, missing, cycle))
         return false;
-    count_lookup(shared, &r->packet, present);
+    count_lookup(shared, &r->packet, present, coming);
     cache_touch(slice->tags, line);
     if (!missing)
         complete(shared, slice, slice->head, line, cycle);

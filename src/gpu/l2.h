@@ -74,10 +74,11 @@ struct l2_slice {
     bool victim_waits;
     struct cache_victim victim; /* whose write waits for a place */
     uint64_t tag_free, port_free, atomic_free;
-    struct cache *tags; /* NULL: no L2 */
+    struct cache *tags;  /* NULL: no L2 */
     struct l2_mshr *mshrs;
     uint32_t *line_mshr; /* by line of the cache */
     uint8_t *partial;    /* by line: dirty sectors of which only some bytes are there */
+    uint64_t *words;     /* by line: the words of 4 bytes of partial sectors that are there; nothing else counts */
     uint32_t first_free_mshr;
     struct request_list port_replies, atomic_replies; /* each in order of `ready` */
     uint64_t *served;                                 /* cycles at which the last l2_queue requests were served */

@@ -293,8 +293,6 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
         .cycle = sm->now,
         .address = transaction->line,
         .token = atomic ? entry->record : entry->generation << TOKEN_SLOT_BITS | entry->warp,
-        .lanes = transaction->lanes,
-        .ticket = entry->ticket,
         .kernel = entry->kernel,
         .sm = (uint16_t)sm->index,
         .bytes = (uint16_t)bytes,
@@ -305,6 +303,12 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
         .client = atomic ? CLIENT_ATOMIC : CLIENT_STORE,
         .repeats = atomic ? (uint8_t)transaction->repeats : 0,
     };
+    if (atomic) {
+        packet.lanes = transaction->lanes;
+        packet.ticket = entry->ticket;
+    } else if (packet.sectors != packet.full_sectors) {
+        packet.words = words_full(transaction);
+    }
     if (!port_send(&sm->port, &packet))
         return LOOKUP_FULL;
     entry->counters->global_sectors += count_bits(packet.sectors);

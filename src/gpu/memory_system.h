@@ -28,10 +28,15 @@ enum packet_kind {
 struct packet {
     uint64_t cycle;   /* request: enters the network; reply: is at the SM */
     uint64_t address; /* of the line (aligned to the line of the L2) */
-    uint32_t token;   /* the SM's own: comes back with the reply */
-    uint32_t lanes;   /* ATOMIC: lanes of the warp instruction in this line */
-    uint32_t ticket;  /* ATOMIC: of the source */
-    uint16_t kernel;  /* statistics slot, index into memory_system_counters */
+    union {
+        struct {
+            uint32_t lanes;  /* ATOMIC: lanes of the warp instruction in this line */
+            uint32_t ticket; /* ATOMIC: of the source */
+        };
+        uint64_t words; /* WRITE: words of 4 bytes that are written as a whole; 0 where all sectors are full */
+    };
+    uint32_t token;  /* the SM's own: comes back with the reply */
+    uint16_t kernel; /* statistics slot, index into memory_system_counters */
     uint16_t sm;
     uint16_t bytes;       /* payload: WRITE and ATOMIC: data carried by the request */
     uint8_t kind;         /* enum packet_kind */

@@ -82,11 +82,23 @@ static void full_sectors_are_those_without_a_gap(void **state)
     assert_int_equal(sectors_touched(&transaction, 128), 0x3);
 }
 
+static void full_words_are_those_without_a_gap(void **state)
+{
+    (void)state;
+    struct transaction transaction = {
+        .bytes = {0xf, 0x7 | UINT64_C(0xf0) << 32, 0, UINT64_C(0xff) << 56 | UINT64_C(0xf) << 52}};
+    assert_true(words_full(&transaction) ==
+                (UINT64_C(1) | UINT64_C(1) << 25 | UINT64_C(1) << 62 | UINT64_C(1) << 61 | UINT64_C(1) << 63));
+    memset(transaction.bytes, 0xff, sizeof transaction.bytes);
+    assert_true(words_full(&transaction) == ~UINT64_C(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transactions_cover_exactly_what_lanes_touch),
         cmocka_unit_test(full_sectors_are_those_without_a_gap),
+        cmocka_unit_test(full_words_are_those_without_a_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,8 @@ static void requests_merge_up_to_the_limit(void **state)
     rig_run(&rig, c.l2_mshr_merge, same_sector);
     struct corun_counters counters = rig_counters(&rig);
     assert_int_equal(counters.dram_read_bytes, 32);
-    assert_int_equal(counters.l2_misses, c.l2_mshr_merge);
+    assert_int_equal(counters.l2_misses, 1);
+    assert_int_equal(counters.l2_merges, c.l2_mshr_merge - 1);
     assert_int_equal(counters.l2_reservation_failures, 0);
     rig_destroy(&rig);
 
@@ -117,7 +118,8 @@ static void requests_merge_up_to_the_limit(void **state)
     rig_run(&rig, c.l2_mshr_merge + 3, same_sector);
     counters = rig_counters(&rig);
     assert_int_equal(counters.dram_read_bytes, 32);
-    assert_int_equal(counters.l2_misses, c.l2_mshr_merge); /* the others found the data when their turn came */
+    assert_int_equal(counters.l2_misses, 1);
+    assert_int_equal(counters.l2_merges, c.l2_mshr_merge - 1); /* the others found the data when their turn came */
     assert_int_equal(counters.l2_hits, 3);
     assert_int_equal(counters.l2_reservation_failures, 1);
     rig_destroy(&rig);
@@ -168,7 +170,8 @@ static void sectors_of_a_line_are_fetched_once(void **state)
     rig_run(&rig, 5, one_sector_each);
     struct corun_counters counters = rig_counters(&rig);
     assert_int_equal(counters.dram_read_bytes, 128);
-    assert_int_equal(counters.l2_misses, 8);
+    assert_int_equal(counters.l2_misses, 4);
+    assert_int_equal(counters.l2_merges, 4);
     assert_int_equal(counters.l2_reservation_failures, 0);
     assert_true(rig.replied[4] > rig.replied[3]);
     rig_destroy(&rig);
@@ -226,10 +229,74 @@ static void parts_of_a_sector_are_fetched_when_read(void **state)
     rig_run(&rig, 1, same_sector);
     struct corun_counters counters = rig_counters(&rig);
     assert_int_equal(counters.dram_read_bytes, 32);
-    assert_int_equal(counters.l2_misses, 3);
+    assert_int_equal(counters.l2_misses, 1);
+    assert_int_equal(counters.l2_write_misses, 2);
     rig_run(&rig, 1, same_sector);
     rig_run(&rig, 1, some_bytes);
     assert_int_equal(rig_counters(&rig).l2_hits, 2);
+    assert_int_equal(rig_counters(&rig).dram_read_bytes, 32);
+    rig_destroy(&rig);
+}
+
+/* A word of a line per write, in turn. */
+static bool word_by_word(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    some_bytes(rig, sm, n, packet);
+    packet->sectors = (uint8_t)(1 << n / 8 % 4);
+    packet->words = UINT64_C(1) << n % 32;
+    return sm == 0;
+}
+
+static void parts_make_a_sector_whole(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    struct rig rig;
+    rig_create(&rig, &c);
+    rig_run(&rig, 31, word_by_word); /* the last word of the fourth sector is missing */
+    rig_run(&rig, 1, same_line);
+    struct corun_counters counters = rig_counters(&rig);
+    assert_int_equal(counters.dram_read_bytes, 32);
+    assert_int_equal(counters.l2_write_misses, 31);
+    rig_destroy(&rig);
+
+    rig_create(&rig, &c);
+    rig_run(&rig, 32, word_by_word);
+    rig_run(&rig, 1, same_line);
+    counters = rig_counters(&rig);
+    assert_int_equal(counters.dram_read_bytes, 0);
+    assert_int_equal(counters.l2_misses, 0);
+    rig_destroy(&rig);
+}
+
+/* Seven words of a sector, then lines that drive it out, then the eighth: what was there then counts no longer. */
+static bool seven_words(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    return word_by_word(rig, sm, n, packet) && n < 7;
+}
+
+static bool eighth_word(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    return word_by_word(rig, sm, n + 7, packet);
+}
+
+static bool lines_of_its_set(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    full_lines(rig, sm, n + 1, packet);
+    packet->address += 0x4000;
+    return sm == 0;
+}
+
+static void parts_of_a_line_that_left_do_not_count(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    struct rig rig;
+    rig_create(&rig, &c);
+    rig_run(&rig, 7, seven_words);
+    rig_run(&rig, c.l2_ways, lines_of_its_set);
+    rig_run(&rig, 1, eighth_word);
+    rig_run(&rig, 1, same_sector);
     assert_int_equal(rig_counters(&rig).dram_read_bytes, 32);
     rig_destroy(&rig);
 }
@@ -375,6 +442,8 @@ int main(void)
         cmocka_unit_test(sectors_of_a_line_are_fetched_once),
         cmocka_unit_test(whole_sectors_are_written_without_a_fetch_and_written_back_once),
         cmocka_unit_test(parts_of_a_sector_are_fetched_when_read),
+        cmocka_unit_test(parts_make_a_sector_whole),
+        cmocka_unit_test(parts_of_a_line_that_left_do_not_count),
         cmocka_unit_test(the_smallest_queues_do_not_lock_up),
         cmocka_unit_test(atomics_to_one_address_follow_one_another),
         cmocka_unit_test(atomics_to_many_slices_run_side_by_side),
