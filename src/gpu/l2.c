@@ -101,12 +101,19 @@ uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, 
     return request_list_pop(pool, port_ready <= atomic_ready ? &slice->port_replies : &slice->atomic_replies);
 }
 
+/* Whole sectors, one reply right after the other: what one leaves of a cycle is the next one's. */
 static void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t bytes,
                                uint64_t cycle)
 {
-    uint64_t cycles = divide_up(bytes, shared->config.l2_bytes_per_cycle);
-    slice->port_free = later(cycle, slice->port_free) + (cycles ? cycles : 1);
-    shared->pool.slots[request].ready = slice->port_free;
+    uint32_t sector = shared->config.l2_sector_bytes, each = shared->config.l2_bytes_per_cycle;
+    if (cycle > slice->port_free) {
+        slice->port_free = cycle;
+        slice->port_taken = 0;
+    }
+    uint32_t end = slice->port_taken + (uint32_t)divide_up(bytes ? bytes : 1, sector) * sector;
+    shared->pool.slots[request].ready = slice->port_free + divide_up(end, each);
+    slice->port_free += end / each;
+    slice->port_taken = end % each;
     request_list_append(&shared->pool, &slice->port_replies, request);
 }
 

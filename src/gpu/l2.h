@@ -74,6 +74,7 @@ struct l2_slice {
     bool victim_waits;
     struct cache_victim victim; /* whose write waits for a place */
     uint64_t tag_free, port_free, atomic_free;
+    uint32_t port_taken; /* bytes of the data port that are taken in cycle port_free already */
     struct cache *tags;  /* NULL: no L2 */
     struct l2_mshr *mshrs;
     uint32_t *line_mshr; /* by line of the cache */

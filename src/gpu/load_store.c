@@ -396,12 +396,12 @@ void load_store_stored(struct sm *sm, uint32_t token)
         after_write(sm, slot);
 }
 
-void load_store_answered(struct sm *sm, uint32_t index)
+void load_store_answered(struct sm *sm, uint32_t index, uint32_t latency)
 {
     struct load_record *record = &sm->load_store.records[index];
     record->outstanding--;
-    if (record->done < sm->now)
-        record->done = sm->now;
+    if (record->done < sm->now + latency)
+        record->done = sm->now + latency;
     settle(sm, index);
 }
 

@@ -73,8 +73,8 @@ void load_store_tick(struct sm *sm);
 uint64_t load_store_next(const struct sm *sm);
 /* A store's packet has been acknowledged; `token` is the packet's. */
 void load_store_stored(struct sm *sm, uint32_t token);
-/* A part of what the record waits for is there. */
-void load_store_answered(struct sm *sm, uint32_t record);
+/* A part of what the record waits for has come back; its lanes have it `latency` cycles later. */
+void load_store_answered(struct sm *sm, uint32_t record, uint32_t latency);
 /* A reply has freed something: if the unit has stopped, it may try again. */
 void load_store_retry(struct sm *sm);
 /* What it holds of an application that was stopped is not served any more. */

@@ -33,7 +33,7 @@ static void hand_on(struct sm *sm, const struct packet *packet)
         load_store_stored(sm, packet->token);
         break;
     case CLIENT_ATOMIC:
-        load_store_answered(sm, packet->token);
+        load_store_answered(sm, packet->token, sm->caches.by_client[CLIENT_L1].latency);
         break;
     case CLIENT_SAVED_TB:
         preemption_engine_reply(sm, packet);

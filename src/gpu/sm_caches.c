@@ -21,7 +21,7 @@ static uint32_t pool_size(const struct sm *sm)
 static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, uint32_t line_bytes,
                        uint32_t sector_bytes, uint32_t latency)
 {
-    *cache = (struct sm_cache){NULL, NULL, line_bytes, sector_bytes, latency};
+    *cache = (struct sm_cache){NULL, NULL, line_bytes, sector_bytes, bytes ? latency : 0};
     if (bytes == 0)
         return true;
     uint32_t lines = bytes / line_bytes;
@@ -220,7 +220,7 @@ void sm_caches_reply(struct sm *sm, const struct packet *packet)
         if (client == CLIENT_INSTRUCTION) {
             wake_fetching(sm, w->record, w->generation);
         } else {
-            load_store_answered(sm, w->record);
+            load_store_answered(sm, w->record, cache->latency);
         }
         w->next = sm->caches.free_waiter;
         sm->caches.free_waiter = waiter;

@@ -38,6 +38,7 @@ static inline struct corun_gpu_config rig_config(void)
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
     config.dram_tREFI = 0;
+    config.l2_bytes_per_cycle = 32; /* a sector */
     return config;
 }
 

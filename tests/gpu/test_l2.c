@@ -100,6 +100,24 @@ static void a_slice_gives_its_bytes_per_cycle(void **state)
     }
 }
 
+/* 24 bytes per cycle are a sector in 4/3 of a cycle: replies leave without a gap, each in the cycle in which it is whole. */
+static void parts_of_a_cycle_are_not_lost(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    c.icnt_flit_bytes = 136;
+    c.l2_bytes_per_cycle = 24;
+    struct rig rig;
+    rig_create(&rig, &c);
+    rig_run(&rig, 1, same_line);
+    uint64_t cycles = rig_run(&rig, 100, same_line);
+    assert_int_equal(cycles, c.icnt_latency + c.l2_latency + (16 * 100 * 128 + 23) / 24 + c.icnt_latency);
+    /* and what was left of a cycle long ago is nobody's */
+    cycles = rig_run(&rig, 1, same_sector);
+    assert_int_equal(cycles, c.icnt_latency + c.l2_latency + 2 + c.icnt_latency);
+    rig_destroy(&rig);
+}
+
 static void requests_merge_up_to_the_limit(void **state)
 {
     (void)state;
@@ -437,6 +455,7 @@ int main(void)
         cmocka_unit_test(latency_of_a_miss_and_a_hit),
         cmocka_unit_test(latency_by_row_with_clocks_of_their_own),
         cmocka_unit_test(a_slice_gives_its_bytes_per_cycle),
+        cmocka_unit_test(parts_of_a_cycle_are_not_lost),
         cmocka_unit_test(requests_merge_up_to_the_limit),
         cmocka_unit_test(mshrs_bound_the_bandwidth),
         cmocka_unit_test(sectors_of_a_line_are_fetched_once),

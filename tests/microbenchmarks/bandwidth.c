@@ -73,8 +73,7 @@ static double through_l2(const struct corun_gpu_config *c)
 {
     uint32_t bytes = 4 * c->access_lanes, slices = c->memory_controllers * c->slices_per_controller;
     double per_link = bytes / (double)flits_of(c, bytes) / core_per(c, c->icnt_clock_khz);
-    uint32_t port_cycles = (bytes + c->l2_bytes_per_cycle - 1) / c->l2_bytes_per_cycle;
-    double per_port = bytes / (double)port_cycles / core_per(c, c->l2_clock_khz);
+    double per_port = least(c->l2_bytes_per_cycle, bytes) / core_per(c, c->l2_clock_khz);
     return least(c->sms * least(per_link, bytes), slices * least(per_link, per_port));
 }
 

@@ -115,7 +115,8 @@ static struct reading measure_constants(const struct bench *bench, const struct 
 static double implied_constants(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return bench->design->collect_cycles + round_trip(bench->design, bench->design->constant_line_bytes);
+    const struct corun_gpu_config *c = bench->design;
+    return c->collect_cycles + c->constant_latency + round_trip(c, c->constant_line_bytes);
 }
 
 const struct row cache_rows[] = {

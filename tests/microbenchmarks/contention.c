@@ -192,7 +192,8 @@ static uint64_t run_walk(const struct bench *bench, enum pattern pattern, uint32
         text_add(&kernel, "cvt.u64.u32 %%rd%u, %%r%u;\nadd.u64 %%rd%u, %%rd%u, %%rd0;\n", 3 + i, 1 + i, 3 + i, 3 + i);
     for (uint32_t i = 0; i < REGISTERS; i++)
         text_add(&kernel, "%sld.global.cg.u32 %%r%u, [%%rd%u];\n", i < loads ? "" : "@%p1 ", 1 + i, 3 + i);
-    text_add(&kernel, "membar.gl;\n"); /* the sums below must not begin before the last load has come back */
+    /* the sums below must not begin before the last load has come back and its data have passed the L1 */
+    text_add(&kernel, "membar.gl;\nmov.u32 %%r0, %%r%u;\n", loads);
     text_use(&kernel, 1, REGISTERS);
     text_end(&kernel);
     struct run run = {.text = kernel.data,

@@ -68,6 +68,11 @@ double round_trip(const struct corun_gpu_config *config, uint32_t bytes)
            (config->l2_latency + port) * core_per(config, config->l2_clock_khz);
 }
 
+uint32_t l1_way(const struct corun_gpu_config *config)
+{
+    return config->l1_bytes ? config->l1_latency : 0;
+}
+
 /* ---- kernels ---- */
 
 void text_begin(struct text *text, const char *variables)

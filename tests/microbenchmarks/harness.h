@@ -65,6 +65,8 @@ double core_per(const struct corun_gpu_config *config, uint32_t khz);
 uint32_t flits_of(const struct corun_gpu_config *config, uint32_t payload_bytes);
 /* Core cycles from a read request leaving an SM over a crossbar until its last data is back; the L2, if any, has it. */
 double round_trip(const struct corun_gpu_config *config, uint32_t bytes);
+/* What a load or an atomic that is not answered in the SM spends in it: the L1's own latency, whether it is looked up there or not. */
+uint32_t l1_way(const struct corun_gpu_config *config);
 
 /* ---- kernels ---- */
 

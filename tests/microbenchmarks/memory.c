@@ -181,7 +181,7 @@ static double implied_beyond_l1(const struct bench *bench, const struct row *row
     uint32_t bytes = bench->design->l1_sector_bytes;
     if (bytes < bench->design->l2_sector_bytes)
         bytes = bench->design->l2_sector_bytes;
-    return bench->design->collect_cycles + round_trip(bench->design, bytes);
+    return bench->design->collect_cycles + l1_way(bench->design) + round_trip(bench->design, bytes);
 }
 
 static struct reading measure_l2(const struct bench *bench, const struct row *row)
@@ -194,7 +194,8 @@ static struct reading measure_l2(const struct bench *bench, const struct row *ro
 static double implied_l2(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return bench->design->collect_cycles + round_trip(bench->design, bench->design->l2_sector_bytes);
+    const struct corun_gpu_config *c = bench->design;
+    return c->collect_cycles + l1_way(c) + round_trip(c, c->l2_sector_bytes);
 }
 
 static struct reading chase_dram(const struct bench *bench, enum order order, uint32_t cells)
