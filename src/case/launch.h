@@ -45,7 +45,7 @@ struct launch_result {
     enum corun_status status; /* OK, or why the kernel was stopped */
     uint64_t cycles, thread_instructions, warp_instructions;
     uint64_t profiled_cycles; /* with what a profiler counts of the launch (profiled_launch_cycles) */
-    double ipc; /* NAN: not known */
+    double ipc;               /* NAN: not known */
     uint32_t registers_per_thread, shared_bytes;
     uint32_t tbs_per_sm;            /* 0: not known */
     struct corun_counters counters; /* all 0 without timing */
