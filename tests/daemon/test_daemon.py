@@ -71,7 +71,7 @@ class Daemon(unittest.TestCase):
             environment["CORUN_CUDA_RECORD"] = str(record)
         # pylint: disable=consider-using-with
         process = subprocess.Popen([CORUN, "share", *options, "--", program], env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
