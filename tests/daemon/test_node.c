@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,9 +76,9 @@ static struct session *join(const struct rig *rig, const char *name)
                              .model_version = CORUN_MODEL_VERSION,
                              .configuration_bytes = sizeof(struct corun_gpu_config),
                              .counter_bytes = sizeof(struct corun_counters)};
-    struct wire_welcome welcome;
+    struct wire_welcome welcome = {0};
     assert_non_null(session);
-    strcpy(body.name, name);
+    snprintf(body.name, sizeof body.name, "%s", name);
     say(session, WIRE_JOIN, &body, NULL, 0);
     work(rig);
     assert_true(hear(session, WIRE_WELCOME, &welcome));
@@ -89,8 +90,8 @@ static struct session *join_whole(const struct rig *rig, const char *name, uint3
 {
     struct session *session = join(rig, name);
     struct wire_none none = {0};
-    struct wire_place place;
-    struct wire_done done;
+    struct wire_place place = {0};
+    struct wire_done done = {0};
     say(session, WIRE_CONTEXT, &none, NULL, 0);
     work(rig);
     assert_true(hear(session, WIRE_PLACE, &place));
@@ -127,13 +128,13 @@ static void wait_long(struct session *session)
 static void test_launch(void **state)
 {
     struct rig *rig = *state;
-    uint32_t memory;
-    uint64_t buffer;
+    uint32_t memory = 0;
+    uint64_t buffer = 0;
     struct session *session = join_whole(rig, "one", &memory, &buffer);
-    struct wire_place place;
-    struct wire_launched launched;
-    struct wire_ended ended;
-    struct wire_time time;
+    struct wire_place place = {0};
+    struct wire_launched launched = {0};
+    struct wire_ended ended = {0};
+    struct wire_time time = {0};
     launch(session, memory, buffer);
     wait_long(session);
     work(rig);
@@ -156,9 +157,9 @@ static void test_turns(void **state)
     uint64_t buffers[2];
     struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
     struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
-    struct wire_place place;
-    struct wire_launched launched;
-    struct wire_ended ended;
+    struct wire_place place = {0};
+    struct wire_launched launched = {0};
+    struct wire_ended ended = {0};
     assert_true(first->number < second->number);
     launch(second, memories[1], buffers[1]);
     wait_long(second);
@@ -187,9 +188,9 @@ static void test_gone(void **state)
     uint64_t buffers[2];
     struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
     struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
-    struct wire_place place;
-    struct wire_launched launched;
-    struct wire_ended ended;
+    struct wire_place place = {0};
+    struct wire_launched launched = {0};
+    struct wire_ended ended = {0};
     launch(first, memories[0], buffers[0]);
     launch(second, memories[1], buffers[1]);
     wait_long(second);
@@ -212,13 +213,13 @@ static void test_strangers(void **state)
 {
     struct rig *rig = *state;
     uint32_t memory, other;
-    uint64_t buffer;
+    uint64_t buffer = 0;
     join_whole(rig, "victim", &memory, &buffer);
     struct session *victim = rig->node->sessions.data[0];
     struct session *session = join_whole(rig, "stranger", &other, &buffer);
     wait_long(victim);
-    struct wire_done done;
-    struct wire_launched launched;
+    struct wire_done done = {0};
+    struct wire_launched launched = {0};
     struct wire_allocate allocate = {memory, 0, 0, 64};
     struct wire_adopt adopt = {other, memory, 0x5000, buffer, 64};
     struct wire_launch launch_there = {.memory = memory, .grid = {1, 1, 1}, .block = {32, 1, 1}};
@@ -260,7 +261,7 @@ static void test_versions(void **state)
     struct rig *rig = *state;
     struct session *session = session_begin(rig->node, 1, 2);
     struct wire_join body = {.version = WIRE_VERSION + 1};
-    struct wire_done done;
+    struct wire_done done = {0};
     say(session, WIRE_JOIN, &body, NULL, 0);
     work(rig);
     assert_true(hear(session, WIRE_REFUSED, &done));
@@ -273,8 +274,8 @@ static void test_limits(void **state)
     struct rig *rig = *state;
     struct session *session = join(rig, "greedy");
     struct wire_none none = {0};
-    struct wire_place place;
-    struct wire_done done;
+    struct wire_place place = {0};
+    struct wire_done done = {0};
     for (uint32_t i = 0; i <= CORUN_MAX_APPLICATIONS; i++) {
         say(session, WIRE_CONTEXT, &none, NULL, 0);
         work(rig);
