@@ -405,8 +405,9 @@ class Processes(InFolder):
 
     @unittest.skipIf(len(ALL) < 2, "this needs two processors")
     def test_two_queries_of_one_process_on_threads_of_their_own(self):
-        agent = self.begin("-s", "words", "-p", "fixed:cores=1,ways=1", "--cores", ",".join(map(str, sorted(ALL)[:2])))
+        agent = self.begin("-s", "words", "-p", "fixed:cores=1,ways=0", "--cores", ",".join(map(str, sorted(ALL)[:2])))
         done, ids = threading.Event(), []
+        self.addCleanup(done.set)
         threads = [threading.Thread(target=lambda: (ids.append(threading.get_native_id()), done.wait())) for _ in range(2)]
         for thread in threads:
             thread.start()
