@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define PART_CYCLES 100000
+#define PART_CYCLES 300000
 
 struct run {
     struct corun_gpu *gpu;
@@ -17,7 +17,7 @@ struct run {
     bool refused;
 };
 
-/* Called about every 100 000 cycles: a part of the run has ended, and a lower goal holds from here on. */
+/* Called about every 100 000 cycles: perhaps a part of the run has ended, and a lower goal holds from here on. */
 static bool change_goal(void *user, uint64_t cycle)
 {
     struct run *run = user;
