@@ -73,9 +73,14 @@ static bool set_up(struct corun_split_gpu *gpu, struct flight *flight)
     return TRY(gpu, event_record(flight->set, gpu->in), "an event");
 }
 
-/* In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move. */
-static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+/*
+ * In how many pieces [begin, end) goes: as many as there are times `copy_bytes` to move. A part that is fed stays whole: its copies overlap
+ * with the kernels of other parts, and as many parts are under way as there are streams.
+ */
+static uint32_t chunk_count(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, bool fed)
 {
+    if (fed)
+        return 1;
     double bytes_moved = 0;
     uint64_t granules = (end - begin) / gpu->task->granularity;
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
@@ -141,7 +146,7 @@ void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, b
     flight->setup_bytes = flight->setup_kept = 0;
     flight->traffic = (struct traffic){0};
     flight->saved = NULL;
-    flight->chunks = chunk_count(gpu, begin, end);
+    flight->chunks = chunk_count(gpu, begin, end, fed);
     flight->started = clock_seconds();
     flight->ok = TRY(gpu, event_record(flight->base, gpu->in), "an event") && set_up(gpu, flight);
     for (uint32_t i = 0; i < flight->chunks && flight->ok; i++)
