@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP = 32 };                             /* bodies that the CPU computes side by side */
+enum { GROUP = 16 };                             /* bodies that the CPU computes side by side */
 enum { BLOCK_BODIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nbody.cu */
 
 static const float softening = 1e-3f; /* added to squares of distances; a body needs no exception for itself */

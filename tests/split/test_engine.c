@@ -230,6 +230,24 @@ static void much_is_moved_in_chunks(void **state)
     end(&world);
 }
 
+/* However much it moves: parts overlap with each other. */
+static void a_part_that_is_fed_is_one_launch(void **state)
+{
+    struct world world;
+    uint32_t parts = 0;
+    (void)state;
+    prepare(&world, "meet");
+    world.parameters.copy_bytes = 4096;
+    world.parameters.open = 0.25;
+    go(&world);
+    check(&world, 1);
+    for (uint32_t i = 0; i < world.result->step_count; i++)
+        parts += world.result->steps[i].part[1].end > world.result->steps[i].part[1].begin;
+    assert_int_not_equal(parts, 0);
+    assert_int_equal(world.fake->launches, parts);
+    end(&world);
+}
+
 /* A GPU breaks in the middle of a part: the CPU does what it had not finished, exactly once. */
 static void the_cpu_finishes_what_a_gpu_does_not(void **state)
 {
@@ -480,6 +498,7 @@ int main(void)
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(much_is_moved_in_chunks),
+        cmocka_unit_test(a_part_that_is_fed_is_one_launch),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
         cmocka_unit_test(other_gpus_continue),
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
