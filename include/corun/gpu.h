@@ -120,6 +120,17 @@ enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application
  */
 enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
                                        const double *parameters, struct corun_diagnostics *list);
+/*
+ * On an opened GPU, between two calls of corun_gpu_advance: another policy, or none (NULL), takes over now. It starts as on a GPU that begins, and is
+ * told of every application that is there as if it arrived now. What the old one has ordered ends with it: limits, quotas, partitions; thread blocks that
+ * are being swapped out are swapped in again. Parameters as above. POLICY, with a message: it is refused as above, or its start refuses;
+ * ARGUMENT: a parameter is out of its range, or a step is under way. Then the old one goes on as if nothing had been asked. POLICY, too, for what
+ * policies do afterwards: then the GPU cannot continue, which corun_gpu_advance says as well.
+ */
+enum corun_status corun_gpu_change_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
+                                          const double *parameters, struct corun_diagnostics *list);
+/* NULL: none. */
+const struct corun_policy *corun_gpu_policy(const struct corun_gpu *gpu);
 
 struct corun_limits {
     uint64_t cycles;              /* window in core cycles; 0: none */

@@ -35,19 +35,32 @@ bool allowances_create(struct governor *governor)
     if (false GUARDED_ALLOWANCES(IS_MISSING))
         return false;
 #undef IS_MISSING
+    allowances_clear(governor);
+    bool fine = (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
+#define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
+    ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
+#undef ALLOCATE_FIRST
+    if (fine)
+        allowances_keep_first(governor);
+    return fine;
+}
+
+void allowances_clear(struct governor *governor)
+{
+    size_t sms = governor->machine.sm_count, entries = entry_count(governor), variables = 0;
+    struct corun_allowances *w = &governor->allowances, nothing = {0};
+#define CLEAR_TABLE(name, count) \
+    memset(w->name, 0, (count) * sizeof *w->name); \
+    nothing.name = w->name;
+    GUARDED_ALLOWANCES(CLEAR_TABLE)
+#undef CLEAR_TABLE
+    *w = nothing;
     for (size_t i = 0; i < entries; i++)
         w->tb_limit[i] = CORUN_UNLIMITED;
     for (size_t s = 0; s < sms; s++)
         w->powered[s] = true;
     for (size_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
         w->grant[a] = CORUN_UNLIMITED;
-    bool fine = (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
-#define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
-    if (governor->policy) {
-        ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
-    }
-#undef ALLOCATE_FIRST
-    return fine;
 }
 
 void allowances_free(struct governor *governor)
@@ -72,9 +85,8 @@ void allowances_keep_first(struct governor *governor)
 void allowances_renew(struct governor *governor, uint32_t slot)
 {
     governor->allowances.out_of_reach[slot] = false;
-    if (governor->policy)
-        governor->allowances.grant[slot] = governor->first.grant[slot];
-    for (size_t s = 0; governor->policy && s < governor->machine.sm_count; s++) {
+    governor->allowances.grant[slot] = governor->first.grant[slot];
+    for (size_t s = 0; s < governor->machine.sm_count; s++) {
         size_t entry = s * governor->application_count + slot;
 #define RENEW(name) governor->allowances.name[entry] = governor->first.name[entry];
         ENTRIES_OF_ALLOWANCES(RENEW)

@@ -119,8 +119,8 @@ static enum corun_status check_demands(const struct governor *governor, const st
                         policy->name, text, governor->machine.name);
 }
 
-static enum corun_status take_parameters(struct governor *governor, const struct corun_policy *policy,
-                                         const double *parameters, struct corun_diagnostics *list)
+enum corun_status take_parameters(struct governor *governor, const struct corun_policy *policy,
+                                  const double *parameters, struct corun_diagnostics *list)
 {
     for (uint32_t i = 0; i < policy->parameter_count; i++) {
         const struct corun_policy_parameter *row = &policy->parameters[i];
@@ -134,17 +134,23 @@ static enum corun_status take_parameters(struct governor *governor, const struct
     return CORUN_OK;
 }
 
-enum corun_status governor_set_policy(struct governor *governor, const struct corun_policy *policy,
-                                      const double *parameters, struct corun_diagnostics *list)
+enum corun_status policy_check(const struct governor *governor, const struct corun_policy *policy,
+                               struct corun_diagnostics *list)
 {
     if (policy->version != CORUN_POLICY_VERSION)
         return corun_report(list, CORUN_POLICY, CORUN_NOWHERE,
                             "policy %s was built for version %u of the sharing contract, this is version %u",
                             policy->name, policy->version, CORUN_POLICY_VERSION);
+    return check_demands(governor, policy, list);
+}
+
+enum corun_status governor_set_policy(struct governor *governor, const struct corun_policy *policy,
+                                      const double *parameters, struct corun_diagnostics *list)
+{
     if (governor->policy || governor->open)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "policy %s comes too late: a machine has one policy, chosen before it runs", policy->name);
-    enum corun_status status = check_demands(governor, policy, list);
+    enum corun_status status = policy_check(governor, policy, list);
     if (status != CORUN_OK)
         return status;
     free(governor->parameters);

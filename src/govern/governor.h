@@ -66,6 +66,14 @@ enum corun_status governor_set_goal(struct governor *governor, uint32_t applicat
  */
 enum corun_status governor_set_policy(struct governor *governor, const struct corun_policy *policy,
                                       const double *parameters, struct corun_diagnostics *list);
+/*
+ * Once it is open: another policy, or none (NULL), takes over at time `now`, between two moments. The new one starts on allowances as a machine begins
+ * with, and is told of every application that is there (ARRIVE), and of what it runs (KERNEL_START). Parameters and errors as for
+ * governor_set_policy; also POLICY: its start refuses. After an error the old policy goes on, and nothing has changed; unless the error is what
+ * the old one did at its end or the new one after its start: then the run is over, as after any moment.
+ */
+enum corun_status governor_change_policy(struct governor *governor, uint64_t now, const struct corun_policy *policy,
+                                         const double *parameters, struct corun_diagnostics *list);
 const struct corun_policy *governor_policy(const struct governor *governor); /* NULL: none */
 
 /* Makes the tables and starts the policy at time `now`. The list stays in use until governor_stop. ARGUMENT: more were added than it has slots. */

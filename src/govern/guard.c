@@ -78,6 +78,16 @@ void guard_free(struct governor *governor)
     vector_free(&governor->guarded);
 }
 
+void guard_release(struct governor *governor, const void *table)
+{
+    for (size_t i = 0; i < governor->guarded.count; i++)
+        if (table && governor->guarded.data[i].table == table) {
+            munmap(governor->guarded.data[i].mapping, governor->guarded.data[i].mapped_bytes);
+            governor->guarded.data[i] = governor->guarded.data[--governor->guarded.count];
+            return;
+        }
+}
+
 static enum corun_status check_patterns(struct governor *governor)
 {
     for (size_t i = 0; i < governor->guarded.count; i++) {

@@ -84,6 +84,19 @@ static enum corun_status decide(struct governor *governor, enum corun_policy_eve
     return decide_on_reading(governor, &moment);
 }
 
+enum corun_status moments_catch_up(struct governor *governor)
+{
+    enum corun_status status = CORUN_OK;
+    view_read(governor);
+    for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++)
+        if (governor->reading.applications[a].state == CORUN_APPLICATION_RUNNING)
+            status = decide(governor, CORUN_EVENT_ARRIVE, 0, a);
+    for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++)
+        if (governor->reading.applications[a].running.kernel)
+            status = decide(governor, CORUN_EVENT_KERNEL_START, 0, a);
+    return status == CORUN_OK ? follow_limits(governor) : status;
+}
+
 enum corun_status governor_moment(struct governor *governor, uint64_t now, enum corun_policy_event event, uint32_t sm,
                                   uint32_t application)
 {

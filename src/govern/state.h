@@ -3,6 +3,7 @@
  * A governor from inside.
  *
  *   governor.c    create, applications, the policy chosen, open, stop
+ *   change.c      another policy on an open machine
  *   moments.c     when the policy is called, and what follows
  *   view.c        what it sees
  *   guard.c       where it may write, how long it may take
@@ -62,9 +63,17 @@ struct governor {
     struct corun_share_counts *counts, *marks; /* [s][a]: now, and at the start of the epoch */
 };
 
+/* governor.c */
+/* Whether the machine can have the policy at all. POLICY. */
+enum corun_status policy_check(const struct governor *governor, const struct corun_policy *policy,
+                               struct corun_diagnostics *list);
+enum corun_status take_parameters(struct governor *governor, const struct corun_policy *policy,
+                                  const double *parameters, struct corun_diagnostics *list);
+
 /* view.c */
 bool view_create(struct governor *governor);
 void view_free(struct governor *governor);
+void view_declare(struct governor *governor);               /* what the policy sees at all */
 void view_read(struct governor *governor);                  /* what there is now, from the machine */
 void view_forget(struct governor *governor, uint32_t slot); /* epochs of who had it before */
 void view_epoch(struct governor *governor); /* after view_read: what happened in the epoch that has just ended */
@@ -89,6 +98,7 @@ void view_fill(struct governor *governor);  /* after view_read: all of it, but w
 /* Zeroed memory that lives as long as the governor; writing past its ends is found out. NULL when out of memory. */
 void *guard_allocate(struct governor *governor, size_t count, size_t bytes, const char *name);
 void guard_free(struct governor *governor);
+void guard_release(struct governor *governor, const void *table); /* one of them; NULL: nothing */
 /* One call of the policy; `decide` needs its moment. POLICY with a message if it did what it must not. */
 enum guarded_call { GUARDED_START, GUARDED_DECIDE, GUARDED_STOP };
 enum corun_status guard_call(struct governor *governor, enum guarded_call call,
@@ -98,9 +108,13 @@ enum corun_status guard_call(struct governor *governor, enum guarded_call call,
 /* Gives the machine what was written and checked; `moment` as for obey. */
 enum corun_status allowances_give(struct governor *governor, const struct corun_policy_moment *moment);
 
+/* The policy has started while applications are there: it is told of them, and limits are followed. */
+enum corun_status moments_catch_up(struct governor *governor);
+
 /* allowances.c */
 bool allowances_create(struct governor *governor);
 void allowances_free(struct governor *governor);
+void allowances_clear(struct governor *governor);                /* as a machine begins with, but for `variables` */
 void allowances_keep_first(struct governor *governor);           /* `start` has written them */
 void allowances_renew(struct governor *governor, uint32_t slot); /* as they were then */
 enum corun_status allowances_check(struct governor *governor);

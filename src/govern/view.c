@@ -35,7 +35,6 @@ bool view_create(struct governor *governor)
     reading->applications = calloc(applications, sizeof *reading->applications);
     reading->sms = calloc(sms, sizeof *reading->sms);
     reading->shares = calloc(entries, sizeof *reading->shares);
-    bool resources = is_known(governor, CORUN_SEES_TB_RESOURCES);
     governor->view = (struct corun_view){
         .version = CORUN_POLICY_VERSION,
         .epoch_cycles = machine->epoch,
@@ -43,21 +42,28 @@ bool view_create(struct governor *governor)
         .sm_count = machine->sm_count,
         .application_count = governor->application_count,
         .capabilities = machine->capabilities,
-        .observations = known(governor),
         .clock = machine->clock,
         .clock_khz = machine->clock_khz,
         .progress_unit = machine->progress_unit,
         .schedulers_per_sm = machine->schedulers_per_sm,
-        .registers_per_sm = resources ? machine->registers_per_sm : UINT32_MAX,
-        .shared_bytes_per_sm = resources ? machine->shared_bytes_per_sm : UINT32_MAX,
         .threads_per_sm = machine->threads_per_sm,
         .tbs_per_sm = machine->tbs_per_sm,
         .applications = governor->application_views,
         .sms = governor->sm_views,
         .shares = governor->share_views,
     };
+    view_declare(governor);
     return governor->application_views && governor->sm_views && governor->share_views && governor->counts &&
            governor->marks && governor->over_limit && reading->applications && reading->sms && reading->shares;
+}
+
+void view_declare(struct governor *governor)
+{
+    const struct corun_machine *machine = &governor->machine;
+    bool resources = is_known(governor, CORUN_SEES_TB_RESOURCES);
+    governor->view.observations = known(governor);
+    governor->view.registers_per_sm = resources ? machine->registers_per_sm : UINT32_MAX;
+    governor->view.shared_bytes_per_sm = resources ? machine->shared_bytes_per_sm : UINT32_MAX;
 }
 
 void view_free(struct governor *governor)

@@ -172,10 +172,21 @@ struct corun_machine governed_machine(struct corun_gpu *gpu)
                                   .machine = gpu};
 }
 
+static void sample_idle_warps(struct corun_gpu *gpu)
+{
+    uint64_t sample = gpu->config.epoch_cycles / SAMPLES_PER_EPOCH;
+    for (uint32_t s = 0; s < gpu->config.sms; s++) {
+        struct sm *sm = gpu->sms[s];
+        if (sm->sample_cycles)
+            continue;
+        sm->sample_cycles = sample ? sample : 1;
+        sm->next_sample = sm->now + sm->sample_cycles;
+    }
+}
+
 enum corun_status governed_start(struct corun_gpu *gpu)
 {
     size_t entries = (size_t)gpu->config.sms * (gpu->application_count ? gpu->application_count : 1);
-    uint64_t sample = gpu->config.epoch_cycles / SAMPLES_PER_EPOCH;
     struct governor_limits limits = {.window = gpu->limits.cycles,
                                      .applications = gpu->application_count,
                                      .seconds = gpu->limits.policy_seconds,
@@ -184,10 +195,8 @@ enum corun_status governed_start(struct corun_gpu *gpu)
     gpu->partitions_given = calloc(entries, sizeof *gpu->partitions_given);
     if (!gpu->partitions_given)
         return CORUN_MEMORY;
-    for (uint32_t s = 0; governor_policy(gpu->governor) && s < gpu->config.sms; s++) {
-        gpu->sms[s]->sample_cycles = sample ? sample : 1;
-        gpu->sms[s]->next_sample = gpu->sms[s]->sample_cycles;
-    }
+    if (governor_policy(gpu->governor))
+        sample_idle_warps(gpu);
     enum corun_status status = governor_open(gpu->governor, gpu->now, &limits, gpu->list);
     gpu->allowances = governor_allowances(gpu->governor);
     return status;
@@ -223,6 +232,27 @@ enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun
                                        const double *parameters, struct corun_diagnostics *list)
 {
     return governor_set_policy(gpu->governor, policy, parameters, list);
+}
+
+enum corun_status corun_gpu_change_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
+                                          const double *parameters, struct corun_diagnostics *list)
+{
+    if (!gpu->opened || gpu->busy)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "a policy is changed between two steps of a GPU that is driven from outside");
+    if (policy)
+        sample_idle_warps(gpu);
+    gpu->busy = true;
+    enum corun_status status = governor_change_policy(gpu->governor, gpu->now, policy, parameters, list);
+    gpu->busy = false;
+    gpu->dispatch_due = true;
+    gpu->no_tb_since = gpu->no_quota_since = gpu->now;
+    return status;
+}
+
+const struct corun_policy *corun_gpu_policy(const struct corun_gpu *gpu)
+{
+    return governor_policy(gpu->governor);
 }
 
 enum corun_status corun_gpu_set_goal(struct corun_gpu *gpu, uint32_t application, enum corun_goal_kind kind,
