@@ -27,6 +27,32 @@ static uint8_t next(struct input *input)
     return value;
 }
 
+/* A policy that is given away and taken again, by the length of its name: names and parameters have a fuzzer of their own. */
+static enum corun_status choose(void *user, const char *text, struct corun_diagnostics *list,
+                                const struct corun_policy **policy, const double **parameters)
+{
+    (void)list;
+    *policy = strlen(text) % 2 ? user : NULL;
+    *parameters = NULL;
+    return strlen(text) > 30 ? CORUN_NOT_FOUND : CORUN_OK;
+}
+
+static enum corun_status start(void *state, const struct corun_view *view, const double *parameters,
+                               struct corun_allowances *allowances)
+{
+    (void)state, (void)parameters;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        allowances->tb_limit[i] = 2;
+    return CORUN_OK;
+}
+
+static void decide(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                   struct corun_allowances *allowances)
+{
+    (void)state, (void)view;
+    allowances->order[moment.application] = (uint32_t)moment.event;
+}
+
 /* A message of a client, its structure and what is behind it from the input. */
 static void send_message(struct session *session, struct input *input, uint8_t kind)
 {
@@ -84,7 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct input input = {data, bytes};
-    struct node_settings settings = {.threads = 1, .launch_cycles = 20000};
+    struct corun_policy policy = {.version = CORUN_POLICY_VERSION, .name = "fuzz", .start = start, .decide = decide};
+    struct node_settings settings = {.threads = 1, .launch_cycles = 20000, .choose = choose, .user = &policy};
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct node *node = NULL;
     struct session *sessions[CLIENTS];

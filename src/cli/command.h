@@ -18,6 +18,7 @@
     C(share, "a CUDA program on the GPU that corund has, beside others") \
     C(ps, "the programs that share the GPU of corund") \
     C(goal, "another goal for a program under corund") \
+    C(policy, "another policy for the programs under corund") \
     C(host, "services and batch programs share a multicore server: cores and cache ways for each query") \
     C(split, "a program that divides a task between CPU and GPU, under several strategies") \
     C(queue, "kernels of many users on one GPU, in slices, under several schedulers") \

@@ -57,6 +57,7 @@ struct daemon_options {
     bool quiet;
     char path[PATH_BYTES];
     struct node_settings settings;
+    struct arena *chosen; /* parameters of the policy that was chosen while it runs */
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -117,6 +118,16 @@ static void tell_ready(void *user)
     fflush(stdout);
 }
 
+/* Another policy. The machine has its own copy of the parameters of the one before. */
+static enum corun_status choose(void *user, const char *text, struct corun_diagnostics *list,
+                                const struct corun_policy **policy, const double **parameters)
+{
+    struct daemon_options *daemon = user;
+    arena_destroy(daemon->chosen);
+    daemon->chosen = arena_create();
+    return daemon->chosen ? specify_policy(text, daemon->chosen, list, policy, parameters) : CORUN_MEMORY;
+}
+
 static enum corun_status prepare(struct daemon_options *daemon)
 {
     struct corun_diagnostics *list = daemon->command.list;
@@ -135,6 +146,9 @@ static enum corun_status prepare(struct daemon_options *daemon)
                             settings->policy->name);
     if (status == CORUN_OK && !wire_socket_path(daemon->socket, daemon->path, sizeof daemon->path))
         status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
+    settings->policy_text = daemon->policy ? daemon->policy : CORUN_NO_POLICY;
+    settings->choose = choose;
+    settings->user = daemon;
     settings->threads = (uint32_t)daemon->threads;
     settings->launch_cycles =
         simulated_duration_cycles(&daemon->kernel_timeout, settings->configuration.core_clock_khz);
@@ -154,6 +168,7 @@ static enum corun_status run_daemon(void *user)
         status = server_run(node, daemon->path, daemon->patience, tell_ready, daemon, daemon->command.list);
     node_destroy(node);
     vector_free(&daemon->expected);
+    arena_destroy(daemon->chosen);
     return status;
 }
 

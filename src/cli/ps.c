@@ -1,119 +1,162 @@
 /* SPDX-License-Identifier: MIT */
-/* corun ps, corun goal: who shares the GPU of corund, and another goal for one of them. */
+/* corun ps, corun goal, corun policy: who shares the GPU of corund, another goal for one of them, another policy for all. */
 #include "cli/daemon_goal.h"
+#include "cli/daemon_link.h"
 
 #include "base/number.h"
-#include "cli/command.h"
-#include "wire/wire.h"
+#include "report/json_writer.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { KEY_SOCKET = 0x100 };
+enum { KEY_JSON = 'j' };
 
-static const struct argp_option options[] = {
-    {"socket", KEY_SOCKET, "PATH", 0, "where corund is [$CORUN_DAEMON_SOCKET, corund.sock in $XDG_RUNTIME_DIR or /run]",
-     1},
+static const struct argp_option ps_options[] = {
+    {"json", KEY_JSON, "FILE", 0, "write the list as JSON; - is stdout, and then there is no table", 1},
+    DAEMON_SOCKET_OPTION(1),
     {0},
 };
+static const struct argp_option options[] = {DAEMON_SOCKET_OPTION(1), {0}};
 
 struct ask_options {
     struct command command;
     const char *socket;
-    uint32_t words; /* that have come */
-    uint64_t pid;   /* GOAL */
+    const char *text; /* POLICY */
+    uint32_t words;   /* that have come */
+    uint64_t pid;     /* GOAL */
     struct daemon_goal goal;
+    struct output json;
     struct wire_link link;
 };
 
 static error_t parse_socket(int key, char *value, struct argp_state *state)
 {
     struct ask_options *ask = state->input;
-    if (key != KEY_SOCKET)
+    if (key != KEY_DAEMON_SOCKET)
         return ARGP_ERR_UNKNOWN;
     ask->socket = command_name("--socket", value, state);
     return 0;
 }
 
-static enum corun_status reach(struct ask_options *ask)
-{
-    char path[PATH_BYTES];
-    if (!wire_socket_path(ask->socket, path, sizeof path))
-        return corun_report(ask->command.list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
-    int problem = wire_connect(&ask->link, path);
-    return problem ? corun_report(ask->command.list, CORUN_NOT_FOUND, (struct corun_place){path, 0, 0},
-                                  "no corund can be reached there: %s", strerror(problem))
-                   : CORUN_OK;
-}
-
-static enum corun_status lost(const struct ask_options *ask)
-{
-    return corun_report(ask->command.list, CORUN_FILE, CORUN_NOWHERE, "corund has closed the connection");
-}
+/* ---- ps ---- */
 
 static void add_row(struct columns *columns, const struct wire_client *client)
 {
-    static const char *const states[] = {
-#define STATE_WORD(name, word, meaning) [WIRE_STATE_##name] = word,
-        WIRE_STATES(STATE_WORD)
-#undef STATE_WORD
-    };
-    char size[REPORT_SIZE_BYTES];
+    char size[REPORT_SIZE_BYTES], goal[DAEMON_GOAL_BYTES];
     bool alone = client->isolated_ipc > 0 && client->cycles;
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%u", client->number);
     columns_set(columns, 1, PAINT_NONE, "%u", client->pid);
-    columns_set(columns, 2, PAINT_NONE, "%.*s", (int)sizeof client->name, client->name);
-    columns_set(columns, 3, PAINT_NONE, "%s",
-                client->state < sizeof states / sizeof *states ? states[client->state] : "?");
-    if (client->goal == CORUN_GOAL_FRACTION)
-        columns_set(columns, 4, PAINT_NONE, "%.4g%%", 100 * client->goal_value);
-    else if (client->goal == CORUN_GOAL_IPC)
-        columns_set(columns, 4, PAINT_NONE, "ipc=%.6g", client->goal_value);
-    else
-        columns_set(columns, 4, PAINT_NONE, "-");
-    columns_set(columns, 5, PAINT_NONE, "%u", client->launches);
+    columns_set(columns, 2, PAINT_NONE, "%s", client->name);
+    columns_set(columns, 3, PAINT_NONE, "%s", daemon_state(client->state));
+    columns_set(columns, 4, PAINT_NONE, "%s", daemon_goal_text(client, goal));
+    columns_set(columns, 5, PAINT_NONE, "%llu", (unsigned long long)client->launches);
     columns_set(columns, 6, PAINT_NONE, "%llu", (unsigned long long)client->cycles);
     columns_set(columns, 7, PAINT_NONE, "%.2f", client->ipc);
     columns_set(columns, 8, PAINT_NONE, alone ? "%.3f" : "-", alone ? client->ipc / client->isolated_ipc : 0.0);
     columns_set(columns, 9, PAINT_NONE, "%s", report_size(client->bytes, size));
 }
 
-static enum corun_status list_clients(struct ask_options *ask)
+static enum corun_status print_table(const struct ask_options *ask, const struct daemon_list *list)
 {
     static const char *const titles[] = {"client",   "pid",    "<name", "<state",     "goal",
                                          "launches", "cycles", "IPC",   "normalised", "memory"};
-    const struct wire_none none = {0};
-    struct wire_frame frame;
-    struct wire_client client;
     struct report_style style = output_style(stdout);
     struct columns *columns = columns_create(ask->command.arena, titles, sizeof titles / sizeof *titles);
     if (!columns)
         return CORUN_MEMORY;
-    if (!wire_send(&ask->link, WIRE_LIST, &none, NULL, 0))
-        return lost(ask);
-    for (;;) {
-        if (!wire_receive(&ask->link, &frame))
-            return lost(ask);
-        if (frame.type != WIRE_CLIENT)
-            break;
-        wire_body(&frame, &client);
-        add_row(columns, &client);
-    }
+    for (size_t i = 0; i < list->clients.count; i++)
+        add_row(columns, &list->clients.data[i].row);
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static const char *goal_kind(uint32_t goal)
+{
+    return goal == CORUN_GOAL_FRACTION ? "fraction" : goal == CORUN_GOAL_IPC ? "ipc" : "none";
+}
+
+static json_t *client_json(struct json_writer *writer, const struct daemon_client *client)
+{
+    const struct wire_client *row = &client->row;
+    json_t *object = json_object(), *samples = json_array();
+    bool ended = row->p50_cycles != 0;
+    json_put(writer, object, "client", json_count(row->number));
+    json_put(writer, object, "pid", json_count(row->pid));
+    json_put(writer, object, "uid", json_count(row->uid));
+    json_put(writer, object, "name", json_text(row->name));
+    json_put(writer, object, "state", json_text(daemon_state(row->state)));
+    json_put(writer, object, "goal", json_text(goal_kind(row->goal)));
+    json_put(writer, object, "goal_value", row->goal == CORUN_GOAL_NONE ? json_null() : json_number(row->goal_value));
+    json_put(writer, object, "launches", json_count(row->launches));
+    json_put(writer, object, "launches_in_flight", json_count(row->in_flight));
+    json_put(writer, object, "launch_p50_cycles", ended ? json_count(row->p50_cycles) : json_null());
+    json_put(writer, object, "launch_p99_cycles", ended ? json_count(row->p99_cycles) : json_null());
+    json_put(writer, object, "cycles", json_count(row->cycles));
+    json_put(writer, object, "thread_instructions", json_count(row->thread_instructions));
+    json_put(writer, object, "ipc", json_number(row->cycles ? row->ipc : (double)NAN));
+    json_put(writer, object, "ipc_isolated", json_number(row->isolated_ipc > 0 ? row->isolated_ipc : (double)NAN));
+    json_put(writer, object, "memory_bytes", json_count(row->bytes));
+    json_put(writer, object, "sm_cycles", json_count(row->sm_cycles));
+    for (uint32_t i = 0; i < client->sample_count; i++)
+        json_push(writer, samples, json_number(client->samples[i] / 100.0));
+    json_put(writer, object, "sms", samples);
+    return object;
+}
+
+static enum corun_status print_json(const struct daemon_list *list, FILE *stream)
+{
+    struct json_writer writer = {false};
+    json_t *object = json_object(), *clients = json_array();
+    const struct wire_node *node = &list->node;
+    json_put(&writer, object, "gpu", json_text(node->gpu));
+    json_put(&writer, object, "sms", json_count(node->sms));
+    json_put(&writer, object, "core_clock_khz", json_count(node->core_clock_khz));
+    json_put(&writer, object, "policy", json_text(node->policy));
+    json_put(&writer, object, "cycle", json_count(node->cycle));
+    json_put(&writer, object, "sample_cycles", json_count(node->sample_cycles));
+    json_put(&writer, object, "memory_bytes", json_count(node->memory_bytes));
+    json_put(&writer, object, "used_bytes", json_count(node->used_bytes));
+    json_put(&writer, object, "holder", node->holder ? json_count(node->holder) : json_null());
+    for (size_t i = 0; i < list->clients.count; i++)
+        json_push(&writer, clients, client_json(&writer, &list->clients.data[i]));
+    json_put(&writer, object, "clients", clients);
+    return json_write(&writer, object, stream);
+}
+
+static enum corun_status show(struct ask_options *ask, const struct daemon_list *list)
+{
+    bool instead = ask->json.path && !strcmp(ask->json.path, "-");
+    enum corun_status status = outputs_open(&ask->json, 1, ask->command.list);
+    if (status != CORUN_OK)
+        return status;
+    if (ask->json.file)
+        status = print_json(list, ask->json.file);
+    if (status == CORUN_OK && !instead)
+        status = print_table(ask, list);
+    return outputs_close(&ask->json, 1, status, ask->command.list);
 }
 
 static enum corun_status run_ps(void *user)
 {
     struct ask_options *ask = user;
-    enum corun_status status = reach(ask);
+    struct daemon_list list = {.clients = {0}};
+    enum corun_status status = daemon_reach(&ask->link, ask->socket, ask->command.list);
     if (status == CORUN_OK)
-        status = list_clients(ask);
+        status = daemon_ask_list(&ask->link, ask->command.list, &list);
+    if (status == CORUN_OK)
+        status = show(ask, &list);
+    daemon_list_free(&list);
     wire_close(&ask->link);
     return status;
 }
 
 static error_t parse_ps(int key, char *value, struct argp_state *state)
 {
+    struct ask_options *ask = state->input;
+    if (key == KEY_JSON) {
+        ask->json.path = value;
+        return 0;
+    }
     if (key == ARGP_KEY_ARG)
         argp_error(state, "`%s`: ps takes no arguments", value);
     return parse_socket(key, value, state);
@@ -122,16 +165,18 @@ static error_t parse_ps(int key, char *value, struct argp_state *state)
 int command_ps(int argc, char **argv)
 {
     static const struct argp argp = {
-        .options = options,
+        .options = ps_options,
         .parser = parse_ps,
         .doc =
             "Lists the programs that share the GPU of corund: what they do (guest: no memory yet; host: it computes, "
             "and simulated time stands still; waits: for the GPU), their goals, launches that have ended, cycles "
             "since the first one, thread instructions per cycle, the same beside the rate alone, and memory.",
         .help_filter = command_help_filter};
-    struct ask_options ask = {.link = {.socket = -1, .file = -1}};
+    struct ask_options ask = {.json = {.option = "--json"}, .link = {.socket = -1, .file = -1}};
     return command_perform(&ask.command, &argp, argc, argv, run_ps, &ask);
 }
+
+/* ---- goal ---- */
 
 static error_t parse_goal(int key, char *value, struct argp_state *state)
 {
@@ -157,33 +202,70 @@ static error_t parse_goal(int key, char *value, struct argp_state *state)
 static enum corun_status run_goal(void *user)
 {
     struct ask_options *ask = user;
-    struct wire_frame frame;
-    struct wire_done done;
     const struct wire_goal goal = {(uint32_t)ask->pid, ask->goal.kind, ask->goal.value};
-    enum corun_status status = reach(ask);
-    if (status == CORUN_OK && (!wire_send(&ask->link, WIRE_GOAL, &goal, NULL, 0) || !wire_receive(&ask->link, &frame) ||
-                               (frame.type != WIRE_DONE && frame.type != WIRE_REFUSED)))
-        status = lost(ask);
-    else if (status == CORUN_OK) {
-        wire_body(&frame, &done);
-        status = done.status < CORUN_STATUS_COUNT ? (enum corun_status)done.status : CORUN_ARGUMENT;
-        if (frame.type == WIRE_REFUSED)
-            corun_report(ask->command.list, status, CORUN_NOWHERE, "%.*s", (int)frame.tail_bytes,
-                         (const char *)frame.tail);
-    }
+    enum corun_status status = daemon_reach(&ask->link, ask->socket, ask->command.list);
+    if (status == CORUN_OK)
+        status = daemon_ask(&ask->link, WIRE_GOAL, &goal, NULL, 0, ask->command.list);
     wire_close(&ask->link);
     return status;
 }
 
 int command_goal(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = options,
-        .parser = parse_goal,
-        .args_doc = "PID GOAL",
-        .doc = "Gives a program under corund another goal while it runs: `corun goal 1234 80%`, `corun goal 1234 "
-               "ipc=300`, `corun goal 1234 none`.",
-        .help_filter = command_help_filter};
+    static const struct argp argp = {.options = options,
+                                     .parser = parse_goal,
+                                     .args_doc = "PID GOAL",
+                                     .doc = "Gives a program that shares the GPU of corund another goal: 90% of its "
+                                            "rate alone, ipc=X thread instructions per cycle, or none.",
+                                     .help_filter = command_help_filter};
     struct ask_options ask = {.link = {.socket = -1, .file = -1}};
     return command_perform(&ask.command, &argp, argc, argv, run_goal, &ask);
+}
+
+/* ---- policy ---- */
+
+static error_t parse_policy(int key, char *value, struct argp_state *state)
+{
+    struct ask_options *ask = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (ask->text)
+            argp_error(state, "`%s`: there is one policy at a time", value);
+        if (!*value || strlen(value) >= WIRE_MOST_POLICY)
+            argp_error(state, "a policy is NAME[:parameter=value,...], at most %u bytes", WIRE_MOST_POLICY - 1);
+        ask->text = value;
+        return 0;
+    default:
+        return parse_socket(key, value, state);
+    }
+}
+
+static enum corun_status run_policy(void *user)
+{
+    struct ask_options *ask = user;
+    const struct wire_none none = {0};
+    struct daemon_list list = {.clients = {0}};
+    enum corun_status status = daemon_reach(&ask->link, ask->socket, ask->command.list);
+    if (status == CORUN_OK && ask->text)
+        status = daemon_ask(&ask->link, WIRE_POLICY, &none, ask->text, (uint32_t)strlen(ask->text), ask->command.list);
+    else if (status == CORUN_OK)
+        status = daemon_ask_list(&ask->link, ask->command.list, &list);
+    if (status == CORUN_OK && !ask->text)
+        printf("%s\n", list.node.policy);
+    daemon_list_free(&list);
+    wire_close(&ask->link);
+    return status;
+}
+
+int command_policy(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse_policy,
+        .args_doc = "[POLICY]",
+        .doc = "Gives corund another policy, NAME[:parameter=value,...] as for `corun run` (see `corun list "
+               "policies`), while programs run. Without one, prints the policy that it has.",
+        .help_filter = command_help_filter};
+    struct ask_options ask = {.link = {.socket = -1, .file = -1}};
+    return command_perform(&ask.command, &argp, argc, argv, run_policy, &ask);
 }

@@ -138,6 +138,12 @@ struct remote *remote_join(const char *path, struct corun_diagnostics *list, str
     return NULL;
 }
 
+enum corun_status remote_set_goal(struct remote *remote, enum corun_goal_kind kind, double value)
+{
+    const struct wire_goal body = {0, (uint32_t)kind, value};
+    return remote->lost ? CORUN_DEADLOCK : remote_ask(remote, WIRE_GOAL, &body);
+}
+
 void remote_forked(struct remote *remote)
 {
     close(remote->link.socket);

@@ -19,6 +19,9 @@ struct remote *remote_join(const char *path, struct corun_diagnostics *list, str
 /* In a child of this process, which must not keep the connection open. */
 void remote_forked(struct remote *remote);
 
+/* The goal of this process, in its order between launches; docs of corun/client.h. */
+enum corun_status remote_set_goal(struct remote *remote, enum corun_goal_kind kind, double value);
+
 struct stream_machine remote_machine(struct remote *remote);
 bool remote_memory_create(struct remote *remote, struct context *context);
 void remote_memory_destroy(struct remote *remote, uint32_t number);

@@ -6,6 +6,7 @@
  *     node        the machine, its clients, whose turn it is, and time (turns.c)
  *     session     a client: what it has sent, what it is still to get, its spaces (session.c)
  *     space       one context of a client: its memory, modules and application (space.c)
+ *     asked       what tools ask for: the list, goals, another policy (asked.c); what that is known from: watch.c
  *
  * Simulated time goes on only while every client that takes part waits; those that do not wait are served one after the other, in the
  * order of their numbers, each until it waits. So what happens does not depend on how fast they are. A client takes part while it has a
@@ -23,12 +24,18 @@
 
 #define NODE_MOST_SESSIONS 256u
 #define SPACE_MOST_MODULES 4096u
+#define LATENCIES_KEPT 1000u
 #define SESSION_MOST_UNREAD (UINT32_C(64) << 20) /* bytes that a client has not read yet */
 
 struct node_settings {
     struct corun_gpu_config configuration;
     const struct corun_policy *policy; /* NULL: none */
     const double *parameters;
+    const char *policy_text; /* as it was chosen, for the list */
+    /* Another policy, as --policy has it; NULL: it cannot be changed. *policy becomes NULL for none; parameters stay until the next call. */
+    enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
+                                const struct corun_policy **policy, const double **parameters);
+    void *user;
     uint32_t threads;            /* that advance SMs */
     uint64_t launch_cycles;      /* a kernel may run, 0: any number */
     const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
@@ -39,7 +46,8 @@ struct node_settings {
 struct flight {
     uint32_t number, module;
     struct corun_grid *grid;
-    bool told; /* its end; the grid stays until its application leaves */
+    uint64_t since; /* the cycle from which it could begin */
+    bool told;      /* its end; the grid stays until its application leaves */
 };
 
 struct space {
@@ -64,6 +72,12 @@ struct buffer {
     size_t bytes, taken, capacity;
 };
 
+/* Of the last launches, in any order. */
+struct launch_lengths {
+    uint64_t count;
+    uint64_t cycles[LATENCIES_KEPT];
+};
+
 struct session {
     struct node *node;
     uint32_t number; /* once joined */
@@ -76,6 +90,7 @@ struct session {
     struct wire_join join;
     uint64_t until, wake;
     uint64_t launches;
+    struct launch_lengths latencies;
     struct space *spaces[CORUN_MAX_APPLICATIONS];
     struct buffer in, out;
     int file; /* to be sent with the byte `file_at` of `out`; -1: none. Its space owns it */
@@ -89,6 +104,15 @@ struct known_rate {
     double ipc;
 };
 
+/* An application slot, and the SMs that it has been seen on. */
+struct slot_use {
+    bool there;
+    uint32_t sms; /* that hold thread blocks of it */
+    uint64_t since, sm_cycles, sampled, sampled_sm_cycles;
+    uint32_t sample_count;
+    uint32_t samples[WIRE_MOST_SAMPLES]; /* hundredths of SMs, a ring */
+};
+
 struct node {
     struct node_settings settings;
     struct corun_gpu *gpu;
@@ -96,9 +120,13 @@ struct node {
     VECTOR(struct session *) sessions;
     VECTOR(struct known_rate) known;
     struct space *spaces[CORUN_MAX_APPLICATIONS];
-    bool *arrived; /* of the expected ones */
-    bool begun;    /* all expected ones are there */
-    bool failed;   /* the machine cannot continue: the list says why */
+    bool *arrived;                 /* of the expected ones */
+    bool begun;                    /* all expected ones are there */
+    char policy[WIRE_MOST_POLICY]; /* as it was chosen */
+    uint64_t sample_cycles;
+    struct slot_use *uses; /* [slot] */
+    uint16_t *held;        /* [slot][sm]: thread blocks there */
+    bool failed;           /* the machine cannot continue: the list says why */
 };
 
 /* What a setting names has to live as long as the node. */
@@ -130,8 +158,28 @@ bool session_serve(struct session *session, bool turn);
 void session_clear(struct session *session);
 void session_refuse(struct session *session, enum corun_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A row for the list of clients. */
-void session_describe(const struct session *session, struct wire_client *row);
+/* DONE, with how it went. */
+void session_done(struct session *session, enum corun_status status);
+/* Of the device, by all clients together. */
+uint64_t node_device_bytes(const struct node *node);
+
+/* asked.c: what is wrong with a goal; NULL: nothing. */
+const char *goal_problem(uint32_t kind, double value, double isolated_ipc);
+void asked_list(struct session *session);
+void asked_goal(struct session *session, const struct wire_frame *frame);
+void asked_policy(struct session *session, const struct wire_frame *frame);
+/* A row for the list of clients; returns how many samples. */
+uint32_t session_describe(const struct session *session, struct wire_client *row, uint32_t samples[WIRE_MOST_SAMPLES]);
+void node_describe(const struct node *node, struct wire_node *row);
+
+/* watch.c */
+bool watch_begin(struct node *node);
+void watch_end(struct node *node);
+uint32_t watch_samples(const struct node *node, uint32_t slot, uint32_t samples[WIRE_MOST_SAMPLES]);
+uint64_t watch_sm_cycles(const struct node *node, uint32_t slot);
+void launches_add(struct launch_lengths *latencies, uint64_t cycles);
+/* By nearest rank; 0: there are none. */
+void launches_tell(const struct launch_lengths *latencies, uint64_t *p50, uint64_t *p99);
 
 enum corun_status space_create(struct session *session, struct space **space);
 void space_destroy(struct space *space);

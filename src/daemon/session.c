@@ -93,7 +93,7 @@ void session_send(struct session *session, enum wire_type type, const void *body
         session->broken = true;
 }
 
-static void done(struct session *session, enum corun_status status)
+void session_done(struct session *session, enum corun_status status)
 {
     const struct wire_done body = {status};
     session_send(session, WIRE_DONE, &body, NULL, 0);
@@ -157,21 +157,6 @@ static double rate_of(const struct node *node, const char *name)
     return 0;
 }
 
-/* NULL, or what is wrong with it. */
-static const char *goal_problem(uint32_t goal, double value, double isolated_ipc)
-{
-    if (goal == CORUN_GOAL_NONE)
-        return NULL;
-    if (goal != CORUN_GOAL_FRACTION && goal != CORUN_GOAL_IPC)
-        return "a goal is a part of the rate alone, or thread instructions per cycle";
-    if (!isfinite(value) || value <= 0 || value > (goal == CORUN_GOAL_FRACTION ? 1 : 1e9))
-        return "a goal is above 0, and as a part of the rate alone at most 100%";
-    if (goal == CORUN_GOAL_FRACTION && isolated_ipc <= 0)
-        return "the goal is a part of the rate alone, and that is not known: run it once alone under this daemon, or "
-               "say --isolated";
-    return NULL;
-}
-
 static void join(struct session *session, const struct wire_frame *frame)
 {
     struct wire_join *join = &session->join;
@@ -231,7 +216,7 @@ static void end_context(struct session *session, const struct wire_frame *frame)
     struct space *space = space_of(session, wanted.memory);
     bool other = false;
     if (!space) {
-        done(session, CORUN_ARGUMENT);
+        session_done(session, CORUN_ARGUMENT);
         return;
     }
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
@@ -242,11 +227,10 @@ static void end_context(struct session *session, const struct wire_frame *frame)
         session_clear(session);
     else if (!space->lent) /* else the others still have memory of it */
         space_destroy(space);
-    done(session, status);
+    session_done(session, status);
 }
 
-/* Of the device, by all clients together. */
-static uint64_t device_bytes(const struct node *node)
+uint64_t node_device_bytes(const struct node *node)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
@@ -267,7 +251,7 @@ static enum corun_status allocate(const struct session *session, const struct wi
     void *host;
     if (!space)
         return CORUN_ARGUMENT;
-    if (!wanted->pages && (wanted->bytes > most || device_bytes(session->node) > most - wanted->bytes))
+    if (!wanted->pages && (wanted->bytes > most || node_device_bytes(session->node) > most - wanted->bytes))
         return CORUN_MEMORY;
     enum corun_status status = wanted->pages
                                    ? corun_memory_allocate_shared(space->memory, wanted->bytes, &address, &host)
@@ -374,97 +358,17 @@ static void wait_for(struct session *session, const struct wire_frame *frame)
     session->waits = true;
 }
 
-/* ---- asked by tools ---- */
-
-void session_describe(const struct session *session, struct wire_client *row)
-{
-    *row = (struct wire_client){.number = session->number,
-                                .pid = session->pid,
-                                .uid = session->uid,
-                                .state = WIRE_STATE_GUEST,
-                                .goal = session->join.goal,
-                                .launches = (uint32_t)session->launches,
-                                .goal_value = session->join.goal_value,
-                                .isolated_ipc = session->join.isolated_ipc};
-    memcpy(row->name, session->join.name, sizeof row->name);
-    if (session->takes_part)
-        row->state = session->waits ? WIRE_STATE_WAITS : session->idle ? WIRE_STATE_IDLE : WIRE_STATE_HOST;
-    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
-        const struct space *space = session->spaces[i];
-        struct corun_application_result result;
-        if (!space)
-            continue;
-        row->bytes += corun_memory_allocated_bytes(space->memory);
-        if (space->application == CORUN_NO_APPLICATION)
-            continue;
-        corun_gpu_application(session->node->gpu, space->application, &result);
-        uint64_t cycles = corun_gpu_cycles(session->node->gpu) - result.arrived_cycle;
-        row->cycles = cycles > row->cycles ? cycles : row->cycles;
-        row->thread_instructions += result.thread_instructions;
-    }
-    if (row->cycles)
-        row->ipc = (double)row->thread_instructions / (double)row->cycles;
-}
-
-static void tell_clients(struct session *session)
-{
-    const struct node *node = session->node;
-    for (size_t i = 0; i < node->sessions.count; i++) {
-        struct wire_client row;
-        if (!node->sessions.data[i]->joined)
-            continue;
-        session_describe(node->sessions.data[i], &row);
-        session_send(session, WIRE_CLIENT, &row, NULL, 0);
-    }
-    done(session, CORUN_OK);
-}
-
-/* Every application of the client gets it; one that the machine refuses keeps what it had. */
-static enum corun_status give_goal(struct session *client, const struct wire_goal *goal)
-{
-    const struct node *node = client->node;
-    enum corun_status status = CORUN_OK;
-    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS && status == CORUN_OK; i++)
-        if (client->spaces[i] && client->spaces[i]->application != CORUN_NO_APPLICATION)
-            status = corun_gpu_set_goal(node->gpu, client->spaces[i]->application, (enum corun_goal_kind)goal->goal,
-                                        goal->value, 0, node->list);
-    if (status != CORUN_OK)
-        return status;
-    client->join.goal = goal->goal;
-    client->join.goal_value = goal->value;
-    return CORUN_OK;
-}
-
-static void set_goal(struct session *session, const struct wire_frame *frame)
-{
-    struct wire_goal goal;
-    const struct node *node = session->node;
-    bool any = false;
-    wire_body(frame, &goal);
-    for (size_t i = 0; i < node->sessions.count; i++) {
-        struct session *client = node->sessions.data[i];
-        if (!client->joined || client->pid != goal.pid)
-            continue;
-        const char *problem = goal_problem(goal.goal, goal.value, client->join.isolated_ipc);
-        enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(client, &goal);
-        if (status != CORUN_OK) {
-            session_refuse(session, status, "%s", problem ? problem : "the machine refuses that goal");
-            corun_diagnostics_clear(node->list);
-            return;
-        }
-        any = true;
-    }
-    if (any)
-        done(session, CORUN_OK);
-    else
-        session_refuse(session, CORUN_NOT_FOUND, "process %u is no client", goal.pid);
-}
-
 /* ---- in their order ---- */
 
 /* What other clients can notice, or what depends on where time is: only when it is the client's turn. */
-static bool needs_turn(enum wire_type type)
+static bool needs_turn(const struct session *session, const struct wire_frame *frame)
 {
+    enum wire_type type = frame->type;
+    struct wire_goal goal = {.pid = 1};
+    if (type == WIRE_GOAL)
+        wire_body(frame, &goal);
+    if (!goal.pid) /* its own; before it has a context nobody notices */
+        return session->takes_part;
     return type == WIRE_CONTEXT_GONE || type == WIRE_ENTER || type == WIRE_LEAVE || type == WIRE_LAUNCH ||
            type == WIRE_COPY || type == WIRE_WAIT;
 }
@@ -477,11 +381,11 @@ static void serve_memory(struct session *session, const struct wire_frame *frame
     switch (frame->type) {
     case WIRE_ALLOCATE:
         wire_body(frame, &wanted);
-        done(session, allocate(session, &wanted));
+        session_done(session, allocate(session, &wanted));
         break;
     case WIRE_ADOPT:
         wire_body(frame, &other);
-        done(session, adopt(session, &other));
+        session_done(session, adopt(session, &other));
         break;
     case WIRE_FREE:
         release(session, frame);
@@ -490,7 +394,7 @@ static void serve_memory(struct session *session, const struct wire_frame *frame
         name(session, frame);
         break;
     case WIRE_TEXTURE:
-        done(session, make_texture(session, frame));
+        session_done(session, make_texture(session, frame));
         break;
     default:
         wire_body(frame, &gone);
@@ -513,7 +417,7 @@ static void serve_machine(struct session *session, const struct wire_frame *fram
     case WIRE_LEAVE:
         wire_body(frame, &wanted);
         space = space_of(session, wanted.memory);
-        done(session, space ? space_leave(space) : CORUN_ARGUMENT);
+        session_done(session, space ? space_leave(space) : CORUN_ARGUMENT);
         break;
     case WIRE_LAUNCH:
         launch(session, frame);
@@ -534,10 +438,13 @@ static void serve(struct session *session, const struct wire_frame *frame)
         join(session, frame);
         break;
     case WIRE_LIST:
-        tell_clients(session);
+        asked_list(session);
         break;
     case WIRE_GOAL:
-        set_goal(session, frame);
+        asked_goal(session, frame);
+        break;
+    case WIRE_POLICY:
+        asked_policy(session, frame);
         break;
     case WIRE_CONTEXT:
         make_context(session);
@@ -573,7 +480,7 @@ bool session_serve(struct session *session, bool turn)
         session->broken = true;
     if (taken != WIRE_WHOLE)
         return false;
-    if (needs_turn(frame.type)) {
+    if (needs_turn(session, &frame)) {
         if (!session->takes_part) { /* it has nothing that could be meant */
             session->broken = true;
             return false;

@@ -227,6 +227,7 @@ enum corun_status space_launch(struct space *space, const struct wire_launch *la
         status = corun_gpu_launch(gpu, space->application, kept->grid, launch->cycle, launch->priority, &kept->number);
         kept->told = status != CORUN_OK; /* then the application has been stopped */
         launched->number = kept->number;
+        kept->since = launch->cycle > corun_gpu_cycles(gpu) ? launch->cycle : corun_gpu_cycles(gpu);
         if (status == CORUN_OK)
             corun_gpu_launch_counters(gpu, space->application, kept->number, &launched->before);
     }
@@ -251,6 +252,8 @@ static void tell_end(struct space *space, struct flight *flight, const struct co
     if (launched->status != CORUN_OK)
         return;
     space->session->launches++;
+    launches_add(&space->session->latencies,
+                  launched->last_cycle > flight->since ? launched->last_cycle - flight->since : 0);
     (void)corun_gpu_forget(gpu, space->application, flight->number);
     corun_grid_destroy(flight->grid);
     flight->grid = NULL;

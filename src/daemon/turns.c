@@ -2,6 +2,7 @@
 /* The node: whose turn it is, and when time goes on. */
 #include "daemon/node.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
         return CORUN_MEMORY;
     node->settings = *settings;
     node->list = list;
+    snprintf(node->policy, sizeof node->policy, "%s", settings->policy_text ? settings->policy_text : "");
     node->begun = settings->expected_count == 0;
     node->arrived = calloc(settings->expected_count + 1, sizeof *node->arrived);
     struct corun_limits limits = {
@@ -25,6 +27,8 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
         status = corun_gpu_create(&settings->configuration, list, &node->gpu);
     if (status == CORUN_OK && settings->policy)
         status = corun_gpu_set_policy(node->gpu, settings->policy, settings->parameters, list);
+    if (status == CORUN_OK && !watch_begin(node))
+        status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_gpu_open(node->gpu, &limits, list);
     if (status != CORUN_OK) {
@@ -44,6 +48,7 @@ void node_destroy(struct node *node)
     vector_free(&node->sessions);
     vector_free(&node->known);
     corun_gpu_destroy(node->gpu);
+    watch_end(node);
     free(node->arrived);
     free(node);
 }

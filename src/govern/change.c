@@ -177,7 +177,7 @@ enum corun_status governor_change_policy(struct governor *governor, uint64_t now
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a machine that has not begun is given its policy");
     if (governor->failure != CORUN_OK)
         return governor->failure;
-    enum corun_status status = policy ? policy_check(governor, policy, list) : CORUN_OK;
+    enum corun_status status = policy ? governor_check_policy(governor, policy, list) : CORUN_OK;
     if (status != CORUN_OK)
         return status;
     old.tables = malloc(table_bytes(governor));

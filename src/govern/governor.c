@@ -134,7 +134,7 @@ enum corun_status take_parameters(struct governor *governor, const struct corun_
     return CORUN_OK;
 }
 
-enum corun_status policy_check(const struct governor *governor, const struct corun_policy *policy,
+enum corun_status governor_check_policy(const struct governor *governor, const struct corun_policy *policy,
                                struct corun_diagnostics *list)
 {
     if (policy->version != CORUN_POLICY_VERSION)
@@ -150,7 +150,7 @@ enum corun_status governor_set_policy(struct governor *governor, const struct co
     if (governor->policy || governor->open)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "policy %s comes too late: a machine has one policy, chosen before it runs", policy->name);
-    enum corun_status status = policy_check(governor, policy, list);
+    enum corun_status status = governor_check_policy(governor, policy, list);
     if (status != CORUN_OK)
         return status;
     free(governor->parameters);

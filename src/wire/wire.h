@@ -13,12 +13,14 @@
 #include "corun/module.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u
 #define WIRE_MOST_LINE 65536u
 #define WIRE_MOST_FLIGHTS 4096u /* launches of a context that have not ended */
+#define WIRE_MOST_POLICY 1024u
+#define WIRE_MOST_SAMPLES 60u
 
 struct wire_none {
     uint32_t nothing;
@@ -102,7 +104,7 @@ struct wire_wait {
 };
 
 struct wire_goal {
-    uint32_t pid, goal;
+    uint32_t pid, goal; /* pid 0: the client itself */
     double value;
 };
 
@@ -146,10 +148,24 @@ enum wire_state {
 
 struct wire_client {
     uint32_t number, pid, uid, state;
-    uint32_t goal, launches;                     /* launches that have ended */
+    uint32_t goal, in_flight;                    /* launches that have not ended */
+    uint64_t launches;                           /* that have */
     double goal_value, isolated_ipc, ipc;        /* ipc: since its first launch, 0 before */
     uint64_t thread_instructions, bytes, cycles; /* allocated; since its first launch */
+    uint64_t sm_cycles;                          /* of each SM, while thread blocks of it were there, summed up */
+    uint64_t p50_cycles,
+        p99_cycles; /* of its last launches, from when they could begin to their end; 0: none has ended */
     char name[WIRE_NAME_BYTES];
+    /* behind it: on how many SMs it was, hundredths, uint32_t for each sample, the newest last */
+};
+
+struct wire_node {
+    uint64_t cycle, sample_cycles;
+    uint64_t memory_bytes, used_bytes; /* of the device, by all clients */
+    uint32_t sms, core_clock_khz;
+    uint32_t holder, unused; /* pid of the client that computes while time stands still, 0: none */
+    char gpu[WIRE_NAME_BYTES];
+    char policy[WIRE_MOST_POLICY]; /* as it was chosen */
 };
 
 enum wire_type {

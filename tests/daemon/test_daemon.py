@@ -8,6 +8,7 @@ Programs that share the simulated GPU of corund.
 PROGRAMS is the folder of the compiled tests/cuda/programs; what is built of them in plain C lies in the folder above. What a program finds under
 `corun exec` it finds here, and two programs that are expected have the same cycles in every run, whatever the host does meanwhile.
 """
+import json
 import os
 import pathlib
 import re
@@ -20,11 +21,18 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import json_page  # noqa: E402  # pylint: disable=wrong-import-position
+
+PYTHON = str(pathlib.Path(__file__).resolve().parents[2] / "python")
 CORUN, PROGRAMS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 # Of tests/cuda/programs: every one that `corun exec` runs without options of its own.
 PLAIN = """vector_add reduction symbols streams host_memory managed pitched errors fault traps device_printf attributes host_functions
 graph capture cooperative cooperative_pair pools wild threads forked priorities polling device_heap driver driver_link textures surfaces heat
 driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files""".split()
+# A python with what the package needs.
+NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
+              if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
 DRIVER = "driver_graph graph_changes driver_more driver_threads endings many_faults stream_values bulk_copies".split()
 # Prints times, and which of several threads comes first.
 TELLS_TIMES = {"cuda_bulk_copies", "cuda_driver_threads"}
@@ -63,14 +71,14 @@ class Daemon(unittest.TestCase):
         self.assertEqual(self.daemon.wait(20), 0)
         self.assertFalse(self.socket.exists())
 
-    def share(self, program, *options, record=None):
+    def share(self, program, *options, record=None, words=()):
         """The program, started."""
         environment = dict(self.environment)
         if record:
             record.mkdir()
             environment["CORUN_CUDA_RECORD"] = str(record)
         # pylint: disable=consider-using-with
-        process = subprocess.Popen([CORUN, "share", *options, "--", program], env=environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([CORUN, "share", *options, "--", program, *words], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -89,6 +97,15 @@ class Daemon(unittest.TestCase):
         done = subprocess.run([CORUN, "exec", "-q", "--keep-status", "--", program], env=self.environment, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=120, check=False)
         return done.returncode, done.stdout, done.stderr
+
+    def ask(self, *words):
+        return subprocess.run([CORUN, *words], env=self.environment, capture_output=True, text=True, timeout=20, check=False)
+
+    def told(self):
+        """The list as JSON."""
+        done = self.ask("ps", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
 
     def clients(self):
         done = subprocess.run([CORUN, "ps"], env=self.environment, capture_output=True, text=True, timeout=20, check=True)
@@ -291,9 +308,129 @@ class Faults(Daemon):
         self.stop_daemon()
 
 
+class Goals(Daemon):
+    """Goals that a program gives itself: its calls in their order, so the digits are the same in every run."""
+    def test_status(self):
+        """NONE, half of the rate alone, more than all of it, and a kind that corund has not: values of enum corun_status."""
+        self.start_daemon("--policy", "even", "--expect", "own")
+        process = self.share(PROGRAMS / "own_goal", "--name", "own", "--isolated", "400", words=("1", "0", "0", "1", "0.5", "1", "1.5", "3", "5"))
+        status, out, said = self.end(process)
+        self.assertEqual((status, out), (0, b"0 0 0 5 5 good\n"), said)
+        self.assertIn(b"at most 100%", said)
+        self.stop_daemon()
+
+    def test_unknown_rate(self):
+        self.start_daemon()
+        status, out, said = self.end(self.share(PROGRAMS / "own_goal", words=("1", "1", "0.5")))
+        self.assertEqual((status, out), (0, b"0 5 good\n"), said)
+        self.assertIn(b"the rate alone", said)
+        self.stop_daemon()
+
+    def test_elsewhere(self):
+        """Without corund the program runs as it is."""
+        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_goal", "1", "1", "0.5"], capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"3 3 good\n"), done.stderr)
+
+    @unittest.skipUnless(NUMPY, "no python has numpy")
+    def test_from_python(self):
+        self.start_daemon()
+        program = pathlib.Path(__file__).resolve().with_name("own_goal.py")
+        status, out, said = self.end(self.share(NUMPY, "--isolated", "400", words=(program, PYTHON)))
+        self.assertEqual((status, out.decode().splitlines()),
+                         (0, ["UNSUPPORTED", "OK OK OK ARGUMENT OK OK",
+                              "a goal is 90%, ipc=300, none, or a fraction of the rate alone, not 'much'"]), said)
+        script = ("import sys; sys.path.insert(0, sys.argv[1]); import corun; node = corun.Node(command=sys.argv[2]); node.set_policy('smk');"
+                  "print(node.policy, node.list()['gpu'], node.list()['clients'])\n"
+                  "try: node.set_goal(1, '50%')\nexcept corun.CorunError as error: print(error.status, error)")
+        done = subprocess.run([NUMPY, "-c", script, PYTHON, CORUN], env=self.environment, capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "smk gtx980 []\nNOT_FOUND corun: process 1 is no client\n"), done.stderr)
+        self.stop_daemon()
+
+    def run_beside(self, *words):
+        run = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        run.mkdir()
+        self.start_daemon("--policy", "smqos", "--expect", "own", "--expect", "other")
+        own = self.share(PROGRAMS / "own_goal", "--name", "own", "--isolated", "1000", record=run / "own", words=words)
+        other = self.share(PROGRAMS / "own_goal", "--name", "other", "--isolated", "1000", record=run / "other", words=("20",))
+        self.assertEqual(self.end(own)[0], 0)
+        self.assertEqual(self.end(other)[0], 0)
+        self.stop_daemon()
+        return self.recorded(run / "own") + self.recorded(run / "other")
+
+    def test_it_counts(self):
+        """Another goal gives other cycles; the same goals the same ones."""
+        without = self.run_beside("6", "0", "0")
+        high = self.run_beside("6", "1", "0.9")
+        self.assertEqual(self.run_beside("6", "1", "0.9"), high)
+        self.assertNotEqual(high, without)
+
+
+class Policies(Daemon):
+    def test_change(self):
+        """Policies come and go while two programs run; results stay, and the list tells which one it is."""
+        self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")
+        first = self.share(PROGRAMS / "heat", "--name", "first", "--isolated", "400", "--goal", "30%")
+        second = self.share(PROGRAMS / "heat", "--name", "second", "--isolated", "400")
+        self.wait_for(lambda: self.told()["cycle"] > 0)
+        for policy in ("smqos", "left-over", "smk", "qos-rollover", "time-slice:slice=20K", "even:exclusive=on"):
+            done = self.ask("policy", policy)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), policy)
+            self.assertEqual(self.told()["policy"], policy)
+            self.assertEqual(self.ask("policy").stdout, policy + "\n")
+        alone = self.run_alone(PROGRAMS / "heat")
+        self.assertEqual(self.end(first), alone)
+        self.assertEqual(self.end(second), alone)
+        self.stop_daemon()
+
+    def test_refused(self):
+        """What cannot be is refused with a reason, and the policy stays."""
+        self.start_daemon("--policy", "even")
+        for policy, status, why in (("nothing", 5, "there is no policy `nothing`"), ("even:sms=3", 6, "sms"), ("spart-qos", 0, ""),
+                                    ("./mine.so", 4, "chosen when corund starts"), ("profile", 6, "speed-up curves")):
+            done = self.ask("policy", policy)
+            self.assertEqual(done.returncode, status, (policy, done.stderr))
+            self.assertIn(why, done.stderr)
+        self.assertEqual(self.ask("policy").stdout, "spart-qos\n")
+        self.assertEqual(self.ask("policy", "").returncode, 2)
+        self.assertEqual(self.ask("policy", "x" * 2000).returncode, 2)
+        self.stop_daemon()
+
+    def test_rate_alone(self):
+        """A policy that needs rates alone is refused as long as that of a program is not known."""
+        self.start_daemon("--expect", "first", "--expect", "second")
+        first = self.share(PROGRAMS / "heat", "--name", "first")
+        self.wait_for(lambda: len(self.clients()) == 1)
+        needing = self.ask("policy", "static-smqos")
+        self.assertEqual(needing.returncode, 6)
+        self.assertIn("of first", needing.stderr)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add", "--name", "second")[0], 0)
+        self.assertEqual(self.end(first)[0], 0)
+        self.stop_daemon()
+
+
 class Tools(Daemon):
-    def ask(self, *words):
-        return subprocess.run([CORUN, *words], env=self.environment, capture_output=True, text=True, timeout=20, check=False)
+    def test_json(self):
+        """Every member of docs/json.md, and what is told of a program that runs."""
+        self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")
+        first = self.share(PROGRAMS / "own_goal", "--name", "first", "--isolated", "400", "--goal", "30%", words=("20", "0", "0"))
+        second = self.share(PROGRAMS / "heat", "--name", "second")
+        self.wait_for(lambda: any(client["launches"] > 3 and client["sms"] for client in self.told()["clients"]))
+        told = self.told()
+        self.assertEqual(json_page.differences("Programs under corund", told), ([], []))
+        self.assertEqual((told["gpu"], told["sms"], told["policy"]), ("gtx980", 16, "even"))
+        row = told["clients"][0]
+        self.assertEqual([client["name"] for client in told["clients"]][:1], ["first"])
+        self.assertGreater(row["launch_p99_cycles"], 0)
+        self.assertLessEqual(row["launch_p50_cycles"], row["launch_p99_cycles"])
+        self.assertTrue(all(0 <= sms <= 16 for sms in row["sms"]) and max(row["sms"]) > 0, row)
+        self.assertLessEqual(row["sm_cycles"], 16 * row["cycles"])
+        file = self.folder / "list.json"
+        self.assertIn("first", self.ask("ps", "--json", str(file)).stdout)
+        self.assertEqual(json.loads(file.read_text())["policy"], "even")
+        self.assertEqual(self.end(first)[0], 0)
+        self.assertEqual(self.end(second)[0], 0)
+        self.stop_daemon()
 
     def test_goals(self):
         self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")

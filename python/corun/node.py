@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Programs that share a GPU under corund (docs/daemon.md): what a Python program tells of itself, and what tools ask.
+
+    import corun
+    corun.set_goal("90%")                  # of this process, which `corun share` has started
+
+    node = corun.Node()
+    for client in node.list()["clients"]:
+        print(client["name"], client["ipc"])
+    node.set_policy("smqos")
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+from typing import Any, Dict, Optional, Sequence, Union
+
+from .library import CorunError
+
+# As include/corun/policy.h and include/corun/status.h have them.
+_NONE, _FRACTION, _IPC = 0, 1, 2
+_STATUSES = {3: "UNSUPPORTED", 5: "ARGUMENT", 9: "DEADLOCK"}
+
+
+def _goal(goal: Union[None, float, str]) -> "tuple[int, float]":
+    if goal is None or goal == "none":
+        return _NONE, 0.0
+    if isinstance(goal, str):
+        if goal.endswith("%"):
+            return _FRACTION, float(goal[:-1]) / 100
+        if goal.startswith("ipc="):
+            return _IPC, float(goal[4:])
+        raise ValueError(f"a goal is 90%, ipc=300, none, or a fraction of the rate alone, not {goal!r}")
+    return _FRACTION, float(goal)
+
+
+def set_goal(goal: Union[None, float, str]) -> None:
+    """Another goal for this process, from now on (include/corun/client.h).
+
+    goal: "90%" or 0.9 of its rate alone, "ipc=300" thread instructions per cycle, None or "none".
+
+    CorunError: UNSUPPORTED if the process has no GPU of corund; ARGUMENT if corund refuses, which a note on stderr explains.
+    """
+    kind, value = _goal(goal)
+    try:
+        library = ctypes.CDLL("libcorun-cuda.so", mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+        function = library.corun_cuda_set_goal
+    except (OSError, AttributeError):
+        raise CorunError("UNSUPPORTED", "this process has no GPU of corund") from None
+    function.argtypes = [ctypes.c_int, ctypes.c_double]
+    status = function(kind, value)
+    if status:
+        name = _STATUSES.get(status, str(status))
+        raise CorunError(name, "this process has no GPU of corund" if name == "UNSUPPORTED" else f"corund refuses the goal {goal!r}")
+
+
+class Node:
+    """corund as `corun ps`, `corun goal` and `corun policy` see it.
+
+    socket: where it is; as the command has it by default.
+    command: of corun; from $PATH by default.
+    """
+
+    def __init__(self, socket: Optional[str] = None, command: Optional[str] = None) -> None:
+        found = command or shutil.which("corun")
+        if not found:
+            raise CorunError("NOT_FOUND", "the command corun is not in $PATH: Node(command=...) says where it is")
+        self._command, self._socket = found, ["--socket", socket] if socket else []
+
+    def _ask(self, words: Sequence[str]) -> str:
+        done = subprocess.run([self._command, words[0], *self._socket, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            names = {2: "USAGE", 4: "UNSUPPORTED", 5: "NOT_FOUND", 6: "ARGUMENT", 12: "POLICY", 13: "FILE"}
+            raise CorunError(names.get(done.returncode, str(done.returncode)), done.stderr.strip())
+        return done.stdout
+
+    def list(self) -> Dict[str, Any]:
+        """As docs/json.md, "Programs under corund", has it."""
+        told: Dict[str, Any] = json.loads(self._ask(["ps", "--json", "-"]))
+        return told
+
+    def set_goal(self, pid: int, goal: str) -> None:
+        """`goal` as for `corun goal`: "80%", "ipc=300", "none"."""
+        self._ask(["goal", str(pid), goal])
+
+    @property
+    def policy(self) -> str:
+        return self._ask(["policy"]).strip()
+
+    def set_policy(self, policy: str) -> None:
+        """`policy` as for `corun policy`: "smqos", "time-slice:slice=20K"."""
+        self._ask(["policy", policy])

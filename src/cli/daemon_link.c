@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* What corund is asked, and what it answers. */
+#include "cli/daemon_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum corun_status daemon_reach(struct wire_link *link, const char *named, struct corun_diagnostics *list)
+{
+    char path[PATH_BYTES];
+    if (!wire_socket_path(named, path, sizeof path))
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
+    int problem = wire_connect(link, path);
+    return problem ? corun_report(list, CORUN_NOT_FOUND, (struct corun_place){path, 0, 0},
+                                  "no corund can be reached there: %s", strerror(problem))
+                   : CORUN_OK;
+}
+
+static enum corun_status lost(struct corun_diagnostics *list)
+{
+    return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "corund has closed the connection");
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const struct daemon_client *a = left, *b = right;
+    return (a->row.number > b->row.number) - (a->row.number < b->row.number);
+}
+
+static bool keep_client(struct daemon_list *list, const struct wire_frame *frame)
+{
+    struct daemon_client client = {.sample_count = frame->tail_bytes / (uint32_t)sizeof client.samples[0]};
+    wire_body(frame, &client.row);
+    client.row.name[sizeof client.row.name - 1] = 0;
+    memcpy(client.samples, frame->tail, client.sample_count * sizeof client.samples[0]);
+    return vector_push(&list->clients, client);
+}
+
+enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnostics *list, struct daemon_list *result)
+{
+    const struct wire_none none = {0};
+    struct wire_frame frame = {.type = WIRE_NODE};
+    result->clients.count = 0;
+    if (!wire_send(link, WIRE_LIST, &none, NULL, 0))
+        return lost(list);
+    while (frame.type != WIRE_DONE) {
+        if (!wire_receive(link, &frame))
+            return lost(list);
+        if (frame.type == WIRE_NODE)
+            wire_body(&frame, &result->node);
+        if (frame.type == WIRE_CLIENT && !keep_client(result, &frame))
+            return CORUN_MEMORY;
+    }
+    result->node.gpu[sizeof result->node.gpu - 1] = 0;
+    result->node.policy[sizeof result->node.policy - 1] = 0;
+    if (result->clients.count)
+        qsort(result->clients.data, result->clients.count, sizeof *result->clients.data, by_number);
+    return CORUN_OK;
+}
+
+void daemon_list_free(struct daemon_list *list)
+{
+    vector_free(&list->clients);
+}
+
+enum corun_status daemon_ask(struct wire_link *link, enum wire_type type, const void *body, const void *tail,
+                             uint32_t tail_bytes, struct corun_diagnostics *list)
+{
+    struct wire_frame frame;
+    struct wire_done done;
+    if (!wire_send(link, type, body, tail, tail_bytes) || !wire_receive(link, &frame) ||
+        (frame.type != WIRE_DONE && frame.type != WIRE_REFUSED))
+        return lost(list);
+    wire_body(&frame, &done);
+    enum corun_status status = done.status < CORUN_STATUS_COUNT ? (enum corun_status)done.status : CORUN_ARGUMENT;
+    if (frame.type == WIRE_REFUSED)
+        corun_report(list, status, CORUN_NOWHERE, "%.*s", (int)frame.tail_bytes, (const char *)frame.tail);
+    return status;
+}
+
+const char *daemon_state(uint32_t state)
+{
+    static const char *const states[] = {
+#define STATE_WORD(name, word, meaning) [WIRE_STATE_##name] = word,
+        WIRE_STATES(STATE_WORD)
+#undef STATE_WORD
+    };
+    return state < sizeof states / sizeof *states ? states[state] : "?";
+}
+
+const char *daemon_goal_text(const struct wire_client *client, char text[DAEMON_GOAL_BYTES])
+{
+    if (client->goal == CORUN_GOAL_FRACTION)
+        snprintf(text, DAEMON_GOAL_BYTES, "%.4g%%", 100 * client->goal_value);
+    else if (client->goal == CORUN_GOAL_IPC)
+        snprintf(text, DAEMON_GOAL_BYTES, "ipc=%.6g", client->goal_value);
+    else
+        snprintf(text, DAEMON_GOAL_BYTES, "-");
+    return text;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* What tools ask for, and programs for themselves: the list of clients, goals, another policy. */
+#include "daemon/node.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *goal_problem(uint32_t goal, double value, double isolated_ipc)
+{
+    if (goal == CORUN_GOAL_NONE)
+        return NULL;
+    if (goal != CORUN_GOAL_FRACTION && goal != CORUN_GOAL_IPC)
+        return "a goal is a part of the rate alone, or thread instructions per cycle";
+    if (!isfinite(value) || value <= 0 || value > (goal == CORUN_GOAL_FRACTION ? 1 : 1e9))
+        return "a goal is above 0, and as a part of the rate alone at most 100%";
+    if (goal == CORUN_GOAL_FRACTION && isolated_ipc <= 0)
+        return "the goal is a part of the rate alone, and that is not known: run it once alone under this daemon, or "
+               "say --isolated";
+    return NULL;
+}
+
+/* ---- the list ---- */
+
+/* Its applications together; samples are those of the first one, as most clients have only that. */
+static uint32_t describe_applications(const struct session *session, struct wire_client *row,
+                                      uint32_t samples[WIRE_MOST_SAMPLES])
+{
+    const struct node *node = session->node;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
+        const struct space *space = session->spaces[i];
+        struct corun_application_result result;
+        if (!space)
+            continue;
+        row->bytes += corun_memory_allocated_bytes(space->memory);
+        row->in_flight += (uint32_t)space->flights.count;
+        if (space->application == CORUN_NO_APPLICATION)
+            continue;
+        uint32_t slot = corun_application_slot(space->application);
+        corun_gpu_application(node->gpu, space->application, &result);
+        uint64_t cycles = corun_gpu_cycles(node->gpu) - result.arrived_cycle;
+        row->cycles = cycles > row->cycles ? cycles : row->cycles;
+        row->thread_instructions += result.thread_instructions;
+        row->sm_cycles += watch_sm_cycles(node, slot);
+        if (!count)
+            count = watch_samples(node, slot, samples);
+    }
+    return count;
+}
+
+uint32_t session_describe(const struct session *session, struct wire_client *row, uint32_t samples[WIRE_MOST_SAMPLES])
+{
+    *row = (struct wire_client){.number = session->number,
+                                .pid = session->pid,
+                                .uid = session->uid,
+                                .state = WIRE_STATE_GUEST,
+                                .goal = session->join.goal,
+                                .launches = session->launches,
+                                .goal_value = session->join.goal_value,
+                                .isolated_ipc = session->join.isolated_ipc};
+    memcpy(row->name, session->join.name, sizeof row->name);
+    if (session->takes_part)
+        row->state = session->waits ? WIRE_STATE_WAITS : session->idle ? WIRE_STATE_IDLE : WIRE_STATE_HOST;
+    uint32_t count = describe_applications(session, row, samples);
+    launches_tell(&session->latencies, &row->p50_cycles, &row->p99_cycles);
+    if (row->cycles)
+        row->ipc = (double)row->thread_instructions / (double)row->cycles;
+    return count;
+}
+
+void node_describe(const struct node *node, struct wire_node *row)
+{
+    const struct corun_gpu_config *configuration = &node->settings.configuration;
+    const struct session *holder = node_holder(node);
+    *row = (struct wire_node){.cycle = corun_gpu_cycles(node->gpu),
+                              .sample_cycles = node->sample_cycles,
+                              .memory_bytes = (uint64_t)configuration->memory_mib << 20,
+                              .used_bytes = node_device_bytes(node),
+                              .sms = configuration->sms,
+                              .core_clock_khz = configuration->core_clock_khz,
+                              .holder = holder ? holder->pid : 0};
+    snprintf(row->gpu, sizeof row->gpu, "%s", configuration->name);
+    memcpy(row->policy, node->policy, sizeof row->policy);
+}
+
+void asked_list(struct session *session)
+{
+    const struct node *node = session->node;
+    uint32_t samples[WIRE_MOST_SAMPLES];
+    struct wire_node head;
+    node_describe(node, &head);
+    session_send(session, WIRE_NODE, &head, NULL, 0);
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct wire_client row;
+        if (!node->sessions.data[i]->joined)
+            continue;
+        uint32_t count = session_describe(node->sessions.data[i], &row, samples);
+        session_send(session, WIRE_CLIENT, &row, samples, count * (uint32_t)sizeof *samples);
+    }
+    session_done(session, CORUN_OK);
+}
+
+/* ---- goals ---- */
+
+/* Every application of the client gets it; one that the machine refuses keeps what it had. */
+static enum corun_status give_goal(struct session *client, const struct wire_goal *goal)
+{
+    const struct node *node = client->node;
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS && status == CORUN_OK; i++)
+        if (client->spaces[i] && client->spaces[i]->application != CORUN_NO_APPLICATION)
+            status = corun_gpu_set_goal(node->gpu, client->spaces[i]->application, (enum corun_goal_kind)goal->goal,
+                                        goal->value, 0, node->list);
+    if (status != CORUN_OK) {
+        corun_diagnostics_clear(node->list);
+        return status;
+    }
+    client->join.goal = goal->goal;
+    client->join.goal_value = goal->goal == CORUN_GOAL_NONE ? 0 : goal->value;
+    return CORUN_OK;
+}
+
+/* A program's own: what is wrong is a note, since the program may not expect any. */
+static void own_goal(struct session *session, const struct wire_goal *goal)
+{
+    const struct wire_message note = {.status = CORUN_OK};
+    const char *problem =
+        session->joined ? goal_problem(goal->goal, goal->value, session->join.isolated_ipc) : "it has not joined";
+    enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(session, goal);
+    if (problem && session->joined)
+        session_send(session, WIRE_MESSAGE, &note, problem, (uint32_t)strlen(problem));
+    session_done(session, status);
+}
+
+void asked_goal(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_goal goal;
+    const struct node *node = session->node;
+    bool any = false;
+    wire_body(frame, &goal);
+    if (!goal.pid) {
+        own_goal(session, &goal);
+        return;
+    }
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        struct session *client = node->sessions.data[i];
+        if (!client->joined || client->pid != goal.pid)
+            continue;
+        const char *problem = goal_problem(goal.goal, goal.value, client->join.isolated_ipc);
+        enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(client, &goal);
+        if (status != CORUN_OK) {
+            session_refuse(session, status, "%s", problem ? problem : "the machine refuses that goal");
+            return;
+        }
+        any = true;
+    }
+    if (any)
+        session_done(session, CORUN_OK);
+    else
+        session_refuse(session, CORUN_NOT_FOUND, "process %u is no client", goal.pid);
+}
+
+/* ---- policies ---- */
+
+/* A client whose rate alone is not known; NULL: none. */
+static const struct session *without_rate(const struct node *node)
+{
+    for (size_t i = 0; i < node->sessions.count; i++)
+        if (node->sessions.data[i]->joined && node->sessions.data[i]->join.isolated_ipc <= 0)
+            return node->sessions.data[i];
+    return NULL;
+}
+
+/* What the programs that are there lack for it. */
+static enum corun_status policy_fits(const struct node *node, const struct corun_policy *policy,
+                                     struct corun_diagnostics *list)
+{
+    const struct session *session = policy->needs_isolated_ipc ? without_rate(node) : NULL;
+    if (policy->needs_speedup)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "policy %s needs speed-up curves of its applications, which are not known of programs",
+                            policy->name);
+    if (session)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "policy %s needs the rates of the programs alone, and that of %s (process %u) is not known",
+                            policy->name, session->join.name, session->pid);
+    return CORUN_OK;
+}
+
+static enum corun_status change_policy(struct node *node, const char *text, struct corun_diagnostics *list)
+{
+    const struct corun_policy *policy = NULL;
+    const double *parameters = NULL;
+    if (!node->settings.choose)
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "this daemon has one policy");
+    if (strchr(text, '/'))
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                            "policies of files are chosen when corund starts: `%s`", text);
+    enum corun_status status = node->settings.choose(node->settings.user, text, list, &policy, &parameters);
+    if (status == CORUN_OK && policy)
+        status = policy_fits(node, policy, list);
+    if (status == CORUN_OK)
+        status = corun_gpu_change_policy(node->gpu, policy, parameters, list);
+    if (status != CORUN_OK)
+        return status;
+    node->settings.policy = policy;
+    snprintf(node->policy, sizeof node->policy, "%s", text);
+    return CORUN_OK;
+}
+
+void asked_policy(struct session *session, const struct wire_frame *frame)
+{
+    char text[WIRE_MOST_POLICY] = "";
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    if (!list || frame->tail_bytes >= sizeof text || memchr(frame->tail, 0, frame->tail_bytes)) {
+        session->broken = true;
+        corun_diagnostics_destroy(list);
+        return;
+    }
+    memcpy(text, frame->tail, frame->tail_bytes);
+    enum corun_status status = change_policy(session->node, text, list);
+    if (status == CORUN_OK)
+        session_done(session, status);
+    else
+        session_refuse(session, status, "%s",
+                       corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "out of memory");
+    corun_diagnostics_destroy(list);
+}
