@@ -17,6 +17,7 @@
     C(daemon, "one simulated GPU for several CUDA programs, also called corund") \
     C(share, "a CUDA program on the GPU that corund has, beside others") \
     C(ps, "the programs that share the GPU of corund") \
+    C(top, "the same again and again, with SMs over time") \
     C(goal, "another goal for a program under corund") \
     C(policy, "another policy for the programs under corund") \
     C(host, "services and batch programs share a multicore server: cores and cache ways for each query") \

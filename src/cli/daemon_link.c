@@ -88,6 +88,15 @@ const char *daemon_state(uint32_t state)
     return state < sizeof states / sizeof *states ? states[state] : "?";
 }
 
+const char *daemon_name(const struct wire_client *client, char text[WIRE_NAME_BYTES])
+{
+    size_t length = strnlen(client->name, WIRE_NAME_BYTES - 1);
+    for (size_t i = 0; i < length; i++)
+        text[i] = client->name[i] >= ' ' && client->name[i] <= '~' ? client->name[i] : '?';
+    text[length] = 0;
+    return text;
+}
+
 const char *daemon_goal_text(const struct wire_client *client, char text[DAEMON_GOAL_BYTES])
 {
     if (client->goal == CORUN_GOAL_FRACTION)

@@ -36,6 +36,8 @@ enum corun_status daemon_ask(struct wire_link *link, enum wire_type type, const 
 
 /* "waits"; "?" for one that is not known. */
 const char *daemon_state(uint32_t state);
+/* Its name, for a terminal: what is not plain ASCII becomes question marks. */
+const char *daemon_name(const struct wire_client *client, char text[WIRE_NAME_BYTES]);
 /* "90%", "ipc=300" or "-". */
 #define DAEMON_GOAL_BYTES 32u
 const char *daemon_goal_text(const struct wire_client *client, char text[DAEMON_GOAL_BYTES]);

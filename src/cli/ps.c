@@ -42,12 +42,12 @@ static error_t parse_socket(int key, char *value, struct argp_state *state)
 
 static void add_row(struct columns *columns, const struct wire_client *client)
 {
-    char size[REPORT_SIZE_BYTES], goal[DAEMON_GOAL_BYTES];
+    char size[REPORT_SIZE_BYTES], goal[DAEMON_GOAL_BYTES], name[WIRE_NAME_BYTES];
     bool alone = client->isolated_ipc > 0 && client->cycles;
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%u", client->number);
     columns_set(columns, 1, PAINT_NONE, "%u", client->pid);
-    columns_set(columns, 2, PAINT_NONE, "%s", client->name);
+    columns_set(columns, 2, PAINT_NONE, "%s", daemon_name(client, name));
     columns_set(columns, 3, PAINT_NONE, "%s", daemon_state(client->state));
     columns_set(columns, 4, PAINT_NONE, "%s", daemon_goal_text(client, goal));
     columns_set(columns, 5, PAINT_NONE, "%llu", (unsigned long long)client->launches);

@@ -8,16 +8,20 @@ Programs that share the simulated GPU of corund.
 PROGRAMS is the folder of the compiled tests/cuda/programs; what is built of them in plain C lies in the folder above. What a program finds under
 `corun exec` it finds here, and two programs that are expected have the same cycles in every run, whatever the host does meanwhile.
 """
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -462,6 +466,88 @@ class Tools(Daemon):
         self.assertEqual(second.returncode, 13)
         self.assertIn("serves there already", second.stderr)
         self.stop_daemon()
+
+
+class Top(Daemon):
+    def start_pair(self):
+        """Two programs in the middle of their launches: what the list then has."""
+        self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")
+        programs = [self.share(PROGRAMS / "own_goal", "--name", name, "--isolated", "400", *goal, words=("60", "2", "50"))
+                    for name, goal in (("first", ("--goal", "30%")), ("second\x1b[31m", ()))]
+        programs.append(self.share(PROGRAMS / "own_goal", "--name", "second", words=("2",)))
+        self.wait_for(lambda: sum(client["launches"] > 0 for client in self.told()["clients"]) >= 2)
+        return programs
+
+    def test_once(self):
+        """Head, titles, and a row for each; no control characters of a name reach the terminal."""
+        self.start_pair()
+        done = self.ask("top", "--once")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^gtx980, 16 SMs, policy even, cycle [0-9]+ \([0-9.]+ [um]s\)$")
+        self.assertRegex(lines[1], r"^[23] programs, memory [0-9.]+ [kMG]?B of 4.29 GB")
+        self.assertEqual(lines[3].split(), "name pid state goal of goal IPC of alone SMs SMs over time launches P50 P99 memory".split())
+        rows = {line.split()[0]: line for line in lines[5:]}
+        self.assertIn("second?[31m", rows)
+        self.assertRegex(rows["first"], r"^first +[0-9]+ +(waits|host) +ipc=1 +[0-9]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ .*us +[0-9.]+ us +800.00 KB$")
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\x1b", self.ask("ps").stdout)
+
+    def test_batch(self):
+        self.start_daemon()
+        done = self.ask("top", "--batch", "--count", "3", "--delay", "20ms")
+        self.assertEqual(done.stdout.count("0 programs"), 3)
+        for words, what in ((("--delay", "1"), None), (("--delay", "0"), "--delay"), (("--delay", "2h"), "--delay"), (("--count", "0"), "--count"),
+                            (("more",), "no arguments"), ((), "needs a terminal")):
+            done = self.ask("top", *(("--once",) if what != "needs a terminal" else ()), *words)
+            self.assertEqual(done.returncode, 2 if what else 0, words)
+            self.assertIn(what or "", done.stderr)
+        self.stop_daemon()
+        self.assertEqual(self.ask("top", "--once").returncode, 5)
+
+    def open_terminal(self, *words):
+        """corun top on a terminal of 40 lines with 140 columns: its process, and the end that is ours."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, "top", *words], env=dict(self.environment, TERM="xterm", LC_ALL="C"), stdin=theirs, stdout=theirs,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        os.close(theirs)
+        self.addCleanup(os.close, ours)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, ours
+
+    def read_until(self, ours, text):
+        """What comes on the terminal up to that text."""
+        seen, until = b"", time.monotonic() + 20
+        while text not in seen and time.monotonic() < until:
+            if select.select([ours], [], [], 0.1)[0]:
+                seen += os.read(ours, 65536)
+        self.assertIn(text, seen)
+
+    def test_keys(self):
+        self.start_pair()
+        process, ours = self.open_terminal("--delay", "1m")
+        self.read_until(ours, b"first")
+        os.write(ours, b"h")
+        self.read_until(ours, b"this page, and back")
+        os.write(ours, b"h")
+        self.read_until(ours, b"policy")
+        os.write(ours, b"MRs0.05\n")  # from here on pictures come by themselves
+        self.assertEqual(self.ask("policy", "smk").returncode, 0)
+        self.read_until(ours, b"smk")
+        os.write(ours, b"q")
+        self.assertEqual(process.wait(20), 0)
+
+    def test_daemon_gone(self):
+        self.start_daemon()
+        process, ours = self.open_terminal("--delay", "50ms")
+        self.read_until(ours, b"0 programs")
+        self.stop_daemon()
+        self.assertEqual(process.wait(20), 13)
+        self.assertIn(b"closed the connection", process.stderr.read())
 
 
 if __name__ == "__main__":
