@@ -274,7 +274,7 @@ class Faults(Daemon):
     def test_garbage(self):
         self.start_daemon()
         for data in (b"\0" * 64, b"\xff" * 4096, struct.pack("<II", 0, 7) + b"1234567", struct.pack("<II", 14, 16) + b"\0" * 16,
-                     struct.pack("<II", 99, 0), struct.pack("<II", 17, 4) + b"abcd"):
+                     struct.pack("<II", 99, 0), struct.pack("<II", 18, 4) + b"abcd"):
             client = self.connect()
             client.sendall(data)
             self.assertEqual(client.recv(4096), b"", data[:16])
