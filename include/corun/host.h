@@ -26,7 +26,10 @@ extern "C" {
 #define CORUN_HOST_ALL UINT32_MAX  /* instances: as many as there are */
 #define CORUN_HOST_NONE UINT32_MAX /* no such query, no such application */
 
-/* What a host can do. C(name, meaning) */
+/*
+ * What a host can do. C(name, meaning). Without WAYS the cache is common: the ways of a share are written down, take nothing from anybody, and
+ * may be as many as there are in every share.
+ */
 #define CORUN_HOST_CAPABILITIES(C) \
     C(CORES, "gives threads cores of their own") \
     C(WAYS, "gives cores ways of the last-level cache of their own") \
@@ -87,7 +90,7 @@ struct corun_host_sample {
 
 enum corun_host_kind { CORUN_HOST_SERVICE, CORUN_HOST_BATCH };
 
-/* Cores and ways of its own. No cores: nothing of its own. Cores without ways: it shares the common ways. */
+/* Cores and ways of its own. No cores: nothing of its own. Cores without ways: it shares the common ways, which are all without WAYS. */
 struct corun_host_share {
     uint32_t cores, ways;
 };
@@ -151,8 +154,8 @@ enum corun_host_fairness {
 
 /*
  * The table of allowances persists between calls; it starts with nothing of anybody's own, all instances, and nothing started. Entries of a
- * query are as at the start when the query arrives. Shares of cores together are at most the host's cores; ways likewise. A service's query
- * that has started on common cores which are none stands still until there are some.
+ * query are as at the start when the query arrives. Shares of cores together are at most the host's cores; ways likewise, where WAYS
+ * can be given. A service's query that has started on common cores which are none stands still until there are some.
  */
 struct corun_host_allowances {
     struct corun_host_share *application; /* [application_count] */

@@ -154,7 +154,8 @@ static void write_sample(struct agent *agent, const struct query *query, uint64_
     if (!query->steady || !(ns > 0) || !(work > 0))
         return;
     fprintf(agent->setting->samples, "%s,%.17g,%u,%u,%.0f,%.6g,%s\n", tenant->plan->name, query->size, query->cores,
-            query->ways ? query->ways : agent->placing.way_count, ns, work / (ns * agent->topology.clock_khz / 1e6),
+            query->ways && agent->resctrl.ways ? query->ways : agent->placing.way_count, ns,
+            work / (ns * agent->topology.clock_khz / 1e6),
             predictor_work_word(tenant->work == AGENT_COUNTED ? PREDICTOR_WORK_COUNTED : PREDICTOR_WORK_PROGRESS));
 }
 

@@ -23,7 +23,10 @@ static void place(struct agent *agent)
     for (uint32_t q = 0; q < view->query_count; q++)
         if (view->queries[q].state == CORUN_HOST_QUERY_RUNNING)
             wanted[owner_of_query(agent, q)] = view->queries[q].share;
-    placing_update(&agent->placing, wanted, owner_of_query(agent, view->query_count));
+    uint32_t owners = owner_of_query(agent, view->query_count);
+    for (uint32_t owner = 0; owner < owners && !agent->resctrl.ways; owner++)
+        wanted[owner].ways = 0;
+    placing_update(&agent->placing, wanted, owners);
 }
 
 static cpu_set_t cores_of(const struct agent *agent, uint32_t owner)
@@ -279,8 +282,8 @@ static void fill_setting(struct agent *agent, struct governor_setting *setting, 
         .clock_khz = topology->clock_khz,
         .interval_ns = agent->plan->interval_ns,
         .bandwidth = NAN,
-        .capabilities = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS | 1u << CORUN_HOST_CAN_START |
-                        1u << CORUN_HOST_CAN_QUERY | 1u << CORUN_HOST_CAN_INSTANCES,
+        .capabilities = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_START | 1u << CORUN_HOST_CAN_QUERY |
+                        1u << CORUN_HOST_CAN_INSTANCES | (agent->resctrl.ways ? 1u << CORUN_HOST_CAN_WAYS : 0),
         .observations = 1u << CORUN_HOST_SEES_SIZE | 1u << CORUN_HOST_SEES_IPC | 1u << CORUN_HOST_SEES_PROGRESS |
                         (agent->resctrl.bandwidth ? 1u << CORUN_HOST_SEES_BANDWIDTH : 0),
         .tenants = tenants,

@@ -2,7 +2,7 @@
 /*
  * emu: each query gets just the cores and ways that it is predicted to need, and more or less while it runs (Wang, thesis, SJTU 2017,
  * chapter 5). Where the thesis leaves something open: queries start in order of arrival, as soon as a core and a way are free, and search among
- * what is free; while one runs it can have what nobody else has.
+ * what is free; while one runs it can have what nobody else has. Where ways cannot be given, cores follow alone.
  */
 #include "allot/emu_search.h"
 #include "allot/policies.h"
@@ -58,7 +58,7 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
     return CORUN_OK;
 }
 
-/* Section 5.4.2: the pre-run allocator. */
+/* Section 5.4.2: the pre-run allocator. Where the cache is common, the query is predicted with all of it and has no ways of its own. */
 static void begin(struct emu *emu, const struct corun_host_view *view, uint32_t q, struct corun_host_share free,
                   struct corun_host_allowances *allowances)
 {
@@ -67,8 +67,13 @@ static void begin(struct emu *emu, const struct corun_host_view *view, uint32_t 
     const struct corun_host_model *model = model_of(emu, application);
     struct corun_host_prediction prediction;
     double limit_ns = (double)application->goal_ns - (double)(view->now_ns - query->arrived_ns);
-    struct corun_host_share share = emu_search(model, query->size, (1 - emu->margin) * limit_ns, free);
-    model->predict(model->state, query->size, share.cores, share.ways, &prediction);
+    double searched_ns = (1 - emu->margin) * limit_ns;
+    struct corun_host_share share = {0, 0};
+    if (allot_divides_ways(view))
+        share = emu_search(model, query->size, searched_ns, free);
+    else
+        share.cores = emu_search_cores(model, query->size, searched_ns, free);
+    model->predict(model->state, query->size, share.cores, share.ways ? share.ways : free.ways, &prediction);
     emu->queries[q] = (struct emu_query){.ipc_predicted = prediction.ipc,
                                          .work_predicted = prediction.ipc * prediction.duration_ns,
                                          .limit_ns = limit_ns,
@@ -94,7 +99,7 @@ static void adjust(struct emu *emu, const struct corun_host_view *view, uint32_t
 {
     struct corun_host_share *share = &allowances->query[q], free = allot_free(view, allowances);
     struct corun_host_share most = {share->cores + free.cores, share->ways + free.ways};
-    if (!emu->cache)
+    if (!emu->cache || !allot_divides_ways(view))
         most.ways = share->ways;
     *share =
         emu_adjust(&emu->queries[q], view->queries[q].interval_ipc, (double)view->queries[q].interval_ns, *share, most);
@@ -116,8 +121,7 @@ const struct corun_host_policy allot_emu = {
     .paper = "Wang, thesis, SJTU 2017, chapter 5",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS | 1u << CORUN_HOST_CAN_START |
-             1u << CORUN_HOST_CAN_QUERY,
+    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_START | 1u << CORUN_HOST_CAN_QUERY,
     .observes = 1u << CORUN_HOST_SEES_SIZE | 1u << CORUN_HOST_SEES_IPC,
     .needs_models = true,
     .state_bytes = sizeof(struct emu),

@@ -11,17 +11,24 @@ static double duration_of(const struct corun_host_model *model, double size, uin
     return prediction.duration_ns;
 }
 
-struct corun_host_share emu_search(const struct corun_host_model *model, double size, double limit_ns,
-                                   struct corun_host_share most)
+uint32_t emu_search_cores(const struct corun_host_model *model, double size, double limit_ns,
+                          struct corun_host_share most)
 {
-    struct corun_host_share share = most;
-    for (uint32_t low = 0; share.cores > low + 1;) {
-        uint32_t middle = (share.cores + low) / 2;
+    uint32_t cores = most.cores;
+    for (uint32_t low = 0; cores > low + 1;) {
+        uint32_t middle = (cores + low) / 2;
         if (duration_of(model, size, middle, most.ways) < limit_ns)
-            share.cores = middle;
+            cores = middle;
         else
             low = middle;
     }
+    return cores;
+}
+
+struct corun_host_share emu_search(const struct corun_host_model *model, double size, double limit_ns,
+                                   struct corun_host_share most)
+{
+    struct corun_host_share share = {emu_search_cores(model, size, limit_ns, most), most.ways};
     for (uint32_t low = 0; share.ways > low + 1;) {
         uint32_t middle = (share.ways + low) / 2;
         if (duration_of(model, size, share.cores, middle) < limit_ns)

@@ -15,6 +15,10 @@
 struct corun_host_share emu_search(const struct corun_host_model *model, double size, double limit_ns,
                                    struct corun_host_share most);
 
+/* Its first half alone, lines 1 to 10: the fewest cores, with all `most.ways`. */
+uint32_t emu_search_cores(const struct corun_host_model *model, double size, double limit_ns,
+                          struct corun_host_share most);
+
 /* What algorithm 5-4 keeps of a query. Work is instructions per cycle times ns. */
 struct emu_query {
     double ipc_predicted, work_predicted;

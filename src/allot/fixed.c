@@ -46,8 +46,7 @@ const struct corun_host_policy allot_fixed = {
     .paper = "none",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS | 1u << CORUN_HOST_CAN_START |
-             1u << CORUN_HOST_CAN_QUERY,
+    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_START | 1u << CORUN_HOST_CAN_QUERY,
     .state_bytes = sizeof(struct fixed),
     .start = start,
     .decide = decide,

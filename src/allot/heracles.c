@@ -47,7 +47,7 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
     for (uint32_t a = 0; a < view->application_count; a++)
         services += view->applications[a].kind == CORUN_HOST_SERVICE;
     allowances->refusal = view->application_count > MOST_TENANTS ? "takes 64 applications at most"
-                          : services > view->core_count || services > view->way_count
+                          : services > view->core_count || (allot_divides_ways(view) && services > view->way_count)
                               ? "has not a core and a way for each service"
                               : NULL;
     if (allowances->refusal)
@@ -58,7 +58,8 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
         if (view->applications[a].kind != CORUN_HOST_SERVICE)
             continue;
         share->cores = view->core_count / services + (nth < view->core_count % services);
-        share->ways = view->way_count / services + (nth < view->way_count % services);
+        if (allot_divides_ways(view))
+            share->ways = view->way_count / services + (nth < view->way_count % services);
         allowances->application[a] = *share;
         nth++;
     }
@@ -81,11 +82,14 @@ static double tail_of(struct service *service)
     return service->latencies[(uint32_t)ceil(0.99 * count) - 1];
 }
 
-static void decide_share(const struct heracles *heracles, struct service *service, const struct corun_host_share free)
+static void decide_share(const struct heracles *heracles, const struct corun_host_view *view, struct service *service,
+                         struct corun_host_share free)
 {
     double slack = 1 - tail_of(service);
     struct corun_host_share *share = &service->share;
     service->count = 0;
+    if (!allot_divides_ways(view))
+        free.ways = 0;
     if (slack < 0) {
         share->cores += free.cores;
         share->ways += free.ways;
@@ -94,7 +98,7 @@ static void decide_share(const struct heracles *heracles, struct service *servic
         share->ways += free.ways < 2 ? free.ways : 2;
     } else if (slack >= heracles->hold) {
         share->cores -= share->cores > 1;
-        share->ways -= share->ways > 1;
+        share->ways -= share->ways > 1; /* none where the cache is common */
     }
 }
 
@@ -121,7 +125,7 @@ static void decide(void *state, const struct corun_host_view *view, struct corun
     for (uint32_t a = 0; a < view->application_count; a++) {
         if (view->applications[a].kind != CORUN_HOST_SERVICE)
             continue;
-        decide_share(heracles, &heracles->services[a], allot_free(view, allowances));
+        decide_share(heracles, view, &heracles->services[a], allot_free(view, allowances));
         allowances->application[a] = heracles->services[a].share;
     }
 }
@@ -133,7 +137,7 @@ const struct corun_host_policy allot_heracles = {
     .paper = "after Lo et al., Heracles, ISCA 2015, section 4.3",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS,
+    .needs = 1u << CORUN_HOST_CAN_CORES,
     .state_bytes = sizeof(struct heracles),
     .start = start,
     .decide = decide,

@@ -116,14 +116,18 @@ static uint32_t cores_for(struct pace *pace, const struct corun_host_view *view,
     return high;
 }
 
-/* Of the shares with which the whole query would take limit_ns at most, the one that costs batch least; all, if none will do. */
+/*
+ * Of the shares with which the whole query would take limit_ns at most, the one that costs batch least; all, if none will do. Where the cache is
+ * common, with all ways, none of them its own.
+ */
 static struct corun_host_share cheapest(struct pace *pace, const struct corun_host_view *view, uint32_t q,
                                         double limit_ns)
 {
-    struct corun_host_share found = {view->core_count, view->way_count};
+    bool divides = allot_divides_ways(view);
+    struct corun_host_share found = {view->core_count, divides ? view->way_count : 0};
     double least = INFINITY;
-    for (uint32_t step = 0; step < WAY_STEPS; step++) {
-        uint32_t ways = ways_of(view, step), cores = cores_for(pace, view, q, step, limit_ns);
+    for (uint32_t step = divides ? 0 : WAY_STEPS - 1; step < WAY_STEPS; step++) {
+        uint32_t ways = divides ? ways_of(view, step) : 0, cores = cores_for(pace, view, q, step, limit_ns);
         double cost = (double)cores / view->core_count + pace->way_weight * ways / view->way_count;
         if (cores && cost < least) {
             least = cost;
@@ -138,9 +142,10 @@ static void measure(struct job *job, const struct corun_host_view *view, uint32_
 {
     const struct corun_host_query_view *query = &view->queries[q];
     double done = query->progress - job->last_progress, ns = (double)(view->now_ns - job->last_ns);
-    if (!(ns > 0) || !query->share.cores || !query->share.ways)
+    uint32_t ways = allot_divides_ways(view) ? query->share.ways : view->way_count;
+    if (!(ns > 0) || !query->share.cores || !ways)
         return;
-    double predicted = ns / duration_with(view, q, query->share.cores, query->share.ways);
+    double predicted = ns / duration_with(view, q, query->share.cores, ways);
     if (done > 0)
         job->slowness = fmin(fmax(predicted / done, 1 / SLOWEST), SLOWEST);
     job->last_progress = query->progress;
@@ -202,7 +207,7 @@ static void divide(struct pace *pace, const struct corun_host_view *view, uint32
         bool running = view->queries[q].state == CORUN_HOST_QUERY_RUNNING;
         struct corun_host_share need = need_of(pace, view, q);
         uint32_t cores = running + free.cores, ways = running + free.ways;
-        if (!cores || !ways)
+        if (!cores || (allot_divides_ways(view) && !ways))
             continue;
         pace->jobs[q].need = need;
         allowances->query[q] =
@@ -283,8 +288,8 @@ const struct corun_host_policy allot_pace = {
     .paper = "none: ours",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_WAYS | 1u << CORUN_HOST_CAN_START |
-             1u << CORUN_HOST_CAN_QUERY | 1u << CORUN_HOST_CAN_INSTANCES,
+    .needs = 1u << CORUN_HOST_CAN_CORES | 1u << CORUN_HOST_CAN_START | 1u << CORUN_HOST_CAN_QUERY |
+             1u << CORUN_HOST_CAN_INSTANCES,
     .observes = 1u << CORUN_HOST_SEES_SIZE | 1u << CORUN_HOST_SEES_PROGRESS | 1u << CORUN_HOST_SEES_IPC,
     .needs_models = true,
     .state_bytes = sizeof(struct pace),

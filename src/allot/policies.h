@@ -7,7 +7,10 @@
 
 extern const struct corun_host_policy allot_os, allot_fixed, allot_static_opt, allot_heracles, allot_emu, allot_pace;
 
-/* Cores and ways that nobody has for its own, as the allowances stand: those of an application, and of queries that run. */
+/* The host gives cores ways of their own; else the cache is common, and a query is predicted, and runs, with all of it. */
+bool allot_divides_ways(const struct corun_host_view *view);
+/* Cores and ways that nobody has for its own, as the allowances stand: those of an application, and of queries that run. All ways
+ * where the cache is common. */
 struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances);
 /* The waiting query that arrived first, of any service; NONE. */
 uint32_t allot_first_waiting(const struct corun_host_view *view, const struct corun_host_allowances *allowances);

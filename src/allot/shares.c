@@ -2,6 +2,11 @@
 /* What several policies ask of a view: what is free, and who waits. */
 #include "allot/policies.h"
 
+bool allot_divides_ways(const struct corun_host_view *view)
+{
+    return view->capabilities >> CORUN_HOST_CAN_WAYS & 1u;
+}
+
 struct corun_host_share allot_free(const struct corun_host_view *view, const struct corun_host_allowances *allowances)
 {
     struct corun_host_share free = {view->core_count, view->way_count};
@@ -16,6 +21,8 @@ struct corun_host_share allot_free(const struct corun_host_view *view, const str
             free.ways -= allowances->query[q].ways;
         }
     }
+    if (!allot_divides_ways(view))
+        free.ways = view->way_count;
     return free;
 }
 

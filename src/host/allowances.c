@@ -10,14 +10,23 @@ static const char *const capability_texts[] = {
 #undef CAPABILITY_TEXT
 };
 
+/* What is given out together. */
+struct given {
+    bool divides_ways; /* else everybody has the same ones: the most that one share has */
+    uint64_t cores, ways;
+};
+
 static enum corun_status add_share(const struct corun_host_share *share, const char *whose, const char *policy,
-                                   struct corun_diagnostics *list, uint64_t *cores, uint64_t *ways)
+                                   struct corun_diagnostics *list, struct given *given)
 {
     if (share->ways && !share->cores)
         return corun_report(list, CORUN_POLICY, CORUN_NOWHERE, "policy %s gives ways of the cache to %s without cores",
                             policy, whose);
-    *cores += share->cores;
-    *ways += share->ways;
+    given->cores += share->cores;
+    if (given->divides_ways)
+        given->ways += share->ways;
+    else if (share->ways > given->ways)
+        given->ways = share->ways;
     return CORUN_OK;
 }
 
@@ -25,19 +34,21 @@ enum corun_status host_check_shares(const struct corun_host_view *view, const st
                                     uint32_t ended, const char *policy, struct corun_diagnostics *list,
                                     struct corun_host_share *common)
 {
-    uint64_t cores = 0, ways = 0;
+    struct given given = {.divides_ways = view->capabilities >> CORUN_HOST_CAN_WAYS & 1u};
     enum corun_status status = CORUN_OK;
     for (uint32_t a = 0; a < view->application_count && !status; a++)
-        status = add_share(&allowances->application[a], "an application", policy, list, &cores, &ways);
+        status = add_share(&allowances->application[a], "an application", policy, list, &given);
     for (uint32_t q = 0; q < view->query_count && !status; q++)
         if (view->queries[q].state == CORUN_HOST_QUERY_RUNNING && q != ended)
-            status = add_share(&allowances->query[q], "a query", policy, list, &cores, &ways);
-    if (!status && (cores > view->core_count || ways > view->way_count))
+            status = add_share(&allowances->query[q], "a query", policy, list, &given);
+    if (!status && (given.cores > view->core_count || given.ways > view->way_count))
         status = corun_report(list, CORUN_POLICY, CORUN_NOWHERE,
                               "policy %s gives out %" PRIu64 " cores of %" PRIu32 " and %" PRIu64 " ways of %" PRIu32,
-                              policy, cores, view->core_count, ways, view->way_count);
+                              policy, given.cores, view->core_count, given.ways, view->way_count);
     if (!status)
-        *common = (struct corun_host_share){view->core_count - (uint32_t)cores, view->way_count - (uint32_t)ways};
+        *common =
+            (struct corun_host_share){view->core_count - (uint32_t)given.cores,
+                                      given.divides_ways ? view->way_count - (uint32_t)given.ways : view->way_count};
     return status;
 }
 

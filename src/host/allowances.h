@@ -7,7 +7,7 @@
 
 /*
  * Shares of applications and of queries that run, together; *common is what they leave. `ended` is a query that has just been answered, whose
- * share counts no more; NONE. POLICY, with the policy's name: more than the host has, or ways without cores.
+ * share counts no more; NONE. Where the host cannot give ways, all of them stay common. POLICY, with the policy's name: more than the host has, or ways without cores.
  */
 enum corun_status host_check_shares(const struct corun_host_view *view, const struct corun_host_allowances *allowances,
                                     uint32_t ended, const char *policy, struct corun_diagnostics *list,

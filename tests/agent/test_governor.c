@@ -321,6 +321,26 @@ static void test_what_cannot_be_obeyed(void **state)
     stage_end(stage);
 }
 
+/* Ways that the host cannot give are everybody's: each share may name all of them, and the common ones stay all. */
+static void test_ways_that_nobody_enforces(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_begin(0);
+    struct governor *governor = &stage->governor;
+    stage->setting.capabilities &= ~(1u << CORUN_HOST_CAN_WAYS);
+    assert_int_equal(stage_run(stage), CORUN_OK);
+    stage->share = (struct corun_host_share){1, 4};
+    arrive(stage, 1001 * MS, 1);
+    arrive(stage, 1002 * MS, 2);
+    expect_log(stage, "arrives0 begin0 starts0 arrives1 begin1 starts1 ");
+    assert_int_equal(governor->common.cores, 0);
+    assert_int_equal(governor->common.ways, 4);
+    stage->share.ways = 5;
+    assert_int_equal(governor_advance(governor, 1022 * MS), CORUN_POLICY);
+    expect_message(stage, "policy staged gives out 2 cores of 2 and 5 ways of 4");
+    stage_end(stage);
+}
+
 static void test_instances_come_and_go(void **state)
 {
     (void)state;
@@ -343,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_a_service_that_dies_takes_its_queries_along),
         cmocka_unit_test(test_a_full_table),
         cmocka_unit_test(test_what_cannot_be_obeyed),
+        cmocka_unit_test(test_ways_that_nobody_enforces),
         cmocka_unit_test(test_instances_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

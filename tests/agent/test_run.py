@@ -430,6 +430,25 @@ class Processes(InFolder):
             with contextlib.suppress(ProcessLookupError): # it may end at any moment
                 self.assertEqual(os.sched_getaffinity(thread), ALL)
 
+    @unittest.skipIf(len(ALL) < 2, "this needs two processors")
+    def test_ways_that_nobody_enforces_hold_no_query_back(self):
+        """Each asks for the whole cache, which is one way where the machine does not tell."""
+        empty = self.folder / "no-resctrl"
+        empty.mkdir()
+        words = ("-s", "words", "--resctrl", empty, "--cores", ",".join(map(str, sorted(ALL)[:2])))
+        first = self.begin(*words, "-p", "os")
+        ways = json.loads(self.corun("top", "--json", "--socket", self.socket).stdout)["ways"]
+        self.end(first)
+        agent = self.begin(*words, "-p", f"fixed:cores=1,ways={ways}")
+        service = self.client("words", workers=2)
+        for query in (1, 2):
+            service.arrive(query)
+            self.assertEqual(service.started(), (query, 1))
+        for query in (1, 2):
+            service.end(query)
+        told = self.end(agent)
+        self.assertEqual((told["host"]["ways_enforced"], told["cases"][0]["services"][0]["queries"]), (False, 2))
+
     def test_who_leaves_is_let_go(self):
         agent = self.begin("-s", "words", "-p", "os", "--cores", ONE)
         service = self.client("words")

@@ -166,6 +166,7 @@ static struct stage *stage_create(void)
                                            .interval_ns = 20000000,
                                            .core_count = 12,
                                            .way_count = 16,
+                                           .capabilities = 1u << CORUN_HOST_CAN_WAYS,
                                            .applications = stage->applications,
                                            .application_count = 3,
                                            .queries = stage->queries};
@@ -261,6 +262,37 @@ static void shares_follow_a_query_while_it_runs(void **state)
     }
 }
 
+/* Ways that nobody can enforce hold nobody back: each query is predicted with the whole cache, has no ways of its own, and cores follow alone. */
+static void where_the_cache_is_common_ways_hold_nobody_back(void **state)
+{
+    (void)state;
+    for (uint32_t ways = 1; ways <= 16; ways += 15) {
+        struct stage *stage = stage_create();
+        stage->view.capabilities = 0;
+        stage->view.way_count = ways;
+        assert_int_equal(stage_start(stage), CORUN_OK);
+        /* 400 ms: with 16 ways 4 cores take 100; with one way, 775, 7 take 110.7. */
+        uint32_t cores = ways == 16 ? 4 : 7;
+        stage_arrive(stage, 0, 0, 400, 0);
+        assert_true(stage->started[0]);
+        assert_share(stage->query[0], cores, 0);
+        /* As long as there are cores, others start: 10 ms on one. */
+        for (uint32_t q = 1; q <= 12 - cores; q++) {
+            stage_arrive(stage, q, 1, 10, 0);
+            assert_true(stage->started[q]);
+            assert_share(stage->query[q], 1, 0);
+        }
+        stage_arrive(stage, 13 - cores, 1, 10, 0);
+        assert_false(stage->started[13 - cores]);
+        /* It has half as many instructions per cycle as predicted, and grows into what has been left since. */
+        stage->queries[1].state = CORUN_HOST_QUERY_FREE;
+        stage->queries[13 - cores].state = CORUN_HOST_QUERY_FREE;
+        stage_interval(stage, 0, cores / 2.0);
+        assert_share(stage->query[0], cores + 1, 0);
+        stage_destroy(stage);
+    }
+}
+
 static void it_is_refused_without_a_goal_or_a_model(void **state)
 {
     (void)state;
@@ -287,6 +319,7 @@ int main(void)
         cmocka_unit_test(special_factors),
         cmocka_unit_test(queries_of_several_services_get_their_own),
         cmocka_unit_test(shares_follow_a_query_while_it_runs),
+        cmocka_unit_test(where_the_cache_is_common_ways_hold_nobody_back),
         cmocka_unit_test(it_is_refused_without_a_goal_or_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
