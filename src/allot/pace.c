@@ -8,7 +8,8 @@
  *   - Cores and ways are looked for together: of all shares that are fast enough the one that takes least from batch.
  *   - Where queries together need more than there is, those whose deadline is nearest come first, and others give.
  *   - A query that is late keeps what it needs by prediction; stopping batch would not bring its deadline back.
- *   - How many instances of a batch program run is found by trying: fewer share the cache among fewer, more fill idle cores.
+ *   - How many instances of a batch program run is found by trying: fewer share the cache among fewer, more fill idle cores. Half as many and twice as
+ *     many are tried beside the number that runs, and the search goes on uphill, so that hardly any time goes to numbers far from the best.
  */
 #include "allot/policies.h"
 
@@ -39,10 +40,13 @@ struct job {
     struct corun_host_share need;
 };
 
-/* Numbers of instances of a batch program, tried one after the other: 1, 2, 4, ..., all. */
+/* Numbers of instances of a batch program, tried one after the other: 1, 2, 4, ..., all, as far as it goes uphill. */
+enum probe_phase { PROBE_RESTS, PROBE_UP, PROBE_DOWN };
 struct probe {
-    double best_rate;
-    uint32_t best, tried; /* tried: 0 between probes */
+    enum probe_phase phase;
+    double best_rate;     /* of `best`: instructions for each ns of a common core */
+    uint32_t best, tried; /* tried: that run now */
+    bool moved;           /* a better number was found since the last rest */
     double instructions, core_ns;
     uint64_t next_ns;
 };
@@ -68,7 +72,15 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
     for (uint32_t a = 0; a < view->application_count; a++)
         if (view->applications[a].kind == CORUN_HOST_SERVICE && !view->applications[a].goal_ns)
             allowances->refusal = "needs a goal for each service";
-    return allowances->refusal ? CORUN_ARGUMENT : CORUN_OK;
+    if (allowances->refusal)
+        return CORUN_ARGUMENT;
+    for (uint32_t a = 0; a < view->application_count && pace->probe_ns > 0; a++) {
+        if (view->applications[a].kind != CORUN_HOST_BATCH)
+            continue;
+        pace->probes[a] = (struct probe){.best = 1, .tried = 1, .next_ns = view->now_ns + (uint64_t)pace->probe_ns};
+        allowances->instances[a] = 1;
+    }
+    return CORUN_OK;
 }
 
 static const struct corun_host_application_view *service_of(const struct corun_host_view *view, uint32_t q)
@@ -227,9 +239,47 @@ static void count_cores(struct pace *pace, const struct corun_host_view *view,
     pace->counted_until_ns = view->now_ns;
 }
 
-static uint32_t more_instances(uint32_t tried, uint32_t all)
+/* The next number upwards: twice as many, or all. 0: there is none. */
+static uint32_t more_instances(uint32_t count, uint32_t all)
 {
-    return tried < all && 2 * tried > all ? all : 2 * tried;
+    return count >= all ? 0 : 2 * count > all ? all : 2 * count;
+}
+
+/* The next one downwards: the power of two below. 0: there is none. */
+static uint32_t fewer_instances(uint32_t count)
+{
+    uint32_t fewer = count > 1;
+    while (2 * fewer < count && fewer)
+        fewer *= 2;
+    return fewer;
+}
+
+/* The phase in which that number runs; a phase without a number is passed over. */
+static void probe_next(struct probe *probe, enum probe_phase phase, uint32_t all)
+{
+    uint32_t up = more_instances(probe->best, all), down = fewer_instances(probe->best);
+    if (phase == PROBE_UP && !up)
+        phase = probe->moved ? PROBE_RESTS : PROBE_DOWN;
+    if (phase == PROBE_DOWN && !down)
+        phase = PROBE_RESTS;
+    probe->phase = phase;
+    probe->tried = phase == PROBE_UP ? up : phase == PROBE_DOWN ? down : probe->best;
+    probe->moved &= phase != PROBE_RESTS;
+}
+
+/* Uphill: on from a number that is better, back from one that is not, and then the other way unless this one led somewhere. */
+static void probe_judge(struct probe *probe, double rate, uint32_t all)
+{
+    enum probe_phase phase = probe->phase;
+    bool rests = phase == PROBE_RESTS || probe->best > all;
+    if (rests || rate > probe->best_rate) {
+        probe->moved |= !rests;
+        probe->best = probe->tried < all ? probe->tried : all;
+        probe->best_rate = rate;
+        probe_next(probe, rests ? PROBE_UP : phase, all);
+    } else {
+        probe_next(probe, phase == PROBE_UP && !probe->moved ? PROBE_DOWN : PROBE_RESTS, all);
+    }
 }
 
 /* After each interval of the host: what batch did with its cores under the number that is being tried. */
@@ -243,18 +293,9 @@ static void probe(struct pace *pace, const struct corun_host_view *view, uint32_
     probe->core_ns += pace->common_core_ns;
     if (view->now_ns < probe->next_ns)
         return;
-    double rate = probe->core_ns > 0 ? probe->instructions / probe->core_ns : 0;
-    if (probe->tried && rate > probe->best_rate) {
-        probe->best_rate = rate;
-        probe->best = probe->tried;
-    }
-    if (!probe->tried)
-        probe->best_rate = 0;
-    probe->tried = probe->tried ? more_instances(probe->tried, batch->instances) : 1;
-    if (probe->tried > batch->instances)
-        probe->tried = 0;
-    allowances->instances[a] = probe->tried ? probe->tried : probe->best;
-    probe->next_ns = view->now_ns + (uint64_t)(pace->probe_ns * (probe->tried ? 1 : PROBE_EVERY));
+    probe_judge(probe, probe->core_ns > 0 ? probe->instructions / probe->core_ns : 0, batch->instances);
+    allowances->instances[a] = probe->tried;
+    probe->next_ns = view->now_ns + (uint64_t)(pace->probe_ns * (probe->phase == PROBE_RESTS ? PROBE_EVERY : 1));
     probe->instructions = probe->core_ns = 0;
 }
 
