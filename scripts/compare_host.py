@@ -16,6 +16,8 @@ import tempfile
 OS, STATIC, EMU = "os:instances=1", "static-opt", "emu"
 RUNTIME, CACHE, HERACLES, PACE = "emu:runtime=off", "emu:cache=off", "heracles", "pace"
 LOADS = ("0.1", "0.3", "0.4", "0.5")
+MODELS = ("knn", "nn", "linear", "sgd", "svm") # emu without one of them: the best on the samples held out
+PAPERS_GAIN = 0.36 # of emu over static-opt
 
 
 def run(corun, *words):
@@ -77,7 +79,8 @@ def head(name, title, words):
 
 
 def pairs(corun, words):
-    policies = (OS, STATIC, EMU, RUNTIME, CACHE, HERACLES, PACE)
+    models = tuple(f"{EMU}:model={model}" for model in MODELS)
+    policies = (OS, STATIC, EMU, RUNTIME, CACHE, HERACLES, PACE, *models)
     head("emu-pairs", "EMU over 56 co-locations", ["sweep", *words])
     print("The thesis does not say how often queries come. Ours come so often that they would take 0.1 to 0.5 of the time if each had the\n"
           "host to itself. Under `os` one instance of the batch program runs, as in section 5.3.2; under the others up to eight.\n")
@@ -100,8 +103,11 @@ def pairs(corun, words):
         ("heracles: throughput over static-opt", "-", *(gain(results[load][HERACLES], results[load][STATIC]) for load in LOADS)),
         ("pace: violations", "-", *(violations(results[load][PACE]) for load in LOADS)),
         ("pace: throughput over static-opt", "-", *(gain(results[load][PACE], results[load][STATIC]) for load in LOADS)),
+        *((f"{model}: violations", "-", *(violations(results[load][model]) for load in LOADS)) for model in models),
+        *((f"{model}: throughput over static-opt", "-", *(gain(results[load][model], results[load][STATIC]) for load in LOADS)) for model in models),
     ]
     table(["", "thesis", *(f"load {load}" for load in LOADS)], rows)
+    where_emu_gains(corun, words)
     print("""What the thesis concludes, and what comes out here:
 
 * Everybody sharing everything violates goals, and more so the busier the service: around a load of 0.4 in about as many co-locations as in the
@@ -124,6 +130,24 @@ def pairs(corun, words):
             rows.append([cases[0]["services"][0]["application"] + " + " + cases[0]["batches"][0]["application"],
                          *(f"{tail(case):.2f}, {case['throughput']:.2f}" for case in cases)])
         table(["", *shown], rows)
+
+
+def where_emu_gains(corun, words):
+    """The load at which emu gains what it does in the thesis, found by halving, and what pace gains there."""
+    low, high = 0.3, 0.4
+    while high - low > 0.0015:
+        load = (low + high) / 2
+        results = sweep(corun, (STATIC, EMU, PACE), "--load", f"{load:.4f}", *words)
+        if throughput(results[EMU]) / throughput(results[STATIC]) - 1 < PAPERS_GAIN:
+            low = load
+        else:
+            high = load
+    print("## Where EMU gains what it does in the thesis\n")
+    print(f"`static-opt` gets less the more queries come, so that every gain over it depends on the load. At a load of {load:.4f}, found by halving, `emu` gains what it\n"
+          "does in the thesis; this is where `pace`, whose goal was +50 %, is to be compared.\n")
+    table(["", "violations", "throughput", "over static-opt"],
+          [[policy, violations(cases), f"{throughput(cases):.3f}", gain(cases, results[STATIC]) if policy != STATIC else ""]
+           for policy, cases in results.items()])
 
 
 def intervals(corun, words):

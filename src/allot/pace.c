@@ -5,7 +5,8 @@
  *   - What is left of a query is known from its progress, and how much slower than predicted it goes, whatever the reason: traffic of others, a cold
  *     cache, a query that is harder than its size says. Shares are looked for anew after each interval with that factor, downwards as well,
  *     so no margin is paid in advance for what may not come.
- *   - Cores and ways are looked for together: of all shares that are fast enough the one that takes least from batch.
+ *   - Cores and ways are looked for together, among what is left: of all shares that are fast enough the one that takes least from batch for as long
+ *     as it is held. So a query may have more ways, and be done sooner.
  *   - Where queries together need more than there is, those whose deadline is nearest come first, and others give.
  *   - A query that is late keeps what it needs by prediction; stopping batch would not bring its deadline back.
  *   - How many instances of a batch program run is found by trying: fewer share the cache among fewer, more fill idle cores. Half as many and twice as
@@ -111,11 +112,11 @@ static double known_duration(struct pace *pace, const struct corun_host_view *vi
     return *known;
 }
 
-/* The fewest cores with that step of ways; 0 if all are too few. */
+/* The fewest cores with that step of ways; 0 if `most` are too few. */
 static uint32_t cores_for(struct pace *pace, const struct corun_host_view *view, uint32_t q, uint32_t step,
-                          double limit_ns)
+                          double limit_ns, uint32_t most)
 {
-    uint32_t low = 0, high = view->core_count;
+    uint32_t low = 0, high = most;
     if (known_duration(pace, view, q, high, step) > limit_ns)
         return 0;
     while (high > low + 1) {
@@ -129,19 +130,23 @@ static uint32_t cores_for(struct pace *pace, const struct corun_host_view *view,
 }
 
 /*
- * Of the shares with which the whole query would take limit_ns at most, the one that costs batch least; all, if none will do. Where the cache is
- * common, with all ways, none of them its own.
+ * Of the shares of at most `most` with which the whole query would take limit_ns at most, the one that costs batch least, as long as it is held;
+ * all of `most`, if none will do. Where the cache is common, with all ways, none of them its own.
  */
 static struct corun_host_share cheapest(struct pace *pace, const struct corun_host_view *view, uint32_t q,
-                                        double limit_ns)
+                                        double limit_ns, struct corun_host_share most)
 {
     bool divides = allot_divides_ways(view);
-    struct corun_host_share found = {view->core_count, divides ? view->way_count : 0};
+    struct corun_host_share found = {most.cores, divides ? most.ways : 0};
     double least = INFINITY;
     for (uint32_t step = divides ? 0 : WAY_STEPS - 1; step < WAY_STEPS; step++) {
-        uint32_t ways = divides ? ways_of(view, step) : 0, cores = cores_for(pace, view, q, step, limit_ns);
+        uint32_t ways = divides ? ways_of(view, step) : 0;
+        uint32_t cores = ways <= most.ways ? cores_for(pace, view, q, step, limit_ns, most.cores) : 0;
+        if (!cores)
+            continue;
         double cost = (double)cores / view->core_count + pace->way_weight * ways / view->way_count;
-        if (cores && cost < least) {
+        cost *= known_duration(pace, view, q, cores, step);
+        if (cost < least) {
             least = cost;
             found = (struct corun_host_share){cores, ways};
         }
@@ -170,16 +175,17 @@ static double deadline_of(const struct pace *pace, const struct corun_host_view 
 }
 
 /* What the query needs from now on. */
-static struct corun_host_share need_of(struct pace *pace, const struct corun_host_view *view, uint32_t q)
+static struct corun_host_share need_of(struct pace *pace, const struct corun_host_view *view, uint32_t q,
+                                       struct corun_host_share most)
 {
     const struct job *job = &pace->jobs[q];
     const struct corun_host_query_view *query = &view->queries[q];
     bool running = query->state == CORUN_HOST_QUERY_RUNNING;
     double left_ns = deadline_of(pace, view, q) - (double)view->now_ns, left = running ? 1 - query->progress : 1;
     if (left_ns > 0)
-        return cheapest(pace, view, q, left_ns / (fmax(left, 1e-3) * job->slowness));
+        return cheapest(pace, view, q, left_ns / (fmax(left, 1e-3) * job->slowness), most);
     return job->need.cores ? job->need
-                           : cheapest(pace, view, q, (1 - pace->margin) * (double)service_of(view, q)->goal_ns);
+                           : cheapest(pace, view, q, (1 - pace->margin) * (double)service_of(view, q)->goal_ns, most);
 }
 
 static bool wants(const struct corun_host_view *view, uint32_t q, uint32_t ended)
@@ -217,10 +223,10 @@ static void divide(struct pace *pace, const struct corun_host_view *view, uint32
     }
     for (uint32_t q; (q = next_deadline(pace, view, ended, served)) != CORUN_HOST_NONE; served[q] = true) {
         bool running = view->queries[q].state == CORUN_HOST_QUERY_RUNNING;
-        struct corun_host_share need = need_of(pace, view, q);
         uint32_t cores = running + free.cores, ways = running + free.ways;
         if (!cores || (allot_divides_ways(view) && !ways))
             continue;
+        struct corun_host_share need = need_of(pace, view, q, (struct corun_host_share){cores, ways});
         pace->jobs[q].need = need;
         allowances->query[q] =
             (struct corun_host_share){need.cores < cores ? need.cores : cores, need.ways < ways ? need.ways : ways};

@@ -83,6 +83,80 @@ static void a_query_that_cannot_be_in_time_gets_all(void **state)
     run_end(&run);
 }
 
+/* As `predict`, but twice as long with fewer than ten ways. */
+static void predict_ways(const void *state, double size, uint32_t cores, uint32_t ways,
+                         struct corun_host_prediction *prediction)
+{
+    (void)state;
+    *prediction = (struct corun_host_prediction){size / cores * (ways < 10 ? 2 : 1), cores};
+}
+
+/* Queries that have all come by now, on twelve cores with sixteen ways, and what they get. */
+static void give(const double *sizes, uint32_t count, struct corun_host_share *shares)
+{
+    const struct corun_host_model learned = {"best", NULL, predict_ways};
+    struct corun_host_application_view service = {.name = "a",
+                                                  .kind = CORUN_HOST_SERVICE,
+                                                  .goal_ns = GOAL,
+                                                  .waiting = count,
+                                                  .models = &learned,
+                                                  .model_count = 1};
+    struct corun_host_query_view queries[CORUN_HOST_QUERIES] = {{0}};
+    struct corun_host_share application = {0, 0}, query[CORUN_HOST_QUERIES] = {{0, 0}};
+    uint32_t instances = 0;
+    bool start[CORUN_HOST_QUERIES] = {false};
+    struct corun_host_allowances allowances = {
+        .application = &application, .instances = &instances, .query = query, .start = start};
+    struct corun_host_view view = {.version = CORUN_HOST_POLICY_VERSION,
+                                   .interval_ns = 20000000,
+                                   .core_count = 12,
+                                   .way_count = 16,
+                                   .capabilities = 1u << CORUN_HOST_CAN_WAYS,
+                                   .applications = &service,
+                                   .application_count = 1,
+                                   .queries = queries,
+                                   .query_count = count};
+    double parameters[8];
+    void *state = calloc(1, allot_pace.state_bytes);
+    assert_non_null(state);
+    for (uint32_t i = 0; i < allot_pace.parameter_count; i++)
+        parameters[i] = allot_pace.parameters[i].initial;
+    assert_int_equal(allot_pace.start(state, &view, parameters, &allowances), CORUN_OK);
+    for (uint32_t q = 0; q < count; q++) {
+        queries[q] = (struct corun_host_query_view){.state = CORUN_HOST_QUERY_WAITING, .id = q, .size = sizes[q]};
+        allot_pace.decide(state, &view, (struct corun_host_moment){CORUN_HOST_QUERY_ARRIVES, q}, &allowances);
+        assert_true(start[q]);
+        queries[q].state = CORUN_HOST_QUERY_RUNNING;
+    }
+    memcpy(shares, query, count * sizeof *shares);
+    free(state);
+}
+
+/*
+ * One core is enough with one way (120 ms of 135) as with ten (60 ms). What counts is for how long a share is held: (1/12 + 0.1/16) * 120 against
+ * (1/12 + 1/16) * 60.
+ */
+static void a_short_time_with_more_ways_costs_less(void **state)
+{
+    struct corun_host_share share;
+    (void)state;
+    give((const double[]){60e6}, 1, &share);
+    assert_int_equal(share.cores, 1);
+    assert_int_equal(share.ways, 10);
+}
+
+/* The second one finds six ways of sixteen, with which 100 ms on one core are 200: two cores, and the one way with which that is cheapest. */
+static void what_is_left_is_what_is_chosen_from(void **state)
+{
+    struct corun_host_share shares[2];
+    (void)state;
+    give((const double[]){100e6, 100e6}, 2, shares);
+    assert_int_equal(shares[0].cores, 1);
+    assert_int_equal(shares[0].ways, 10);
+    assert_int_equal(shares[1].cores, 2);
+    assert_int_equal(shares[1].ways, 1);
+}
+
 /* The batch program runs on what static-opt leaves it: nothing, or its instances. */
 static void static_opt_stops_instances(void **state)
 {
@@ -122,6 +196,8 @@ int main(void)
         cmocka_unit_test(a_query_that_is_harder_gets_more),
         cmocka_unit_test(a_query_that_is_easier_gives_back),
         cmocka_unit_test(a_query_that_cannot_be_in_time_gets_all),
+        cmocka_unit_test(a_short_time_with_more_ways_costs_less),
+        cmocka_unit_test(what_is_left_is_what_is_chosen_from),
         cmocka_unit_test(static_opt_stops_instances),
         cmocka_unit_test(heracles_gives_what_is_not_needed),
     };
