@@ -23,8 +23,8 @@ HAS(worker_arguments, flags, 44);
 HAS(worker_arguments, grid_y, 48);
 HAS(worker_arguments, layer_reciprocal, 56);
 HAS(worker_queue, next, 0);
-HAS(worker_queue, total, 4);
-HAS(worker_queue, alive, 8);
+HAS(worker_queue, alive, 4);
+HAS(worker_queue, total, 8);
 HAS(worker_place, limit, 0);
 HAS(worker_place, resident, 2);
 HAS(worker_place, done, 4);
@@ -37,9 +37,12 @@ _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 &
 static const struct {
     const char *name, *text;
 } shorthands[] = {
-    {"RESIDENT", "65536"},  /* one more, in the word of limit and resident */
-    {"UNLIMITED", "65535"}, /* nobody is there, and everybody may be */
-    {"DONE", "4294967296"}, /* one more, in the two words of a place */
+    {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
+    {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
+    {"DONE", "4294967296"},  /* one more, in the two words of a place */
+    {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
+    {"GOLDEN",
+     "2654435769"}, /* 2^32 times the golden section: its multiples are evenly spread, those by a stride too */
     {"place", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
               "mov.u32 %t, %smid;\n"
               "mad.wide.u32 %place, %t, 16, %place;\n"},
@@ -75,79 +78,106 @@ static const struct {
  * %others: not the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
  * for any more. %slot: the slot that is read, or written, next. %drawn, %state: what was asked for, the next index and the two words of the place.
  */
-static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %p;\n"
+static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
                                    ".reg .b16 %limit, %resident;\n"
                                    ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn;\n"
                                    ".reg .b32 %row, %reciprocal, %rows, %layer;\n"
                                    ".reg .b64 %place, %queue, %time, %state;\n";
 
-/* One thread is elected, which is there in every shape of thread block. */
+/*
+ * One thread is elected, the first one of one of the first four warps: which one, the number of the worker decides, so that on an SM the warps that talk
+ * are of all its schedulers. %t: warps to choose from.
+ */
 static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                "and.b32 %t, %flags, 8;\n"
                                "setp.ne.u32 %direct, %t, 0;\n"
                                "@%direct bra STRAIGHT;\n"
-                               "mov.u32 %t, %tid.x;\n"
+                               "mov.u32 %t, %ntid.x;\n"
                                "mov.u32 %u, %tid.y;\n"
-                               "or.b32 %t, %t, %u;\n"
-                               "mov.u32 %u, %tid.z;\n"
-                               "or.b32 %t, %t, %u;\n"
-                               "setp.ne.u32 %others, %t, 0;\n"
-                               "setp.ne.u32 %quiet, %t, 0;\n"
+                               "mov.u32 %a, %tid.x;\n"
+                               "mad.lo.u32 %a, %u, %t, %a;\n"
+                               "mov.u32 %u, %ntid.y;\n"
+                               "mul.lo.u32 %t, %t, %u;\n"
+                               "shr.u32 %t, %t, 5;\n"
+                               "min.u32 %t, %t, 4;\n"
+                               "mov.u32 %u, %ctaid.x;\n"
+                               "mul.lo.u32 %u, %u, <GOLDEN>;\n"
+                               "mul.hi.u32 %u, %u, %t;\n"
+                               "shl.b32 %u, %u, 5;\n"
+                               "xor.b32 %a, %a, %u;\n"
+                               "mov.u32 %t, %tid.z;\n"
+                               "or.b32 %a, %a, %t;\n"
+                               "setp.ne.u32 %others, %a, 0;\n"
+                               "setp.ne.u32 %quiet, %a, 0;\n"
                                "mov.u32 %slot, worker;\n"
                                "<false out><false strict>";
 
-/* It waits for the launch before. */
-static const char waiting[] = "@%others bra SYNC;\n"
+/*
+ * It joins, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
+ * known of the queue before, next and alive; %time: its total.
+ */
+static const char joining[] = "@%others bra SYNC;\n"
                               "<true claimed>"
                               "mov.u32 %drawn, -1;\n"
-                              "mov.u64 %state, <UNLIMITED>;\n"
                               "<test 2>"
                               "mov.pred %strict, %p;\n"
-                              "and.b32 %t, %flags, 5;\n" /* TELL, and not SEATED: those are counted already */
-                              "setp.eq.u32 %p, %t, 4;\n"
-                              "@!%p bra PREVIOUS;\n"
-                              "ld.param.u64 %queue, [arguments];\n"
-                              "red.global.add.u32 [%queue+8], 1;\n"
-                              "membar.gl;\n"
-                              "PREVIOUS:\n"
-                              "ld.param.u64 %queue, [arguments+16];\n"
-                              "setp.eq.u64 %p, %queue, 0;\n"
-                              "@%p bra JOIN;\n"
-                              "WAIT:\n"
-                              "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
-                              "setp.lt.u32 %p, %t, %u;\n"
-                              "@%p bra BEGIN;\n"
-                              "membar.gl;\n"
-                              "ld.volatile.global.u32 %t, [%queue+8];\n"
-                              "setp.eq.u32 %p, %t, 0;\n"
-                              "@%p bra COMPLETE;\n";
-
-static const char sleeping[] = "nanosleep.u32 250;\n";
-
-/* It joins, and draws what the worker begins with. */
-static const char joining[] = "bra WAIT;\n"
-                              "COMPLETE:\n"
-                              "membar.gl;\n"
                               "JOIN:\n"
+                              "ld.param.u64 %time, [arguments+16];\n"
                               "<place>"
                               "<test 1>"
-                              "@!%p bra ASK;\n"
-                              "red.global.add.u32 [%place], <RESIDENT>;\n"
-                              "mov.u32 %drawn, %ctaid.x;\n"
-                              "bra STAY;\n"
-                              "ASK:\n"
+                              "@%p bra SEATED;\n"
+                              "setp.ne.u64 %behind, %time, 0;\n"
                               "atom.global.add.u32 %word, [%place], <RESIDENT>;\n"
+                              "@%behind ld.volatile.global.v2.u64 {%state, %time}, [%time];\n"
                               "add.u32 %word, %word, <RESIDENT>;\n"
                               "<too-many>"
-                              "@%p red.global.add.u32 [%place], -<RESIDENT>;\n"
-                              "@%p bra BEGIN;\n"
-                              "atom.global.add.u32 %drawn, [%queue], 1;\n"
+                              "@%p bra FULL;\n"
+                              "@%behind bra BEHIND;\n"
+                              "DRAWS:\n"
+                              "mov.u64 %time, 1;\n"
+                              "<test 4>"
+                              "@%p mov.u64 %time, <ALIVE>;\n"
+                              "atom.global.add.u64 %state, [%queue], %time;\n"
+                              "cvt.u32.u64 %drawn, %state;\n"
                               "STAY:\n"
                               "<false claimed>"
                               "mov.u64 %time, %globaltimer;\n"
                               "neg.s64 %time, %time;\n"
                               "red.global.add.u64 [%place+8], %time;\n"
-                              "BEGIN:\n";
+                              "BEGIN:\n"
+                              "mov.u64 %state, <UNLIMITED>;\n";
+
+/*
+ * What is rare at the beginning. The launch before is not complete: its thread blocks need places, or it is waited for, without a place. FULL: no place
+ * is owed. Who goes without a place is alive for a moment, since all that go are no longer.
+ */
+static const char rare_beginning[] = "SEATED:\n"
+                                     "red.global.add.u32 [%place], <RESIDENT>;\n"
+                                     "mov.u32 %drawn, %ctaid.x;\n"
+                                     "bra STAY;\n"
+                                     "BEHIND:\n"
+                                     "mov.b64 {%t, %u}, %state;\n"
+                                     "cvt.u32.u64 %a, %time;\n"
+                                     "setp.lt.u32 %p, %t, %a;\n"
+                                     "@%p bra FULL;\n"
+                                     "setp.eq.u32 %p, %u, 0;\n"
+                                     "membar.gl;\n"
+                                     "@%p bra DRAWS;\n"
+                                     "red.global.add.u32 [%place], -<RESIDENT>;\n"
+                                     "WAIT:\n";
+
+static const char rare_beginning_end[] = "ld.param.u64 %time, [arguments+16];\n"
+                                         "ld.volatile.global.u32 %t, [%time+4];\n"
+                                         "setp.ne.u32 %p, %t, 0;\n"
+                                         "@%p bra WAIT;\n"
+                                         "bra JOIN;\n"
+                                         "FULL:\n"
+                                         "red.global.add.u32 [%place], -<RESIDENT>;\n"
+                                         "<test 4>"
+                                         "@%p red.global.add.u32 [%queue+4], 1;\n"
+                                         "bra BEGIN;\n";
+
+static const char sleeping[] = "nanosleep.u32 250;\n";
 
 static const char body[] = "bra SYNC;\n"
                            "BODY:\n"
@@ -190,7 +220,7 @@ static const char going[] = "ON:\n"
                             "<test 4>"
                             "@!%p bra TOLD;\n"
                             "membar.gl;\n"
-                            "red.global.add.u32 [%queue+8], -1;\n"
+                            "red.global.add.u32 [%queue+4], -1;\n"
                             "TOLD:\n"
                             "@%claimed ret;\n"
                             "red.global.add.u32 [%place], -<RESIDENT>;\n"
@@ -350,9 +380,6 @@ static void put_beginning(FILE *stream, const struct worker_shape *shape)
 {
     put(stream, prologue);
     put(stream, shape->thrifty ? "<true odd>" : "");
-    put(stream, waiting);
-    if (shape->module->target_sm >= 70 && shape->module->version >= 603)
-        put(stream, sleeping);
     put(stream, joining);
     put_place(stream, shape, "BEGIN_");
 }
@@ -377,6 +404,10 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
     }
     put(stream, going);
     put(stream, shape->thrifty ? "" : late);
+    put(stream, rare_beginning);
+    if (shape->module->target_sm >= 70 && shape->module->version >= 603)
+        put(stream, sleeping);
+    put(stream, rare_beginning_end);
     put_at(stream, rare, shape->thrifty ? "SYNC" : "ON"); /* ends where a thread block runs that is no worker */
     put(stream, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
     put(stream, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");

@@ -43,10 +43,12 @@
 
 /* In device memory, aligned to 16 bytes: of a launch. Filled by worker_queue_set. */
 struct worker_queue {
-    uint32_t next;  /* index of the first thread block that nobody has drawn; may pass `total` */
+    uint32_t next; /* index of the first thread block that nobody has drawn; may pass `total` */
+    /*
+     * With TELL: workers that may still run some. 0 and next >= total, in one reading of these 8 bytes: complete, and all can see what was stored.
+     */
+    uint32_t alive;
     uint32_t total; /* thread blocks of the grid */
-    uint32_t
-        alive; /* with TELL: workers that may still run some. 0 and next >= total: complete, and all can see what was stored */
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct worker_queue) == 16, "kernels rely on the layout");

@@ -13,10 +13,15 @@ static uint32_t streams_each(const struct software *software)
     return RUNTIME_MOST_STREAMS / software->count;
 }
 
+uint32_t crews_first_stream(const struct software *software, const struct application *a)
+{
+    return a->index * streams_each(software);
+}
+
 /* A stream for a further crew: behind another one, which stays to the end of its launch, it would be of no use. UINT32_MAX: none is free. */
 static uint32_t free_stream(const struct software *software, const struct application *a)
 {
-    uint32_t first = a->index * streams_each(software);
+    uint32_t first = crews_first_stream(software, a);
     for (uint32_t i = 1; i < streams_each(software); i++)
         if (!runtime_in_flight(software->runtime, first + i))
             return first + i;
@@ -109,13 +114,13 @@ static enum corun_status give(struct software *software, struct application *a, 
     struct order *order = order_at(a, n);
     unsigned long long table = runtime_table_address(software->runtime);
     unsigned long long queues = table + queues_offset(software, a->index);
-    bool follows = n > 0 && !kind_at(a, n - 1)->about.refusal;
+    bool follows = n > 0 && !kind_at(a, n - 1)->about.refusal, first = stream == crews_first_stream(software, a);
     struct runtime_crew crew = {
         .job = job_of(a, n)->job,
         .launch = (uint32_t)(n % a->launch_count),
         .workers = workers,
         .stream = stream,
-        .flags = WORKERS_TELL,
+        .flags = first ? 0 : WORKERS_TELL, /* the end of a first crew is seen by its stream */
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
@@ -124,6 +129,7 @@ static enum corun_status give(struct software *software, struct application *a, 
     if (status != CORUN_OK)
         return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
     order->in_flight++;
+    order->first_in_flight += first;
     order->given = true;
     order->workers += workers;
     order->given_ns = software->now;
@@ -134,7 +140,7 @@ static enum corun_status give(struct software *software, struct application *a, 
 
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers)
 {
-    return give(software, a, n, workers, a->index * streams_each(software));
+    return give(software, a, n, workers, crews_first_stream(software, a));
 }
 
 /* Workers of an order that have been given and have neither a place nor ended. */

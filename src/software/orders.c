@@ -192,7 +192,8 @@ static bool is_complete(const struct software *software, struct application *a, 
         return false;
     if (order->sliced)
         return order->done == kind->about.tbs;
-    return goes_whole(software, kind) ? !order->in_flight : order->next >= kind->draws && !order->alive;
+    return goes_whole(software, kind) ? !order->in_flight
+                                      : !order->first_in_flight && order->next >= kind->draws && !order->alive;
 }
 
 static void retire(struct application *a)
@@ -231,6 +232,7 @@ static void crew_ended(const struct software *software, struct application *a, c
 {
     struct order *order = order_at(a, job->run * a->launch_count + event->launch);
     order->in_flight--;
+    order->first_in_flight -= event->stream == crews_first_stream(software, a);
     if (software->options.launching != SOFTWARE_WORKERS)
         a->tbs_in_flight -= a->kinds[event->launch].about.tbs;
     if (time > order->ended_ns)

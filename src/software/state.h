@@ -45,6 +45,7 @@ struct kind {
 struct order {
     uint64_t workers;          /* given, in all crews */
     uint32_t in_flight;        /* crews */
+    uint32_t first_in_flight;  /* of them in the application's first stream, which keeps the order by itself */
     uint64_t handed_out, done; /* thread blocks in slices */
     bool sliced;
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
@@ -193,6 +194,8 @@ bool requests_has(const struct application *a, uint64_t run);
 uint64_t requests_time(const struct application *a, uint64_t run);
 
 /* crews.c */
+/* The stream of the first crews of an application's launches, one behind the other. */
+uint32_t crews_first_stream(const struct software *software, const struct application *a);
 /* Workers that the first crew of an order is to have; 0: nothing is owed. */
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
 /* Is it owed a place anywhere? */

@@ -349,7 +349,7 @@ static void later_launches_wait(void **state)
     static const struct {
         struct worker_queue previous;
         uint32_t count;
-    } rows[] = {{{5, 10, 0, 0}, 0}, {{5, 10, 2, 0}, 0}, {{10, 10, 0, 0}, 8}, {{14, 10, 0, 0}, 8}};
+    } rows[] = {{{5, 0, 10, 0}, 0}, {{5, 2, 10, 0}, 0}, {{10, 0, 10, 0}, 8}, {{14, 0, 10, 0}, 8}};
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {

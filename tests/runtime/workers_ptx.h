@@ -33,17 +33,17 @@ static const char hand_workers_ptx[] = WORKERS_HEAD
     "ld.param.u64 %rd10, [corun_workers];\nld.param.u64 %rd11, [corun_workers+8];\n"
     "ld.param.u64 %rd12, [corun_workers+16];\nld.param.u32 %r21, [corun_workers+44];\n"
     "and.b32 %r20, %r21, 4;\nand.b32 %r21, %r21, 1;\n"
-    "ld.global.u32 %r22, [%rd10+4];\n"
+    "ld.global.u32 %r22, [%rd10+8];\n"
     "mov.u32 %r23, %smid;\nmul.wide.u32 %rd13, %r23, 16;\nadd.u64 %rd11, %rd11, %rd13;\n"
     /* previous, and join; the word is 1 if the worker stays */
     "@!%p8 bra JOINED;\nmov.u32 %r24, 0;\nsetp.eq.u64 %p2, %rd12, 0;\n@%p2 bra JOIN;\n"
-    "PREVIOUS:\nld.volatile.global.u32 %r25, [%rd12];\nld.volatile.global.u32 %r26, [%rd12+4];\n"
-    "setp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\nld.volatile.global.u32 %r25, [%rd12+8];\n"
+    "PREVIOUS:\nld.volatile.global.u32 %r25, [%rd12];\nld.volatile.global.u32 %r26, [%rd12+8];\n"
+    "setp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\nld.volatile.global.u32 %r25, [%rd12+4];\n"
     "setp.ne.u32 %p2, %r25, 0;\n@%p2 bra PREVIOUS;\n"
     "JOIN:\natom.global.add.u32 %r25, [%rd11], 0x10000;\nmov.u32 %r24, 1;\nsetp.ne.u32 %p2, %r21, 0;\n@%p2 bra SAY;\n"
     "and.b32 %r26, %r25, 0xffff;\nshr.u32 %r25, %r25, 16;\nsetp.lt.u32 %p2, %r25, %r26;\n@%p2 bra STAYS;\n"
     "red.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\nbra SAY;\n"
-    "STAYS:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 bra SAY;\nred.global.add.u32 [%rd10+8], 1;\n"
+    "STAYS:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 bra SAY;\nred.global.add.u32 [%rd10+4], 1;\n"
     "SAY:\nst.shared.u32 [word], %r24;\nJOINED:\nbar.sync 0;\nld.shared.u32 %r24, [word];\nbar.sync 0;\n"
     "setp.eq.u32 %p2, %r24, 0;\n@%p2 ret;\n"
     "setp.eq.u32 %p2, %r21, 0;\n@%p2 bra DRAW;\nmov.u32 %r1, %ctaid.x;\nbra DRAWN;\n"
@@ -58,7 +58,7 @@ static const char hand_workers_ptx[] = WORKERS_HEAD
     "STAY:\nst.shared.u32 [word], %r24;\nASKED:\nbar.sync 0;\nld.shared.u32 %r24, [word];\nbar.sync 0;\n"
     "setp.ne.u32 %p2, %r24, 0;\n@%p2 bra DRAW;\n@!%p8 ret;\nbra SUM;\n"
     "LEAVE:\n@!%p8 ret;\nred.global.add.u32 [%rd11], 0xffff0000;\n"
-    "SUM:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 ret;\nmembar.gl;\nred.global.add.u32 [%rd10+8], 0xffffffff;\nret;\n}\n";
+    "SUM:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 ret;\nmembar.gl;\nred.global.add.u32 [%rd10+4], 0xffffffff;\nret;\n}\n";
 
 /* One run: `launches` launches of so many thread blocks, each over all places. */
 struct hand {
