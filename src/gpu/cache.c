@@ -2,9 +2,8 @@
 /*
  * Tag arrays.
  *
- * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that they stay in the host's cache and
- * loops without exits compare them all (SIMD even on baseline x86-64); the full tag of the candidate decides. The order of
- * use is a linked list per set with the most recent first and invalid lines last: constant time at any number of ways, and
+ * A set is searched by 16-bit folds of its line numbers, kept apart from the rest so that they stay in the host's cache; sixteen
+ * at a time are compared, and the full tag of a candidate decides. The order of use is a linked list per set with the most recent first and invalid lines last: constant time at any number of ways, and
  * no time stamps that wrap.
  */
 #include "gpu/cache.h"
@@ -14,6 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 struct cache_line {
     uint64_t number; /* address / line_bytes; NO_NUMBER: invalid */
@@ -41,6 +43,7 @@ struct cache {
 
 #define NO_NUMBER UINT64_MAX
 #define NO_WAY UINT16_MAX
+#define COMPARED 16u /* folds that are compared at once; the array is that much longer than its sets */
 
 static uint16_t fold(uint64_t number)
 {
@@ -84,7 +87,7 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->all_sectors = (uint32_t)((UINT64_C(1) << line_bytes / sector_bytes) - 1);
     cache->hashed = hashed;
     size_t count = (size_t)cache->sets * ways;
-    cache->folds = malloc(count * sizeof *cache->folds);
+    cache->folds = calloc(count + COMPARED, sizeof *cache->folds);
     cache->lines = malloc(count * sizeof *cache->lines);
     cache->order = malloc(cache->sets * sizeof *cache->order);
     if (!cache->folds || !cache->lines || !cache->order) {
@@ -121,29 +124,39 @@ void cache_flush(struct cache *cache)
     }
 }
 
+/* Which of the next sixteen folds are the wanted one, as bits. */
+static uint32_t compare_folds(const uint16_t *folds, uint16_t wanted)
+{
+#ifdef __SSE2__
+    const __m128i all = _mm_set1_epi16((short)wanted);
+    __m128i low = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(const void *)folds), all);
+    __m128i high = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(const void *)(folds + 8)), all);
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+#else
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < COMPARED; i++)
+        same |= (uint32_t)(folds[i] == wanted) << i;
+    return same;
+#endif
+}
+
 uint32_t cache_find(const struct cache *cache, uint64_t address)
 {
     uint64_t number = address >> cache->line_shift;
-    uint32_t set = set_of(cache, number), first = set * cache->ways;
+    uint32_t set = set_of(cache, number), first = set * cache->ways, ways = cache->ways;
     const struct cache_line *lines = cache->lines + first;
     const uint16_t *folds = cache->folds + first;
-    uint16_t wanted = fold(number), ways = (uint16_t)cache->ways, any = 0, match = 0;
+    uint16_t wanted = fold(number);
     /* Programs come back to what they just used. */
     uint32_t newest = cache->order[set].newest;
     if (folds[newest] == wanted && lines[newest].number == number)
         return first + newest;
-    for (uint16_t way = 0; way < ways; way++)
-        any |= folds[way] == wanted;
-    if (!any)
-        return CACHE_NO_LINE;
-    for (uint16_t way = 0; way < ways; way++)
-        match |= folds[way] == wanted ? (uint16_t)(way + 1) : 0;
-    if (match <= ways && lines[match - 1].number == number)
-        return first + match - 1;
-    /* Several lines, or another one, have the same fold. */
-    for (uint32_t way = 0; way < ways; way++)
-        if (lines[way].number == number)
-            return first + way;
+    for (uint32_t way = 0; way < ways; way += COMPARED)
+        for (uint32_t same = compare_folds(folds + way, wanted); same; same &= same - 1) {
+            uint32_t candidate = way + lowest_bit(same);
+            if (candidate < ways && lines[candidate].number == number)
+                return first + candidate;
+        }
     return CACHE_NO_LINE;
 }
 

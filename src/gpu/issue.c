@@ -166,7 +166,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         break;
     }
     warp->pc = sm->issue.pc;
-    warp->op = &warp->kernel->ops[warp->pc];
+    warp_set_next(sm, slot);
     if (sm->issue.jumped) {
         warp->not_before = sm->now + sm->config->branch_cycles;
         if (!sm->config->icache_perfect)

@@ -106,7 +106,7 @@ static void follow(struct sm *sm, uint32_t row, uint32_t application)
     }
     if (sm->quota.at_completion)
         watch(sm, application, remains);
-    sm->states_changed = true; /* for the stall causes */
+    sm->changed_warps = ~UINT64_C(0); /* for the stall causes */
 }
 
 /* Sums stay far from the limits of the type. */
@@ -279,7 +279,7 @@ static void obey(struct sm *sm, const struct quota_order *order)
                 set_counter(sm, row, a, order->value[a], order->add >> a & 1u);
     }
     sm->quota_spent = 0;
-    sm->states_changed = true;
+    sm->changed_warps = ~UINT64_C(0);
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
         for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++)
             follow(sm, row, a);

@@ -41,7 +41,6 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     for (uint32_t i = 0; i < MAX_SCHEDULERS; i++)
         sm->schedulers[i].last = NOTHING;
     for (uint32_t i = 0; i < MAX_WARPS; i++) {
-        sm->warps[i].pipe = PIPE_COUNT;
         sm->warps[i].bank_offset = (uint8_t)(i / sm->scheduler_count);
     }
     if (!port_create(&sm->port, config, replies, &sm->wakes) || !sm_caches_create(sm) || !load_store_create(sm)) {
@@ -108,9 +107,7 @@ void sm_post(struct sm *sm, struct news news)
 void sm_account(struct sm *sm)
 {
     residency_account(sm);
-    stall_flush(sm);
-    sm->cause_count = 0; /* they name the counters of the kernel before */
-    sm->states_changed = true;
+    stall_forget(sm); /* they name the counters of the kernel before */
 }
 
 void sm_remove_application(struct sm *sm, uint32_t application)
@@ -219,11 +216,11 @@ static uint32_t first_scheduler(const struct sm *sm)
 /* Earliest cycle after `now` at which a ready warp that found everything taken could issue. */
 static uint64_t next_chance(const struct sm *sm)
 {
-    uint64_t next = NEVER;
-    if (!(sm->states[WARP_READY] & ~sm->quota_spent))
+    uint64_t next = NEVER, ready = sm->states[WARP_READY] & ~sm->quota_spent;
+    if (!ready)
         return next;
     for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++) {
-        if (!(sm->wants[pipe] & ~sm->quota_spent))
+        if (!(sm->wants[pipe] & ready))
             continue;
         if (pipe == PIPE_MEMORY) {
             if (load_store_has_room(&sm->load_store))
@@ -275,8 +272,16 @@ static void look_at_warps(struct sm *sm, bool replied)
     uint64_t woken = wheel_take(&sm->wheel, sm->now) & waiting;
     if (replied)
         woken |= sm->fetch_refused & states[WARP_FETCH];
-    for (; woken; woken &= woken - 1)
-        warp_evaluate(sm, lowest_bit(woken));
+    uint64_t ready = 0;
+    for (; woken; woken &= woken - 1) {
+        uint32_t slot = lowest_bit(woken);
+        if (sm->warps[slot].ready_at <= sm->now)
+            ready |= woken & -woken;
+        else
+            warp_evaluate(sm, slot);
+    }
+    if (ready)
+        warps_become_ready(sm, ready);
 }
 
 /* Every scheduler issues if it can; notes in `issued` the application, NOTHING: none. Returns whether any did. */
@@ -308,23 +313,74 @@ static uint64_t asleep_until(struct sm *sm, uint64_t until)
     return next < until ? next : until;
 }
 
+/* The first cycle at which something other than the load/store unit and replies has something to do, or is to be seen. */
+static uint64_t quiet_until(const struct sm *sm, uint64_t until)
+{
+    const uint64_t *cycle = sm->wakes.cycle;
+    uint64_t next = sm->next_sample < until ? sm->next_sample : until;
+    /* A reply can let any warp try to fetch again. */
+    for (uint32_t source = sm->config->icache_perfect ? WAKE_INCOMING : WAKE_REPLY; source <= WAKE_WARP; source++)
+        next = cycle[source] < next ? cycle[source] : next;
+    return cycle[WAKE_ISSUE] < next ? cycle[WAKE_ISSUE] : next;
+}
+
+/*
+ * Nothing can issue. As long as only transactions are started and replies taken, and neither changes a warp or makes room for an
+ * instruction, nothing else need be looked at. Moves sm->now to the first cycle at which something else is to be done; returns whether
+ * replies and the load/store unit have had their turn at that cycle.
+ */
+static bool doze(struct sm *sm, uint64_t until)
+{
+    struct load_store *unit = &sm->load_store;
+    uint64_t *cycle = sm->wakes.cycle, quiet = quiet_until(sm, until);
+    for (;;) {
+        uint64_t served = load_store_next(sm);
+        served = served > sm->now ? served : sm->now + 1;
+        uint64_t next = served < cycle[WAKE_REPLY] ? served : cycle[WAKE_REPLY];
+        if (next >= quiet) {
+            cycle[WAKE_LOAD_STORE] = served;
+            sm->now = quiet;
+            return false;
+        }
+        sm->now = next;
+        uint32_t count = unit->count;
+        if (wake_due(&sm->wakes, WAKE_REPLY, next)) {
+            port_receive(sm);
+            quiet = quiet_until(sm, until);
+            if (quiet <= next)
+                return false;
+        }
+        if (unit->count)
+            load_store_tick(sm);
+        if (sm->changed_warps || unit->count != count)
+            return true;
+    }
+}
+
 void sm_run(struct sm *sm, uint64_t until)
 {
+    bool attended = false; /* to replies, warps and the load/store unit, at this cycle */
     while (sm->now < until && !sm->failed) {
         uint32_t issued[MAX_SCHEDULERS] = {0};
-        look_at_warps(sm, attend(sm));
-        if (sm->load_store.count)
-            load_store_tick(sm);
+        if (!attended) {
+            look_at_warps(sm, attend(sm));
+            if (sm->load_store.count)
+                load_store_tick(sm);
+        }
         bool any = issue_warps(sm, issued);
         uint64_t next = sm->now + 1;
         if (any)
             sm->wakes.cycle[WAKE_ISSUE] = next;
         else
             next = asleep_until(sm, until);
-        stall_account(sm, issued, any, next - sm->now);
+        stall_account(sm, issued, any);
         while (sm->next_sample < next)
             sample_idle_warps(sm);
-        sm->now = next;
+        attended = false;
+        if (any || sm->quota.on)
+            sm->now = next;
+        else
+            attended = doze(sm, until);
     }
     stall_flush(sm);
     residency_account(sm);

@@ -36,6 +36,7 @@
 #include "gpu/quota.h"
 #include "gpu/sm_caches.h"
 #include "gpu/sm_limits.h"
+#include "gpu/stall.h"
 #include "gpu/thread_block.h"
 #include "gpu/wake.h"
 #include "gpu/wake_wheel.h"
@@ -47,23 +48,23 @@ struct sm {
     uint64_t now;
     struct wakes wakes;
     uint64_t states[WARP_STATES];                       /* masks over warp slots; a free slot is in none */
-    uint64_t wants[PIPE_COUNT];                         /* of the READY warps */
+    uint64_t wants[PIPE_COUNT];                         /* by the pipeline of their next instruction, READY or not */
     uint64_t quota_spent;                               /* warps whose application has no quota left (quota.c) */
     uint64_t fetch_refused;                             /* of those in FETCH: their fetch waits for any reply */
     uint64_t application_warps[CORUN_MAX_APPLICATIONS]; /* live: in any state but DRAIN and STILL */
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
     uint32_t scheduler_count;
-    bool states_changed; /* since the causes below were looked up */
-    uint32_t cause_count;
-    uint64_t cause_cycles; /* collected for each of the causes */
-    uint64_t *causes[MAX_SCHEDULERS * (CORUN_MAX_APPLICATIONS + 1)];
+    uint64_t
+        changed_warps; /* whose state, or what else a cause depends on, is another than when causes were looked up */
+    struct stall_causes causes[MAX_SCHEDULERS];
     uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];
     uint32_t pipe_units[PIPE_COUNT];
     uint8_t first_unit[PIPE_COUNT][MAX_SCHEDULERS]; /* the pipelines of a kind that a scheduler may use start here */
     uint32_t collectors, banks;                     /* of one scheduler */
     struct scheduler schedulers[MAX_SCHEDULERS];
+    uint64_t older_warps[MAX_WARPS]; /* of each slot: the slots whose warp came before its own */
     struct sm_warp warps[MAX_WARPS];
     struct wake_wheel wheel;
     struct load_store load_store;

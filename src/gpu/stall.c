@@ -5,7 +5,7 @@
  * nearest to issuing decides: a warp that could have issued but for its pipeline, then data hazards (computed or loaded,
  * whichever keeps more warps), then fences, branches, barriers, and last the instruction fetch.
  *
- * While no state changes, neither do the causes: they are looked up once and the cycles collected until one does.
+ * While no state of its warps changes, neither do the causes of a scheduler: they are looked up once and hold until one does.
  */
 #include "gpu/stall.h"
 
@@ -67,52 +67,68 @@ static uint64_t *counter_for(struct sm *sm, uint32_t scheduler, uint32_t applica
     return cause_of(sm, counters, warps);
 }
 
+static void flush(struct sm *sm, struct stall_causes *causes)
+{
+    uint64_t cycles = sm->now - causes->since;
+    for (uint32_t i = 0; i < causes->count; i++)
+        *causes->counters[i] += cycles;
+    causes->since = sm->now;
+}
+
 void stall_flush(struct sm *sm)
 {
-    for (uint32_t i = 0; i < sm->cause_count; i++)
-        *sm->causes[i] += sm->cause_cycles;
-    sm->cause_cycles = 0;
+    for (uint32_t s = 0; s < sm->scheduler_count; s++)
+        flush(sm, &sm->causes[s]);
 }
 
-void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cycles)
-{
-    if (any) { /* whatever issues changes states: what was collected ends here */
-        stall_flush(sm);
-        sm->cause_count = 0;
-        sm->states_changed = true;
-        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
-            for (uint32_t i = 0; i < sm->present_count; i++)
-                *counter_for(sm, s, sm->present[i], issued[s]) += cycles;
-            if (sm->present_count > 1)
-                *counter_of_scheduler(sm, s, issued[s]) += cycles;
-        }
-        return;
-    }
-    if (sm->states_changed) {
-        stall_flush(sm);
-        sm->cause_count = 0;
-        for (uint32_t s = 0; s < sm->scheduler_count; s++) {
-            for (uint32_t i = 0; i < sm->present_count; i++)
-                sm->causes[sm->cause_count++] = counter_for(sm, s, sm->present[i], NOTHING);
-            if (sm->present_count > 1)
-                sm->causes[sm->cause_count++] = counter_of_scheduler(sm, s, NOTHING);
-        }
-        sm->states_changed = false;
-    }
-    sm->cause_cycles += cycles;
-}
-
-/* Who is present changes. */
-static void look_anew(struct sm *sm)
+void stall_forget(struct sm *sm)
 {
     stall_flush(sm);
-    sm->cause_count = 0;
-    sm->states_changed = true;
+    for (uint32_t s = 0; s < sm->scheduler_count; s++)
+        sm->causes[s].count = 0;
+    sm->changed_warps = ~UINT64_C(0);
+}
+
+static void count_issue_cycle(struct sm *sm, uint32_t scheduler, uint32_t issued)
+{
+    struct stall_causes *causes = &sm->causes[scheduler];
+    flush(sm, causes);
+    causes->count = 0;
+    sm->changed_warps |= sm->schedulers[scheduler].warps;
+    for (uint32_t i = 0; i < sm->present_count; i++)
+        ++*counter_for(sm, scheduler, sm->present[i], issued);
+    if (sm->present_count > 1)
+        ++*counter_of_scheduler(sm, scheduler, issued);
+}
+
+static void look_up(struct sm *sm, uint32_t scheduler)
+{
+    struct stall_causes *causes = &sm->causes[scheduler];
+    flush(sm, causes);
+    causes->count = 0;
+    for (uint32_t i = 0; i < sm->present_count; i++)
+        causes->counters[causes->count++] = counter_for(sm, scheduler, sm->present[i], NOTHING);
+    if (sm->present_count > 1)
+        causes->counters[causes->count++] = counter_of_scheduler(sm, scheduler, NOTHING);
+}
+
+void stall_account(struct sm *sm, const uint32_t *issued, bool any)
+{
+    uint64_t changed = sm->changed_warps;
+    if (!any && !changed)
+        return;
+    sm->changed_warps = 0;
+    for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+        if (any && issued[s] != NOTHING)
+            count_issue_cycle(sm, s, issued[s]);
+        else if (changed & sm->schedulers[s].warps || !sm->causes[s].count)
+            look_up(sm, s);
+    }
 }
 
 void stall_one_begins(struct sm *sm)
 {
-    look_anew(sm);
+    stall_forget(sm);
     sm->before_alone = *sm->application_counters[sm->present[0]];
 }
 
@@ -139,7 +155,7 @@ static void add_alone(const struct sm *sm, struct corun_counters *to)
 
 void stall_one_ends(struct sm *sm)
 {
-    look_anew(sm);
+    stall_forget(sm);
     add_alone(sm, &sm->together);
 }
 

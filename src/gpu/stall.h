@@ -7,9 +7,20 @@
 
 struct sm;
 
-/* `issued` has the application that each scheduler issued, NOTHING if none; `any`: one of them did */
-void stall_account(struct sm *sm, const uint32_t *issued, bool any, uint64_t cycles);
-void stall_flush(struct sm *sm); /* brings the counters up to date */
+/* Of one scheduler: what its cycles are counted as from `since` on, until a state changes. */
+struct stall_causes {
+    uint64_t since;
+    uint64_t *counters[CORUN_MAX_APPLICATIONS + 1];
+    uint32_t count; /* 0: not looked up */
+};
+
+/*
+ * What each scheduler does at sm->now, and until its warps change: `issued` has the application that it issued in this cycle, NOTHING if
+ * none; `any`: one of them did.
+ */
+void stall_account(struct sm *sm, const uint32_t *issued, bool any);
+void stall_flush(struct sm *sm);  /* brings the counters up to date */
+void stall_forget(struct sm *sm); /* the same, and what is there changes: the causes have to be looked up anew */
 /* An application begins or ceases to be the only one here, or to be counted under one kernel. */
 void stall_one_begins(struct sm *sm);
 void stall_one_ends(struct sm *sm);

@@ -71,14 +71,10 @@ void sm_tb_remove(struct sm *sm, struct sm_tb *tb)
     uint32_t application = tb->launch->kernel->application;
     sm_account(sm);
     for (uint64_t rest = tb->resident; rest; rest &= rest - 1) {
-        struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
         uint64_t bit = rest & -rest;
         for (uint32_t state = 0; state < WARP_STATES; state++)
             sm->states[state] &= ~bit;
-        for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
-            sm->wants[pipe] &= ~bit;
-        warp->pipe = PIPE_COUNT;
-        warp->generation++; /* whatever is under way for it is nobody's now */
+        sm->warps[lowest_bit(rest)].generation++; /* whatever is under way for it is nobody's now */
         sm->resident_warps--;
     }
     sm->application_warps[application] &= ~tb->resident;

@@ -25,8 +25,11 @@ bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_war
     warp->kernel = kernel;
     warp->counters = sm->counters[kernel->slot];
     warp->pc = launch->grid->operations->warp_pc(source);
-    warp->op = &kernel->ops[warp->pc];
-    warp->age = sm->next_age++;
+    warp_set_next(sm, slot);
+    for (uint32_t i = 0; i < MAX_WARPS; i++)
+        sm->older_warps[i] &= ~(UINT64_C(1) << slot);
+    sm->older_warps[slot] = ~(UINT64_C(1) << slot);
+    warp->ready_at = NEVER;
     warp->not_before = sm->now;
     warp->fetched_line = NEVER;
     warp->since = sm->now;
@@ -74,16 +77,32 @@ void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
     uint64_t bit = UINT64_C(1) << slot;
     if (sm->profiling)
         warp_profile(sm, slot);
-    if (warp->pipe != PIPE_COUNT)
-        sm->wants[warp->pipe] &= ~bit;
     sm->states[warp->state] &= ~bit;
     sm->states[state] |= bit;
-    sm->states_changed = true;
+    sm->changed_warps |= bit;
     warp->state = (uint8_t)state;
-    warp->pipe = PIPE_COUNT;
-    if (state == WARP_READY) {
-        warp->pipe = warp->op->pipe;
-        sm->wants[warp->pipe] |= bit;
+}
+
+void warp_set_next(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t bit = UINT64_C(1) << slot;
+    warp->op = &warp->kernel->ops[warp->pc];
+    sm->wants[warp->pipe] &= ~bit;
+    warp->pipe = warp->op->pipe;
+    sm->wants[warp->pipe] |= bit;
+}
+
+void warps_become_ready(struct sm *sm, uint64_t warps)
+{
+    sm->states[WARP_DATA] &= ~warps;
+    sm->states[WARP_LOAD] &= ~warps;
+    sm->states[WARP_READY] |= warps;
+    sm->changed_warps |= warps;
+    for (; warps; warps &= warps - 1) {
+        if (sm->profiling)
+            warp_profile(sm, lowest_bit(warps));
+        sm->warps[lowest_bit(warps)].state = WARP_READY;
     }
 }
 
@@ -108,7 +127,7 @@ static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
 {
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
-    *until = NEVER;
+    *until = warp->ready_at = NEVER;
     if (warp->not_before > sm->now) {
         *until = warp->not_before;
         return WARP_CONTROL;
@@ -124,6 +143,8 @@ static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
         return WARP_LOAD;
     if (latest >> 1 > sm->now) {
         *until = latest >> 1;
+        if (!(op->flags & CORUN_FENCE))
+            warp->ready_at = *until;
         return latest & 1 ? WARP_LOAD : WARP_DATA;
     }
     if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
@@ -146,7 +167,7 @@ void warp_end(struct sm *sm, uint32_t slot)
     struct sm_tb *tb = &sm->tbs[warp->tb];
     uint64_t bit = UINT64_C(1) << slot;
     residency_account(sm);
-    sm->states_changed = true;
+    sm->changed_warps = ~UINT64_C(0);
     if (tb->warps & bit) { /* not when a drained warp comes by again */
         tb->warps &= ~bit;
         tb->thread_instructions += sm->warp_thread_instructions[slot];
@@ -159,9 +180,6 @@ void warp_end(struct sm *sm, uint32_t slot)
         warp_set_state(sm, slot, WARP_DRAIN);
         return;
     }
-    if (warp->pipe != PIPE_COUNT)
-        sm->wants[warp->pipe] &= ~bit;
-    warp->pipe = PIPE_COUNT;
     sm->states[warp->state] &= ~bit;
     sm->resident_warps--;
     tb->resident &= ~bit;

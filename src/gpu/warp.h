@@ -44,7 +44,7 @@ struct sm_warp {
     uint64_t *ready; /* [kernel->hazard_entries] */
     uint32_t ready_capacity;
     uint32_t pc;
-    uint64_t age;          /* order in which they came to the SM: lower is older */
+    uint64_t ready_at;     /* it can issue from this cycle on, whatever else happens; NEVER: that has to be looked at */
     uint64_t not_before;   /* control: cycle from which it may issue */
     uint64_t fetched_line; /* line of the instruction cache it has */
     uint64_t since;        /* profile: when the state began */
@@ -55,13 +55,17 @@ struct sm_warp {
     uint8_t tb;
     uint8_t application;
     uint8_t state;
-    uint8_t pipe;        /* in which `wants` mask it stands, PIPE_COUNT: none */
+    uint8_t pipe;        /* of its next instruction: in which `wants` mask it stands */
     uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
 };
 
 /* A warp of the thread block in `tb_slot` takes the slot; it is in no state yet. false: out of memory. */
 bool warp_begin(struct sm *sm, uint32_t warp, uint32_t tb_slot, struct corun_warp *source);
 void warp_set_state(struct sm *sm, uint32_t warp, enum warp_state state);
+/* Its next instruction is the one at warp->pc. */
+void warp_set_next(struct sm *sm, uint32_t warp);
+/* These have what they waited for, as warp->ready_at said. */
+void warps_become_ready(struct sm *sm, uint64_t warps);
 /* Finds out what the warp's next instruction waits for, sets its state and the wake-up that it needs. */
 void warp_evaluate(struct sm *sm, uint32_t warp);
 /* It has issued its last instruction; and again when what it had under way is there. */

@@ -4,14 +4,12 @@
 
 #include "gpu/sm.h"
 
+/* From any candidate to an older one until there is none: a few steps, however many there are. */
 static uint32_t oldest(const struct sm *sm, uint64_t candidates)
 {
     uint32_t best = lowest_bit(candidates);
-    for (candidates &= candidates - 1; candidates; candidates &= candidates - 1) {
-        uint32_t warp = lowest_bit(candidates);
-        if (sm->warps[warp].age < sm->warps[best].age)
-            best = warp;
-    }
+    for (uint64_t older; (older = sm->older_warps[best] & candidates) != 0;)
+        best = lowest_bit(older);
     return best;
 }
 
