@@ -33,6 +33,7 @@ struct cache {
     uint32_t ways, sets;
     uint32_t set_mask; /* sets - 1 if that is a power of two, else 0 */
     uint32_t set_bits;
+    uint64_t set_parity; /* the bits of a line's number that the lowest bit of its set is the parity of */
     uint32_t line_shift;
     uint32_t all_sectors;
     bool hashed;
@@ -43,14 +44,15 @@ struct cache {
 
 #define NO_NUMBER UINT64_MAX
 #define NO_WAY UINT16_MAX
-#define COMPARED 16u /* folds that are compared at once; the array is that much longer than its sets */
+#define FEW_SET_BITS 4u /* up to here, a parity for each is cheaper than a fold */
+#define COMPARED 16u    /* folds that are compared at once; the array is that much longer than its sets */
 
 static uint16_t fold(uint64_t number)
 {
     return (uint16_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 48);
 }
 
-static uint32_t set_of(const struct cache *cache, uint64_t number)
+static inline uint32_t set_of(const struct cache *cache, uint64_t number)
 {
     if (cache->sets == 1)
         return 0;
@@ -61,6 +63,12 @@ static uint32_t set_of(const struct cache *cache, uint64_t number)
         return (uint32_t)((number + (mix >> 32 ^ mix >> 40)) % cache->sets);
     }
     if (cache->hashed) {
+        if (cache->set_bits <= FEW_SET_BITS) {
+            uint32_t set = 0;
+            for (uint32_t bit = 0; bit < cache->set_bits; bit++)
+                set |= (count_bits(number & cache->set_parity << bit) & 1u) << bit;
+            return set;
+        }
         /* Doubling the shift folds every group of set_bits bits onto the lowest one. */
         for (uint32_t shift = cache->set_bits; shift < 64; shift *= 2)
             number ^= number >> shift;
@@ -83,6 +91,8 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->sets = (uint32_t)(bytes / set_bytes);
     cache->set_mask = is_power_of_two(cache->sets) ? cache->sets - 1 : 0;
     cache->set_bits = log2_floor(cache->sets);
+    for (uint32_t bit = 0; cache->set_bits && bit < 64; bit += cache->set_bits)
+        cache->set_parity |= UINT64_C(1) << bit;
     cache->line_shift = log2_floor(line_bytes);
     cache->all_sectors = (uint32_t)((UINT64_C(1) << line_bytes / sector_bytes) - 1);
     cache->hashed = hashed;
@@ -173,18 +183,21 @@ static void unlink_line(struct cache_line *lines, struct cache_set *order, uint3
         lines[line->older].newer = line->newer;
 }
 
-void cache_touch(struct cache *cache, uint32_t line)
+static inline void make_newest(struct cache_line *lines, struct cache_set *order, uint32_t way)
 {
-    if (cache->lines[line].newer == NO_WAY)
-        return;
-    uint32_t set = line / cache->ways, way = line % cache->ways;
-    struct cache_set *order = &cache->order[set];
-    struct cache_line *lines = cache->lines + (size_t)set * cache->ways;
     unlink_line(lines, order, way);
     lines[way].newer = NO_WAY;
     lines[way].older = order->newest;
     lines[order->newest].newer = (uint16_t)way;
     order->newest = (uint16_t)way;
+}
+
+void cache_touch(struct cache *cache, uint32_t line)
+{
+    if (cache->lines[line].newer == NO_WAY)
+        return;
+    uint32_t set = line / cache->ways, way = line - set * cache->ways;
+    make_newest(cache->lines + (size_t)set * cache->ways, &cache->order[set], way);
 }
 
 uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_victim *victim)
@@ -211,7 +224,8 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
     line->kernel = 0;
     line->application = 0;
     cache->folds[first + way] = fold(number);
-    cache_touch(cache, first + way);
+    if (line->newer != NO_WAY)
+        make_newest(lines, &cache->order[set], way);
     return first + way;
 }
 

@@ -177,6 +177,26 @@ static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t la
     return (uint32_t)word * 64 + lowest_bit(bits);
 }
 
+/* A packet of the source goes, while others wait or not: how many more may follow it in this turn. */
+static void count_turn(struct network *network, uint32_t destination, uint32_t source)
+{
+    if (network->turns_left[destination] && network->last_source[destination] == source)
+        network->turns_left[destination]--;
+    else
+        network->turns_left[destination] = network->turn_packets - 1;
+    network->last_source[destination] = (uint16_t)source;
+}
+
+/* No packet waits, and of those that come the second is not there before `ready`: the first goes, without a queue. */
+static bool comes_alone(const struct network *network, const struct request_queue *queue, const uint64_t *sources,
+                        uint64_t ready)
+{
+    for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
+        if (sources[word])
+            return false;
+    return request_queue_second(queue) >= ready;
+}
+
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
                                uint64_t ready, uint64_t *delivery)
 {
@@ -186,7 +206,15 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     struct link *port = &network->ejection[destination];
     if (port->free > ready)
         ready = port->free;
-    while (request_queue_time(queue) < ready && request_queue_time(queue) < limit) {
+    uint64_t first = request_queue_time(queue), wait = ready < limit ? ready : limit;
+    if (first < wait && comes_alone(network, queue, sources, wait)) {
+        struct queued_request entry = request_queue_pop(queue);
+        uint32_t flits = pool->slots[entry.request].flits;
+        count_turn(network, destination, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
+        *delivery = take(port, first, flits) + flits - 1;
+        return entry.request;
+    }
+    for (; first < wait; first = request_queue_time(queue)) {
         struct queued_request entry = request_queue_pop(queue);
         uint32_t source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
         pool->slots[entry.request].ready = entry.key >> REQUEST_SOURCE_BITS;
@@ -200,19 +228,18 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     uint64_t head;
     if (any) {
         uint32_t source = network->last_source[destination];
-        if (network->turns_left[destination] && bits_test(sources, source)) {
-            network->turns_left[destination]--;
-        } else {
+        if (!network->turns_left[destination] || !bits_test(sources, source)) {
             source = next_source(sources, network->sources, source);
-            network->turns_left[destination] = network->turn_packets - 1;
+            network->turns_left[destination] = network->turn_packets;
         }
+        network->turns_left[destination]--;
         request = request_list_pop(pool, &lists[source]);
         if (lists[source].first == NO_REQUEST)
             bits_clear(sources, source);
         network->last_source[destination] = (uint16_t)source;
         head = pool->slots[request].ready;
     } else {
-        if (request_queue_time(queue) >= limit)
+        if (first >= limit)
             return NO_REQUEST;
         struct queued_request entry = request_queue_pop(queue);
         request = entry.request;

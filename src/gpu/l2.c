@@ -106,14 +106,15 @@ static void reply_through_port(struct memory_shared *shared, struct l2_slice *sl
                                uint64_t cycle)
 {
     uint32_t sector = shared->config.l2_sector_bytes, each = shared->config.l2_bytes_per_cycle;
+    uint32_t whole = ((bytes ? bytes : 1) + sector - 1) & ~(sector - 1); /* sectors are powers of two */
     if (cycle > slice->port_free) {
         slice->port_free = cycle;
         slice->port_taken = 0;
     }
-    uint32_t end = slice->port_taken + (uint32_t)divide_up(bytes ? bytes : 1, sector) * sector;
-    shared->pool.slots[request].ready = slice->port_free + divide_up(end, each);
-    slice->port_free += end / each;
-    slice->port_taken = end % each;
+    uint32_t end = slice->port_taken + whole, cycles = end / each;
+    slice->port_free += cycles;
+    slice->port_taken = end - cycles * each;
+    shared->pool.slots[request].ready = slice->port_free + (slice->port_taken != 0);
     request_list_append(&shared->pool, &slice->port_replies, request);
 }
 
@@ -425,7 +426,7 @@ static void take_head(struct memory_channel *channel, struct l2_slice *slice, ui
     counters->icnt_request_flits += r->flits;
     counters->icnt_request_latency += clock_ceil(&shared->icnt_to_core, delivery) - r->packet.cycle;
     /* With a full queue at the slice it waited in the network for the place of the l2_queue-th request before it. */
-    uint64_t place = slice->served[slice->served_count % shared->config.l2_queue];
+    uint64_t place = slice->served[slice->served_next];
     if (place > turn)
         counters->icnt_request_latency +=
             clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, place - turn));
@@ -440,7 +441,8 @@ static void serve(struct memory_channel *channel, struct l2_slice *slice, uint64
     leave_place_line(channel, slice, cycle);
     slice->state = SLICE_READY;
     slice->tag_free = cycle + 1;
-    slice->served[slice->served_count++ % channel->shared->config.l2_queue] = cycle;
+    slice->served[slice->served_next] = cycle;
+    slice->served_next = slice->served_next + 1 < channel->shared->config.l2_queue ? slice->served_next + 1 : 0;
     take_head(channel, slice, icnt_limit);
 }
 

@@ -41,7 +41,8 @@ struct memory_shared {
     struct corun_gpu_config config;
     struct address_map map;
     struct clock_ratio core_to_icnt, icnt_to_core, icnt_to_l2, l2_to_icnt, l2_to_dram, dram_to_l2;
-    uint64_t dram_extra; /* dram_latency in L2 cycles */
+    uint64_t dram_extra;                 /* dram_latency in L2 cycles */
+    uint8_t header_flits, read_flits[9]; /* of a packet without data; of the reply to a read, by sectors */
     struct request_pool pool;
     struct network requests, replies;
     struct corun_counters *counters; /* by kernel slot */
@@ -83,7 +84,7 @@ struct l2_slice {
     uint32_t first_free_mshr;
     struct request_list port_replies, atomic_replies; /* each in order of `ready` */
     uint64_t *served;                                 /* cycles at which the last l2_queue requests were served */
-    uint64_t served_count;
+    uint32_t served_next;                             /* which of these the next one replaces */
 };
 
 struct memory_channel {

@@ -61,6 +61,20 @@ static void create_clocks(struct memory_shared *shared)
     shared->dram_extra = clock_ceil(&core_to_l2, config->dram_latency);
 }
 
+static uint8_t reply_flits(const struct corun_gpu_config *config, uint32_t kind, uint32_t sectors)
+{
+    struct packet packet = {.kind = (uint8_t)kind, .sectors = (uint8_t)((1u << sectors) - 1)};
+    uint32_t flits = packet_reply_flits(config, &packet);
+    return (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
+}
+
+static void create_flits(struct memory_shared *shared)
+{
+    shared->header_flits = reply_flits(&shared->config, PACKET_WRITE, 0);
+    for (uint32_t sectors = 0; sectors < sizeof shared->read_flits; sectors++)
+        shared->read_flits[sectors] = reply_flits(&shared->config, PACKET_READ, sectors);
+}
+
 struct memory_system *memory_system_create(const struct corun_gpu_config *config,
                                            void (*perform)(void *user, const struct packet *packet), void *user)
 {
@@ -74,6 +88,7 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
     memory->perform = perform;
     memory->user = user;
     create_clocks(shared);
+    create_flits(shared);
     address_map_create(&shared->map, config);
     memory->channels = calloc(config->memory_controllers, sizeof *memory->channels);
     memory->rings = calloc(config->sms, sizeof *memory->rings);
@@ -198,7 +213,9 @@ void memory_system_send(struct memory_system *memory, const struct packet *packe
             return;
         }
         struct request *r = &shared->pool.slots[request];
-        uint32_t flits = packet_request_flits(&shared->config, packet);
+        uint32_t flits = shared->header_flits;
+        if (packet->kind != PACKET_READ)
+            flits = packet_request_flits(&shared->config, packet);
         r->packet = *packet;
         r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
         uint32_t slice = address_map_slice(&shared->map, packet->address, &r->local);
@@ -244,7 +261,11 @@ static void send_replies(struct memory_shared *shared, struct l2_slice *slice, u
 {
     for (uint32_t request; (request = l2_slice_take_reply(slice, &shared->pool, limit)) != NO_REQUEST;) {
         struct request *r = &shared->pool.slots[request];
-        uint32_t flits = packet_reply_flits(&shared->config, &r->packet);
+        uint32_t flits = shared->header_flits;
+        if (r->packet.kind == PACKET_READ)
+            flits = shared->read_flits[count_sectors(r->packet.sectors)];
+        else if (r->packet.kind == PACKET_ATOMIC)
+            flits = packet_reply_flits(&shared->config, &r->packet);
         uint64_t cycle = clock_ceil(&shared->l2_to_icnt, r->ready);
         r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
         r->packet.cycle = clock_ceil(&shared->icnt_to_core, cycle);

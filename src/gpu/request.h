@@ -104,6 +104,15 @@ static inline uint64_t request_queue_time(const struct request_queue *queue)
     return key == NEVER ? NEVER : key >> REQUEST_SOURCE_BITS;
 }
 
+/* Time of the one behind the first, or an earlier time; NEVER if there is none. */
+static inline uint64_t request_queue_second(const struct request_queue *queue)
+{
+    if (queue->heap_count)
+        return 0;
+    return queue->count > 1 ? queue->ring[(queue->head + 1) & (queue->ring_capacity - 1)].key >> REQUEST_SOURCE_BITS
+                            : NEVER;
+}
+
 struct queued_request request_queue_pop(struct request_queue *queue); /* must not be empty */
 
 #endif

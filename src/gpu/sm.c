@@ -361,7 +361,7 @@ void sm_run(struct sm *sm, uint64_t until)
 {
     bool attended = false; /* to replies, warps and the load/store unit, at this cycle */
     while (sm->now < until && !sm->failed) {
-        uint32_t issued[MAX_SCHEDULERS] = {0};
+        uint32_t issued[MAX_SCHEDULERS];
         if (!attended) {
             look_at_warps(sm, attend(sm));
             if (sm->load_store.count)

@@ -87,6 +87,8 @@ static uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, 
     uint32_t unit = sm->config->l2_sector_bytes;
     uint32_t base = (uint32_t)(line & (sm->config->l2_line_bytes - 1));
     uint32_t result = 0;
+    if (cache->sector_bytes == unit)
+        return (uint8_t)(sectors << (base >> lowest_bit(unit)));
     for (; sectors; sectors &= sectors - 1) {
         uint32_t first = base + lowest_bit(sectors) * cache->sector_bytes;
         for (uint32_t sector = first / unit; sector <= (first + cache->sector_bytes - 1) / unit; sector++)

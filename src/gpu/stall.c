@@ -69,9 +69,8 @@ static uint64_t *counter_for(struct sm *sm, uint32_t scheduler, uint32_t applica
 
 static void flush(struct sm *sm, struct stall_causes *causes)
 {
-    uint64_t cycles = sm->now - causes->since;
     for (uint32_t i = 0; i < causes->count; i++)
-        *causes->counters[i] += cycles;
+        *causes->counters[i] += sm->now - causes->since;
     causes->since = sm->now;
 }
 
@@ -95,6 +94,10 @@ static void count_issue_cycle(struct sm *sm, uint32_t scheduler, uint32_t issued
     flush(sm, causes);
     causes->count = 0;
     sm->changed_warps |= sm->schedulers[scheduler].warps;
+    if (sm->present_count == 1 && sm->present[0] == issued) {
+        ++sm->application_counters[issued]->issue_cycles;
+        return;
+    }
     for (uint32_t i = 0; i < sm->present_count; i++)
         ++*counter_for(sm, scheduler, sm->present[i], issued);
     if (sm->present_count > 1)
