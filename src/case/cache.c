@@ -178,8 +178,9 @@ static bool write_entry(const char *directory, const char *path, const json_t *e
     int descriptor = mkostemp(temporary, O_CLOEXEC);
     if (descriptor < 0)
         return false;
-    bool written = json_dumpfd(entry, descriptor, JSON_INDENT(1)) == 0 && write(descriptor, "\n", 1) == 1;
-    written = close(descriptor) == 0 && written;
+    FILE *stream = fdopen(descriptor, "w"); /* json_dumpfd would call write for every token */
+    bool written = stream && json_dumpf(entry, stream, JSON_INDENT(1)) == 0 && fputc('\n', stream) != EOF;
+    written = (stream ? fclose(stream) : close(descriptor)) == 0 && written;
     written = written && rename(temporary, path) == 0;
     if (!written) {
         int problem = errno;

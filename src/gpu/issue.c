@@ -53,12 +53,8 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
         *free_at = (*free_at > first ? *free_at : first) + op->interval;
     }
-    for (uint32_t i = 0; i < sm->collectors; i++)
-        if (scheduler->collector_free[i] <= sm->now) {
-            /* free again when the last operand has been read */
-            scheduler->collector_free[i] = start - sm->config->collect_cycles + 1;
-            break;
-        }
+    /* free again when the last operand has been read */
+    scheduler->collector_free[scheduler->collector] = start - sm->config->collect_cycles + 1;
     return start;
 }
 
@@ -76,10 +72,12 @@ _Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct 
                    CORUN_UNIT_CONTROL * sizeof(uint64_t),
                "lane counters and units have the same order");
 
-static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machine_op *op)
+static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *op)
 {
+    const struct sm_warp *warp = &sm->warps[slot];
     struct corun_counters *counters = warp->counters;
     uint32_t lanes = count_bits(sm->issue.active);
+    sm->warp_thread_instructions[slot] += lanes;
     counters->warp_instructions++;
     counters->thread_instructions += lanes;
     counters->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
@@ -87,9 +85,11 @@ static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machin
     if (op->multiply_adds && lanes)
         counters->tensor_multiply_adds += (uint64_t)op->multiply_adds * CORUN_WARP_LANES;
     counters->register_accesses += op->register_accesses;
-    counters->loads += (op->flags & CORUN_LOAD) != 0;
-    counters->stores += (op->flags & CORUN_STORE) != 0;
-    counters->atomics += (op->flags & CORUN_ATOMIC) != 0;
+    if (op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
+        counters->loads += (op->flags & CORUN_LOAD) != 0;
+        counters->stores += (op->flags & CORUN_STORE) != 0;
+        counters->atomics += (op->flags & CORUN_ATOMIC) != 0;
+    }
     if (op->flags & CORUN_BRANCH) {
         counters->branches++;
         counters->divergent_branches += sm->issue.diverged;
@@ -100,7 +100,7 @@ static void count_issue(struct sm *sm, struct sm_warp *warp, const struct machin
     }
 }
 
-static void trace_issue(struct sm *sm, uint32_t scheduler, uint32_t slot)
+__attribute__((cold, noinline)) static void trace_issue(struct sm *sm, uint32_t scheduler, uint32_t slot)
 {
     const struct sm_warp *warp = &sm->warps[slot];
     const struct sm_tb *tb = &sm->tbs[warp->tb];
@@ -110,7 +110,7 @@ static void trace_issue(struct sm *sm, uint32_t scheduler, uint32_t slot)
         sm->failed = true;
 }
 
-static void post_fault(struct sm *sm, uint32_t slot)
+__attribute__((cold, noinline)) static void post_fault(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];
     const struct sm_tb *tb = &sm->tbs[warp->tb];
@@ -137,8 +137,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     if (sm->profiling)
         warp_profile(sm, slot);
     source->issue(warp->source, &sm->issue);
-    count_issue(sm, warp, op);
-    sm->warp_thread_instructions[slot] += count_bits(sm->issue.active);
+    count_issue(sm, slot, op);
     if (sm->tracing)
         trace_issue(sm, index, slot);
     scheduler->last = slot;

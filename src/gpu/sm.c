@@ -160,12 +160,14 @@ static bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pip
     return false;
 }
 
-static bool collector_available(const struct sm *sm, uint32_t scheduler)
+static bool collector_available(struct sm *sm, uint32_t index)
 {
-    for (uint32_t i = 0; i < sm->collectors; i++)
-        if (sm->schedulers[scheduler].collector_free[i] <= sm->now)
-            return true;
-    return false;
+    struct scheduler *scheduler = &sm->schedulers[index];
+    uint32_t collector = 0;
+    while (collector < sm->collectors && scheduler->collector_free[collector] > sm->now)
+        collector++;
+    scheduler->collector = collector;
+    return collector < sm->collectors;
 }
 
 /* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */

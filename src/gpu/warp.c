@@ -110,7 +110,7 @@ void warps_become_ready(struct sm *sm, uint64_t warps)
  * A fetch that finds no MSHR, line or place in the network leaves everything as it was, and nothing but a reply can
  * help it: it is tried again when one has come. Between two replies of one cycle, it has to wait for the next cycle.
  */
-static bool fetched(struct sm *sm, uint32_t slot, uint64_t *until)
+__attribute__((noinline)) static bool fetched(struct sm *sm, uint32_t slot, uint64_t *until)
 {
     uint64_t bit = UINT64_C(1) << slot;
     enum lookup result = instruction_fetch(sm, slot);

@@ -12,6 +12,7 @@ struct scheduler {
     uint64_t active; /* two_level: the active set */
     uint64_t free_at;
     uint64_t collector_free[MAX_COLLECTORS];
+    uint32_t collector; /* one that is free, when an instruction is issued */
     uint64_t bank_free[MAX_BANKS];
     uint32_t last; /* slot that issued last, NOTHING: none */
 };
