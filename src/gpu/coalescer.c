@@ -44,12 +44,19 @@ static inline uint32_t coalesce_group(const uint64_t *addresses, uint32_t lanes,
     return count;
 }
 
-/* Every lane's access follows the one of the lane before. */
-static bool in_a_row(const uint64_t *addresses, uint32_t access_bytes)
+/* The lanes have no gap, and each one's access follows that of the lane before. */
+static bool in_a_row(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes)
 {
-    uint64_t out_of_row = 0;
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-        out_of_row |= addresses[lane] ^ (addresses[0] + (uint64_t)lane * access_bytes);
+    uint32_t first = lowest_bit(lanes), count = count_bits(lanes);
+    uint64_t out_of_row = 0, expected = addresses[first];
+    if (lanes & (lanes + (1u << first)))
+        return false;
+    if (addresses[first + count - 1] != expected + (uint64_t)(count - 1) * access_bytes)
+        return false;
+    for (uint32_t lane = first; lane < first + count; lane++) { /* without a multiplication or an exit: SIMD */
+        out_of_row |= addresses[lane] ^ expected;
+        expected += access_bytes;
+    }
     return out_of_row == 0;
 }
 
@@ -59,17 +66,18 @@ static uint64_t bit_range(uint32_t first, uint32_t last)
     return ~UINT64_C(0) >> (63 - (last - first)) << first;
 }
 
-/* A full warp in a row: the same transactions as lane by lane, from the two ends alone. */
-static uint32_t coalesce_row(uint64_t first, uint32_t access_bytes, uint32_t line_bytes, bool writes,
-                             struct transaction *transactions)
+/* Lanes in a row: the same transactions as lane by lane, from the two ends alone. */
+static uint32_t coalesce_row(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
+                             bool writes, struct transaction *transactions)
 {
-    uint64_t last = first + CORUN_WARP_LANES * access_bytes - 1;
+    uint32_t first_lane = lowest_bit(lanes);
+    uint64_t first = addresses[first_lane], last = first + (uint64_t)count_bits(lanes) * access_bytes - 1;
     uint32_t count = 0;
     for (uint64_t line = first & ~(uint64_t)(line_bytes - 1); line <= last; line += line_bytes) {
         struct transaction *transaction = &transactions[count++];
         uint32_t from = first > line ? (uint32_t)(first - line) : 0;
         uint32_t to = last - line < line_bytes ? (uint32_t)(last - line) : line_bytes - 1;
-        uint32_t lane = (uint32_t)(line + from - first) / access_bytes;
+        uint32_t lane = first_lane + (uint32_t)(line + from - first) / access_bytes;
         transaction->line = line;
         transaction->lanes = (uint32_t)bit_range(lane, lane + (to - from) / access_bytes);
         transaction->touched = (uint32_t)bit_range(from / PART_BYTES, to / PART_BYTES);
@@ -86,8 +94,8 @@ uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t acce
 {
     const uint64_t *addresses = issue->address;
     if (access_lanes >= CORUN_WARP_LANES) {
-        if (lanes == CORUN_FULL_MASK && in_a_row(addresses, access_bytes))
-            return coalesce_row(addresses[0], access_bytes, line_bytes, writes, transactions);
+        if (in_a_row(addresses, lanes, access_bytes))
+            return coalesce_row(addresses, lanes, access_bytes, line_bytes, writes, transactions);
         return writes ? coalesce_group(addresses, lanes, access_bytes, line_bytes, true, transactions)
                       : coalesce_group(addresses, lanes, access_bytes, line_bytes, false, transactions);
     }

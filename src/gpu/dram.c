@@ -211,6 +211,12 @@ static struct choice choose_row_command(const struct dram *dram, uint32_t index)
     };
 }
 
+/* The oldest request of the bank, which is to another row, has waited too long by then. */
+static bool is_overdue(const struct dram *dram, const struct queue *queue, uint64_t cycle)
+{
+    return cycle > dram->waiting[queue->first].pushed + DRAM_AGE_CAP;
+}
+
 /* The next burst of the oldest request to the bank's open row, unless an older one to another row has waited too long. */
 static struct choice choose_column(const struct dram *dram, uint32_t index)
 {
@@ -222,7 +228,7 @@ static struct choice choose_column(const struct dram *dram, uint32_t index)
         .request = queue->hit,
         .command = DRAM_COLUMN,
     };
-    if (queue->hit != queue->first && choice.cycle > dram->waiting[queue->first].pushed + DRAM_AGE_CAP)
+    if (queue->hit != queue->first && is_overdue(dram, queue, choice.cycle))
         return choose_row_command(dram, index);
     return choice;
 }
@@ -334,11 +340,11 @@ static void choose_by_row_hits(struct dram *dram)
         for (uint64_t left = dram->hit_banks[dram->mode][word]; left; left &= left - 1) {
             uint32_t index = word * 64 + lowest_bit(left);
             const struct bank *bank = &dram->banks[index];
-            if (queues[index].hit != queues[index].first) {
-                compete(&dram->choice, choose_column(dram, index));
+            uint64_t cycle = later(later(bank->column_ready, column_ready), dram->group_ready[bank->group]);
+            if (queues[index].hit != queues[index].first && is_overdue(dram, &queues[index], cycle)) {
+                compete(&dram->choice, choose_row_command(dram, index));
                 continue;
             }
-            uint64_t cycle = later(later(bank->column_ready, column_ready), dram->group_ready[bank->group]);
             best = better(best, order_of(dram, cycle, false, queues[index].hit_sequence), index);
         }
     if (best.order != NEVER)

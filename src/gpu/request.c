@@ -40,7 +40,7 @@ void request_pool_free(struct request_pool *pool)
     *pool = (struct request_pool){0};
 }
 
-static bool ring_grow(struct request_queue *queue)
+bool request_queue_grow(struct request_queue *queue)
 {
     uint32_t capacity = queue->ring_capacity ? queue->ring_capacity * 2 : 16;
     struct queued_request *ring = capacity ? malloc(capacity * sizeof *ring) : NULL;
@@ -55,7 +55,7 @@ static bool ring_grow(struct request_queue *queue)
     return true;
 }
 
-static bool heap_push(struct request_queue *queue, struct queued_request entry)
+bool request_queue_push_heap(struct request_queue *queue, struct queued_request entry)
 {
     if (queue->heap_count == queue->heap_capacity) {
         uint32_t capacity = queue->heap_capacity ? queue->heap_capacity * 2 : 16;
@@ -72,19 +72,7 @@ static bool heap_push(struct request_queue *queue, struct queued_request entry)
     return true;
 }
 
-bool request_queue_push(struct request_queue *queue, uint64_t time, uint32_t source, uint32_t request)
-{
-    struct queued_request entry = {time << REQUEST_SOURCE_BITS | source, request};
-    if (queue->count && entry.key < queue->last)
-        return heap_push(queue, entry);
-    if (queue->count == queue->ring_capacity && !ring_grow(queue))
-        return false;
-    queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = entry;
-    queue->last = entry.key;
-    return true;
-}
-
-static struct queued_request heap_pop(struct request_queue *queue)
+struct queued_request request_queue_pop_heap(struct request_queue *queue)
 {
     struct queued_request *heap = queue->heap, first = heap[0], moved = heap[--queue->heap_count];
     uint32_t at = 0, count = queue->heap_count;
@@ -96,16 +84,6 @@ static struct queued_request heap_pop(struct request_queue *queue)
         heap[at] = heap[child];
     }
     heap[at] = moved;
-    return first;
-}
-
-struct queued_request request_queue_pop(struct request_queue *queue)
-{
-    if (queue->heap_count && (!queue->count || queue->heap[0].key < queue->ring[queue->head].key))
-        return heap_pop(queue);
-    struct queued_request first = queue->ring[queue->head];
-    queue->head = (queue->head + 1) & (queue->ring_capacity - 1);
-    queue->count--;
     return first;
 }
 

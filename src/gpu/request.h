@@ -6,6 +6,7 @@
 #ifndef CORUN_GPU_REQUEST_H
 #define CORUN_GPU_REQUEST_H
 
+#include "base/bits.h"
 #include "gpu/clock.h"
 #include "gpu/memory_system.h"
 
@@ -25,8 +26,7 @@ _Static_assert(sizeof(struct request) == 64, "one cache line");
 /* Sectors in a mask of at most eight. */
 static inline uint32_t count_sectors(uint32_t mask)
 {
-    const uint64_t by_nibble = UINT64_C(0x4332322132212110);
-    return (by_nibble >> (mask & 15) * 4 & 15) + (by_nibble >> (mask >> 4 & 15) * 4 & 15);
+    return count_bits(mask);
 }
 
 struct request_pool {
@@ -84,9 +84,24 @@ struct request_queue {
     uint64_t last; /* key of the ring's last */
 };
 
-/* False when out of memory. */
-bool request_queue_push(struct request_queue *queue, uint64_t time, uint32_t source, uint32_t request);
 void request_queue_free(struct request_queue *queue);
+/* What is seldom needed. False when out of memory. */
+bool request_queue_grow(struct request_queue *queue); /* the ring */
+bool request_queue_push_heap(struct request_queue *queue, struct queued_request entry);
+struct queued_request request_queue_pop_heap(struct request_queue *queue);
+
+/* False when out of memory. */
+static inline bool request_queue_push(struct request_queue *queue, uint64_t time, uint32_t source, uint32_t request)
+{
+    struct queued_request entry = {time << REQUEST_SOURCE_BITS | source, request};
+    if (queue->count && entry.key < queue->last)
+        return request_queue_push_heap(queue, entry);
+    if (queue->count == queue->ring_capacity && !request_queue_grow(queue))
+        return false;
+    queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = entry;
+    queue->last = entry.key;
+    return true;
+}
 
 static inline bool request_queue_empty(const struct request_queue *queue)
 {
@@ -113,6 +128,14 @@ static inline uint64_t request_queue_second(const struct request_queue *queue)
                             : NEVER;
 }
 
-struct queued_request request_queue_pop(struct request_queue *queue); /* must not be empty */
+static inline struct queued_request request_queue_pop(struct request_queue *queue) /* must not be empty */
+{
+    if (queue->heap_count && (!queue->count || queue->heap[0].key < queue->ring[queue->head].key))
+        return request_queue_pop_heap(queue);
+    struct queued_request first = queue->ring[queue->head];
+    queue->head = (queue->head + 1) & (queue->ring_capacity - 1);
+    queue->count--;
+    return first;
+}
 
 #endif

@@ -291,8 +291,13 @@ static bool issue_warps(struct sm *sm, uint32_t *issued)
 {
     uint32_t room = sm->config->fetch_width;
     bool any = false;
-    if (!sm->states[WARP_READY] && sm->config->warp_issue_cycles <= 1)
-        return false;
+    if (sm->config->warp_issue_cycles <= 1) { /* else one may still be feeding the lanes */
+        uint64_t ready = sm->states[WARP_READY];
+        if (!load_store_has_room(&sm->load_store) && sm->config->scheduler != CORUN_SCHEDULER_TWO_LEVEL)
+            ready &= ~sm->wants[PIPE_MEMORY]; /* a two-level scheduler brings its active set up to date */
+        if (!ready)
+            return false;
+    }
     for (uint32_t i = 0, s = first_scheduler(sm); i < sm->scheduler_count; i++) {
         issued[s] = scheduler_step(sm, s, &room);
         any |= issued[s] != NOTHING;

@@ -65,6 +65,10 @@ static void transactions_cover_exactly_what_lanes_touch(void **state)
         for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
             issue.address[lane] = base + (gather ? next_random(&random) % 256 * access : lane * stride);
         uint32_t lanes = next_random(&random) % 2 ? CORUN_FULL_MASK : (uint32_t)next_random(&random) | 1u;
+        if (next_random(&random) % 3 == 0) { /* lanes without a gap, which do not begin at the first */
+            uint32_t first = (uint32_t)next_random(&random) % CORUN_WARP_LANES;
+            lanes = CORUN_FULL_MASK >> next_random(&random) % (CORUN_WARP_LANES - first) >> first << first;
+        }
         check(&issue, lanes, access, line, next_random(&random) % 2);
     }
 }
