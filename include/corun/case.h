@@ -60,6 +60,8 @@ struct corun_case {
     const char *cache_directory; /* of baselines; created when needed; NULL: no cache */
     bool profile;
     bool no_history; /* the result tells nothing of how the run went over time */
+    /* NULL: everything is timed; else one application, without a policy, is sampled (corun/sampling.h), and cycles are estimates */
+    const struct corun_sampling *sampling;
     /* Called for every warp instruction issued in the shared run from trace_first to trace_last; may be NULL. */
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
@@ -168,6 +170,9 @@ struct corun_case_result {
     struct corun_memory_result memory;
     struct corun_energy_result energy;
     struct corun_case_history history; /* empty if the case wanted none */
+    bool estimated;                    /* the case was sampled */
+    uint32_t sampled_count;            /* rows of that, as corun_gpu_sampled gives them */
+    const struct corun_sampled_group *sampled;
     /* NAN unless every application's normalised IPC is known */
     double stp;      /* system throughput: sum of normalised IPC */
     double antt;     /* average normalised turnaround time: mean of 1 / normalised IPC; infinite if one did nothing */

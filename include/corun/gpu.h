@@ -15,6 +15,7 @@
 #include "corun/config.h"
 #include "corun/machine.h"
 #include "corun/policy.h"
+#include "corun/sampling.h"
 #include "corun/source.h"
 
 #ifdef __cplusplus
@@ -132,6 +133,14 @@ enum corun_status corun_gpu_change_policy(struct corun_gpu *gpu, const struct co
 /* NULL: none. */
 const struct corun_policy *corun_gpu_policy(const struct corun_gpu *gpu);
 
+/*
+ * Samples instead of simulating everything. Before the run. ARGUMENT: it comes too late, or there is a policy, whose decisions would be about
+ * what is not simulated.
+ */
+enum corun_status corun_gpu_sample(struct corun_gpu *gpu, const struct corun_sampling *sampling);
+/* What came of it, by kernel and shape in order of first launch: how many rows there are; the first `room` of them are written. */
+size_t corun_gpu_sampled(const struct corun_gpu *gpu, struct corun_sampled_group *groups, size_t room);
+
 struct corun_limits {
     uint64_t cycles;              /* window in core cycles; 0: none */
     uint64_t thread_instructions; /* of the slowest application; 0: none */
@@ -210,6 +219,7 @@ struct corun_launched {
     bool ended; /* or the application was stopped: then `status` says why, and it takes no more launches */
     enum corun_status status; /* of the application */
     uint64_t first_cycle, last_cycle;
+    bool estimated; /* not all of its cycles were simulated: corun_gpu_sample */
 };
 /*
  * Counters of its kernel are up to date when it has ended. Of one that was forgotten or dropped: ended, with the status of the application

@@ -165,6 +165,22 @@ enum corun_outcome {
     CORUN_OUTCOME_FAULT    /* the application must stop; `fault` has the message */
 };
 
+/* Thread blocks that run without timing: see run_untimed. */
+struct corun_untimed {
+    uint32_t first, count; /* thread blocks */
+    uint32_t touch_from;   /* thread blocks from this one on tell what they touch */
+    uint64_t watchdog;     /* warp instructions of a thread block, 0: none */
+    /* Bytes of global memory that are loaded, or stored. NULL: nobody asks. */
+    void (*touch)(void *user, uint64_t address, uint32_t bytes, bool store);
+    void *touch_user;
+    void (*print)(void *user, const char *text, size_t bytes); /* may be NULL */
+    void *print_user;
+};
+
+struct corun_untimed_result {
+    uint64_t warp_instructions, thread_instructions, ptx_thread_instructions;
+};
+
 struct corun_warp; /* owned by the source */
 struct corun_tb;   /* a thread block, owned by the source */
 
@@ -210,6 +226,12 @@ struct corun_source_operations {
     const char *(*deadlock)(struct corun_tb *tb, struct corun_place *place);
     /* Text that the kernel printed on this SM since the last call (vprintf); *bytes = 0 if none. Called while no SM runs. */
     const char *(*printed)(const struct corun_grid *grid, uint32_t sm, size_t *bytes);
+    /*
+     * Runs thread blocks to their end, now, without timing; their stores and atomics act at once. Called while no SM runs and no atomic of
+     * the grid is under way. OK, FAULT, DEADLOCK, WATCHDOG, MEMORY; the list gets the message. NULL: the source cannot.
+     */
+    enum corun_status (*run_untimed)(const struct corun_grid *grid, const struct corun_untimed *how,
+                                     struct corun_diagnostics *list, struct corun_untimed_result *result);
 };
 
 #ifdef __cplusplus

@@ -91,6 +91,10 @@ static enum corun_status check(const struct corun_case *job, struct corun_diagno
     if (!job->cycles && !job->thread_instructions && !job->runs)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "the window has no end: give a number of cycles, instructions or runs");
+    if (job->sampling && (job->application_count > 1 || job->policy))
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "sampling is for one application without a policy: what several do to each other would not "
+                            "be simulated");
     for (uint32_t a = 0; a < job->application_count; a++) {
         enum corun_status status = check_application(job, a, list);
         if (status != CORUN_OK)
@@ -229,6 +233,8 @@ static enum corun_status prepare(struct run *run)
     enum corun_status status = corun_gpu_create(job->gpu, run->list, &run->gpu);
     if (status != CORUN_OK)
         run->gpu = NULL;
+    if (status == CORUN_OK && job->sampling)
+        status = corun_gpu_sample(run->gpu, job->sampling);
     for (uint32_t a = 0; a < job->application_count && status == CORUN_OK; a++)
         status = add_application(run, a);
     if (status == CORUN_OK && job->policy)
@@ -287,6 +293,8 @@ static enum corun_status keep_own_baseline(struct run *run)
     member->baseline.interrupted = run->interrupted;
     if (member->request->goal == CORUN_GOAL_FRACTION)
         member->goal_ipc = member->request->goal_value * run_isolated_ipc(member);
+    if (run->job->sampling) /* an estimate is nothing to compare others with */
+        return CORUN_OK;
     struct baseline_request request = run_baseline_request(run, member);
     struct content_key key;
     status = baseline_key(&request, &key);

@@ -145,6 +145,22 @@ static enum corun_status collect_case(const struct run *run, struct arena *arena
     return result->policy ? CORUN_OK : CORUN_MEMORY;
 }
 
+static enum corun_status collect_sampled(const struct run *run, struct arena *arena, struct corun_case_result *result)
+{
+    size_t count = corun_gpu_sampled(run->gpu, NULL, 0);
+    struct corun_sampled_group *rows = ARENA_ARRAY(arena, struct corun_sampled_group, count + 1);
+    if (!rows)
+        return CORUN_MEMORY;
+    corun_gpu_sampled(run->gpu, rows, count);
+    for (size_t i = 0; i < count; i++)
+        if (!(rows[i].name = keep_text(arena, rows[i].name)))
+            return CORUN_MEMORY;
+    result->estimated = run->job->sampling != NULL;
+    result->sampled_count = (uint32_t)count;
+    result->sampled = rows;
+    return CORUN_OK;
+}
+
 enum corun_status run_collect(struct run *run, struct arena *arena, struct corun_case_result *result)
 {
     const struct corun_case *job = run->job;
@@ -176,6 +192,8 @@ enum corun_status run_collect(struct run *run, struct arena *arena, struct corun
     result->warp_instructions_per_second =
         run->shared_seconds > 0 ? (double)result->counters.warp_instructions / run->shared_seconds : (double)NAN;
     result->baseline_wall_seconds = run->baseline_seconds;
+    if (status == CORUN_OK)
+        status = collect_sampled(run, arena, result);
     if (status == CORUN_OK && run->history)
         status = history_collect(run->history, arena, &result->history);
     return status;

@@ -31,7 +31,8 @@ enum {
     KEY_LAUNCHING,
     KEY_LOAD,
     KEY_CHECK,
-    KEY_NATIVE
+    KEY_NATIVE,
+    KEY_SAMPLE
 };
 
 static const struct argp_option options[] = {
@@ -55,6 +56,7 @@ static const struct argp_option options[] = {
      5},
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
     {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
+    {"sample", KEY_SAMPLE, "error=PART,every=N", OPTION_ARG_OPTIONAL, COMMAND_SAMPLE_TEXT, 2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no table and no progress line", 3},
     {"console", KEY_CONSOLE, "FILE", 0,
@@ -95,6 +97,8 @@ struct run_options {
     uint64_t trace_first, trace_last, sample_cycles;
     struct timeline_settings timeline_settings;
     struct evaluate_request software;
+    struct corun_sampling sampling;
+    bool samples;
     bool in_hardware, in_software, for_software; /* which machines; an option is for the software machine */
     char library[PATH_BYTES];
     const char *gpu; /* as --gpu says it */
@@ -196,6 +200,8 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
         argp_error(state, "--epoch, --launching, --load, --check and --native are for --machine software");
     if (observed && !run->in_hardware)
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
+    if (run->samples && run->in_software)
+        argp_error(state, "--sample is for the simulated GPU: --machine hardware");
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -215,6 +221,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_QUIET:
         run->quiet = true;
+        break;
+    case KEY_SAMPLE:
+        run->samples = true;
+        command_keep(&run->command, corun_sampling_parse(value, "--sample", run->command.list, &run->sampling));
         break;
     case KEY_TRACE:
         command_keep(&run->command, specify_trace(value, "--trace", run->command.arena, run->command.list,
@@ -398,6 +408,8 @@ static enum corun_status run_case(void *user)
     enum corun_status status = load_policy(run);
     if (status == CORUN_OK)
         status = corun_request_case(run->request, run->command.list, &run->job);
+    if (status == CORUN_OK && run->samples)
+        run->job->sampling = &run->sampling;
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)

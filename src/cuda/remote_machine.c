@@ -24,7 +24,7 @@ void remote_ended(struct remote *remote, const struct wire_frame *frame)
     if (!launch)
         return;
     launch->launched =
-        (struct corun_launched){true, (enum corun_status)ended.status, ended.first_cycle, ended.last_cycle};
+        (struct corun_launched){true, (enum corun_status)ended.status, ended.first_cycle, ended.last_cycle, false};
     launch->counters = ended.counters;
 }
 

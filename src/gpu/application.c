@@ -67,6 +67,7 @@ struct launch *application_find_launch(const struct application *application, ui
 static void launch_destroy(struct launch *launch)
 {
     vector_free(&launch->returned);
+    free(launch->sample);
     free(launch);
 }
 
@@ -126,6 +127,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
                               .kernel = kernel,
                               .number = ++gpu->launch_numbers,
                               .index = application->launch_count++,
+                              .tbs = grid->tb_count,
                               .priority = priority,
                               .earliest = cycle + gpu->config.dispatch_latency};
     if (launch->earliest < gpu->now)
@@ -134,6 +136,10 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     application->progress_cycle = gpu->now;
     gpu->dispatch_due = true;
     observe_launch(gpu, index, launch, true, launch->earliest);
+    if (gpu->sampling)
+        sampling_begin(gpu, index, launch);
+    if (application->state != CORUN_APPLICATION_RUNNING)
+        return CORUN_OK;
     return governed_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
 }
 
@@ -244,6 +250,9 @@ uint64_t application_next_moment(const struct corun_gpu *gpu)
             next = application->description.start_cycle;
         if (application->wake < next)
             next = application->wake;
+        for (const struct launch *launch = application->running; launch && gpu->sampling; launch = launch->next)
+            if (launch->sample && launch->sample->state == SAMPLE_ESTIMATED && launch->sample->until < next)
+                next = launch->sample->until;
     }
     return next;
 }
@@ -309,12 +318,17 @@ static enum corun_status run_complete(struct corun_gpu *gpu, uint32_t index, uin
 /* A grid has ended when all its thread blocks have and everything that they wrote has been performed. */
 static bool has_ended(struct corun_gpu *gpu, uint32_t index, struct launch *launch)
 {
-    if (launch->completed < launch->grid->tb_count)
+    if (launch->sample)
+        sampling_look(gpu, launch);
+    if (launch->completed < launch->tbs)
         return false;
-    if (writes_under_way(gpu, launch->kernel)) {
+    bool estimated = launch->sample && launch->sample->state == SAMPLE_ESTIMATED;
+    if (!estimated && writes_under_way(gpu, launch->kernel)) {
         launch->last_cycle = gpu->now;
         return false;
     }
+    if (launch->sample && !sampling_ends(gpu, index, launch))
+        return false;
     launch->kernel->launches++;
     launch->kernel->cycles += launch->last_cycle - launch->first_cycle;
     observe_launch(gpu, index, launch, false, launch->last_cycle);
@@ -330,7 +344,10 @@ static enum corun_status advance(struct corun_gpu *gpu, uint32_t index)
     uint64_t last_cycle = 0;
     for (struct launch *launch = application->running, *next; launch; launch = next) {
         next = launch->next;
-        if (!has_ended(gpu, index, launch))
+        bool has = has_ended(gpu, index, launch);
+        if (application->state != CORUN_APPLICATION_RUNNING) /* what ran without timing has stopped it */
+            return CORUN_OK;
+        if (!has)
             continue;
         ended = true;
         last_cycle = launch->last_cycle;

@@ -43,7 +43,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 static bool has_new_tb(const struct launch *launch)
 {
-    return launch->returned.count || launch->next_tb < launch->grid->tb_count;
+    return launch->returned.count || launch->next_tb < launch->tbs;
 }
 
 /* Those that were swapped out go first, then those that have to start anew, then new ones. */

@@ -231,6 +231,9 @@ enum corun_status governed_tb_left(struct corun_gpu *gpu, uint32_t sm, uint32_t 
 enum corun_status corun_gpu_set_policy(struct corun_gpu *gpu, const struct corun_policy *policy,
                                        const double *parameters, struct corun_diagnostics *list)
 {
+    if (gpu->sampling)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "a GPU that samples takes no policy: its decisions would be about what is not simulated");
     return governor_set_policy(gpu->governor, policy, parameters, list);
 }
 

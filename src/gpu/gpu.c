@@ -79,6 +79,7 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     for (uint32_t a = 0; a < gpu->application_count; a++)
         application_destroy(&gpu->applications[a]);
     team_destroy(gpu->team);
+    sampling_destroy(gpu->sampling);
     governor_destroy(gpu->governor);
     free(gpu->partitions_given);
     kernel_slots_destroy(gpu);
@@ -88,6 +89,19 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     free(gpu->use);
     free(gpu->power);
     free(gpu);
+}
+
+enum corun_status corun_gpu_sample(struct corun_gpu *gpu, const struct corun_sampling *sampling)
+{
+    if (gpu->started || gpu->sampling || governor_policy(gpu->governor))
+        return CORUN_ARGUMENT;
+    gpu->sampling = sampling_create(sampling);
+    return gpu->sampling ? CORUN_OK : CORUN_MEMORY;
+}
+
+size_t corun_gpu_sampled(const struct corun_gpu *gpu, struct corun_sampled_group *groups, size_t room)
+{
+    return gpu->sampling ? sampling_groups(gpu->sampling, groups, room) : 0;
 }
 
 void corun_gpu_profile(struct corun_gpu *gpu, bool on)

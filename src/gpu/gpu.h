@@ -20,6 +20,7 @@
 #define CORUN_GPU_GPU_H
 
 #include "govern/governor.h"
+#include "gpu/sampling.h"
 #include "gpu/sm.h"
 
 #define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
@@ -127,6 +128,7 @@ struct corun_gpu {
     uint64_t arrivals, launch_numbers;
     struct kernel_slots kernels;
     struct team *team;
+    struct sampling *sampling; /* NULL: everything is timed */
 
     /* dispatch */
     bool dispatch_due; /* something changed since the last dispatch */
@@ -216,6 +218,8 @@ void kernel_settle(struct corun_gpu *gpu, struct machine_kernel *kernel);
 struct instruction_sum kernel_instructions(const struct corun_gpu *gpu, const struct machine_kernel *kernel);
 /* The callers' objects that it names may be destroyed from now on. */
 void kernel_forget_code(struct machine_kernel *kernel);
+/* All that was counted of it. */
+void kernel_counters(const struct corun_gpu *gpu, const struct machine_kernel *kernel, struct corun_counters *counters);
 /* What was counted stays in the sums of SMs and GPU; the slot is used again. */
 void kernel_retire(struct corun_gpu *gpu, struct machine_kernel *kernel);
 void kernel_destroy(struct machine_kernel *kernel);

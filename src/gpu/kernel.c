@@ -160,7 +160,7 @@ struct machine_kernel *kernel_take(struct corun_gpu *gpu, uint32_t index, const 
 
 struct instruction_sum kernel_instructions(const struct corun_gpu *gpu, const struct machine_kernel *kernel)
 {
-    struct instruction_sum sum = {0};
+    struct instruction_sum sum = kernel->untimed;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         const struct sm *sm = gpu->sms[s];
         const struct corun_counters *counters =

@@ -28,6 +28,7 @@ struct machine_kernel {
     uint32_t registers_per_thread, tb_shared_bytes, tb_threads, tbs_per_sm;
     uint32_t launches;              /* completed */
     uint64_t cycles;                /* of completed launches */
+    struct instruction_sum untimed; /* run without timing, by sampling */
     struct instruction_sum settled; /* what its application has been given of its counters already */
 };
 

@@ -498,6 +498,29 @@ static void fill(struct memory_channel *channel)
     note_fill_next(channel);
 }
 
+/* ---- outside of time ---- */
+
+void l2_slice_touch(struct l2_slice *slice, uint64_t local, uint32_t sectors, bool store, uint16_t kernel,
+                    uint8_t application)
+{
+    struct cache_victim victim; /* what it had changed was written back in the time that is not simulated */
+    uint32_t line = cache_find(slice->tags, local);
+    if (line == CACHE_NO_LINE) {
+        line = cache_allocate(slice->tags, local, &victim);
+        if (line == CACHE_NO_LINE)
+            return;
+        slice->partial[line] = 0;
+        cache_set_owner(slice->tags, line, kernel, application);
+    }
+    cache_touch(slice->tags, line);
+    sectors &= ~cache_reserved(slice->tags, line); /* these come by themselves */
+    if (store)
+        cache_set_dirty(slice->tags, line, sectors);
+    else
+        cache_set_valid(slice->tags, line, sectors);
+    slice->partial[line] &= (uint8_t)~sectors;
+}
+
 /* ---- the channel ---- */
 
 static void issue(struct memory_channel *channel)

@@ -108,7 +108,8 @@ void corun_gpu_launched(struct corun_gpu *gpu, uint32_t handle, uint32_t index, 
     *launched = (struct corun_launched){.status = application->status,
                                         .ended = launch->kernel->running != launch,
                                         .first_cycle = launch->first_cycle,
-                                        .last_cycle = launch->last_cycle};
+                                        .last_cycle = launch->last_cycle,
+                                        .estimated = launch->sample && launch->sample->estimated};
     for (uint32_t s = 0; launched->ended && s < gpu->config.sms; s++) /* those that sleep: account for it */
         if (gpu->sms[s]->now < gpu->now)
             sm_run(gpu->sms[s], gpu->now);

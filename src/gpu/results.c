@@ -33,6 +33,12 @@ static void add_kernel(const struct corun_gpu *gpu, uint32_t slot, struct corun_
     corun_counters_add(sum, memory_system_counters(gpu->memory, slot));
 }
 
+void kernel_counters(const struct corun_gpu *gpu, const struct machine_kernel *kernel, struct corun_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    add_kernel(gpu, kernel->slot, counters);
+}
+
 void sum_application(const struct corun_gpu *gpu, uint32_t application, struct corun_counters *sum)
 {
     memset(sum, 0, sizeof *sum);

@@ -227,6 +227,32 @@ static inline void count_bytes(const struct access *access, uint32_t times)
     access->sm->global_bytes += (uint64_t)count_bits(lanes) * access->bytes * times;
 }
 
+static void touch(const struct access *access, bool store)
+{
+    const struct executor_sm *sm = access->sm;
+    uint32_t first = lowest_bit(access->mask), last = 31u - (uint32_t)__builtin_clz(access->mask);
+    if (!access->lane_path && access->path != PATH_MEMORY)
+        return;
+    if (!access->lane_path && access->shape & (SHAPE_UNIFORM | SHAPE_UNIT)) {
+        uint32_t lanes = access->shape & SHAPE_UNIFORM ? 1 : last - first + 1;
+        sm->touch(sm->touch_user, access->address[first], lanes * access->bytes, store);
+        return;
+    }
+    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        if (!access->lane_path || access->lane_path[lane] == PATH_MEMORY)
+            sm->touch(sm->touch_user, access->address[lane], access->bytes, store);
+    }
+}
+
+/* A run without timing has made an access, which moves its bytes `times`. */
+static inline void note_untimed(const struct access *access, uint32_t times, bool store)
+{
+    count_bytes(access, times);
+    if (access->sm->touch && access->op->space != CORUN_SPACE_CONSTANT)
+        touch(access, store);
+}
+
 static inline uint64_t extend(uint64_t value, const struct operation *op)
 {
     if (!(op->extend & EXTEND_SIGN))
@@ -538,7 +564,7 @@ bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t m
     if (access.sm->pending.count && (access.path == PATH_MEMORY || access.lane_path))
         load_behind_atomics(&access);
     if (!timed)
-        count_bytes(&access, 1);
+        note_untimed(&access, 1, false);
     else if (!(op->variant & MEMORY_SILENT))
         report(&access, result);
     return true;
@@ -642,7 +668,7 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
     if (done < 0 || (done == 0 && !store_lanes(&access)))
         return false;
     if (!timed)
-        count_bytes(&access, 1);
+        note_untimed(&access, 1, true);
     else if (!(op->variant & MEMORY_SILENT))
         report(&access, result);
     return true;
@@ -679,7 +705,7 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
             global |= 1u << lane;
     }
     if (!timed)
-        count_bytes(&access, 2); /* read and written */
+        note_untimed(&access, 2, true); /* read and written */
     struct atomic_ticket *ticket = NULL;
     bool later = global && !access.sm->direct;
     if (later) {

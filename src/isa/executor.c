@@ -565,4 +565,5 @@ const struct corun_source_operations executor_operations = {
     .fault = fault,
     .deadlock = barrier_deadlock,
     .printed = printed,
+    .run_untimed = executor_run_untimed,
 };

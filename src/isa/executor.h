@@ -44,6 +44,8 @@ struct executor_sm {
     uint32_t index;
     bool direct;           /* functional run: stores and atomics act at once */
     uint64_t global_bytes; /* functional run: moved by lanes so far */
+    void (*touch)(void *user, uint64_t address, uint32_t bytes, bool store); /* functional run; NULL: nobody asks */
+    void *touch_user;
     shape_function shape;
     uint64_t generation; /* of the memory, when the caches were cleared */
     struct memory_cache caches[MEMORY_CACHES];
@@ -238,6 +240,10 @@ void executor_tb_free_all(struct launch_sm *list);
 /* Runs warp instructions without timing until something but NEXT happens or *budget is used up. */
 enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
                                 struct corun_issue *result);
+
+/* corun_source_operations.run_untimed */
+enum corun_status executor_run_untimed(const struct corun_grid *grid, const struct corun_untimed *how,
+                                       struct corun_diagnostics *list, struct corun_untimed_result *result);
 
 extern const struct corun_source_operations executor_operations;
 

@@ -186,38 +186,68 @@ static enum corun_status run_flight(struct flight *flight, struct launch *launch
     return status;
 }
 
-enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
-                                       void (*print)(void *user, const char *text, size_t bytes), void *user,
-                                       struct corun_functional_result *result)
+/* One thread block after the other, from how->first on. */
+static enum corun_status run_blocks(struct launch *launch, const struct corun_untimed *how,
+                                    struct corun_diagnostics *list, struct corun_functional_result *count)
 {
-    struct launch *launch = (struct launch *)grid;
-    struct corun_module_instance *instance = launch->instance;
-    struct corun_functional_result count = {0};
+    struct executor_sm *sm = launch->instance->functional;
     enum corun_status status = CORUN_OK;
+    struct flight flight = {.begun = how->first};
+    uint32_t end = how->first + how->count;
+    bool together = launch->meeting_address;
+    while (status == CORUN_OK && (flight.count || flight.begun < end)) {
+        sm->touch = flight.begun >= how->touch_from ? how->touch : NULL;
+        if (flight.begun < end && (together || flight.count < MOST_IN_FLIGHT)) {
+            status = begin_next(&flight, launch, how->watchdog, list, &count->warp_instructions);
+            if (status == CORUN_OK && together)
+                continue;
+            if (status == CORUN_OK)
+                status = run_tb(&flight.states[flight.count - 1], PATIENCE, TURN, how->watchdog, list, count);
+        }
+        if (status == CORUN_OK)
+            status = run_flight(&flight, launch, how->watchdog, list, count);
+        flush_text(sm, how->print, how->print_user);
+    }
+    for (uint32_t i = 0; i < flight.count; i++)
+        executor_tb_end(flight.states[i].tb, &launch->functional);
+    free(flight.states);
+    sm->touch = NULL;
+    return status;
+}
+
+static enum corun_status run(struct launch *launch, const struct corun_untimed *how, struct corun_diagnostics *list,
+                             struct corun_functional_result *count)
+{
+    struct corun_module_instance *instance = launch->instance;
     if (!instance->functional)
         instance->functional = executor_sm_create(instance, 0, true);
     if (!instance->functional)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     instance->functional->global_bytes = 0;
-    struct flight flight = {0};
-    bool together = launch->meeting_address;
-    while (status == CORUN_OK && (flight.count || flight.begun < grid->tb_count)) {
-        if (flight.begun < grid->tb_count && (together || flight.count < MOST_IN_FLIGHT)) {
-            status = begin_next(&flight, launch, watchdog, list, &count.warp_instructions);
-            if (status == CORUN_OK && together)
-                continue;
-            if (status == CORUN_OK)
-                status = run_tb(&flight.states[flight.count - 1], PATIENCE, TURN, watchdog, list, &count);
-        }
-        if (status == CORUN_OK)
-            status = run_flight(&flight, launch, watchdog, list, &count);
-        flush_text(instance->functional, print, user);
-    }
-    for (uint32_t i = 0; i < flight.count; i++)
-        executor_tb_end(flight.states[i].tb, &launch->functional);
-    free(flight.states);
-    count.global_bytes = instance->functional->global_bytes;
+    instance->functional->touch_user = how->touch_user;
+    enum corun_status status = run_blocks(launch, how, list, count);
+    count->global_bytes = instance->functional->global_bytes;
+    return status;
+}
+
+enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
+                                       void (*print)(void *user, const char *text, size_t bytes), void *user,
+                                       struct corun_functional_result *result)
+{
+    struct corun_functional_result count = {0};
+    struct corun_untimed how = {.count = grid->tb_count, .watchdog = watchdog, .print = print, .print_user = user};
+    enum corun_status status = run((struct launch *)grid, &how, list, &count);
     if (result)
         *result = count;
+    return status;
+}
+
+enum corun_status executor_run_untimed(const struct corun_grid *grid, const struct corun_untimed *how,
+                                       struct corun_diagnostics *list, struct corun_untimed_result *result)
+{
+    struct corun_functional_result count = {0};
+    enum corun_status status = run((struct launch *)grid, how, list, &count);
+    *result = (struct corun_untimed_result){count.warp_instructions, count.thread_instructions,
+                                            count.ptx_thread_instructions};
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "report/figures.h"
 #include "report/json_writer.h"
+#include "report/sampled.h"
 #include "share/parameter_words.h"
 
 #include <math.h>
@@ -329,6 +330,8 @@ static json_t *case_object(struct json_writer *writer, const struct corun_case_r
     set_memory(writer, object, &result->counters, &result->memory);
     json_put(writer, object, "energy", energy(writer, &result->energy, result->counters.thread_instructions));
     put_metrics(writer, object, result);
+    if (result->estimated)
+        json_put(writer, object, "sampling", sampled_json(writer, result->sampled, result->sampled_count));
     json_put(writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
     json_put(writer, object, "gpu_parameters", gpu_parameters(writer, &result->gpu));
     json_put(writer, object, "wall_seconds", json_number(result->wall_seconds));

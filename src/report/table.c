@@ -5,6 +5,7 @@
 #include "report/figures.h"
 #include "report/kernel_labels.h"
 #include "report/program_record.h"
+#include "report/sampled.h"
 #include "share/parameter_words.h"
 
 #include <inttypes.h>
@@ -397,6 +398,10 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
     fputc('\n', stream);
     whole = whole && print_memory(result, arena, style, stream);
     fputc('\n', stream);
+    if (result->estimated)
+        whole = whole && sampled_table(result->sampled, result->sampled_count, arena, style, stream);
+    if (result->estimated)
+        fputc('\n', stream);
     print_end(result, stream);
     arena_destroy(arena);
     return whole;

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which launches and thread blocks are timed, and what the others are taken for.
+ *
+ * Launches of one kernel with one shape are a group. Within a group, launches whose instructions are alike are a kind: how many, and how
+ * many lanes they had. What a launch will be is known when it has run; it is expected to be like the one before it, and what turns out
+ * to be of a kind that is not known yet makes the next one be timed. The first launch of a group meets cold caches and stands for itself only.
+ */
+#include "gpu/sampling.h"
+
+#include "gpu/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEWEST_TIMED 3u                /* launches of a kind */
+#define MOST_TIMED 30u                 /* of a kind, beside one in `every`, whatever their interval */
+#define MOST_KINDS 16u                 /* of a group; further launches belong to the nearest one */
+#define FEWEST_WAVES 3u                /* that count, behind those that warm up */
+#define SHORTEST 6u                    /* waves of a launch that is watched */
+#define PATIENCE 4u                    /* draining may take so many times what went before */
+#define WARMING 4u                     /* times the L2: what the last thread blocks move through it, and put there */
+#define WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block without timing */
+#define MILLION UINT64_C(1000000)
+
+struct kind {
+    uint64_t warp, thread; /* instructions of its first launch */
+    uint32_t timed, skipped;
+    uint64_t timed_cycles, timed_instructions, timed_margin;
+    uint64_t skipped_cycles, skipped_instructions;
+    struct ratio_point points[RATIO_POINTS]; /* of the last ones that were timed, as a ring */
+};
+
+struct sample_group {
+    const struct corun_instruction *code;
+    char *name;
+    uint32_t tb_count, tb_threads, tb_shared_bytes;
+    struct kind *kinds; /* [MOST_KINDS] */
+    uint32_t kind_count, expected;
+    uint32_t launches, timed, parted;
+    uint32_t since_timed;
+    uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
+    uint64_t warp_instructions, timed_warp_instructions;
+    struct corun_counters counters; /* of all that was timed */
+    uint64_t l2_bytes_per_tb;
+};
+
+struct sampling {
+    struct corun_sampling settings;
+    VECTOR(struct sample_group *) groups;
+};
+
+struct sampling *sampling_create(const struct corun_sampling *settings)
+{
+    struct sampling *sampling = calloc(1, sizeof *sampling);
+    if (sampling)
+        sampling->settings = *settings;
+    return sampling;
+}
+
+static void group_destroy(struct sample_group *group)
+{
+    if (!group)
+        return;
+    free(group->kinds);
+    free(group->name);
+    free(group);
+}
+
+void sampling_destroy(struct sampling *sampling)
+{
+    if (!sampling)
+        return;
+    for (size_t i = 0; i < sampling->groups.count; i++)
+        group_destroy(sampling->groups.data[i]);
+    vector_free(&sampling->groups);
+    free(sampling);
+}
+
+/* NULL when out of memory. */
+static struct sample_group *group_of(struct sampling *sampling, const struct corun_grid *grid)
+{
+    for (size_t i = 0; i < sampling->groups.count; i++) {
+        struct sample_group *group = sampling->groups.data[i];
+        if (group->code == grid->code && group->tb_count == grid->tb_count && group->tb_threads == grid->tb_threads &&
+            group->tb_shared_bytes == grid->tb_shared_bytes && !strcmp(group->name, grid->name))
+            return group;
+    }
+    struct sample_group *group = calloc(1, sizeof *group);
+    if (!group)
+        return NULL;
+    group->code = grid->code;
+    group->tb_count = grid->tb_count;
+    group->tb_threads = grid->tb_threads;
+    group->tb_shared_bytes = grid->tb_shared_bytes;
+    group->name = strdup(grid->name);
+    group->kinds = calloc(MOST_KINDS, sizeof *group->kinds);
+    if (group->name && group->kinds && vector_push(&sampling->groups, group))
+        return group;
+    group_destroy(group);
+    return NULL;
+}
+
+/* ---- kinds ---- */
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* As many instructions to an eighth, as many lanes to a sixteenth. */
+static bool is_alike(const struct kind *kind, const struct instruction_sum *done)
+{
+    uint64_t lanes = ratio_scale(done->thread, kind->warp, done->warp ? done->warp : 1);
+    return distance(kind->warp, done->warp) <= kind->warp / 8 && distance(kind->thread, lanes) <= kind->thread / 16;
+}
+
+static uint32_t kind_of(struct sample_group *group, const struct instruction_sum *done)
+{
+    uint32_t nearest = 0;
+    for (uint32_t k = 0; k < group->kind_count; k++) {
+        if (is_alike(&group->kinds[k], done))
+            return k;
+        if (distance(group->kinds[k].warp, done->warp) < distance(group->kinds[nearest].warp, done->warp))
+            nearest = k;
+    }
+    if (group->kind_count == MOST_KINDS)
+        return nearest;
+    group->kinds[group->kind_count] = (struct kind){.warp = done->warp, .thread = done->thread};
+    return group->kind_count++;
+}
+
+static uint64_t kind_half_width(const struct kind *kind)
+{
+    return ratio_half_width(kind->points, kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS);
+}
+
+static bool is_known(const struct sampling *sampling, const struct kind *kind)
+{
+    return kind->timed >= MOST_TIMED ||
+           (kind->timed >= FEWEST_TIMED && kind_half_width(kind) <= sampling->settings.error);
+}
+
+/* The cycles of a launch with so many instructions: as the kind's, or as those of all that was timed of the group. */
+static uint64_t cycles_of_kind(const struct sample_group *group, const struct kind *kind, uint64_t instructions)
+{
+    if (kind->timed_instructions)
+        return ratio_scale(instructions, kind->timed_cycles, kind->timed_instructions);
+    uint64_t timed_cycles = group->cycles - group->estimated_cycles;
+    return group->timed_warp_instructions ? ratio_scale(instructions, timed_cycles, group->timed_warp_instructions) : 0;
+}
+
+/* ---- counters ---- */
+
+/* What the launch has been counted so far. */
+static void counted(const struct corun_gpu *gpu, const struct launch *launch, struct corun_counters *counters)
+{
+    kernel_counters(gpu, launch->kernel, counters);
+#define N(name, unit, meaning) counters->name -= launch->sample->before.name;
+#include "corun/statistics.def"
+#undef N
+}
+
+/* The counters of what was not timed: as those of `like`, but what is known of it. */
+static void estimate_counters(const struct corun_counters *like, const struct corun_untimed_result *done, uint32_t tbs,
+                              struct corun_counters *counters)
+{
+    uint64_t whole = like->warp_instructions ? like->warp_instructions : 1;
+#define N(name, unit, meaning) counters->name = ratio_scale(like->name, done->warp_instructions, whole);
+#include "corun/statistics.def"
+#undef N
+    counters->warp_instructions = done->warp_instructions;
+    counters->thread_instructions = done->thread_instructions;
+    counters->ptx_thread_instructions = done->ptx_thread_instructions;
+    counters->tbs_completed = tbs;
+}
+
+/* ---- what is not timed ---- */
+
+struct toucher {
+    struct corun_gpu *gpu;
+    const struct machine_kernel *kernel;
+};
+
+static void touch(void *user, uint64_t address, uint32_t bytes, bool store)
+{
+    const struct toucher *toucher = user;
+    memory_system_touch(toucher->gpu->memory, address, bytes, store, toucher->kernel->slot,
+                        toucher->kernel->application);
+}
+
+/* Runs thread blocks from `first` to the end. False: the application was stopped. */
+static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch *launch, uint32_t first,
+                     struct corun_untimed_result *done)
+{
+    const struct application *application = &gpu->applications[index];
+    const struct corun_grid *grid = launch->grid;
+    struct toucher toucher = {gpu, launch->kernel};
+    uint64_t each = launch->sample->group->l2_bytes_per_tb;
+    uint64_t warming = each ? (uint64_t)WARMING * gpu->config.l2_bytes / each + 1 : grid->tb_count;
+    struct corun_untimed how = {.first = first,
+                                .count = grid->tb_count - first,
+                                .touch_from = warming < grid->tb_count ? grid->tb_count - (uint32_t)warming : 0,
+                                .watchdog = WATCHDOG,
+                                .touch = touch,
+                                .touch_user = &toucher,
+                                .print = application->description.print,
+                                .print_user = application->description.user};
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    enum corun_status status = grid->operations->run_untimed(grid, &how, list, done);
+    if (status != CORUN_OK) {
+        const struct corun_diagnostic *said =
+            list && corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0) : NULL;
+        application_stop(gpu, index, status, said ? said->place : CORUN_NOWHERE,
+                         said ? said->message : "out of memory");
+    }
+    corun_diagnostics_destroy(list);
+    return status == CORUN_OK;
+}
+
+/* The launch is over but for its time, which is `cycles` more. */
+static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t cycles,
+                          const struct corun_untimed_result *done, const struct corun_counters *like)
+{
+    struct launch_sample *sample = launch->sample;
+    uint32_t tbs = launch->grid->tb_count - sample->tbs_before;
+    estimate_counters(like, done, tbs, &sample->rest);
+    corun_counters_add(memory_system_counters(gpu->memory, launch->kernel->slot), &sample->rest);
+    launch->kernel->untimed.warp += done->warp_instructions;
+    launch->kernel->untimed.thread += done->thread_instructions;
+    launch->next_tb = launch->tbs = launch->completed = launch->grid->tb_count;
+    launch->last_cycle += cycles;
+    sample->estimated_cycles = cycles;
+    sample->estimated = true;
+    sample->until = launch->last_cycle;
+    sample->state = SAMPLE_ESTIMATED;
+}
+
+/* All of a launch. */
+static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
+{
+    struct sample_group *group = launch->sample->group;
+    struct corun_untimed_result done;
+    if (!run_rest(gpu, application, launch, 0, &done))
+        return;
+    struct instruction_sum sum = {done.warp_instructions, done.thread_instructions};
+    uint32_t k = kind_of(group, &sum);
+    uint64_t cycles = cycles_of_kind(group, &group->kinds[k], done.warp_instructions);
+    launch->started = true;
+    launch->first_cycle = launch->last_cycle = launch->earliest;
+    take_estimate(gpu, launch, cycles, &done, &group->counters);
+    group->expected = k;
+    group->since_timed++;
+    group->kinds[k].skipped++;
+    group->kinds[k].skipped_cycles += cycles;
+    group->kinds[k].skipped_instructions += done.warp_instructions;
+}
+
+/* ---- the life of a launch ---- */
+
+void sampling_begin(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
+{
+    const struct corun_grid *grid = launch->grid;
+    struct launch_sample *sample = grid->operations->run_untimed ? calloc(1, sizeof *sample) : NULL;
+    if (!sample)
+        return; /* it is timed */
+    launch->sample = sample;
+    sample->group = group_of(gpu->sampling, grid);
+    if (!sample->group) {
+        free(sample);
+        launch->sample = NULL;
+        return;
+    }
+    const struct sample_group *group = sample->group;
+    kernel_counters(gpu, launch->kernel, &sample->before);
+    if (group->kind_count && group->since_timed + 1 < gpu->sampling->settings.every &&
+        is_known(gpu->sampling, &group->kinds[group->expected])) {
+        skip(gpu, application, launch);
+        return;
+    }
+    uint64_t wave = (uint64_t)launch->kernel->tbs_per_sm * gpu->config.sms;
+    if (grid->tb_count / SHORTEST < wave)
+        return;
+    sample->state = SAMPLE_WATCHED;
+    sample->wave = sample->next_mark = (uint32_t)wave;
+}
+
+/* Whether the waves that count agree, and what they say. */
+static bool is_steady(const struct corun_gpu *gpu, struct launch_sample *sample)
+{
+    uint32_t count = (sample->waves + 1) / 2; /* the first half warms up */
+    if (count < FEWEST_WAVES)
+        count = FEWEST_WAVES;
+    if (count > RATIO_POINTS)
+        count = RATIO_POINTS;
+    if (sample->waves < count)
+        return false;
+    struct ratio_point points[RATIO_POINTS];
+    sample->rate_cycles = sample->rate_instructions = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        points[i] = sample->points[(sample->waves - count + i) % RATIO_POINTS];
+        sample->rate_cycles += points[i].cycles;
+        sample->rate_instructions += points[i].instructions;
+    }
+    sample->margin_cycles = ratio_half_width(points, count); /* a part of what will be estimated, for now */
+    return sample->margin_cycles <= gpu->sampling->settings.error;
+}
+
+static void end_wave(struct corun_gpu *gpu, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    uint64_t instructions = kernel_instructions(gpu, launch->kernel).warp - sample->before.warp_instructions;
+    if (sample->mark_cycle) {
+        sample->points[sample->waves % RATIO_POINTS] =
+            (struct ratio_point){gpu->now - sample->mark_cycle, instructions - sample->mark_instructions};
+        sample->waves++;
+    }
+    sample->mark_cycle = gpu->now;
+    sample->mark_instructions = instructions;
+    sample->next_mark = launch->completed + sample->wave;
+    bool worth = launch->grid->tb_count - launch->next_tb > sample->wave;
+    if (!worth || launch->returned.count) {
+        sample->state = worth ? SAMPLE_WATCHED : SAMPLE_TIMED;
+    } else if (is_steady(gpu, sample)) {
+        sample->state = SAMPLE_DRAINING;
+        sample->stop_cycle = gpu->now;
+        launch->tbs = launch->next_tb;
+    }
+}
+
+void sampling_look(struct corun_gpu *gpu, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    if (sample->state == SAMPLE_WATCHED && launch->completed >= sample->next_mark)
+        end_wave(gpu, launch);
+    uint64_t before = sample->stop_cycle - launch->first_cycle;
+    if (sample->state != SAMPLE_DRAINING || launch->completed == launch->tbs ||
+        gpu->now - sample->stop_cycle <= PATIENCE * before)
+        return;
+    sample->state = SAMPLE_TIMED; /* its thread blocks seem to wait for those that were not started */
+    launch->tbs = launch->grid->tb_count;
+    gpu->dispatch_due = true;
+}
+
+/* What was timed of a launch, the whole launch or a part, tells of others. */
+static void learn(struct corun_gpu *gpu, struct launch *launch, const struct corun_counters *timed)
+{
+    struct launch_sample *sample = launch->sample;
+    struct sample_group *group = sample->group;
+    uint64_t instructions = timed->warp_instructions + sample->rest.warp_instructions;
+    struct instruction_sum sum = {instructions, timed->thread_instructions + sample->rest.thread_instructions};
+    uint32_t tbs = sample->estimated ? sample->tbs_before : launch->grid->tb_count;
+    group->expected = kind_of(group, &sum);
+    group->since_timed = 0;
+    corun_counters_add(&group->counters, timed);
+    group->timed_warp_instructions += timed->warp_instructions;
+    group->l2_bytes_per_tb = timed->l2_accesses * gpu->config.l2_sector_bytes / (tbs ? tbs : 1) + 1;
+    group->timed += !sample->estimated;
+    group->parted += sample->estimated;
+    group->part_margin = ratio_join(group->part_margin, sample->margin_cycles);
+    if (!group->launches) /* caches are cold */
+        return;
+    struct kind *kind = &group->kinds[group->expected];
+    uint64_t cycles = launch->last_cycle - launch->first_cycle;
+    kind->points[kind->timed % RATIO_POINTS] = (struct ratio_point){cycles, instructions};
+    kind->timed++;
+    kind->timed_cycles += cycles;
+    kind->timed_instructions += instructions;
+    kind->timed_margin += sample->margin_cycles;
+}
+
+static void end(struct corun_gpu *gpu, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    struct sample_group *group = sample->group;
+    bool skipped = sample->estimated && !sample->tbs_before;
+    struct corun_counters timed;
+    counted(gpu, launch, &timed);
+#define N(name, unit, meaning) timed.name -= sample->rest.name;
+#include "corun/statistics.def"
+#undef N
+    if (!sample->estimated)
+        sample->margin_cycles = 0;
+    if (!skipped)
+        learn(gpu, launch, &timed);
+    group->launches++;
+    group->cycles += launch->last_cycle - launch->first_cycle;
+    group->estimated_cycles += sample->estimated_cycles;
+    group->warp_instructions += timed.warp_instructions + sample->rest.warp_instructions;
+}
+
+/* The thread blocks that were not dispatched. */
+static void finish(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    struct corun_counters like;
+    struct corun_untimed_result done;
+    counted(gpu, launch, &like);
+    sample->tbs_before = launch->tbs;
+    if (!sample->group->l2_bytes_per_tb)
+        sample->group->l2_bytes_per_tb = like.l2_accesses * gpu->config.l2_sector_bytes / launch->tbs + 1;
+    if (!run_rest(gpu, application, launch, launch->tbs, &done))
+        return;
+    uint64_t cycles = ratio_scale(done.warp_instructions, sample->rate_cycles, sample->rate_instructions);
+    sample->margin_cycles = ratio_scale(cycles, sample->margin_cycles, MILLION);
+    take_estimate(gpu, launch, cycles, &done, &like);
+}
+
+bool sampling_ends(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    if (launch->tbs < launch->grid->tb_count)
+        finish(gpu, application, launch);
+    if (gpu->applications[application].state != CORUN_APPLICATION_RUNNING ||
+        (sample->state == SAMPLE_ESTIMATED && sample->until > gpu->now))
+        return false;
+    end(gpu, launch);
+    return true;
+}
+
+/* ---- what came of it ---- */
+
+/* Half width of the interval of the cycles that launches of the kind were given. */
+static uint64_t margin_of(const struct kind *kind)
+{
+    if (!kind->skipped)
+        return 0;
+    uint64_t width = kind_half_width(kind);
+    if (width == RATIO_UNKNOWN)
+        return kind->skipped_cycles; /* a launch of a kind of which nothing was timed */
+    uint32_t points = kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS;
+    /* The ratio is known as well as the points tell; beside that each launch strays from it as each point does. */
+    uint64_t of_ratio = ratio_scale(kind->skipped_cycles, width, MILLION);
+    uint64_t of_launches = ratio_root(of_ratio, points, kind->skipped);
+    uint64_t mean = kind->timed_cycles / kind->timed;
+    uint64_t of_parts = ratio_scale(kind->skipped_cycles, kind->timed_margin / kind->timed, mean ? mean : 1);
+    return ratio_join(ratio_join(of_ratio, of_launches), of_parts);
+}
+
+size_t sampling_groups(const struct sampling *sampling, struct corun_sampled_group *rows, size_t room)
+{
+    for (size_t i = 0; i < sampling->groups.count && i < room; i++) {
+        const struct sample_group *group = sampling->groups.data[i];
+        uint64_t margin = group->part_margin;
+        for (uint32_t k = 0; k < group->kind_count; k++)
+            margin = ratio_join(margin, margin_of(&group->kinds[k]));
+        rows[i] = (struct corun_sampled_group){.name = group->name,
+                                               .tb_count = group->tb_count,
+                                               .tb_threads = group->tb_threads,
+                                               .launches = group->launches,
+                                               .timed = group->timed,
+                                               .parted = group->parted,
+                                               .cycles = group->cycles,
+                                               .estimated_cycles = group->estimated_cycles,
+                                               .margin_cycles = margin,
+                                               .warp_instructions = group->warp_instructions,
+                                               .timed_warp_instructions = group->timed_warp_instructions};
+    }
+    return sampling->groups.count;
+}
