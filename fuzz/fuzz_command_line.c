@@ -92,6 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(number >= 7 && number <= UINT32_MAX);
     if (specify_trace(text, "--trace", arena, list, &file, &first, &last) == CORUN_OK)
         check(file[0] && first <= last);
+    struct corun_sampling sampling;
+    if (corun_sampling_parse(text, "--sample", list, &sampling) == CORUN_OK)
+        check(sampling.error >= 1 && sampling.error <= 1000000 && sampling.every >= 1);
     free(text);
     arena_destroy(arena);
     corun_diagnostics_destroy(list);

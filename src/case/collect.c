@@ -155,6 +155,15 @@ static enum corun_status collect_sampled(const struct run *run, struct arena *ar
     for (size_t i = 0; i < count; i++)
         if (!(rows[i].name = keep_text(arena, rows[i].name)))
             return CORUN_MEMORY;
+    uint64_t estimated = 0;
+    for (size_t i = 0; i < count; i++)
+        estimated += rows[i].estimated_cycles;
+    /* Busses and links were busy only in what was simulated: their shares are of that time. */
+    double simulated = metrics_ratio(result->cycles - (estimated < result->cycles ? estimated : 0), result->cycles);
+    if (run->job->sampling && simulated > 0) {
+        result->memory.dram_cycles = (uint64_t)((double)result->memory.dram_cycles * simulated);
+        result->memory.icnt_cycles = (uint64_t)((double)result->memory.icnt_cycles * simulated);
+    }
     result->estimated = run->job->sampling != NULL;
     result->sampled_count = (uint32_t)count;
     result->sampled = rows;

@@ -29,7 +29,8 @@ enum {
     KEY_PROFILED,
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
-    KEY_LAUNCH_COSTS
+    KEY_LAUNCH_COSTS,
+    KEY_SAMPLE
 };
 
 static const struct argp_option options[] = {
@@ -52,6 +53,7 @@ static const struct argp_option options[] = {
      "only launches of that kernel are timed; all others are carried out at once and take no simulated time", 1},
     {"launch", KEY_LAUNCH, "FROM[-TO]", 0, "only these launches are timed, of that kernel or of all, from 1", 1},
     {"profiled", KEY_PROFILED, NULL, 0, "only launches between cudaProfilerStart and cudaProfilerStop are timed", 1},
+    {"sample", KEY_SAMPLE, "error=PART,every=N", OPTION_ARG_OPTIONAL, COMMAND_SAMPLE_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
      "launches take the host and the GPU the time that published measurements say (launch_interval_ns, "
@@ -109,7 +111,7 @@ static void set_region(struct exec_options *exec, struct argp_state *state)
     exec->program.region = text ? text + 1 : NULL;
 }
 
-/* False if the option is another one. */
+/* What of the program is timed. False if the option is another one. */
 static bool region_option(struct exec_options *exec, int key, char *value, struct argp_state *state)
 {
     if (key == KEY_KERNEL)
@@ -118,7 +120,11 @@ static bool region_option(struct exec_options *exec, int key, char *value, struc
         exec->launches = value;
     else if (key == KEY_PROFILED)
         exec->profiled = true;
-    else
+    else if (key == KEY_SAMPLE) {
+        exec->program.sample = value ? value : "error=2%";
+        command_keep(&exec->command,
+                     corun_sampling_parse(value, "--sample", exec->command.list, &(struct corun_sampling){0}));
+    } else
         return false;
     return true;
 }
@@ -195,6 +201,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
         if (program->functional && exec->outputs[EXEC_TIMELINE].path)
             argp_error(state, "--timeline shows simulated time, which --functional has not");
+        if (program->functional && program->sample)
+            argp_error(state, "--sample estimates simulated time, which --functional has not");
         set_region(exec, state);
         if (program->slice && program->workers)
             argp_error(state, "a launch runs in slices or by workers: --slice or --workers");

@@ -149,13 +149,15 @@ static int become(const void *user)
                     {setting_SLICE, program->slice},
                     {setting_WORKERS, program->workers},
                     {setting_REGION, program->region},
+                    {setting_SAMPLE, program->sample},
                     {setting_KERNEL_TIMEOUT, program->kernel_timeout},
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_THREADS, program->threads ? threads : NULL}};
     /* A program that shares a GPU, or has its own, has what this command says, not what is around it. */
     static const char *const alone[] = {setting_GPU,     setting_FUNCTIONAL,     setting_CAPTURE,
-                                        setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION};
+                                        setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION,
+                                        setting_SAMPLE};
     for (size_t i = 0; program->daemon && i < sizeof alone / sizeof *alone; i++)
         (void)unsetenv(alone[i]);
     if (!program->daemon)

@@ -408,8 +408,10 @@ static enum corun_status run_case(void *user)
     enum corun_status status = load_policy(run);
     if (status == CORUN_OK)
         status = corun_request_case(run->request, run->command.list, &run->job);
-    if (status == CORUN_OK && run->samples)
+    if (status == CORUN_OK && run->samples) {
         run->job->sampling = &run->sampling;
+        run->job->no_history = true; /* what is not simulated leaves none */
+    }
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)

@@ -335,6 +335,7 @@ static void launch_ended(struct process *process, struct device *device, struct 
         return;
     }
     struct launch_walk *walk = task->launch.walk;
+    task->launch.estimated |= launched->estimated;
     struct corun_counters sum = walk ? walk->counted : (struct corun_counters){0};
     const struct stream_machine *machine = &device->scheduler.machine;
     machine->operations->counters(machine->machine, task->queued.application, task->queued.number, &counters);
@@ -658,6 +659,7 @@ void engine_prepare(struct process *process)
 void engine_close(struct process *process, struct device *device)
 {
     struct stream_machine *machine = &device->scheduler.machine;
+    record_sampled(process, device);
     if (machine->operations)
         machine->operations->close(machine->machine);
     *machine = (struct stream_machine){NULL, NULL};

@@ -83,6 +83,8 @@ static __attribute__((destructor)) void finish(void)
     if (instance.forked || pthread_mutex_timedlock(&instance.lock, &until))
         return;
     instance.ended = true;
+    for (uint32_t i = 0; i < instance.device_count; i++)
+        record_sampled(&instance, &instance.devices[i]);
     record_close(instance.record);
     instance.record = NULL;
     capture_close(&instance);

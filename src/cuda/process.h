@@ -101,6 +101,8 @@ struct process {
     uint32_t checks;                /* enum corun_check */
     struct parting parting;         /* of all launches */
     struct region region;           /* of those that are timed */
+    bool samples;
+    struct corun_sampling sampling; /* if it does */
     uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */

@@ -93,6 +93,8 @@ void record_launch(struct process *process, const struct device *device, const s
     fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->queued.start_cycle, task->queued.end_cycle);
     if (task->launch.untimed)
         fputs("\tuntimed", file);
+    if (task->launch.estimated)
+        fputs("\testimated", file);
     size_t count;
     const struct corun_counter_row *rows = corun_counter_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -122,6 +124,26 @@ void record_copy(struct process *process, const struct device *device, const str
             device->ordinal, task->stream->id, kind, bytes,
             task->kind == TASK_COPY && task->copy.pageable ? "pageable" : "pinned", task->queued.start_cycle,
             task->queued.end_cycle);
+    check(process->record);
+}
+
+void record_sampled(struct process *process, const struct device *device)
+{
+    const struct stream_machine *machine = &device->scheduler.machine;
+    if (!process->record || !process->samples || !machine->operations)
+        return;
+    size_t count = corun_gpu_sampled(machine->machine, NULL, 0);
+    struct corun_sampled_group *groups = calloc(count + 1, sizeof *groups);
+    if (groups)
+        corun_gpu_sampled(machine->machine, groups, count);
+    for (size_t i = 0; groups && i < count; i++)
+        fprintf(process->record->file,
+                "sampled\t%" PRIu32 "\t%s\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu64
+                "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+                device->ordinal, groups[i].name, groups[i].tb_count, groups[i].tb_threads, groups[i].launches,
+                groups[i].timed, groups[i].parted, groups[i].cycles, groups[i].estimated_cycles,
+                groups[i].margin_cycles, groups[i].warp_instructions, groups[i].timed_warp_instructions);
+    free(groups);
     check(process->record);
 }
 

@@ -15,6 +15,8 @@ struct record *record_open(const struct process *process);
 void record_launch(struct process *process, const struct device *device, const struct task *task,
                    const struct corun_grid *grid, const struct corun_counters *counters);
 void record_copy(struct process *process, const struct device *device, const struct task *task);
+/* What the machine of the device has sampled, if it has; before that machine goes. */
+void record_sampled(struct process *process, const struct device *device);
 /* A kernel that was to be launched and cannot be. */
 void record_refusal(struct process *process, const char *kernel, const char *reason);
 void record_close(struct record *record);

@@ -80,9 +80,14 @@ static void choose_visible(struct process *process)
 /* The GPU of a daemon: what is about the machine itself has been said there. */
 static bool join_daemon(struct process *process, const char *path)
 {
-    static const char *const others[] = {
-        setting_GPU, setting_FUNCTIONAL, setting_CAPTURE, setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION,
-        NULL};
+    static const char *const others[] = {setting_GPU,
+                                         setting_FUNCTIONAL,
+                                         setting_CAPTURE,
+                                         setting_THREADS,
+                                         setting_KERNEL_TIMEOUT,
+                                         setting_REGION,
+                                         setting_SAMPLE,
+                                         NULL};
     for (size_t i = 0; others[i]; i++) {
         const char *value = getenv(others[i]);
         if (value && *value) {
@@ -158,6 +163,10 @@ bool settings_read(struct process *process)
                      "%s is like profiler;launch=3-5;kernel=NAME or a part of that, not `%s`", setting_REGION, region);
         return false;
     }
+    const char *sample = getenv(setting_SAMPLE);
+    process->samples = sample && *sample;
+    if (process->samples && corun_sampling_parse(sample, setting_SAMPLE, process->list, &process->sampling) != CORUN_OK)
+        return false;
     const char *capture = getenv(setting_CAPTURE);
     if (parting_pass(&process->parting) && capture && *capture) {
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s: what is captured runs whole; unset %s",

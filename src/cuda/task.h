@@ -48,6 +48,7 @@ struct task {
             struct corun_counters before;
             struct launch_walk *walk; /* owned; NULL: it runs whole */
             bool untimed;             /* outside of the region that is timed */
+            bool estimated;           /* not all of its cycles were simulated */
         } launch;
         struct copy copy;
         struct fill fill;

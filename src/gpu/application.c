@@ -137,9 +137,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
     gpu->dispatch_due = true;
     observe_launch(gpu, index, launch, true, launch->earliest);
     if (gpu->sampling)
-        sampling_begin(gpu, index, launch);
-    if (application->state != CORUN_APPLICATION_RUNNING)
-        return CORUN_OK;
+        sampling_begin(gpu, launch);
     return governed_moment(gpu, CORUN_EVENT_KERNEL_START, 0, index);
 }
 
@@ -251,8 +249,8 @@ uint64_t application_next_moment(const struct corun_gpu *gpu)
         if (application->wake < next)
             next = application->wake;
         for (const struct launch *launch = application->running; launch && gpu->sampling; launch = launch->next)
-            if (launch->sample && launch->sample->state == SAMPLE_ESTIMATED && launch->sample->until < next)
-                next = launch->sample->until;
+            if (sampling_moment(launch) < next)
+                next = sampling_moment(launch);
     }
     return next;
 }

@@ -8,7 +8,7 @@
 #include "gpu/kernel.h"
 #include "gpu/ratio.h"
 
-enum sample_state { SAMPLE_TIMED, SAMPLE_WATCHED, SAMPLE_DRAINING, SAMPLE_ESTIMATED };
+enum sample_state { SAMPLE_TIMED, SAMPLE_WATCHED, SAMPLE_DRAINING, SAMPLE_SKIPPED, SAMPLE_ESTIMATED };
 
 /* Of a launch of a machine that samples (sampling.h). */
 struct launch_sample {
@@ -20,7 +20,7 @@ struct launch_sample {
     uint32_t tbs_before;                     /* that were timed before the rest ran */
     uint64_t mark_cycle, mark_instructions;  /* at the end of the wave before */
     uint64_t stop_cycle;                     /* when it was told to drain */
-    uint64_t until;                          /* ESTIMATED: its end */
+    uint64_t until;                          /* SKIPPED: its start. ESTIMATED: its end */
     uint64_t rate_cycles, rate_instructions; /* of the waves that count */
     uint64_t margin_cycles, estimated_cycles;
     struct ratio_point points[RATIO_POINTS]; /* of the last waves, as a ring */

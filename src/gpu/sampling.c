@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_TIMED 3u                /* launches of a kind */
-#define MOST_TIMED 30u                 /* of a kind, beside one in `every`, whatever their interval */
-#define MOST_KINDS 16u                 /* of a group; further launches belong to the nearest one */
-#define FEWEST_WAVES 3u                /* that count, behind those that warm up */
+#define FEWEST_TIMED 3u /* launches of a kind */
+#define MOST_TIMED 30u  /* of a kind, beside one in `every`, whatever their interval */
+#define MOST_KINDS 16u  /* of a group; further launches belong to the nearest one */
+#define FEWEST_WAVES 3u /* that count, behind those that warm up */
+#define TIMED_PART \
+    50u /* of a launch, one in so many waves is timed at least: that costs less than running the others without timing */
 #define SHORTEST 6u                    /* waves of a launch that is watched */
 #define PATIENCE 4u                    /* draining may take so many times what went before */
 #define WARMING 4u                     /* times the L2: what the last thread blocks move through it, and put there */
@@ -41,7 +43,7 @@ struct sample_group {
     uint32_t since_timed;
     uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
     uint64_t warp_instructions, timed_warp_instructions;
-    struct corun_counters counters; /* of all that was timed */
+    struct corun_counters counters; /* of all that was timed; without the first launch, where there are others */
     uint64_t l2_bytes_per_tb;
 };
 
@@ -236,7 +238,7 @@ static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t
     sample->state = SAMPLE_ESTIMATED;
 }
 
-/* All of a launch. */
+/* All of a launch, when its time has come. */
 static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
 {
     struct sample_group *group = launch->sample->group;
@@ -258,7 +260,7 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
 
 /* ---- the life of a launch ---- */
 
-void sampling_begin(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
+void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
 {
     const struct corun_grid *grid = launch->grid;
     struct launch_sample *sample = grid->operations->run_untimed ? calloc(1, sizeof *sample) : NULL;
@@ -275,7 +277,9 @@ void sampling_begin(struct corun_gpu *gpu, uint32_t application, struct launch *
     kernel_counters(gpu, launch->kernel, &sample->before);
     if (group->kind_count && group->since_timed + 1 < gpu->sampling->settings.every &&
         is_known(gpu->sampling, &group->kinds[group->expected])) {
-        skip(gpu, application, launch);
+        sample->state = SAMPLE_SKIPPED;
+        sample->until = launch->earliest;
+        launch->tbs = 0;
         return;
     }
     uint64_t wave = (uint64_t)launch->kernel->tbs_per_sm * gpu->config.sms;
@@ -286,14 +290,15 @@ void sampling_begin(struct corun_gpu *gpu, uint32_t application, struct launch *
 }
 
 /* Whether the waves that count agree, and what they say. */
-static bool is_steady(const struct corun_gpu *gpu, struct launch_sample *sample)
+static bool is_steady(const struct corun_gpu *gpu, const struct launch *launch)
 {
+    struct launch_sample *sample = launch->sample;
     uint32_t count = (sample->waves + 1) / 2; /* the first half warms up */
     if (count < FEWEST_WAVES)
         count = FEWEST_WAVES;
     if (count > RATIO_POINTS)
         count = RATIO_POINTS;
-    if (sample->waves < count)
+    if (sample->waves < count || sample->waves < launch->grid->tb_count / sample->wave / TIMED_PART)
         return false;
     struct ratio_point points[RATIO_POINTS];
     sample->rate_cycles = sample->rate_instructions = 0;
@@ -321,7 +326,7 @@ static void end_wave(struct corun_gpu *gpu, struct launch *launch)
     bool worth = launch->grid->tb_count - launch->next_tb > sample->wave;
     if (!worth || launch->returned.count) {
         sample->state = worth ? SAMPLE_WATCHED : SAMPLE_TIMED;
-    } else if (is_steady(gpu, sample)) {
+    } else if (is_steady(gpu, launch)) {
         sample->state = SAMPLE_DRAINING;
         sample->stop_cycle = gpu->now;
         launch->tbs = launch->next_tb;
@@ -352,6 +357,8 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     uint32_t tbs = sample->estimated ? sample->tbs_before : launch->grid->tb_count;
     group->expected = kind_of(group, &sum);
     group->since_timed = 0;
+    if (group->launches == 1) /* what a launch with cold caches was counted is not what others are */
+        memset(&group->counters, 0, sizeof group->counters);
     corun_counters_add(&group->counters, timed);
     group->timed_warp_instructions += timed->warp_instructions;
     group->l2_bytes_per_tb = timed->l2_accesses * gpu->config.l2_sector_bytes / (tbs ? tbs : 1) + 1;
@@ -406,13 +413,23 @@ static void finish(struct corun_gpu *gpu, uint32_t application, struct launch *l
     take_estimate(gpu, launch, cycles, &done, &like);
 }
 
+uint64_t sampling_moment(const struct launch *launch)
+{
+    const struct launch_sample *sample = launch->sample;
+    bool waits = sample && (sample->state == SAMPLE_SKIPPED || sample->state == SAMPLE_ESTIMATED);
+    return waits ? sample->until : NEVER;
+}
+
 bool sampling_ends(struct corun_gpu *gpu, uint32_t application, struct launch *launch)
 {
-    struct launch_sample *sample = launch->sample;
-    if (launch->tbs < launch->grid->tb_count)
+    if (sampling_moment(launch) != NEVER && sampling_moment(launch) > gpu->now)
+        return false;
+    if (launch->sample->state == SAMPLE_SKIPPED)
+        skip(gpu, application, launch);
+    else if (launch->tbs < launch->grid->tb_count)
         finish(gpu, application, launch);
     if (gpu->applications[application].state != CORUN_APPLICATION_RUNNING ||
-        (sample->state == SAMPLE_ESTIMATED && sample->until > gpu->now))
+        (launch->sample->state == SAMPLE_ESTIMATED && launch->sample->until > gpu->now))
         return false;
     end(gpu, launch);
     return true;

@@ -5,9 +5,10 @@
  *     TIMED     in full. A launch with few thread blocks, or of a kind of which not enough is known
  *     WATCHED   so far in full; after each wave of thread blocks its rate is compared with that of the waves before
  *     DRAINING  the rate is steady: no further thread block starts
+ *     SKIPPED   nothing of it is timed, for its like are known well enough; it runs when its time has come
  *     ESTIMATED its thread blocks have ended, the last ones without timing; in flight until the estimated cycle
  *
- * A launch whose like are known well enough is ESTIMATED from the start. All that is decided here, is decided in integers and between two
+ * All that is decided here, is decided in integers and between two
  * steps: neither host threads nor compilers can change it.
  */
 #ifndef CORUN_GPU_SAMPLING_H
@@ -24,8 +25,10 @@ struct sampling;
 struct sampling *sampling_create(const struct corun_sampling *settings);
 void sampling_destroy(struct sampling *sampling);
 
-/* The launch is in flight. What is not to be timed of it runs now. It may stop the application. */
-void sampling_begin(struct corun_gpu *gpu, uint32_t application, struct launch *launch);
+/* The launch is in flight. */
+void sampling_begin(struct corun_gpu *gpu, struct launch *launch);
+/* When something happens to a launch by itself; NEVER: nothing does. */
+uint64_t sampling_moment(const struct launch *launch);
 /* After a step: looks at its rate, and takes up dispatching again where its thread blocks wait for others. */
 void sampling_look(struct corun_gpu *gpu, struct launch *launch);
 /*

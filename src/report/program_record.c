@@ -26,6 +26,7 @@ void program_record_destroy(struct program_record *record)
     vector_free(&record->devices);
     vector_free(&record->events);
     vector_free(&record->refusals);
+    vector_free(&record->sampled);
     arena_destroy(record->arena);
     free(record);
 }
@@ -64,6 +65,7 @@ static bool read_launch(struct program_record *record, char **fields, size_t cou
     event->end_cycle = number(fields[10]);
     for (size_t i = 11; i < count; i++) {
         event->untimed |= !strcmp(fields[i], "untimed");
+        event->estimated |= !strcmp(fields[i], "estimated");
         set_counter(&event->counters, fields[i]);
     }
     return event->name && triple(fields[4], event->grid) && triple(fields[5], event->block);
@@ -91,6 +93,22 @@ static bool read_copy(char **fields, size_t count, struct program_event *event)
     return false;
 }
 
+static bool read_sampled(struct program_record *record, char **fields)
+{
+    struct corun_sampled_group group = {.name = arena_copy_text(record->arena, fields[2], strlen(fields[2])),
+                                        .tb_count = (uint32_t)number(fields[3]),
+                                        .tb_threads = (uint32_t)number(fields[4]),
+                                        .launches = (uint32_t)number(fields[5]),
+                                        .timed = (uint32_t)number(fields[6]),
+                                        .parted = (uint32_t)number(fields[7]),
+                                        .cycles = number(fields[8]),
+                                        .estimated_cycles = number(fields[9]),
+                                        .margin_cycles = number(fields[10]),
+                                        .warp_instructions = number(fields[11]),
+                                        .timed_warp_instructions = number(fields[12])};
+    return group.name && vector_push(&record->sampled, group);
+}
+
 static bool read_line(struct program_record *record, char *line)
 {
     char *fields[MOST_FIELDS], *rest = line;
@@ -106,6 +124,8 @@ static bool read_line(struct program_record *record, char *line)
             fields[4][0] == '1',         arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
         return device.name && device.clock_khz && vector_push(&record->devices, device);
     }
+    if (!strcmp(fields[0], "sampled") && count == 13)
+        return read_sampled(record, fields);
     if (!strcmp(fields[0], "refusal") && count == 3) {
         struct program_refusal refusal = {arena_copy_text(record->arena, fields[1], strlen(fields[1])),
                                           arena_copy_text(record->arena, fields[2], strlen(fields[2]))};

@@ -34,7 +34,8 @@ struct program_event {
     const char *name; /* of the kernel, as the compiler wrote it */
     uint32_t grid[3], block[3];
     uint32_t registers, static_shared_bytes, dynamic_shared_bytes;
-    bool untimed; /* a launch outside of the region that is timed: its cycles are none */
+    bool untimed;   /* a launch outside of the region that is timed: its cycles are none */
+    bool estimated; /* a launch of which not everything was simulated */
     struct corun_counters counters;
     uint64_t bytes;
     bool pageable;
@@ -51,6 +52,7 @@ struct program_record {
     VECTOR(struct program_device) devices;
     VECTOR(struct program_event) events;
     VECTOR(struct program_refusal) refusals;
+    VECTOR(struct corun_sampled_group) sampled; /* of all processes and devices, as the machines gave them */
 };
 
 struct program_record *program_record_create(void); /* NULL when out of memory */

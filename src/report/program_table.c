@@ -5,6 +5,7 @@
 #include "report/figures.h"
 #include "report/json_writer.h"
 #include "report/kernel_labels.h"
+#include "report/sampled.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -191,6 +192,10 @@ bool program_table(const struct program_record *record, const struct report_styl
         fputs("\n\n", stream);
     bool whole = launches == untimed || print_kernels(record, arena, style, stream);
     whole = whole && print_copies(record, arena, style, stream);
+    if (record->sampled.count) {
+        fputc('\n', stream);
+        whole = whole && sampled_table(record->sampled.data, (uint32_t)record->sampled.count, arena, style, stream);
+    }
     arena_destroy(arena);
     return whole;
 }
@@ -286,6 +291,8 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
              json_count(event->end_cycle - event->start_cycle + (device && timed ? device->launch_cycles : 0)));
     json_put(writer, object, "kernel", json_text(name));
     json_put(writer, object, "timed", json_boolean(timed));
+    if (event->estimated)
+        json_put(writer, object, "estimated", json_boolean(true));
     json_put(writer, object, "symbol", json_text(event->name));
     json_put(writer, object, "grid", json_dimensions(writer, event->grid));
     json_put(writer, object, "block", json_dimensions(writer, event->block));
@@ -322,5 +329,8 @@ enum corun_status program_json(const struct program_record *record, FILE *stream
     json_put(&writer, object, "devices", devices);
     json_put(&writer, object, "launches", launches);
     json_put(&writer, object, "copies", copies);
+    if (record->sampled.count)
+        json_put(&writer, object, "sampling",
+                 sampled_json(&writer, record->sampled.data, (uint32_t)record->sampled.count));
     return json_write(&writer, object, stream);
 }

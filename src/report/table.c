@@ -392,7 +392,8 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
     }
     bool whole = print_speed(result, arena, style, stream);
     print_idle(result, stream);
-    whole = whole && print_split(result, arena, style, stream);
+    if (!result->estimated) /* what was not simulated has no SMs */
+        whole = whole && print_split(result, arena, style, stream);
     fputc('\n', stream);
     whole = whole && print_stalls(result, arena, style, stream);
     fputc('\n', stream);

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Error and speed of sampled simulation: each workload once in full and once sampled.
+
+    bench/sampling.py build/corun                       the rows of ROWS
+    bench/sampling.py build/corun 2dconv@large lbm@large    these
+    bench/sampling.py --options error=1%,every=32 ...   sampled so
+    bench/sampling.py --markdown ...                    as a table of a page
+
+Speed is CPU time of the whole command, with reading the workload and making its data. A row says what it reached: at most 3 % error on
+total cycles, at least 10 times the speed.
+"""
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+ERROR, SPEED = 0.03, 10
+
+# The suite in its large size where the simulated GPU needs less than a minute for it, and longer runs of some of it.
+ROWS = ["vector-add@large", "2dconv@large", "3dconv@large", "hotspot@large", "jacobi@large", "stencil@large", "pathfinder@large"]
+
+
+def run(corun, workload, options, folder):
+    """The result of one run, and its CPU seconds."""
+    path = os.path.join(folder, "result.json")
+    words = [corun, "run", workload, "--no-cache", "--runs", "1", "--quiet", "--console", "none", "--json", path] + options
+    child = os.spawnv(os.P_NOWAIT, corun, words)
+    _, status, usage = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"{' '.join(words)}: status {os.waitstatus_to_exitcode(status)}")
+    with open(path, encoding="utf-8") as file:
+        return json.load(file), usage.ru_utime + usage.ru_stime
+
+
+def verdict(error, speed):
+    reached = abs(error) <= ERROR, speed >= SPEED
+    return {(True, True): "both", (True, False): "error", (False, True): "speed", (False, False): "neither"}[reached]
+
+
+def row_of(workload, full, full_seconds, sampled, sampled_seconds):
+    sampling = sampled["sampling"]
+    error = sampled["cycles"] / full["cycles"] - 1
+    speed = full_seconds / sampled_seconds
+    margin = sampling["cycles_margin"] / sampling["cycles"] if sampling["cycles"] else 0
+    share = sampling["warp_instructions_timed"] / max(sampling["warp_instructions"], 1)
+    return [workload, str(sampling["launches"]), f"{full['cycles']}", f"{sampled['cycles']}", f"{error * 100:+.2f} %",
+            f"± {margin * 100:.2f} %", f"{share * 100:.1f} %", f"{full_seconds:.2f} s", f"{speed:.1f}", verdict(error, speed)]
+
+
+TITLES = ["workload", "launches", "full cycles", "estimated", "error", "95 %", "instr. timed", "full", "speed-up", "reached"]
+
+
+def line(cells, widths, markdown):
+    if markdown:
+        return "| " + " | ".join(cells) + " |"
+    return "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(cells, widths)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corun")
+    parser.add_argument("workloads", nargs="*")
+    parser.add_argument("--gpu", default="gtx980")
+    parser.add_argument("--options", default="")
+    parser.add_argument("--markdown", action="store_true")
+    arguments = parser.parse_args()
+    workloads = arguments.workloads or ROWS
+    widths = [max(max(len(w) for w in workloads), 8)] + [max(len(title), 9) for title in TITLES[1:]]
+    print(line(TITLES, widths, arguments.markdown))
+    if arguments.markdown:
+        print("|---|" + "--:|" * (len(TITLES) - 2) + "---|")
+    sample = "--sample" + (f"={arguments.options}" if arguments.options else "")
+    with tempfile.TemporaryDirectory() as folder:
+        for workload in workloads:
+            gpu = ["--gpu", arguments.gpu]
+            full, full_seconds = run(arguments.corun, workload, gpu, folder)
+            sampled, sampled_seconds = run(arguments.corun, workload, gpu + [sample], folder)
+            print(line(row_of(workload, full, full_seconds, sampled, sampled_seconds), widths, arguments.markdown))
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

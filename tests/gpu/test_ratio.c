@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The ratio estimator in integers against its formula in doubles. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpu/ratio.h"
+
+static void equal_ratios_have_no_width(void **state)
+{
+    (void)state;
+    struct ratio_point points[] = {{100, 1000}, {200, 2000}, {50, 500}};
+    assert_int_equal(ratio_half_width(points, 3), 0);
+}
+
+static void too_few_points_say_nothing(void **state)
+{
+    (void)state;
+    struct ratio_point points[RATIO_POINTS + 1] = {{100, 1000}, {0, 1000}};
+    assert_true(ratio_half_width(points, 0) == RATIO_UNKNOWN);
+    assert_true(ratio_half_width(points, 1) == RATIO_UNKNOWN);
+    assert_true(ratio_half_width(points, 2) == RATIO_UNKNOWN); /* one is empty */
+    assert_true(ratio_half_width(points, RATIO_POINTS + 1) == RATIO_UNKNOWN);
+}
+
+/* Two points, one degree of freedom: 12.706 times the error of the mean. */
+static void two_points(void **state)
+{
+    (void)state;
+    struct ratio_point points[] = {{990, 1000}, {1010, 1000}};
+    /* residuals -10 and 10: s^2 = 200, of the mean 100, so 10 / 1000 = 1 % */
+    assert_in_range(ratio_half_width(points, 2), 127050, 127060);
+}
+
+static double in_doubles(const struct ratio_point *points, uint32_t count, double student)
+{
+    double cycles = 0, instructions = 0, squares = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        cycles += (double)points[i].cycles;
+        instructions += (double)points[i].instructions;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double residual = (double)points[i].cycles - cycles / instructions * (double)points[i].instructions;
+        squares += residual * residual;
+    }
+    return student * sqrt(squares / (count - 1.0) / count) / (cycles / count);
+}
+
+/* Of any size: small numbers keep all their digits, large ones the first twenty bits. */
+static void follows_the_formula(void **state)
+{
+    (void)state;
+    static const uint64_t units[] = {1, 1000, UINT64_C(1) << 40};
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        struct ratio_point points[9];
+        uint64_t random = 1;
+        for (uint32_t i = 0; i < 9; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1;
+            points[i] =
+                (struct ratio_point){(3000 + (random >> 56)) * units[u], (9000 + (random >> 50) % 500) * units[u]};
+        }
+        double expected = in_doubles(points, 9, 2.306) * 1e6;
+        assert_true(fabs((double)ratio_half_width(points, 9) - expected) < 2 + expected * 1e-3);
+    }
+}
+
+static void scales(void **state)
+{
+    (void)state;
+    assert_int_equal(ratio_scale(10, 3, 4), 7);
+    assert_true(ratio_scale(UINT64_MAX, 1000, 1000) == UINT64_MAX);
+    assert_true(ratio_scale(UINT64_MAX, 2, 1) == UINT64_MAX);
+    assert_int_equal(ratio_join(3, 4), 5);
+    assert_true(ratio_join(UINT64_C(1) << 62, 0) == UINT64_C(1) << 62);
+    assert_int_equal(ratio_root(1000, 4, 1), 2000);
+    assert_int_equal(ratio_root(1000, 1, 4), 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_ratios_have_no_width),
+        cmocka_unit_test(too_few_points_say_nothing),
+        cmocka_unit_test(two_points),
+        cmocka_unit_test(follows_the_formula),
+        cmocka_unit_test(scales),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
