@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #define CORUN_SAMPLING_ERROR 20000u /* 2 % */
-#define CORUN_SAMPLING_EVERY 64u
+#define CORUN_SAMPLING_EVERY 128u
 
 struct corun_sampling {
     uint32_t error; /* half width of the 95 % interval of a rate that is good enough, in millionths of the rate */
@@ -21,7 +21,7 @@ struct corun_sampling {
 };
 
 /*
- * `error=2%,every=64`, each of them optional; NULL and "" are the initial values. USAGE: the list has the message, which begins with `option`.
+ * `error=2%,every=128`, each of them optional; NULL and "" are the initial values. USAGE: the list has the message, which begins with `option`.
  */
 enum corun_status corun_sampling_parse(const char *text, const char *option, struct corun_diagnostics *list,
                                        struct corun_sampling *sampling);

@@ -94,7 +94,7 @@ void command_count(struct command *command, const char *option, const char *valu
 #define COMMAND_SAMPLE_TEXT \
     "time a few launches of each kernel, and a few thread blocks of long launches; the rest is carried out without " \
     "timing, and its cycles " \
-    "are estimated with an interval (docs/sampling.md) [error=2%,every=64]"
+    "are estimated with an interval (docs/sampling.md) [error=2%,every=128]"
 #define COMMAND_CHECK_TEXT \
     "stop kernels at mistakes that a GPU may let pass: " CORUN_CHECKS(COMMAND_CHECK_ROW) "with commas between them"
 void command_checks(struct command *command, const char *value, uint32_t *checks);

@@ -200,24 +200,17 @@ void memory_system_retire(struct memory_system *memory, const struct retired_ker
 
 /* ---- outside of time ---- */
 
-void memory_system_touch(struct memory_system *memory, uint64_t address, uint32_t bytes, bool store, uint16_t kernel,
+void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, bool store, uint16_t kernel,
                          uint8_t application)
 {
     const struct memory_shared *shared = &memory->shared;
     const struct corun_gpu_config *config = &shared->config;
-    if (!config->l2_bytes || !bytes)
+    if (!config->l2_bytes)
         return;
-    uint64_t line_bytes = config->l2_line_bytes, sector_bytes = config->l2_sector_bytes, end = address + bytes;
-    for (uint64_t line = address & ~(line_bytes - 1); line < end; line += line_bytes) {
-        uint64_t from = address > line ? address - line : 0, to = end - line < line_bytes ? end - line : line_bytes;
-        uint32_t first = (uint32_t)(from / sector_bytes), last = (uint32_t)((to - 1) / sector_bytes);
-        uint32_t sectors = (2u << last) - (1u << first);
-        uint64_t local;
-        uint32_t slice = address_map_slice(&shared->map, line, &local);
-        struct memory_channel *channel = &memory->channels[slice / config->slices_per_controller];
-        l2_slice_touch(&channel->slices[slice % config->slices_per_controller], local, sectors, store, kernel,
-                       application);
-    }
+    uint64_t local;
+    uint32_t slice = address_map_slice(&shared->map, line, &local);
+    struct memory_channel *channel = &memory->channels[slice / config->slices_per_controller];
+    l2_slice_touch(&channel->slices[slice % config->slices_per_controller], local, sectors, store, kernel, application);
 }
 
 /* ---- requests ---- */

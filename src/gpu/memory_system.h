@@ -75,10 +75,10 @@ struct corun_counters *memory_system_counters(struct memory_system *memory, uint
 /* Between two steps: whatever names a retired slot names the heir from now on; its counters are the heir's, and zero. */
 void memory_system_retire(struct memory_system *memory, const struct retired_kernels *retired);
 /*
- * Between two steps, outside of time: the L2 has the bytes from now on, as if a load or a store of the kernel had just been there. What it
- * evicts for them costs nothing.
+ * Between two steps, outside of time: the L2 has these sectors of the line at that address from now on, as if a load or a store of the
+ * kernel had just been there. What it evicts for them costs nothing.
  */
-void memory_system_touch(struct memory_system *memory, uint64_t address, uint32_t bytes, bool store, uint16_t kernel,
+void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, bool store, uint16_t kernel,
                          uint8_t application);
 /* Bus and link occupation up to core cycle `now`. */
 void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result);

@@ -8,6 +8,7 @@
  */
 #include "gpu/sampling.h"
 
+#include "base/bits.h"
 #include "gpu/gpu.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@
     50u /* of a launch, one in so many waves is timed at least: that costs less than running the others without timing */
 #define SHORTEST 6u                    /* waves of a launch that is watched */
 #define PATIENCE 4u                    /* draining may take so many times what went before */
+#define WARMING_LAUNCHES 2u            /* of a group, before one that is timed: these put what they use into the L2 */
 #define WARMING 4u                     /* times the L2: what the last thread blocks move through it, and put there */
 #define WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block without timing */
 #define MILLION UINT64_C(1000000)
@@ -143,6 +145,24 @@ static bool is_known(const struct sampling *sampling, const struct kind *kind)
            (kind->timed >= FEWEST_TIMED && kind_half_width(kind) <= sampling->settings.error);
 }
 
+/* How many launches of the group come before the next one that is timed, as far as one can tell. */
+static uint32_t untimed_ahead(const struct sampling *sampling, const struct sample_group *group)
+{
+    uint32_t every = sampling->settings.every;
+    if (!group->kind_count || !is_known(sampling, &group->kinds[group->expected]) || group->since_timed + 1 >= every)
+        return 0;
+    return every - 1 - group->since_timed;
+}
+
+/* Whether a launch is to be timed soon, of whatever group: it has to find the L2 as it would be. */
+static bool is_warming(const struct sampling *sampling)
+{
+    for (size_t i = 0; i < sampling->groups.count; i++)
+        if (untimed_ahead(sampling, sampling->groups.data[i]) <= WARMING_LAUNCHES)
+            return true;
+    return false;
+}
+
 /* The cycles of a launch with so many instructions: as the kind's, or as those of all that was timed of the group. */
 static uint64_t cycles_of_kind(const struct sample_group *group, const struct kind *kind, uint64_t instructions)
 {
@@ -179,32 +199,59 @@ static void estimate_counters(const struct corun_counters *like, const struct co
 
 /* ---- what is not timed ---- */
 
+#define RECENT \
+    1024u /* lines that need not be touched again at once: their place in the order of use is near the first anyway */
+
 struct toucher {
     struct corun_gpu *gpu;
     const struct machine_kernel *kernel;
+    uint32_t line_shift, sector_shift;
+    struct {
+        uint64_t line;           /* its address; 0: none */
+        uint32_t loaded, stored; /* sectors */
+    } recent[RECENT];
 };
 
 static void touch(void *user, uint64_t address, uint32_t bytes, bool store)
 {
-    const struct toucher *toucher = user;
-    memory_system_touch(toucher->gpu->memory, address, bytes, store, toucher->kernel->slot,
-                        toucher->kernel->application);
+    struct toucher *toucher = user;
+    const struct corun_gpu_config *config = &toucher->gpu->config;
+    uint64_t line_bytes = config->l2_line_bytes, end = address + bytes;
+    for (uint64_t line = address & ~(line_bytes - 1); line < end; line += line_bytes) {
+        uint64_t from = address > line ? address - line : 0, to = end - line < line_bytes ? end - line : line_bytes;
+        uint32_t shift = toucher->sector_shift;
+        uint32_t sectors = (2u << ((to - 1) >> shift)) - (1u << (from >> shift));
+        uint32_t at = (uint32_t)(line >> toucher->line_shift) % RECENT;
+        if (toucher->recent[at].line != line) {
+            toucher->recent[at].line = line;
+            toucher->recent[at].loaded = toucher->recent[at].stored = 0;
+        }
+        uint32_t *seen = store ? &toucher->recent[at].stored : &toucher->recent[at].loaded;
+        if ((*seen & sectors) == sectors)
+            continue;
+        *seen |= sectors;
+        memory_system_touch(toucher->gpu->memory, line, sectors, store, toucher->kernel->slot,
+                            toucher->kernel->application);
+    }
 }
 
 /* Runs thread blocks from `first` to the end. False: the application was stopped. */
-static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch *launch, uint32_t first,
+static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch *launch, uint32_t first, bool warms,
                      struct corun_untimed_result *done)
 {
     const struct application *application = &gpu->applications[index];
     const struct corun_grid *grid = launch->grid;
-    struct toucher toucher = {gpu, launch->kernel};
+    struct toucher toucher = {.gpu = gpu,
+                              .kernel = launch->kernel,
+                              .line_shift = log2_floor(gpu->config.l2_line_bytes),
+                              .sector_shift = log2_floor(gpu->config.l2_sector_bytes)};
     uint64_t each = launch->sample->group->l2_bytes_per_tb;
     uint64_t warming = each ? (uint64_t)WARMING * gpu->config.l2_bytes / each + 1 : grid->tb_count;
     struct corun_untimed how = {.first = first,
                                 .count = grid->tb_count - first,
                                 .touch_from = warming < grid->tb_count ? grid->tb_count - (uint32_t)warming : 0,
                                 .watchdog = WATCHDOG,
-                                .touch = touch,
+                                .touch = warms ? touch : NULL,
                                 .touch_user = &toucher,
                                 .print = application->description.print,
                                 .print_user = application->description.user};
@@ -243,7 +290,7 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
 {
     struct sample_group *group = launch->sample->group;
     struct corun_untimed_result done;
-    if (!run_rest(gpu, application, launch, 0, &done))
+    if (!run_rest(gpu, application, launch, 0, is_warming(gpu->sampling), &done))
         return;
     struct instruction_sum sum = {done.warp_instructions, done.thread_instructions};
     uint32_t k = kind_of(group, &sum);
@@ -275,8 +322,7 @@ void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
     }
     const struct sample_group *group = sample->group;
     kernel_counters(gpu, launch->kernel, &sample->before);
-    if (group->kind_count && group->since_timed + 1 < gpu->sampling->settings.every &&
-        is_known(gpu->sampling, &group->kinds[group->expected])) {
+    if (untimed_ahead(gpu->sampling, group)) {
         sample->state = SAMPLE_SKIPPED;
         sample->until = launch->earliest;
         launch->tbs = 0;
@@ -406,7 +452,7 @@ static void finish(struct corun_gpu *gpu, uint32_t application, struct launch *l
     sample->tbs_before = launch->tbs;
     if (!sample->group->l2_bytes_per_tb)
         sample->group->l2_bytes_per_tb = like.l2_accesses * gpu->config.l2_sector_bytes / launch->tbs + 1;
-    if (!run_rest(gpu, application, launch, launch->tbs, &done))
+    if (!run_rest(gpu, application, launch, launch->tbs, true, &done))
         return;
     uint64_t cycles = ratio_scale(done.warp_instructions, sample->rate_cycles, sample->rate_instructions);
     sample->margin_cycles = ratio_scale(cycles, sample->margin_cycles, MILLION);

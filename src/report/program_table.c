@@ -291,8 +291,7 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
              json_count(event->end_cycle - event->start_cycle + (device && timed ? device->launch_cycles : 0)));
     json_put(writer, object, "kernel", json_text(name));
     json_put(writer, object, "timed", json_boolean(timed));
-    if (event->estimated)
-        json_put(writer, object, "estimated", json_boolean(true));
+    json_put(writer, object, "estimated", json_boolean(event->estimated));
     json_put(writer, object, "symbol", json_text(event->name));
     json_put(writer, object, "grid", json_dimensions(writer, event->grid));
     json_put(writer, object, "block", json_dimensions(writer, event->block));

@@ -130,6 +130,41 @@ class Exec(unittest.TestCase):
         self.assertEqual(self.timed("--kernel", "tur"), [])
         self.assertEqual([kernel for kernel, _ in self.timed("--kernel", "_Z4turnILi7EEvPiPKi")], ["turn"] * 10)
 
+    def test_sampled(self):
+        """Every launch of `heat` is carried out, few are timed: it finds the same, and its cycles are nearly those of a run in full."""
+        with tempfile.TemporaryDirectory() as folder:
+            told = []
+            for options in ([], ["--sample"]):
+                path = os.path.join(folder, "all.json")
+                done = run("--json", path, *options, "--", program("heat"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(path, encoding="utf-8") as file:
+                    told.append((done.stdout, json.load(file), done.stderr))
+        (printed, full, _), (printed_too, sampled, table) = told
+        self.assertEqual(printed, printed_too)
+        sampling = sampled.pop("sampling")
+        self.assertEqual(differences("A CUDA program", sampled), ([], []))
+        self.assertEqual(differences("Sampling", {"sampling": sampling}), ([], []))
+        self.assertNotIn("sampling", full)
+        sums = [{kernel: sum(launch["cycles"] for launch in everything["launches"] if launch["kernel"] == kernel)
+                 for kernel in ("diffuse", "largest_change")} for everything in (full, sampled)]
+        for kernel, cycles in sums[0].items():
+            self.assertLess(abs(sums[1][kernel] / cycles - 1), 0.03)
+        for before, launch in zip(full["launches"], sampled["launches"]):
+            self.assertEqual(before["counters"]["thread_instructions"], launch["counters"]["thread_instructions"])
+        self.assertEqual(sampling["launches"], 143)
+        self.assertEqual(sampling["launches_timed"], 143 - sum(launch.get("estimated", False) for launch in sampled["launches"]))
+        self.assertLess(sampling["launches_timed"], 50)
+        self.assertEqual(sampling["cycles"], sum(sums[1].values()))
+        self.assertEqual([group["kernel"].strip("_Z0123456789")[:7] for group in sampling["groups"]], ["diffuse", "largest"])
+        self.assertRegex(table, r"estimated: \d+ cycles of launches, ± \d\.\d\d % \(95 %\); \d+\.\d % of the instructions timed")
+        self.assertRegex(table, r"diffuse +36 +130 +\d+ +0 +\d+\.\d % +\d+ +± \d\.\d\d %")
+
+    def test_wrong_samples(self):
+        self.assertIn("--sample: expected error=PART or every=N, found `x`", run("--sample=x", "--", program("heat")).stderr)
+        self.assertIn("--functional has not", run("--sample", "--functional", "--", program("heat")).stderr)
+        self.assertIn("CORUN_CUDA_SAMPLE: every is a number of launches", run("--", program("heat"), CORUN_CUDA_SAMPLE="every=0").stderr)
+
     def test_wrong_regions(self):
         for launches in ("0", "3-2", "x", "1-", "-1", "", "1-2-3", "1;profiler"):
             self.assertIn("--launch is a launch or a range of them", run("--launch", launches, "--", program("profiled")).stderr)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""corun run --sample: estimates beside runs in full. Usage: test_sampling.py CORUN [TEST...]"""
+import json
+import os
+import sys
+import unittest
+
+from json_page import differences
+from programs import InFolder
+
+USAGE, ARGUMENT, FAULT = 2, 6, 8
+GPU = "gtx980:sms=2"
+# The last thread block of many loads where nothing is.
+LATE = """
+.visible .entry late(.param .u64 data, .param .u32 rounds)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %ctaid.x;
+    setp.ne.u32 %p1, %r1, 1999;
+    @%p1 ret;
+    add.s64 %rd2, %rd1, 1099511627776;
+    ld.global.u32 %r2, [%rd2];
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+"""
+
+
+class Sampling(InFolder):
+    programs = {"long": {"rounds": 40, "grid": 2000, "count": 256000}, "short": {"rounds": 40},
+                "late": {"rounds": 1, "kernel": "late", "grid": 2000}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        text = (cls.folder / "work.ptx").read_text()
+        (cls.folder / "work.ptx").write_text(text + LATE)
+
+    def result(self, name, *options):
+        done = self.corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "-q", "--json", "-", *options, f"{name}.yaml")
+        result = json.loads(done.stdout)
+        for changing in ("wall_seconds", "warp_instructions_per_second", "threads"):
+            del result[changing]
+        return result
+
+    def test_a_long_launch(self):
+        full, sampled = self.result("long"), self.result("long", "--sample")
+        sampling = sampled["sampling"]
+        self.assertEqual(differences("Sampling", {"sampling": sampling}), ([], []))
+        self.assertNotIn("sampling", full)
+        self.assertTrue(sampling["estimated"])
+        self.assertEqual([sampling["launches"], sampling["launches_timed"], sampling["launches_timed_in_part"]], [1, 0, 1])
+        self.assertLess(sampling["warp_instructions_timed"], sampling["warp_instructions"] / 2)
+        self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.03)
+        self.assertGreater(sampling["cycles_margin"], 0)
+        for counted in ("thread_instructions", "warp_instructions", "runs", "status"):
+            self.assertEqual(sampled["applications"][0][counted], full["applications"][0][counted])
+        self.assertEqual({key: value for key, value in sampling["groups"][0].items() if key in sampling and key != "groups"},
+                         {key: value for key, value in sampling.items() if key not in ("estimated", "groups")})
+
+    def test_a_short_launch_is_timed(self):
+        full, sampled = self.result("short"), self.result("short", "--sample")
+        self.assertFalse(sampled.pop("sampling")["estimated"])
+        del full["history"]
+        self.assertEqual(full, sampled)
+
+    def test_threads_change_nothing(self):
+        self.assertEqual(self.result("long", "--sample"), self.result("long", "--sample=error=2%,every=128", "--threads", "2"))
+
+    def test_options_count(self):
+        self.assertFalse(self.result("long", "--sample=error=0.0001%")["sampling"]["estimated"])
+
+    def test_table(self):
+        done = self.corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "--sample", "long.yaml")
+        self.assertRegex(done.stdout, r"estimated: \d+ cycles of launches, ± \d+\.\d\d % \(95 %\); \d+\.\d % of the instructions timed")
+        self.assertRegex(done.stdout, r"work +2000 +1 +0 +1 +")
+        self.assertNotIn("SMs in use", done.stdout)
+
+    def test_a_fault_in_what_is_not_timed(self):
+        done = self.run_corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "-q", "--sample", "late.yaml")
+        self.assertEqual(done.returncode, FAULT, done.stderr)
+        self.assertIn("thread block (1999,0,0), thread (0,0,0): load of 4 bytes", done.stderr)
+
+    def test_mistakes(self):
+        for option in ("--sample=error=0", "--sample=every=0", "--sample=more"):
+            self.assertIn("--sample: ", self.corun("run", option, "short.yaml", status=USAGE).stderr)
+        for words in (["short.yaml", "long.yaml"], ["-p", "even", "short.yaml"]):
+            self.assertIn("sampling is for one application without a policy",
+                          self.corun("run", "--sample", "--no-baselines", *words, status=ARGUMENT).stderr)
+        self.assertIn("--machine hardware", self.corun("run", "--sample", "--machine", "both", "short.yaml", status=USAGE).stderr)
+
+
+if __name__ == "__main__":
+    InFolder.command = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
