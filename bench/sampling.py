@@ -18,8 +18,10 @@ import tempfile
 
 ERROR, SPEED = 0.03, 10
 
-# The suite in its large size where the simulated GPU needs less than a minute for it, and longer runs of some of it.
-ROWS = ["vector-add@large", "2dconv@large", "3dconv@large", "hotspot@large", "jacobi@large", "stencil@large", "pathfinder@large"]
+# Long runs of the suite with launches that are short and many, or one that is long; then runs that are too short to gain.
+ROWS = ["jacobi@small,steps=600", "pathfinder@medium,columns=8000,rows=6000", "spmv@small,repeats=400", "lbm@small,steps=400",
+        "stencil@small,steps=400", "hotspot@medium,columns=192,rows=192,steps=600", "cg@small,steps=120", "vector-add@large", "2dconv@large",
+        "3dconv@medium", "black-scholes@medium", "sgemm@medium"]
 
 
 def run(corun, workload, options, folder):
