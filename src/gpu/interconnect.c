@@ -55,10 +55,12 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         .destinations = requests ? slices : config->sms,
         .latency = config->icnt_latency,
         .least_latency = config->icnt_latency,
+        .port_sources = requests ? config->icnt_sms_per_port : 1,
         .turn_packets = (uint16_t)config->icnt_turn_packets,
         .is_mesh = config->icnt == CORUN_ICNT_MESH,
     };
-    network->injection = calloc(network->sources, sizeof *network->injection);
+    network->ports = (uint32_t)divide_up(network->sources, network->port_sources);
+    network->injection = calloc(network->ports, sizeof *network->injection);
     network->ejection = calloc(network->destinations, sizeof *network->ejection);
     network->incoming = calloc(network->destinations, sizeof *network->incoming);
     if (!network->injection || !network->ejection || !network->incoming)
@@ -109,7 +111,7 @@ bool network_inject(struct network *network, struct request_pool *pool, uint32_t
 {
     struct request *r = &pool->slots[request];
     r->destination = (uint16_t)destination;
-    uint64_t start = take(&network->injection[source], cycle, r->flits);
+    uint64_t start = take(&network->injection[source / network->port_sources], cycle, r->flits);
     if (network->is_mesh)
         return request_queue_push(&network->mesh.injected, start, source, request);
     return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
@@ -277,8 +279,8 @@ static uint64_t busy_before(const struct link *links, size_t count, uint64_t cyc
 uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *links)
 {
     size_t inner = (size_t)network->mesh.columns * network->mesh.rows * DIRECTIONS;
-    *links = network->sources + network->destinations + inner;
-    return busy_before(network->injection, network->sources, cycle) +
+    *links = network->ports + network->destinations + inner;
+    return busy_before(network->injection, network->ports, cycle) +
            busy_before(network->ejection, network->destinations, cycle) +
            busy_before(network->mesh.links, inner, cycle);
 }

@@ -4,7 +4,7 @@
  * Time is in interconnect cycles.
  *
  * Nothing is ticked. Every port and link keeps the cycle at which it is free; a packet of f flits takes it for f cycles.
- *   crossbar: injection port of the source, `latency` cycles, ejection port of the destination. Buffers between the two are
+ *   crossbar: injection port of the source (neighbouring SMs may share one), `latency` cycles, ejection port of the destination. Buffers between the two are
  *             as deep as the packets under way need (the SMs bound those), so a busy destination does not hold up packets to others.
  *   mesh:     nodes on a grid of ceil(sqrt(n)) columns, row by row; the slices stand at every n / slices-th position, the SMs fill
  *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
@@ -32,15 +32,16 @@ struct mesh {
 
 struct network {
     uint32_t sources, destinations;
-    uint64_t latency;       /* end to end, or per hop */
-    uint64_t least_latency; /* of the shortest way, first flit */
-    struct link *injection, *ejection;
-    struct request_queue *incoming; /* per destination, by delivery of the head */
-    struct request_list *waiting;   /* requests: [destination][source], heads that have arrived; `ready` holds when */
-    uint64_t *waiting_sources;      /* [destination] sources whose list is not empty, as bits */
-    uint16_t *last_source;          /* [destination] whose turn it is */
-    uint16_t turn_packets;          /* that a source may have in one turn */
-    uint16_t *turns_left;           /* [destination] packets that it may still have in this turn */
+    uint32_t ports, port_sources;      /* injection ports, and sources that share each */
+    uint64_t latency;                  /* end to end, or per hop */
+    uint64_t least_latency;            /* of the shortest way, first flit */
+    struct link *injection, *ejection; /* [ports], [destinations] */
+    struct request_queue *incoming;    /* per destination, by delivery of the head */
+    struct request_list *waiting; /* requests: [destination][source], heads that have arrived; `ready` holds when */
+    uint64_t *waiting_sources;    /* [destination] sources whose list is not empty, as bits */
+    uint16_t *last_source;        /* [destination] whose turn it is */
+    uint16_t turn_packets;        /* that a source may have in one turn */
+    uint16_t *turns_left;         /* [destination] packets that it may still have in this turn */
     bool is_mesh;
     struct mesh mesh;
 };
@@ -48,7 +49,7 @@ struct network {
 /* `requests`: SMs to slices, else slices to SMs. False when out of memory; network_free is to be called either way. */
 bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests);
 void network_free(struct network *network);
-/* Packets of one source come in order of `cycle`, at which they want to enter. False when out of memory. */
+/* Packets of the sources of one port come in order of `cycle`, at which they want to enter. False when out of memory. */
 bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
                     uint32_t destination, uint64_t cycle);
 /* Everything that enters before `cycle` has been injected: mesh packets get their ways. False when out of memory. */

@@ -99,6 +99,33 @@ static void a_slow_slice_takes_sources_in_turn(void **state)
     request_pool_free(&pool);
 }
 
+static void neighbours_share_a_port(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = make_config();
+    struct network network;
+    struct request_pool pool = {0};
+    c.sms = 5;
+    c.icnt_sms_per_port = 2;
+    assert_true(network_create(&network, &c, true));
+    for (uint32_t sm = 0; sm < c.sms; sm++)
+        inject(&network, &pool, sm, sm, 0, 4);
+    uint64_t arrivals[] = {3, 7, 3, 7, 3}; /* of the last of four flits; the fifth SM has no neighbour */
+    for (uint32_t sm = 0; sm < c.sms; sm++)
+        assert_int_equal(eject(&network, &pool, sm, NULL), c.icnt_latency + arrivals[sm]);
+    uint64_t links;
+    assert_int_equal(network_busy(&network, 8, &links), 5 * 4); /* ejection comes later */
+    assert_int_equal(links, 3 + network.destinations);
+    network_free(&network);
+    assert_true(network_create(&network, &c, false)); /* replies have a port for each slice */
+    inject(&network, &pool, 0, 0, 0, 4);
+    inject(&network, &pool, 1, 1, 0, 4);
+    assert_int_equal(eject(&network, &pool, 0, NULL), c.icnt_latency + 3);
+    assert_int_equal(eject(&network, &pool, 1, NULL), c.icnt_latency + 3);
+    network_free(&network);
+    request_pool_free(&pool);
+}
+
 static void a_source_injects_one_flit_per_cycle(void **state)
 {
     (void)state;
@@ -287,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crossbar_takes_its_latency_and_a_cycle_per_flit),
         cmocka_unit_test(a_slow_slice_takes_sources_in_turn),
+        cmocka_unit_test(neighbours_share_a_port),
         cmocka_unit_test(a_source_injects_one_flit_per_cycle),
         cmocka_unit_test(many_sources_share_one_destination),
         cmocka_unit_test(a_backlog_elsewhere_does_not_delay_others),
