@@ -19,15 +19,22 @@ extern "C" {
 #define CORUN_ICNT_WORDS(W) \
     W(CROSSBAR, "crossbar", "every SM reaches every slice over one switch") \
     W(MESH, "mesh", "two-dimensional mesh, X first then Y")
+#define CORUN_L1_SPLIT_WORDS(W) \
+    W(FIXED, "fixed", "the L1 has l1_bytes whatever the kernel") \
+    W(VOLTA, "volta", "shared memory takes 0, 8, 16, 32, 64 or 96 KB") \
+    W(AMPERE, "ampere", "shared memory takes 0, 8, 16, 32, 64, 100, 132 or 164 KB") \
+    W(HOPPER, "hopper", "shared memory takes 0, 8, 16, 32, 64, 100, 132, 164, 196 or 228 KB")
 #define CORUN_DRAM_SCHEDULER_WORDS(W) \
     W(FR_FCFS, "fr_fcfs", "row hits first, then the oldest") \
     W(FCFS, "fcfs", "the oldest")
 
 #define CORUN_WORD_ENUM_SCHEDULER(name, word, meaning) CORUN_SCHEDULER_##name,
 #define CORUN_WORD_ENUM_ICNT(name, word, meaning) CORUN_ICNT_##name,
+#define CORUN_WORD_ENUM_L1_SPLIT(name, word, meaning) CORUN_L1_SPLIT_##name,
 #define CORUN_WORD_ENUM_DRAM(name, word, meaning) CORUN_DRAM_SCHEDULER_##name,
 enum corun_scheduler { CORUN_SCHEDULER_WORDS(CORUN_WORD_ENUM_SCHEDULER) CORUN_SCHEDULER_COUNT };
 enum corun_icnt { CORUN_ICNT_WORDS(CORUN_WORD_ENUM_ICNT) CORUN_ICNT_COUNT };
+enum corun_l1_split { CORUN_L1_SPLIT_WORDS(CORUN_WORD_ENUM_L1_SPLIT) CORUN_L1_SPLIT_COUNT };
 enum corun_dram_scheduler { CORUN_DRAM_SCHEDULER_WORDS(CORUN_WORD_ENUM_DRAM) CORUN_DRAM_SCHEDULER_COUNT };
 
 /* All fields are uint32_t, words as their enum value: the structure can be compared and hashed by its fields. */

@@ -390,6 +390,13 @@ void corun_gpu_observe(struct corun_gpu *gpu, uint64_t sample_cycles,
  * "thread blocks". 0 if one does not fit.
  */
 uint32_t corun_gpu_occupancy(const struct corun_gpu_config *config, const struct corun_grid *grid, const char **limit);
+/*
+ * Shared memory that an SM is set to for a grid, in bytes, and what that leaves of the L1. Where both share a memory (l1_split), it is
+ * the smallest setting that holds as many thread blocks as the rest of the SM does (CUDA C++ Programming Guide, compute capability
+ * 7.x: shared memory is to be no bottleneck of occupancy); else, all of it.
+ */
+uint32_t corun_gpu_shared_setting(const struct corun_gpu_config *config, const struct corun_grid *grid);
+uint32_t corun_gpu_l1_bytes(const struct corun_gpu_config *config, uint32_t shared_setting);
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,8 @@ struct cache_set {
 };
 
 struct cache {
-    uint32_t ways, sets;
+    uint32_t ways, ways_there; /* in use, and memory for them */
+    uint32_t sets;
     uint32_t set_mask; /* sets - 1 if that is a power of two, else 0 */
     uint32_t set_bits;
     uint64_t set_parity; /* the bits of a line's number that the lowest bit of its set is the parity of */
@@ -87,7 +88,7 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     struct cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return NULL;
-    cache->ways = ways;
+    cache->ways = cache->ways_there = ways;
     cache->sets = (uint32_t)(bytes / set_bytes);
     cache->set_mask = is_power_of_two(cache->sets) ? cache->sets - 1 : 0;
     cache->set_bits = log2_floor(cache->sets);
@@ -106,6 +107,13 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     }
     cache_flush(cache);
     return cache;
+}
+
+void cache_set_ways(struct cache *cache, uint32_t ways)
+{
+    assert(ways && ways <= cache->ways_there);
+    cache->ways = ways;
+    cache_flush(cache);
 }
 
 void cache_destroy(struct cache *cache)

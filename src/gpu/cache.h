@@ -14,6 +14,8 @@ struct cache;
 
 /* bytes must be a multiple of ways * line_bytes; line and sector are powers of two; `hashed` spreads sets by xor of upper bits. */
 struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, uint32_t sector_bytes, bool hashed);
+/* Leaves so many ways in use, of those that it was created with at most; everything becomes invalid, and lines have other indices. */
+void cache_set_ways(struct cache *cache, uint32_t ways);
 void cache_destroy(struct cache *cache);
 void cache_flush(struct cache *cache); /* everything invalid; dirty data is forgotten */
 

@@ -21,11 +21,13 @@
 #define WORD_TEXT(name, word, meaning) word,
 static const char *const corun_scheduler_texts[] = {CORUN_SCHEDULER_WORDS(WORD_TEXT) NULL};
 static const char *const corun_icnt_texts[] = {CORUN_ICNT_WORDS(WORD_TEXT) NULL};
+static const char *const corun_l1_split_texts[] = {CORUN_L1_SPLIT_WORDS(WORD_TEXT) NULL};
 static const char *const corun_dram_scheduler_texts[] = {CORUN_DRAM_SCHEDULER_WORDS(WORD_TEXT) NULL};
 #undef WORD_TEXT
 
 #define PREFIX_corun_scheduler(name) CORUN_SCHEDULER_##name
 #define PREFIX_corun_icnt(name) CORUN_ICNT_##name
+#define PREFIX_corun_l1_split(name) CORUN_L1_SPLIT_##name
 #define PREFIX_corun_dram_scheduler(name) CORUN_DRAM_SCHEDULER_##name
 #define COUNT_OF(texts) (sizeof(texts) / sizeof *(texts))
 

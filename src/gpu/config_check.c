@@ -80,6 +80,15 @@ static void check_sm(struct check *check)
     check_cache(check, "texture cache", c->texture_bytes, c->texture_ways, c->texture_line_bytes,
                 c->texture_line_bytes);
     check_cache(check, "L1 cache", c->l1_bytes, c->l1_ways, c->l1_line_bytes, c->l1_sector_bytes);
+    /* Each setting of the shared memory leaves whole ways. */
+    uint32_t way = c->l1_ways ? c->l1_bytes / c->l1_ways : 0;
+    require(
+        check, c->l1_split == CORUN_L1_SPLIT_FIXED || !way || (4096 % way == 0 && c->shared_bytes_per_sm % 4096 == 0),
+        "with l1_split, a way of the L1 (%" PRIu32 " bytes) must divide 4096, and that must divide shared_bytes_per_sm",
+        way);
+    require(check,
+            !c->l1_write_allocate || (c->l1_line_bytes == c->l2_line_bytes && c->l1_sector_bytes == c->l2_sector_bytes),
+            "with l1_write_allocate, L1 and L2 must have the same lines and sectors");
     /* A request names sectors of one L2 line. */
     require(check, c->l1_line_bytes <= c->l2_line_bytes, "l1_line_bytes is larger than l2_line_bytes");
     require(check, c->icache_line_bytes <= c->l2_line_bytes, "icache_line_bytes is larger than l2_line_bytes");

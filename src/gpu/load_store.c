@@ -165,6 +165,14 @@ static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lan
     return count;
 }
 
+/* What bank conflicts cost a load of several lines beyond its lookups. */
+static uint32_t l1_bank_cycles(const struct sm *sm, uint32_t lanes, uint32_t access_bytes, uint32_t lines)
+{
+    uint32_t cycles = shared_memory_cycles(sm->config, sm->issue.address, lanes, access_bytes, false);
+    uint32_t lookups = (uint32_t)divide_up(lines, sm->config->l1_lines_per_cycle);
+    return cycles > lookups ? cycles - lookups : 0;
+}
+
 /* Fills the entry with what the lanes of one space ask for. */
 static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
                       uint32_t lanes)
@@ -203,7 +211,9 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
                               entry->transactions + entry->count);
     if (client == CLIENT_CONSTANT)
         entry->bank_cycles = (uint16_t)(constant_cycles - count); /* beyond a lookup for each line */
-    else if (is_uncoalesced(count, lanes, op->access_bytes, line_bytes, c->access_lanes))
+    else if (c->l1_lines_per_cycle > 1 && count > 1 && !store && !atomic && !bypass)
+        entry->bank_cycles = (uint16_t)(entry->bank_cycles + l1_bank_cycles(sm, lanes, op->access_bytes, count));
+    if (client != CLIENT_CONSTANT && is_uncoalesced(count, lanes, op->access_bytes, line_bytes, c->access_lanes))
         entry->uncoalesced = true;
     if (atomic)
         for (uint32_t i = 0; i < count; i++)
@@ -314,6 +324,8 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
     entry->counters->global_sectors += count_bits(packet.sectors);
     if (atomic)
         sm->load_store.records[entry->record].outstanding++;
+    else if (c->l1_write_allocate && !entry->bypass)
+        cache_write(sm, transaction);
     return LOOKUP_MISS;
 }
 
@@ -356,16 +368,20 @@ void load_store_tick(struct sm *sm)
             sm->load_store.records[entry->record].done = unit->busy_until - 1 + entry->bank_latency;
         entry->bank_cycles = 0;
     } else if (entry->next < entry->count) {
-        const struct transaction *transaction = &entry->transactions[entry->next];
-        enum lookup result = entry->flags & (CORUN_STORE | CORUN_ATOMIC) ? serve_write(sm, entry, transaction)
-                                                                         : serve_load(sm, entry, transaction);
-        if (result == LOOKUP_FULL) {
-            unit->stalled = true;
-            unit->stalled_since = sm->now;
-            return;
-        }
-        entry->next++;
-        entry->missed = (uint16_t)(entry->missed + (result == LOOKUP_MISS));
+        enum lookup result;
+        uint32_t lines = sm->config->l1_lines_per_cycle; /* as long as they hit */
+        do {
+            const struct transaction *transaction = &entry->transactions[entry->next];
+            result = entry->flags & (CORUN_STORE | CORUN_ATOMIC) ? serve_write(sm, entry, transaction)
+                                                                 : serve_load(sm, entry, transaction);
+            if (result == LOOKUP_FULL) {
+                unit->stalled = true;
+                unit->stalled_since = sm->now;
+                return;
+            }
+            entry->next++;
+            entry->missed = (uint16_t)(entry->missed + (result == LOOKUP_MISS));
+        } while (result == LOOKUP_HIT && --lines && entry->next < entry->count);
     }
     if (entry->next == entry->count)
         pop(sm);

@@ -22,6 +22,36 @@ void tb_needs_compute(const struct corun_gpu_config *config, const struct corun_
     needs->barriers = grid->barrier_count;
 }
 
+/* Settings of the shared memory, KB; beyond these, all of it. */
+#define MOST_SETTINGS 9
+static const uint16_t settings[CORUN_L1_SPLIT_COUNT][MOST_SETTINGS + 1] = {
+    [CORUN_L1_SPLIT_VOLTA] = {0, 8, 16, 32, 64, UINT16_MAX},
+    [CORUN_L1_SPLIT_AMPERE] = {0, 8, 16, 32, 64, 100, 132, UINT16_MAX},
+    [CORUN_L1_SPLIT_HOPPER] = {0, 8, 16, 32, 64, 100, 132, 164, 196, UINT16_MAX},
+};
+
+uint32_t shared_setting_for(const struct corun_gpu_config *config, uint32_t bytes)
+{
+    const uint16_t *setting = settings[config->l1_split];
+    if (config->l1_split == CORUN_L1_SPLIT_FIXED || !config->l1_bytes)
+        return config->shared_bytes_per_sm;
+    while (*setting * 1024u < bytes)
+        setting++;
+    return *setting * 1024u < config->shared_bytes_per_sm ? *setting * 1024u : config->shared_bytes_per_sm;
+}
+
+uint32_t corun_gpu_l1_bytes(const struct corun_gpu_config *config, uint32_t shared_setting)
+{
+    return config->l1_bytes ? config->l1_bytes + config->shared_bytes_per_sm - shared_setting : 0;
+}
+
+uint32_t corun_gpu_shared_setting(const struct corun_gpu_config *config, const struct corun_grid *grid)
+{
+    struct tb_needs needs;
+    tb_needs_compute(config, grid, &needs);
+    return shared_setting_for(config, needs.shared_bytes * corun_gpu_occupancy(config, grid, NULL));
+}
+
 uint32_t corun_gpu_occupancy(const struct corun_gpu_config *config, const struct corun_grid *grid, const char **limit)
 {
     struct tb_needs needs;

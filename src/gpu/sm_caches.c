@@ -6,6 +6,7 @@
  */
 #include "gpu/sm_caches.h"
 
+#include "gpu/occupancy.h"
 #include "gpu/sm.h"
 
 #include <stdlib.h>
@@ -21,10 +22,10 @@ static uint32_t pool_size(const struct sm *sm)
 static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, uint32_t line_bytes,
                        uint32_t sector_bytes, uint32_t latency)
 {
-    *cache = (struct sm_cache){NULL, NULL, line_bytes, sector_bytes, bytes ? latency : 0};
+    uint32_t lines = bytes / line_bytes;
+    *cache = (struct sm_cache){NULL, NULL, lines, line_bytes, sector_bytes, bytes ? latency : 0};
     if (bytes == 0)
         return true;
-    uint32_t lines = bytes / line_bytes;
     cache->tags = cache_create(bytes, ways, line_bytes, sector_bytes, true);
     cache->line_mshr = malloc(lines * sizeof *cache->line_mshr);
     if (!cache->tags || !cache->line_mshr)
@@ -34,12 +35,19 @@ static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, ui
     return true;
 }
 
+/* Sets stay what they are. */
+static uint32_t l1_ways(const struct corun_gpu_config *config, uint32_t setting)
+{
+    return config->l1_bytes ? corun_gpu_l1_bytes(config, setting) / (config->l1_bytes / config->l1_ways) : 0;
+}
+
 bool sm_caches_create(struct sm *sm)
 {
     const struct corun_gpu_config *c = sm->config;
     uint32_t mshrs = pool_size(sm), waiters = mshrs * c->l1_mshr_merge;
-    bool fine = cache_open(&sm->caches.by_client[CLIENT_L1], c->l1_bytes, c->l1_ways, c->l1_line_bytes,
-                           c->l1_sector_bytes, c->l1_latency) &&
+    uint32_t setting = sm->caches.shared_setting = shared_setting_for(c, 0);
+    bool fine = cache_open(&sm->caches.by_client[CLIENT_L1], corun_gpu_l1_bytes(c, setting), l1_ways(c, setting),
+                           c->l1_line_bytes, c->l1_sector_bytes, c->l1_latency) &&
                 cache_open(&sm->caches.by_client[CLIENT_TEXTURE], c->texture_bytes, c->texture_ways,
                            c->texture_line_bytes, c->texture_line_bytes, c->texture_latency) &&
                 cache_open(&sm->caches.by_client[CLIENT_CONSTANT], c->constant_perfect ? 0 : c->constant_bytes,
@@ -184,6 +192,24 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
     return LOOKUP_MISS;
 }
 
+/* Sectors that are on their way stay so: whoever waits for them gets them when they come. */
+void cache_write(struct sm *sm, const struct transaction *transaction)
+{
+    struct sm_cache *cache = &sm->caches.by_client[CLIENT_L1];
+    if (!cache->tags)
+        return;
+    uint32_t line = cache_find(cache->tags, transaction->line);
+    if (line == CACHE_NO_LINE) {
+        struct cache_victim victim;
+        line = cache_allocate(cache->tags, transaction->line, &victim);
+        if (line == CACHE_NO_LINE)
+            return;
+    }
+    cache_touch(cache->tags, line);
+    uint32_t full = sectors_full(transaction, cache->line_bytes, cache->sector_bytes);
+    cache_set_valid(cache->tags, line, full & ~cache_reserved(cache->tags, line));
+}
+
 static void unlink_mshr(struct sm *sm, struct sm_cache *cache, uint32_t index)
 {
     uint32_t *link = &cache->line_mshr[sm->caches.mshrs[index].line];
@@ -230,21 +256,46 @@ void sm_caches_reply(struct sm *sm, const struct packet *packet)
     }
 }
 
+/* What is on its way still reaches those who wait for it, but no line. */
+static void detach_mshrs(struct sm *sm, struct sm_cache *cache)
+{
+    for (uint32_t line = 0; line < cache->lines; line++) {
+        for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->caches.mshrs[m].next)
+            sm->caches.mshrs[m].line = CACHE_NO_LINE;
+        cache->line_mshr[line] = NOTHING;
+    }
+}
+
 void sm_caches_flush(struct sm *sm)
 {
     for (enum client client = CLIENT_L1; client <= CLIENT_TEXTURE; client++) {
         struct sm_cache *cache = &sm->caches.by_client[client];
         if (!cache->tags)
             continue;
-        uint32_t bytes = client == CLIENT_L1 ? sm->config->l1_bytes : sm->config->texture_bytes;
-        for (uint32_t line = 0; line < bytes / cache->line_bytes; line++) {
-            /* what is on its way still reaches those who wait for it, but no line */
-            for (uint32_t m = cache->line_mshr[line]; m != NOTHING; m = sm->caches.mshrs[m].next)
-                sm->caches.mshrs[m].line = CACHE_NO_LINE;
-            cache->line_mshr[line] = NOTHING;
-        }
+        detach_mshrs(sm, cache);
         cache_flush(cache->tags);
     }
+}
+
+/*
+ * Hardware changes the split of an SM only while the SM is empty, and the driver keeps kernels apart that want different ones, or lets one run
+ * with the other's. Here an SM that is empty gets the newcomer's setting; one that is not keeps its own, unless that is too small.
+ */
+void sm_caches_split(struct sm *sm, const struct corun_grid *grid, uint32_t shared_bytes, bool alone)
+{
+    struct sm_cache *cache = &sm->caches.by_client[CLIENT_L1];
+    if (sm->config->l1_split == CORUN_L1_SPLIT_FIXED || !cache->tags)
+        return;
+    if (!alone && shared_bytes <= sm->caches.shared_setting)
+        return;
+    uint32_t setting = corun_gpu_shared_setting(sm->config, grid), least = shared_setting_for(sm->config, shared_bytes);
+    if (setting < least)
+        setting = least;
+    if (setting == sm->caches.shared_setting)
+        return;
+    sm->caches.shared_setting = setting;
+    detach_mshrs(sm, cache);
+    cache_set_ways(cache->tags, l1_ways(sm->config, setting));
 }
 
 void sm_caches_clear(struct sm *sm)

@@ -12,6 +12,7 @@ struct sm;
 struct sm_cache {
     struct cache *tags;  /* NULL: no such cache, every access goes out */
     uint32_t *line_mshr; /* per line: first MSHR that fetches part of it */
+    uint32_t lines;      /* of line_mshr */
     uint32_t line_bytes, sector_bytes, latency;
 };
 
@@ -35,6 +36,7 @@ struct sm_caches {
     struct mshr *mshrs;
     struct waiter *waiters;
     uint32_t free_mshr, free_waiter, mshrs_used;
+    uint32_t shared_setting; /* bytes of shared memory that the L1 leaves room for */
 };
 
 bool sm_caches_create(struct sm *sm);
@@ -46,9 +48,13 @@ enum lookup { LOOKUP_HIT, LOOKUP_MISS, LOOKUP_FULL };
  */
 enum lookup cache_read(struct sm *sm, enum client client, const struct transaction *transaction, bool bypass,
                        uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application);
+/* Leaves what a store writes in the L1, where that allocates lines for stores. */
+void cache_write(struct sm *sm, const struct transaction *transaction);
 /* Takes the reply to a read of one of them. */
 void sm_caches_reply(struct sm *sm, const struct packet *packet);
 void sm_caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
+/* A thread block of `grid` has come, and with it the SM's thread blocks have `shared_bytes`: the L1 gets what they leave. */
+void sm_caches_split(struct sm *sm, const struct corun_grid *grid, uint32_t shared_bytes, bool alone);
 void sm_caches_clear(struct sm *sm); /* all of them; nothing is under way */
 /*
  * Whether the warp's next instruction can be used now; MISS: the warp is woken when it can; FULL: try again after the

@@ -38,8 +38,12 @@ bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps
             sm_caches_flush(sm);
     }
     uint64_t taken = 0;
-    for (uint32_t i = 0; i < MAX_TBS; i++)
+    uint32_t shared_bytes = 0;
+    for (uint32_t i = 0; i < MAX_TBS; i++) {
         taken |= sm->tbs[i].resident;
+        shared_bytes += sm->tbs[i].source ? sm->tbs[i].needs.shared_bytes : 0;
+    }
+    sm_caches_split(sm, launch->grid, shared_bytes, taken == 0);
     uint32_t slot = 0;
     for (uint32_t i = 0; i < count; i++) {
         while (taken >> slot & 1u)

@@ -179,13 +179,37 @@ static void agrees_with_a_plain_model(void **state)
     cache_destroy(cache);
 }
 
+static void ways_in_use_change(void **state)
+{
+    (void)state;
+    struct cache *cache = cache_create(4 * 8 * 128, 8, 128, 32, false); /* four sets */
+    for (uint32_t ways = 8; ways; ways /= 2) {
+        cache_set_ways(cache, ways);
+        for (uint64_t line = 0; line < 32; line++)
+            assert_int_equal(cache_find(cache, line * 128), CACHE_NO_LINE);
+        for (uint64_t line = 0; line < 32; line++)
+            assert_true(allocate(cache, line * 128, NULL) < 4 * ways);
+        uint64_t kept = 0;
+        for (uint64_t line = 0; line < 32; line++)
+            kept += cache_find(cache, line * 128) != CACHE_NO_LINE;
+        assert_int_equal(kept, 4 * ways);
+        assert_int_not_equal(cache_find(cache, UINT64_C(31) * 128), CACHE_NO_LINE);
+    }
+    cache_destroy(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rejects_impossible_shapes),          cmocka_unit_test(finds_what_was_allocated),
-        cmocka_unit_test(tells_lines_with_equal_folds_apart), cmocka_unit_test(replaces_the_least_recently_used),
-        cmocka_unit_test(does_not_evict_reserved_lines),      cmocka_unit_test(returns_dirty_victims_with_their_owner),
-        cmocka_unit_test(spreads_strides_over_sets),          cmocka_unit_test(agrees_with_a_plain_model),
+        cmocka_unit_test(rejects_impossible_shapes),
+        cmocka_unit_test(finds_what_was_allocated),
+        cmocka_unit_test(tells_lines_with_equal_folds_apart),
+        cmocka_unit_test(replaces_the_least_recently_used),
+        cmocka_unit_test(does_not_evict_reserved_lines),
+        cmocka_unit_test(returns_dirty_victims_with_their_owner),
+        cmocka_unit_test(spreads_strides_over_sets),
+        cmocka_unit_test(agrees_with_a_plain_model),
+        cmocka_unit_test(ways_in_use_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,6 +220,145 @@ static void transactions_follow_the_stride(void **state)
     assert_int_equal(counters.l1_accesses, 0);
 }
 
+/* Cycles of a load beyond one that hits a single line: the stride in bytes, then the lines per cycle. */
+static uint64_t beyond_one_line(uint64_t stride, uint32_t lines_per_cycle)
+{
+    struct corun_gpu_config config = config_of();
+    config.l1_lines_per_cycle = lines_per_cycle;
+    uint64_t taken = global_cycles(&config, stride, true, 300, NULL) - global_cycles(&config, stride, true, 200, NULL);
+    return taken / 100 - config.collect_cycles - config.l1_latency;
+}
+
+static void a_load_hits_several_lines_as_banks_allow(void **state)
+{
+    (void)state;
+    assert_int_equal(beyond_one_line(4, 4), 0);
+    assert_int_equal(beyond_one_line(132, 1), 31); /* 32 lines from 32 banks */
+    assert_int_equal(beyond_one_line(132, 4), 7);
+    assert_int_equal(beyond_one_line(132, 32), 0);
+    assert_int_equal(beyond_one_line(128, 1), 31); /* 32 lines from one bank */
+    assert_int_equal(beyond_one_line(128, 4), 31);
+    assert_int_equal(beyond_one_line(8, 4), 1); /* two words in each second bank */
+    assert_int_equal(beyond_one_line(64, 4), 15);
+    assert_int_equal(beyond_one_line(68, 4), 4); /* 17 lines from 32 banks */
+}
+
+/* Hits of a load after a store of the same line: `before`, a load has asked for it already. */
+static uint64_t hits_after_store(bool allocate, uint64_t lane_stride, bool before)
+{
+    struct corun_gpu_config config = config_of();
+    struct corun_counters counters;
+    config.l1_write_allocate = allocate;
+    struct script *script = script_new(1, 1);
+    if (before)
+        script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, 3, 40, GLOBAL_BASE, 4);
+    script_memory(script, CORUN_STORE, CORUN_SPACE_GLOBAL, 2, 40, GLOBAL_BASE, lane_stride);
+    script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, 1, 40, GLOBAL_BASE, 4);
+    script_end(script, 0, 1);
+    script_run(&config, script, &counters);
+    free(script);
+    assert_int_equal(counters.l1_accesses, before ? 2 : 1);
+    assert_int_equal(counters.l1_hits + counters.l1_misses, counters.l1_accesses);
+    return counters.l1_hits;
+}
+
+static void stores_leave_whole_sectors_for_loads(void **state)
+{
+    (void)state;
+    assert_int_equal(hits_after_store(false, 4, false), 0);
+    assert_int_equal(hits_after_store(true, 4, false), 1);
+    assert_int_equal(hits_after_store(true, 8, false), 0); /* every other word: the sectors are fetched */
+    assert_int_equal(hits_after_store(true, 4, true), 0);  /* on its way already: both loads wait for it */
+}
+
+static struct corun_gpu_config split_config(void)
+{
+    struct corun_gpu_config config = config_of();
+    config.l1_bytes = 32 << 10;
+    config.l1_ways = 64;
+    config.l1_split = CORUN_L1_SPLIT_VOLTA;
+    config.shared_bytes_per_sm = config.shared_bytes_per_tb = 96 << 10;
+    return config;
+}
+
+/* Loads of `lines` lines, `turns` times. */
+static struct script *walk(uint32_t lines, uint32_t turns, uint32_t shared_bytes)
+{
+    struct script *script = script_new(1, 4);
+    script->grid.tb_warps = 1;
+    script->grid.tb_threads = 32;
+    script->grid.tb_shared_bytes = shared_bytes;
+    for (uint32_t i = 0; i < lines; i++)
+        script_memory(script, CORUN_LOAD, CORUN_SPACE_GLOBAL, (uint16_t)(1 + i % 30), 40, GLOBAL_BASE + 128 * i, 4);
+    script_end(script, 0, turns);
+    return script;
+}
+
+static void the_l1_is_what_shared_memory_leaves(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t shared_bytes, setting; /* of a thread block of four warps, of which 16 fit otherwise; KB */
+    } rows[] = {{0, 0}, {256, 8}, {512, 8}, {1024, 16}, {1536, 32}, {4096, 64}, {6144, 96}, {20000, 96}, {98304, 96}};
+    struct corun_gpu_config config = split_config();
+    struct script *script = script_new(64, 4);
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        script->grid.tb_shared_bytes = rows[i].shared_bytes;
+        uint32_t setting = corun_gpu_shared_setting(&config, &script->grid);
+        assert_int_equal(setting, rows[i].setting * 1024);
+        assert_int_equal(corun_gpu_l1_bytes(&config, setting), (128 - rows[i].setting) * 1024);
+    }
+    config.l1_split = CORUN_L1_SPLIT_FIXED;
+    script->grid.tb_shared_bytes = 0;
+    assert_int_equal(corun_gpu_l1_bytes(&config, corun_gpu_shared_setting(&config, &script->grid)), 32 * 1024);
+    free(script);
+    /* 800 lines are 100 KB */
+    static const struct {
+        enum corun_l1_split split;
+        uint32_t shared_bytes, hits;
+    } walks[] = {{CORUN_L1_SPLIT_VOLTA, 0, 800}, {CORUN_L1_SPLIT_VOLTA, 40000, 0}, {CORUN_L1_SPLIT_FIXED, 0, 0}};
+    for (uint32_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+        struct corun_counters counters;
+        config.l1_split = walks[i].split;
+        script = walk(800, 2, walks[i].shared_bytes);
+        script_run(&config, script, &counters);
+        assert_int_equal(counters.l1_hits, walks[i].hits);
+        assert_int_equal(counters.l1_misses, 1600 - walks[i].hits);
+        free(script);
+    }
+}
+
+/* A thread block that needs more than there is takes it of the L1 at once; one that needs less changes nothing. */
+static void a_neighbour_takes_its_shared_memory_of_the_l1(void **state)
+{
+    (void)state;
+    static const uint32_t neighbours[] = {0, 90000};
+    uint64_t hits[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct corun_gpu_config config = split_config();
+        config.l1_flush_at_kernel = 0;
+        struct script *scripts[] = {walk(600, 20, 0), walk(1, 1, neighbours[i])};
+        struct corun_gpu *gpu;
+        uint32_t index;
+        assert_int_equal(corun_gpu_create(&config, NULL, &gpu), CORUN_OK);
+        for (uint32_t a = 0; a < 2; a++) {
+            struct corun_application_description description = {
+                .name = "walk", .grid = script_next, .user = scripts[a], .start_cycle = 20000 * a};
+            assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
+        }
+        struct corun_limits limits = {.runs = 1};
+        assert_int_equal(corun_gpu_run(gpu, &limits, NULL), CORUN_OK);
+        struct corun_kernel_result kernel;
+        corun_gpu_kernel(gpu, 0, 0, &kernel);
+        hits[i] = kernel.counters.l1_hits;
+        corun_gpu_destroy(gpu);
+        free(scripts[0]);
+        free(scripts[1]);
+    }
+    assert_int_equal(hits[0], 19 * 600);
+    assert_in_range(hits[1], 600, 18 * 600);
+}
+
 static void a_barrier_costs_its_cycles_after_the_last_arrival(void **state)
 {
     (void)state;
@@ -490,6 +629,10 @@ int main(void)
         cmocka_unit_test(shared_memory_conflicts_cost_their_degree),
         cmocka_unit_test(an_l1_hit_takes_its_latency),
         cmocka_unit_test(transactions_follow_the_stride),
+        cmocka_unit_test(a_load_hits_several_lines_as_banks_allow),
+        cmocka_unit_test(stores_leave_whole_sectors_for_loads),
+        cmocka_unit_test(the_l1_is_what_shared_memory_leaves),
+        cmocka_unit_test(a_neighbour_takes_its_shared_memory_of_the_l1),
         cmocka_unit_test(a_barrier_costs_its_cycles_after_the_last_arrival),
         cmocka_unit_test(occupancy_is_limited_by_each_resource),
         cmocka_unit_test(every_scheduler_cycle_has_one_cause),
