@@ -172,7 +172,10 @@ static double implied_l1(const struct bench *bench, const struct row *row)
 static struct reading measure_beyond_l1(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    return circle(bench, bench->design->l1_bytes * 2, LOAD);
+    const struct corun_gpu_config *c = bench->design;
+    uint32_t shared =
+        c->l1_split == CORUN_L1_SPLIT_FIXED ? 0 : c->shared_bytes_per_sm; /* the L1's while nobody wants it */
+    return circle(bench, (c->l1_bytes + shared) * 2, LOAD);
 }
 
 static double implied_beyond_l1(const struct bench *bench, const struct row *row)
@@ -422,12 +425,18 @@ static double implied_conflicts(const struct bench *bench, const struct row *row
     return fmax(groups * degree, issue_cycles(c));
 }
 
+static bool hits_several_lines(const struct corun_gpu_config *config)
+{
+    return has_l1(config) && config->l1_lines_per_cycle > 1;
+}
+
 static struct reading measure_coalescing(const struct bench *bench, const struct row *row)
 {
     (void)row;
     struct reading reading =
         cycles_per_access(bench, "ld.global.u32 %r#, [%rd1];", offsetof(struct corun_counters, global_transactions), 0);
-    if (!has_l1(bench->design)) /* what comes after the coalescer is slower than it is: only the counter can tell */
+    /* what comes after the coalescer may be slower than it is, or takes several lines at once: only the counter can tell */
+    if (!has_l1(bench->design) || hits_several_lines(bench->design))
         reading = (struct reading){reading.other, NAN};
     return reading;
 }
@@ -443,6 +452,21 @@ static double implied_coalescing(const struct bench *bench, const struct row *ro
         lines += lane % c->access_lanes == 0 || line != (lane - 1) * 4 * bench->k / line_bytes;
     }
     return lines;
+}
+
+static struct reading measure_lines(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    struct reading reading =
+        cycles_per_access(bench, "ld.global.u32 %r#, [%rd1];", offsetof(struct corun_counters, global_transactions), 0);
+    return (struct reading){reading.value, NAN};
+}
+
+/* As many lookups as there are lines for, or as many cycles as the fullest bank has words. */
+static double implied_lines(const struct bench *bench, const struct row *row)
+{
+    uint32_t each = bench->design->l1_lines_per_cycle, lines = (uint32_t)implied_coalescing(bench, row);
+    return fmax((lines + each - 1) / each, implied_conflicts(bench, row));
 }
 
 /* ---- constants ---- */
@@ -487,6 +511,7 @@ static const uint32_t words[] = {32, 16, 8, 4, 2, 1, 0};
 /* The last one tells most when the unit is switched off. */
 static const uint32_t upwards[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 0};
+static const uint32_t odd[] = {3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 0};
 static const uint32_t downwards[] = {32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                                      15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1,  0};
 
@@ -521,5 +546,7 @@ const struct row memory_rows[] = {
      "shared_banks=64", has_narrow_banks, NULL, 0, NULL, upwards},
     {"coalescing at a stride of", "transactions per access", measure_coalescing, implied_coalescing,
      ALONE ",scheduler=lrr", "access_lanes=16", NULL, NULL, 0, NULL, downwards},
+    {"lines of the L1 at a stride of", "cycles per access", measure_lines, implied_lines, ALONE ",scheduler=lrr",
+     "l1_lines_per_cycle=1", hits_several_lines, NULL, 0, NULL, odd},
     {0},
 };
