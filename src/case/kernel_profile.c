@@ -76,7 +76,9 @@ static void sample(const struct kernel_profile_request *request, struct arena *a
         if (!grid)
             break;
         if (!strcmp(grid->name, name)) {
-            status = model_profile_sample(request->config, grid, request->samples, SAMPLE_WATCHDOG, own, &view->inputs);
+            struct corun_gpu_config config = *request->config; /* with the L1 that the kernel has */
+            config.l1_bytes = corun_gpu_l1_bytes(&config, corun_gpu_shared_setting(&config, grid));
+            status = model_profile_sample(&config, grid, request->samples, SAMPLE_WATCHDOG, own, &view->inputs);
         } else {
             struct corun_functional_result unused;
             enum corun_status ran =

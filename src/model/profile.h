@@ -26,6 +26,7 @@ enum corun_status model_profile_counters(const struct corun_gpu_config *config, 
  * From `samples` thread blocks, spread evenly over the grid, run one after the other without timing; all of them if there are no more.
  * What they write into memory stays there: the data have to be set up again before the launch counts. A thread block that waits for
  * others cannot be sampled (DEADLOCK, or WATCHDOG after so many warp instructions); FAULT as in a launch. ipc and the utilisations are NAN.
+ * `config` has the l1_bytes that the kernel's shared memory leaves.
  * The messages of the source go to `list`.
  */
 enum corun_status model_profile_sample(const struct corun_gpu_config *config, const struct corun_grid *grid,

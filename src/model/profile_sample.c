@@ -262,8 +262,7 @@ enum corun_status model_profile_sample(const struct corun_gpu_config *config, co
     model_gpu_describe(config, &gpu);
     model_profile_place(config, grid, kernel);
     uint32_t residents = model_kernel_residents(&gpu, kernel);
-    sample.cache.capacity = corun_gpu_l1_bytes(config, corun_gpu_shared_setting(config, grid)) / config->l1_line_bytes /
-                            (residents ? residents : 1);
+    sample.cache.capacity = config->l1_bytes / config->l1_line_bytes / (residents ? residents : 1);
     sample.cache.lines = calloc(sample.cache.capacity + 1u, sizeof *sample.cache.lines);
     if (!sample.cache.lines)
         return CORUN_MEMORY;
