@@ -331,8 +331,8 @@ enum corun_status queue_run(const struct queue_run_request *request, struct coru
 {
     struct run run = {.request = request, .list = list, .result = create_result(request->kind_count)};
     run.fates = calloc(request->submission_count + 1, sizeof *run.fates);
-    copies_begin(&run.copies, request);
-    enum corun_status status = run.result && run.fates ? open_queue(&run) : CORUN_MEMORY;
+    bool copying = copies_begin(&run.copies, request);
+    enum corun_status status = copying && run.result && run.fates ? open_queue(&run) : CORUN_MEMORY;
     if (status == CORUN_OK && request->submission_count)
         run.now = run.plan_since = request->submissions[0].tick;
     while (status == CORUN_OK && run.completed < request->submission_count && !run.result->interrupted) {

@@ -22,7 +22,7 @@ struct queue_submission {
 };
 
 /*
- * Copies over PCI Express, as the memory command scheduler issues them: in the order of submission, each as soon as there is device memory
+ * Copies over PCI Express, as the memory command scheduler issues them: kinds in turn (queue/copies.h), each as soon as there is device memory
  * and an engine. Results are copied back before inputs where both wait for the same engine, as that gives memory back.
  */
 struct queue_transfers {

@@ -279,12 +279,40 @@ static void test_memory(void **unused)
     corun_diagnostics_destroy(list);
 }
 
+/*
+ * Kinds take turns for memory: three launches of A came before one of B, there is room for three, and B's data come second. In: A 0 to
+ * 110, B to 220, A to 330. Kernels: A 110 to 210, B 220 to 270, A 330 to 430. Back: A to 270, B to 330. The last A takes what the first one
+ * gave back: in 330 to 440, kernel to 540, back to 600.
+ */
+static void test_turns(void **unused)
+{
+    (void)unused;
+    static const struct queue_submission four[] = {{0, A, 0}, {0, A, 0}, {0, A, 0}, {0, B, 0}};
+    struct queue_run_kind rows[KINDS] = {kinds[A], kinds[B]};
+    rows[B].bytes_in = 100;
+    rows[B].bytes_out = 50;
+    rows[B].device_bytes = 150;
+    struct queue_transfers transfers = both;
+    transfers.memory_bytes = 450;
+    const struct queue_run_request request = {.device = &device,
+                                              .scheduler = corun_queue_scheduler_find("sequential"),
+                                              .kinds = rows,
+                                              .submissions = four,
+                                              .submission_count = 4,
+                                              .transfers = transfers};
+    struct queue_run_result *result = run_request(request, &tables);
+    assert_true(result->kinds[B].mean_response_ticks == 270 + 60); /* 110 + 110 + 50, and back; last, it would be 600 */
+    assert_int_equal(result->makespan_ticks, 600);
+    queue_run_result_destroy(result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),  cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_pair),       cmocka_unit_test(test_room),  cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
