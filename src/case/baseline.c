@@ -41,6 +41,13 @@ void baseline_digest_gpu(struct content_digest *digest, const struct corun_gpu_c
     }
 }
 
+void baseline_digest_kernels_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu)
+{
+    struct corun_gpu_config without = *gpu;
+    without.copy_engines = without.pcie_latency_ns = without.pcie_pinned_mbps = without.pcie_pageable_mbps = 0;
+    baseline_digest_gpu(digest, &without);
+}
+
 enum corun_status baseline_key(const struct baseline_request *request, struct content_key *key)
 {
     struct content_digest *digest = content_digest_create();

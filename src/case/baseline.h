@@ -37,6 +37,8 @@ enum corun_status baseline_digest_workload(struct content_digest *digest, const 
                                            uint64_t seed);
 /* Adds every parameter of a GPU. */
 void baseline_digest_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu);
+/* Adds every parameter but those of copies between host and device: for what copies nothing. */
+void baseline_digest_kernels_gpu(struct content_digest *digest, const struct corun_gpu_config *gpu);
 
 /* A copy whose names and kernels live in the arena. MEMORY. */
 enum corun_status baseline_copy(struct arena *arena, const struct baseline *from, struct baseline *to);

@@ -200,7 +200,7 @@ static struct content_key key_of(const struct corun_gpu_config *config)
     content_digest_add_number(digest, "steps", MANY_STEPS << 16 | FEW_STEPS);
     content_digest_add_number(digest, "model version", CORUN_MODEL_VERSION);
     content_digest_add(digest, "model", model_fingerprint(), strlen(model_fingerprint()));
-    baseline_digest_gpu(digest, config);
+    baseline_digest_kernels_gpu(digest, config);
     return content_digest_end(digest);
 }
 

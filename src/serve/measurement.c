@@ -63,7 +63,7 @@ enum corun_status measurement_key(const struct steady_request *request, const st
         return CORUN_MEMORY;
     content_digest_add(digest, "kind", kind_texts[measurement->kind], strlen(kind_texts[measurement->kind]));
     content_digest_add_number(digest, "measurement version", MEASUREMENT_VERSION);
-    baseline_digest_gpu(digest, request->gpu);
+    baseline_digest_kernels_gpu(digest, request->gpu);
     if (measurement->kind == MEASUREMENT_SPEEDS) {
         content_digest_add_number(digest, "rounds", STEADY_ROUNDS);
         content_digest_add_number(digest, "least cycles", STEADY_LEAST_CYCLES);

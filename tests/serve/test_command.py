@@ -49,6 +49,17 @@ class Queue(unittest.TestCase):
             self.assertLessEqual(run["busy_ticks"], run["makespan_ticks"])
         self.assertEqual(sum(pair["balanced"] for pair in result["pairs"]), 1)
 
+    def test_a_faster_bus(self):
+        """Nothing is measured again where only copies are faster, and copies take less time; where SMs are fewer, it is."""
+        copies, kept = [], []
+        for gpu in (GPU, GPU + ",pcie_pinned_mbps=118000", "gtx980:sms=1,pcie_pinned_mbps=118000"):
+            text = self.queue("-q", "-g", gpu, "-n", "2", "-t", "overlap", "-s", "sequential", "-j", "-", *KERNELS).stdout
+            copies.append(json.loads(text)["runs"][0]["copy_ticks"])
+            kept.append(len(list((self.folder / "cache").iterdir())))
+        self.assertLess(copies[1], copies[0])
+        self.assertEqual(kept[0], kept[1])
+        self.assertLess(kept[1], kept[2])
+
     def test_the_same_again(self):
         """With and without the cache, and with all threads, apart from the processor time of decisions."""
         texts = []
