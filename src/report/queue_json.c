@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static json_t *json_kernel(struct json_writer *writer, const struct serve_kernel_result *kernel)
+static json_t *json_kernel(struct json_writer *writer, const struct serve_result *result, uint32_t number)
 {
+    const struct serve_kernel_result *kernel = &result->kernels[number];
     const struct corun_queue_profile *profile = &kernel->profile;
     json_t *row = json_object();
     json_put(writer, row, "name", json_text(kernel->name));
@@ -17,6 +18,7 @@ static json_t *json_kernel(struct json_writer *writer, const struct serve_kernel
     json_put(writer, row, "kernel", json_text(kernel->function));
     json_put(writer, row, "tbs", json_count(profile->tbs));
     json_put(writer, row, "tbs_per_sm", json_count(profile->tbs_per_sm));
+    json_put(writer, row, "fills", json_number(serve_fills(result, number)));
     json_put(writer, row, "tb_warps", json_count(profile->tb_warps));
     json_put(writer, row, "tb_instructions", json_number(profile->tb_instructions));
     json_put(writer, row, "memory_share", json_number(profile->memory_share));
@@ -112,7 +114,7 @@ enum corun_status queue_json(const struct serve_result *result, FILE *stream)
                                           : "apart"));
     json_put(&writer, object, "interrupted", json_boolean(result->interrupted));
     for (uint32_t k = 0; k < result->kernel_count; k++) {
-        json_t *row = json_kernel(&writer, &result->kernels[k]);
+        json_t *row = json_kernel(&writer, result, k);
         json_put(&writer, row, "predicted_ipc", result->pairs ? json_number(result->predicted_alone[k]) : json_null());
         json_put(&writer, row, "sliced_ipc", result->pairs ? json_number(result->measured_alone[k]) : json_null());
         json_push(&writer, kernels, row);

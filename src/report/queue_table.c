@@ -45,8 +45,9 @@ static void heading(const struct page *page)
 
 static bool kernels(const struct page *page)
 {
-    static const char *const titles[] = {"<kernel", "<workload", "thread blocks", "per SM",      "alone",         "IPC",
-                                         "PUR",     "MUR",       "R_m",           "uncoalesced", "smallest slice"};
+    static const char *const titles[] = {"<kernel", "<workload", "thread blocks", "per SM",
+                                         "fills",   "alone",     "IPC",           "PUR",
+                                         "MUR",     "R_m",       "uncoalesced",   "smallest slice"};
     struct columns *columns = columns_create(page->arena, titles, sizeof titles / sizeof *titles);
     char text[32];
     if (!columns)
@@ -59,13 +60,14 @@ static bool kernels(const struct page *page)
         columns_set(columns, 1, PAINT_NONE, "%s@%s", kernel->workload, kernel->size);
         columns_set(columns, 2, PAINT_NONE, "%u", profile->tbs);
         columns_set(columns, 3, PAINT_NONE, "%u", profile->tbs_per_sm);
-        columns_set(columns, 4, PAINT_NONE, "%s", duration(page->result, (double)profile->alone_ticks, text));
-        columns_set(columns, 5, PAINT_NONE, "%.3f", profile->ipc);
-        columns_set(columns, 6, PAINT_NONE, "%.3f", profile->pipeline_utilization);
-        columns_set(columns, 7, PAINT_NONE, "%.3f", profile->memory_utilization);
-        columns_set(columns, 8, PAINT_NONE, "%.3f", profile->memory_share);
-        columns_set(columns, 9, PAINT_NONE, "%.3f", profile->uncoalesced_share);
-        columns_set(columns, 10, PAINT_NONE, "%u", profile->smallest_slice);
+        columns_set(columns, 4, PAINT_NONE, "%.1f", serve_fills(page->result, k));
+        columns_set(columns, 5, PAINT_NONE, "%s", duration(page->result, (double)profile->alone_ticks, text));
+        columns_set(columns, 6, PAINT_NONE, "%.3f", profile->ipc);
+        columns_set(columns, 7, PAINT_NONE, "%.3f", profile->pipeline_utilization);
+        columns_set(columns, 8, PAINT_NONE, "%.3f", profile->memory_utilization);
+        columns_set(columns, 9, PAINT_NONE, "%.3f", profile->memory_share);
+        columns_set(columns, 10, PAINT_NONE, "%.3f", profile->uncoalesced_share);
+        columns_set(columns, 11, PAINT_NONE, "%u", profile->smallest_slice);
     }
     return columns_print(columns, page->style, page->stream);
 }

@@ -182,6 +182,12 @@ static enum corun_status profile_kernels(struct server *server)
     return status;
 }
 
+double serve_fills(const struct serve_result *result, uint32_t kernel)
+{
+    const struct corun_queue_profile *profile = &result->kernels[kernel].profile;
+    return (double)profile->tbs / ((double)profile->tbs_per_sm * result->gpu.sms);
+}
+
 /* Says of which kernels the discrete-event machine knows too little: how launches share a GPU that one of them does not fill. */
 static void warn_of_small_launches(const struct server *server)
 {

@@ -94,6 +94,8 @@ struct serve_result {
 /* Errors of all that is below; ARGUMENT: an impossible load. *result is NULL then. */
 enum corun_status serve(const struct serve_request *request, struct corun_diagnostics *list,
                         struct serve_result **result);
+/* How often a launch of a kernel fills the GPU alone: below 1, speeds that were measured say little of how such launches share it. */
+double serve_fills(const struct serve_result *result, uint32_t kernel);
 void serve_result_destroy(struct serve_result *result);
 
 #endif

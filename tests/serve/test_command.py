@@ -81,6 +81,8 @@ class Queue(unittest.TestCase):
         """Launches that do not fill the GPU are named, where times are computed by events."""
         small = ["-q", "-g", "gtx980", "-n", "1", "-s", "sequential", "-j", "small.json", "tea@small,bytes=100K"]
         self.assertIn("bytes=100K: a launch has 100 thread blocks", self.queue(*small).stderr)
+        kernel = json.loads((self.folder / "small.json").read_text(encoding="utf-8"))["kernels"][0]
+        self.assertEqual(kernel["fills"], 100 / (kernel["tbs_per_sm"] * 16))
         self.assertEqual(self.queue("--full", *small).stderr, "")
         self.assertEqual(self.queue("-q", "-g", GPU, "-n", "1", "-s", "sequential", "-j", "large.json", "tea@small,bytes=500K").stderr, "")
 
