@@ -56,7 +56,7 @@ install(DIRECTORY python DESTINATION share/corun FILES_MATCHING PATTERN "*.py" P
         PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN "*.egg-info" EXCLUDE)
 install(DIRECTORY docs DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(DIRECTORY examples DESTINATION share/doc/corun FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.cu" PATTERN "*.cuh"
-        PATTERN "*.ptx" PATTERN "*.yaml" PATTERN "*.md" PATTERN "*.sh")
+        PATTERN "*.ptx" PATTERN "*.yaml" PATTERN "*.md" PATTERN "*.sh" PATTERN "corund.*" PATTERN "grafana.json")
 install(FILES kernels/include/device.h DESTINATION share/doc/corun/examples/split)
 install(FILES docs/corun.1 DESTINATION share/man/man1)
 configure_file(cmake/corun.pc.in ${CMAKE_BINARY_DIR}/corun.pc @ONLY)

@@ -2,11 +2,13 @@
 /* What tools ask for, and programs for themselves: the list of clients, goals, another policy. */
 #include "daemon/node.h"
 
+#include "daemon/allowance.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-const char *goal_problem(uint32_t goal, double value, double isolated_ipc)
+static const char *value_problem(uint32_t goal, double value, double isolated_ipc)
 {
     if (goal == CORUN_GOAL_NONE)
         return NULL;
@@ -18,6 +20,12 @@ const char *goal_problem(uint32_t goal, double value, double isolated_ipc)
         return "the goal is a part of the rate alone, and that is not known: run it once alone under this daemon, or "
                "say --isolated";
     return NULL;
+}
+
+const char *goal_problem(const struct session *session, uint32_t goal, double value)
+{
+    const char *problem = value_problem(goal, value, session->join.isolated_ipc);
+    return problem ? problem : share_problem(session, goal, value);
 }
 
 /* ---- the list ---- */
@@ -125,8 +133,7 @@ static enum corun_status give_goal(struct session *client, const struct wire_goa
 static void own_goal(struct session *session, const struct wire_goal *goal)
 {
     const struct wire_message note = {.status = CORUN_OK};
-    const char *problem =
-        session->joined ? goal_problem(goal->goal, goal->value, session->join.isolated_ipc) : "it has not joined";
+    const char *problem = session->joined ? goal_problem(session, goal->goal, goal->value) : "it has not joined";
     enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(session, goal);
     if (problem && session->joined)
         session_send(session, WIRE_MESSAGE, &note, problem, (uint32_t)strlen(problem));
@@ -147,7 +154,11 @@ void asked_goal(struct session *session, const struct wire_frame *frame)
         struct session *client = node->sessions.data[i];
         if (!client->joined || client->pid != goal.pid)
             continue;
-        const char *problem = goal_problem(goal.goal, goal.value, client->join.isolated_ipc);
+        if (session->row != LIMITS_OWNER && session->uid != client->uid) {
+            session_refuse(session, CORUN_ARGUMENT, "process %u is another user's", goal.pid);
+            return;
+        }
+        const char *problem = goal_problem(client, goal.goal, goal.value);
         enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(client, &goal);
         if (status != CORUN_OK) {
             session_refuse(session, status, "%s", problem ? problem : "the machine refuses that goal");
@@ -188,7 +199,7 @@ static enum corun_status policy_fits(const struct node *node, const struct corun
     return CORUN_OK;
 }
 
-static enum corun_status change_policy(struct node *node, const char *text, struct corun_diagnostics *list)
+enum corun_status node_change_policy(struct node *node, const char *text, struct corun_diagnostics *list)
 {
     const struct corun_policy *policy = NULL;
     const double *parameters = NULL;
@@ -219,7 +230,12 @@ void asked_policy(struct session *session, const struct wire_frame *frame)
         return;
     }
     memcpy(text, frame->tail, frame->tail_bytes);
-    enum corun_status status = change_policy(session->node, text, list);
+    if (session->row != LIMITS_OWNER) {
+        session_refuse(session, CORUN_ARGUMENT, "only the user of corund, and root, choose its policy");
+        corun_diagnostics_destroy(list);
+        return;
+    }
+    enum corun_status status = node_change_policy(session->node, text, list);
     if (status == CORUN_OK)
         session_done(session, status);
     else

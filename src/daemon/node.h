@@ -20,6 +20,7 @@
 
 #include "base/vector.h"
 #include "corun/gpu.h"
+#include "daemon/limits.h"
 #include "wire/wire.h"
 
 #define NODE_MOST_SESSIONS 256u
@@ -31,7 +32,8 @@ struct node_settings {
     struct corun_gpu_config configuration;
     const struct corun_policy *policy; /* NULL: none */
     const double *parameters;
-    const char *policy_text; /* as it was chosen, for the list */
+    const struct limits *limits; /* NULL: none */
+    const char *policy_text;     /* as it was chosen, for the list */
     /* Another policy, as --policy has it; NULL: it cannot be changed. *policy becomes NULL for none; parameters stay until the next call. */
     enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
                                 const struct corun_policy **policy, const double **parameters);
@@ -82,6 +84,8 @@ struct session {
     struct node *node;
     uint32_t number; /* once joined */
     uint32_t pid, uid;
+    struct peer peer;
+    uint32_t row; /* of the limits */
     bool joined, takes_part, waits;
     bool idle;    /* it has not called for long: time goes on without it until it does */
     bool broken;  /* it has sent what it may not, or does not read: to be ended */
@@ -135,6 +139,11 @@ void node_destroy(struct node *node);
 /* Does what can be done now. True: there is more, without waiting for a client. */
 bool node_work(struct node *node);
 
+/* Another policy, as --policy has it. After an error the old one goes on. */
+enum corun_status node_change_policy(struct node *node, const char *text, struct corun_diagnostics *list);
+/* The limits are others: rows of clients are found again. Nothing is taken from who has more than it may have now. `owner`: the daemon's own user. */
+void node_new_limits(struct node *node, uint32_t owner);
+
 /* The client for which everybody waits, since it computes; NULL: nobody. */
 struct session *node_holder(const struct node *node);
 
@@ -162,9 +171,13 @@ void session_refuse(struct session *session, enum corun_status status, const cha
 void session_done(struct session *session, enum corun_status status);
 /* Of the device, by all clients together. */
 uint64_t node_device_bytes(const struct node *node);
+uint64_t space_device_bytes(const struct space *space);
 
-/* asked.c: what is wrong with a goal; NULL: nothing. */
-const char *goal_problem(uint32_t kind, double value, double isolated_ipc);
+/* What is wrong with a goal for the client, the share of its user looked at as well; NULL: nothing. */
+const char *goal_problem(const struct session *session, uint32_t kind, double value);
+/* Whether the limits of the client's user leave so much, or one more context. */
+bool allowance_has_memory(const struct session *session, uint64_t bytes);
+bool allowance_has_context(const struct session *session);
 void asked_list(struct session *session);
 void asked_goal(struct session *session, const struct wire_frame *frame);
 void asked_policy(struct session *session, const struct wire_frame *frame);

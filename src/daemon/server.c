@@ -2,17 +2,19 @@
 /* Sockets of a node: whoever connects becomes a session; bytes go in and out; the node works when nothing else is to be done. */
 #include "daemon/server.h"
 
+#include "daemon/listen.h"
+#include "daemon/metrics.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
-#define BACKLOG 128
+#define CONNECTIONS_OF_USER 64u          /* where limits let others come */
 #define MOST_AT_ONCE (UINT32_C(1) << 20) /* bytes of a client before others have their turn */
 
 struct server {
@@ -20,11 +22,14 @@ struct server {
     uv_loop_t loop;
     uv_poll_t listener;
     uv_idle_t work;
-    uv_signal_t signals[2];
-    uv_timer_t timer; /* of the one that holds up time */
+    uv_signal_t signals[3];
+    uv_timer_t timer;   /* of the one that holds up time */
+    uv_timer_t metrics; /* until they are written again */
     const struct session *holder;
-    double patience; /* seconds, 0: without end */
+    struct server_settings *settings;
     int socket;
+    uint64_t refused;
+    bool metrics_fail; /* which has been said */
 };
 
 struct connection {
@@ -167,10 +172,10 @@ static void on_timer(uv_timer_t *timer)
 static void watch_holder(struct server *server)
 {
     const struct session *holder = node_holder(server->node);
-    if (server->patience > 0 && holder != server->holder) {
+    if (server->settings->patience > 0 && holder != server->holder) {
         uv_timer_stop(&server->timer);
         if (holder)
-            uv_timer_start(&server->timer, on_timer, (uint64_t)(server->patience * 1000), 0);
+            uv_timer_start(&server->timer, on_timer, (uint64_t)(server->settings->patience * 1000), 0);
         server->holder = holder;
     }
 }
@@ -190,14 +195,16 @@ static void on_work(uv_idle_t *handle)
     watch_holder(server);
 }
 
-/* Who it is, as the kernel says; false: a stranger. */
-static bool knows_peer(int socket, struct ucred *peer)
+/* One user does not take the places of all others. */
+static bool has_place(const struct server *server, const struct peer *peer, uint32_t row)
 {
-    socklen_t bytes = sizeof *peer;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, peer, &bytes) == 0 && (peer->uid == geteuid() || peer->uid == 0);
+    uint32_t count = 0;
+    for (size_t i = 0; i < server->node->sessions.count; i++)
+        count += server->node->sessions.data[i]->uid == peer->uid;
+    return row == LIMITS_OWNER || count < CONNECTIONS_OF_USER;
 }
 
-static bool welcome(struct server *server, int socket, const struct ucred *peer)
+static bool welcome(struct server *server, int socket, const struct peer *peer, uint32_t row)
 {
     struct connection *connection = calloc(1, sizeof *connection);
     if (!connection)
@@ -208,71 +215,105 @@ static bool welcome(struct server *server, int socket, const struct ucred *peer)
         free(connection);
         return false;
     }
-    connection->session = session_begin(server->node, (uint32_t)peer->pid, peer->uid);
+    connection->session = session_begin(server->node, peer->pid, peer->uid);
     if (!connection->session) {
         uv_close((uv_handle_t *)&connection->poll, on_closed);
         return true;
     }
     connection->session->user = connection;
+    connection->session->peer = *peer;
+    connection->session->row = row;
     settle(connection);
     return true;
+}
+
+/* Whether it still hears that does not matter. */
+static void turn_away(int socket, const char *text)
+{
+    uint8_t message[256];
+    struct wire_done body = {CORUN_ARGUMENT};
+    size_t length = strlen(text);
+    struct wire_header header = {WIRE_REFUSED, (uint32_t)(sizeof body + length)};
+    memcpy(message, &header, sizeof header);
+    memcpy(message + sizeof header, &body, sizeof body);
+    memcpy(message + sizeof header + sizeof body, text, length);
+    (void)!send(socket, message, sizeof header + sizeof body + length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    close(socket);
 }
 
 static void on_connect(uv_poll_t *handle, int status, int events)
 {
     struct server *server = handle->data;
-    struct ucred peer;
+    struct peer peer;
+    static const struct limits none = {.count = 0};
+    const struct limits *limits = server->node->settings.limits ? server->node->settings.limits : &none;
     (void)events;
     int socket = status == 0 ? accept4(server->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
-    if (socket >= 0 && (!knows_peer(socket, &peer) || !welcome(server, socket, &peer)))
+    if (socket < 0)
+        return;
+    uint32_t row = listen_peer(socket, &peer) ? limits_find(limits, &peer, geteuid()) : LIMITS_NOBODY;
+    if (row == LIMITS_NOBODY) {
+        turn_away(socket, "this user may not use the GPU of this corund");
+        server->refused++;
+    } else if (!has_place(server, &peer, row) || !welcome(server, socket, &peer, row)) {
         close(socket);
+        server->refused++;
+    }
+}
+
+/* ---- metrics ---- */
+
+static void on_metrics(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    if (!server->settings->metrics)
+        return;
+    int problem = metrics_write(server->node, server->refused, server->settings->metrics);
+    if (problem && !server->metrics_fail)
+        server->settings->complain(server->settings->user, server->settings->metrics, strerror(problem));
+    server->metrics_fail = problem != 0;
+}
+
+static void begin_metrics(struct server *server)
+{
+    uint64_t interval = (uint64_t)(server->settings->metrics_interval * 1e3);
+    uv_timer_stop(&server->metrics);
+    if (server->settings->metrics)
+        uv_timer_start(&server->metrics, on_metrics, 0, interval);
+}
+
+/* ---- signals ---- */
+
+static void reload(struct server *server)
+{
+    server->settings->reload(server->settings->user);
+    node_new_limits(server->node, geteuid());
+    begin_metrics(server);
+    const struct limits *limits = server->node->settings.limits;
+    if (!server->settings->handed_over)
+        (void)chmod(server->settings->path, limits && limits->count ? 0666 : 0600);
+    server->holder = NULL; /* patience may be another */
+    wake(server);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
-    (void)number;
-    uv_stop(&server->loop);
-}
-
-/* A socket that nobody listens at is left over from a daemon that was killed. */
-static int listen_at(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct wire_link probe;
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int problem = wire_connect(&probe, path);
-    wire_close(&probe);
-    if (!problem) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    if (problem == ECONNREFUSED)
-        (void)unlink(path);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t before = umask(0177); /* others cannot even connect */
-    bool good = listener >= 0 && !bind(listener, (const struct sockaddr *)&address, sizeof address) &&
-                !listen(listener, BACKLOG);
-    problem = errno;
-    umask(before);
-    if (!good && listener >= 0)
-        close(listener);
-    errno = problem;
-    return good ? listener : -1;
+    if (number == SIGHUP && server->settings->reload)
+        reload(server);
+    else
+        uv_stop(&server->loop);
 }
 
 static bool start(struct server *server)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     uv_idle_init(&server->loop, &server->work);
     uv_timer_init(&server->loop, &server->timer);
-    server->timer.data = server;
+    uv_timer_init(&server->loop, &server->metrics);
+    server->timer.data = server->metrics.data = server;
     server->work.data = server->listener.data = server;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         server->signals[i].data = server;
         if (uv_signal_init(&server->loop, &server->signals[i]) != 0 ||
             uv_signal_start(&server->signals[i], on_signal, numbers[i]) != 0)
@@ -299,24 +340,45 @@ static void stop(struct server *server)
     (void)uv_loop_close(&server->loop);
 }
 
-enum corun_status server_run(struct node *node, const char *path, double patience, void (*ready)(void *user),
-                             void *user, struct corun_diagnostics *list)
+static enum corun_status open_socket(struct server *server, struct corun_diagnostics *list)
 {
-    struct server server = {.node = node, .patience = patience, .socket = listen_at(path)};
-    if (server.socket < 0)
-        return corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0}, "no clients can be served there: %s",
-                            errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
-    enum corun_status status = CORUN_MEMORY;
+    struct server_settings *settings = server->settings;
+    const struct limits *limits = server->node->settings.limits;
+    server->socket = listen_handed_over(settings->path, sizeof settings->path);
+    settings->handed_over = server->socket >= 0;
+    if (server->socket == -2)
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE,
+                            "what has been handed over (LISTEN_FDS) is not one Unix socket that listens");
+    if (server->socket == -1)
+        server->socket = listen_at(settings->path, limits && limits->count);
+    if (server->socket >= 0)
+        return CORUN_OK;
+    return corun_report(list, CORUN_FILE, (struct corun_place){settings->path, 0, 0},
+                        "no clients can be served there: %s",
+                        errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
+}
+
+enum corun_status server_run(struct node *node, struct server_settings *settings, struct corun_diagnostics *list)
+{
+    struct server server = {.node = node, .settings = settings, .socket = -1};
+    enum corun_status status = open_socket(&server, list);
+    if (status != CORUN_OK)
+        return status;
+    status = CORUN_MEMORY;
     if (uv_loop_init(&server.loop) == 0) {
         if (start(&server)) {
-            if (ready)
-                ready(user);
+            begin_metrics(&server);
+            if (settings->ready)
+                settings->ready(settings->user);
+            listen_notify("READY=1");
             (void)uv_run(&server.loop, UV_RUN_DEFAULT);
+            listen_notify("STOPPING=1");
             status = node->failed ? CORUN_POLICY : CORUN_OK;
         }
         stop(&server);
     }
     close(server.socket);
-    (void)unlink(path);
+    if (!settings->handed_over) /* else whoever has it starts the next daemon with it */
+        (void)unlink(settings->path);
     return status;
 }

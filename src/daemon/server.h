@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon: a node behind a Unix socket. */
+/* Sockets of a node: connections, credentials, signals, and the files that tell of it. */
 #ifndef CORUN_DAEMON_SERVER_H
 #define CORUN_DAEMON_SERVER_H
 
 #include "daemon/node.h"
 
+struct server_settings {
+    char path
+        [4096]; /* of the socket; where one is handed over (systemd's socket activation), its own path takes the place of this one */
+    bool handed_over; /* which server_run finds out */
+    double patience;  /* seconds of the host; after them time goes on without the client that holds it up; 0: never */
+    const char *metrics;       /* a file that is replaced again and again; NULL: none */
+    double metrics_interval;   /* seconds */
+    void (*ready)(void *user); /* clients can come; may be NULL */
+    void (*complain)(void *user, const char *metrics, const char *problem); /* they cannot be written; said once */
+    /*
+     * SIGHUP: reads the configuration again, and changes patience, metrics and limits of the node, which must not be moved. NULL: the signal is
+     * as SIGTERM.
+     */
+    void (*reload)(void *user);
+    void *user;
+};
+
 /*
- * Serves the node at the path until SIGTERM or SIGINT has come, or the machine cannot continue. Users other than the daemon's own and root
- * are turned away. A client that neither waits nor calls for `patience` seconds of the host no longer holds up time (0: it does as long as it likes);
- * then results depend on the host. `ready` is called once, when clients can come; may be NULL. FILE: the path cannot be had, for which another daemon may
- * be the reason; MEMORY; POLICY: the policy did what it must not, the list says what.
+ * Serves the node at its socket until SIGTERM or SIGINT. FILE: there can be no socket; POLICY: the machine cannot continue, and the
+ * list of the node says why. The settings stay in use and may be changed by `reload`.
  */
-enum corun_status server_run(struct node *node, const char *path, double patience, void (*ready)(void *user),
-                             void *user, struct corun_diagnostics *list);
+enum corun_status server_run(struct node *node, struct server_settings *settings, struct corun_diagnostics *list);
 
 #endif

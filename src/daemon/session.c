@@ -36,7 +36,13 @@ struct session *session_begin(struct node *node, uint32_t pid, uint32_t uid)
     struct session *session = node->sessions.count < NODE_MOST_SESSIONS ? calloc(1, sizeof *session) : NULL;
     if (!session)
         return NULL;
-    *session = (struct session){.node = node, .pid = pid, .uid = uid, .number = UINT32_MAX, .file = -1};
+    *session = (struct session){.node = node,
+                                .pid = pid,
+                                .uid = uid,
+                                .peer = {.pid = pid, .uid = uid},
+                                .row = LIMITS_OWNER,
+                                .number = UINT32_MAX,
+                                .file = -1};
     if (vector_push(&node->sessions, session))
         return session;
     free(session);
@@ -179,7 +185,7 @@ static void join(struct session *session, const struct wire_frame *frame)
     }
     if (join->isolated_ipc == 0)
         join->isolated_ipc = rate_of(node, join->name);
-    const char *problem = goal_problem(join->goal, join->goal_value, join->isolated_ipc);
+    const char *problem = goal_problem(session, join->goal, join->goal_value);
     if (!problem && node->settings.policy && node->settings.policy->needs_isolated_ipc && join->isolated_ipc <= 0)
         problem = "the policy needs the program's rate alone, which is not known: say --isolated";
     if (problem || !take_number(session)) {
@@ -198,6 +204,13 @@ static void make_context(struct session *session)
     struct space *space = NULL;
     if (!session->joined || session->file >= 0) { /* the file before has not been read yet */
         session->broken = true;
+        return;
+    }
+    if (!allowance_has_context(session)) {
+        static const char text[] = "this user may not have more programs on the GPU at a time";
+        const struct wire_message note = {.status = CORUN_OK};
+        session_send(session, WIRE_MESSAGE, &note, text, (uint32_t)sizeof text - 1);
+        place(session, CORUN_LIMIT, 0);
         return;
     }
     enum corun_status status = space_create(session, &space);
@@ -230,17 +243,19 @@ static void end_context(struct session *session, const struct wire_frame *frame)
     session_done(session, status);
 }
 
+uint64_t space_device_bytes(const struct space *space)
+{
+    uint64_t sum = corun_memory_allocated_bytes(space->memory);
+    for (size_t p = 0; p < space->pinned.count; p++)
+        sum -= space->pinned.data[p].bytes;
+    return sum;
+}
+
 uint64_t node_device_bytes(const struct node *node)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
-        const struct space *space = node->spaces[i];
-        if (!space)
-            continue;
-        sum += corun_memory_allocated_bytes(space->memory);
-        for (size_t p = 0; p < space->pinned.count; p++)
-            sum -= space->pinned.data[p].bytes;
-    }
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        sum += node->spaces[i] ? space_device_bytes(node->spaces[i]) : 0;
     return sum;
 }
 
@@ -251,6 +266,8 @@ static enum corun_status allocate(const struct session *session, const struct wi
     void *host;
     if (!space)
         return CORUN_ARGUMENT;
+    if (!wanted->pages && !allowance_has_memory(session, wanted->bytes))
+        return CORUN_MEMORY;
     if (!wanted->pages && (wanted->bytes > most || node_device_bytes(session->node) > most - wanted->bytes))
         return CORUN_MEMORY;
     enum corun_status status = wanted->pages

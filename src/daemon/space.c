@@ -253,7 +253,7 @@ static void tell_end(struct space *space, struct flight *flight, const struct co
         return;
     space->session->launches++;
     launches_add(&space->session->latencies,
-                  launched->last_cycle > flight->since ? launched->last_cycle - flight->since : 0);
+                 launched->last_cycle > flight->since ? launched->last_cycle - flight->since : 0);
     (void)corun_gpu_forget(gpu, space->application, flight->number);
     corun_grid_destroy(flight->grid);
     flight->grid = NULL;

@@ -15,6 +15,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -29,11 +30,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import json_page  # noqa: E402  # pylint: disable=wrong-import-position
 
 PYTHON = str(pathlib.Path(__file__).resolve().parents[2] / "python")
-CORUN, PROGRAMS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+CORUN, PROGRAMS = (pathlib.Path(word).absolute() for word in sys.argv[1:3])
 # Of tests/cuda/programs: every one that `corun exec` runs without options of its own.
 PLAIN = """vector_add reduction symbols streams host_memory managed pitched errors fault traps device_printf attributes host_functions
 graph capture cooperative cooperative_pair pools wild threads forked priorities polling device_heap driver driver_link textures surfaces heat
 driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files""".split()
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "corund"
 # A python with what the package needs.
 NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
               if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
@@ -465,6 +467,237 @@ class Tools(Daemon):
         second = self.ask("daemon", "--simulate", "gtx980")
         self.assertEqual(second.returncode, 13)
         self.assertIn("serves there already", second.stderr)
+        self.stop_daemon()
+
+
+class Configuration(Daemon):
+    def write(self, text):
+        (self.folder / "corund.yaml").write_text(text)
+        return str(self.folder / "corund.yaml")
+
+    def start_configured(self, text, *options):
+        """From a file alone; its socket is that of the tests."""
+        file = self.write(f"socket: {self.socket}\n{text}")
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([CORUN.parent / "corund", "--configuration", file, *options], env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for end in (daemon.stdout.close, daemon.stderr.close, daemon.wait, daemon.kill):
+            self.addCleanup(end)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+
+    def test_check(self):
+        """What is wrong is said with its place; what is right in one line."""
+        done = self.ask("daemon", "--check", self.write("simulate: gtx980:sms=4\npolicy: smqos\nlimits:\n  - {user: root, clients: 1}\n"))
+        self.assertEqual((done.returncode, done.stdout.split(": ")[1]), (0, "gtx980:sms=4, policy smqos, 1 row of limits\n"), done.stderr)
+        for text, place, why in (("simulate: gtx98\n", "1:11", "gtx98"), ("simulate: gtx980\npolicy: evn\n", "2:9", "did you mean `even`?"),
+                                 ("simulate: gtx980\npolicy: even:exclusive=7\n", "2:9", "exclusive"), ("simulate: gtx980\nthread: 1\n", "2:1", "threads"),
+                                 ("simulate: gtx980\nlimits: [{user: no.such.user}]\n", "2:17", "there is no user"),
+                                 ("simulate: gtx980\npolicy: profile\n", "2:9", "speed-up curves"), ("policy: even\n", "", "it names no GPU"),
+                                 ("simulate: [\n", "2:1", "")):
+            done = self.ask("daemon", "--check", self.write(text))
+            self.assertNotEqual(done.returncode, 0, text)
+            self.assertIn(f"corund.yaml:{place}", done.stderr)
+            self.assertIn(why, done.stderr)
+        self.assertEqual(self.ask("daemon", "--check", "/nowhere").returncode, 5)
+        self.assertEqual(self.ask("daemon", "--check", str(EXAMPLES / "corund.yaml")).returncode, 0)
+
+    def reload(self, text):
+        self.write(f"socket: {self.socket}\n{text}")
+        self.daemon.send_signal(signal.SIGHUP)
+
+    def test_reload(self):
+        """Policy, limits and metrics change while programs run; what cannot change, and what is wrong, is said, and stays."""
+        self.start_configured("simulate: gtx980\npolicy: even\nexpect: [first, second]\n")
+        first = self.share(PROGRAMS / "heat", "--name", "first", "--isolated", "400")
+        self.wait_for(lambda: len(self.clients()) == 1)
+        self.reload("simulate: gtx980\npolicy: smqos\nexpect: [first, second]\n")
+        self.wait_for(lambda: self.told()["policy"] == "smqos")
+        self.reload("simulate: gtx980\npolicy: smqo\nexpect: [first, second]\n")
+        self.assertIn("corund.yaml:3:9: there is no policy `smqo`", self.daemon.stderr.readline())
+        self.reload("simulate: [")
+        self.assertIn("corund.yaml:3:1", self.daemon.stderr.readline())
+        self.assertIn("stays as it was", self.daemon.stderr.readline())
+        self.reload("simulate: gtx680\npolicy: time-slice\nexpect: [first, second]\n")
+        self.assertIn("`simulate` changes when corund is started again", self.daemon.stderr.readline())
+        self.assertEqual(self.told()["policy"], "time-slice")
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add", "--name", "second")[0], 0)
+        self.assertEqual(self.end(first), self.run_alone(PROGRAMS / "heat"))
+        self.stop_daemon()
+
+    def metrics(self, file):
+        """{name: {labels: value}} and the types, as Prometheus' text format has them."""
+        values, types = {}, {}
+        for line in file.read_text().splitlines():
+            if line.startswith("# TYPE"):
+                types[line.split()[2]] = line.split()[3]
+            elif not line.startswith("#"):
+                name, labels, value = re.fullmatch(r'([a-z0-9_]+)(?:\{((?:[a-z]+="(?:[^"\\]|\\.)*",?)*)\})? (\S+)', line).groups()
+                self.assertIn(name, types)
+                values.setdefault(name, {})[labels] = float(value)
+        return values, types
+
+    def test_metrics(self):
+        """What is written is what the list says; every metric of the dashboard is there; a disk that is full stops nothing."""
+        file = self.folder / "corund.prom"
+        self.start_configured(f"simulate: gtx980\npolicy: even\nmetrics: {file}\nmetrics_interval: 1s\nexpect: [one, 't\"wo\\']\n")
+        one = self.share(PROGRAMS / "own_goal", "--name", "one", "--isolated", "400", words=("30", "0", "0"))
+        two = self.share(PROGRAMS / "own_goal", "--name", 't"wo\\', words=("1",))
+        self.wait_for(lambda: file.exists() and any(self.metrics(file)[0].get("corun_client_launches_total", {0: 0}).values()))
+        values, types = self.metrics(file)
+        told = self.told()
+        self.assertEqual(values["corun_sms"][None], 16)
+        self.assertEqual(values["corun_memory_bytes"][None], told["memory_bytes"])
+        self.assertIn('gpu="gtx980",policy="even"', values["corun_node_info"])
+        for name, kind in types.items():
+            self.assertEqual(kind == "counter", name.endswith("_total"), name)
+        self.assertTrue(any('name="one"' in labels for labels in values["corun_client_launches_total"]))
+        asked = set(re.findall(r"corun_[a-z0-9_]+", (EXAMPLES / "grafana.json").read_text()))
+        self.assertLessEqual(asked, set(values))
+        json.loads((EXAMPLES / "grafana.json").read_text())
+        self.assertEqual(self.end(one)[0], 0)
+        self.assertEqual(self.end(two)[0], 0)
+        self.stop_daemon()
+
+    def test_full_disk(self):
+        self.start_configured("simulate: gtx980\nmetrics: /dev/full/corund.prom\nmetrics_interval: 1s\n")
+        self.assertIn("metrics cannot be written", self.daemon.stderr.readline())
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+    def test_handed_over(self):
+        """Socket activation: programs may come before the daemon; the socket stays; it is told when it is ready."""
+        listener, notified = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(listener.close)
+        self.addCleanup(notified.close)
+        listener.bind(str(self.socket))
+        listener.listen(5)
+        notified.bind(str(self.folder / "notify"))
+        notified.settimeout(20)
+        early = self.share(PROGRAMS / "vector_add")
+        environment = dict(self.environment, LISTEN_FDS="1", NOTIFY_SOCKET=str(self.folder / "notify"))
+
+        script = "import os, sys; os.environ['LISTEN_PID'] = str(os.getpid()); os.dup2(int(sys.argv[1]), 3); os.execv(sys.argv[2], sys.argv[2:])"
+        for listening, status in ((listener, 0), (notified, 13)):
+            # pylint: disable=consider-using-with
+            daemon = subprocess.Popen([sys.executable, "-c", script, str(listening.fileno()), CORUN.parent / "corund", "--simulate", "gtx980"],
+                                      env=environment, pass_fds=(listening.fileno(), 3), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+            for end in (daemon.stdout.close, daemon.stderr.close, daemon.wait, daemon.kill):
+                self.addCleanup(end)
+            if status == 0:
+                self.assertIn(str(self.socket), daemon.stdout.readline())
+                self.assertEqual(notified.recv(100), b"READY=1")
+                self.assertEqual(self.end(early)[0], 0)
+                daemon.terminate()
+                self.assertEqual(notified.recv(100), b"STOPPING=1")
+            self.assertEqual(daemon.wait(20), status)
+        self.assertTrue(self.socket.exists())
+
+    def test_unit(self):
+        """The unit is as closed as it says: at most 2.0 of 10."""
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("there is no systemd-analyze")
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", EXAMPLES / "corund.service"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
+        self.assertIn("Overall exposure level", done.stdout)
+
+
+def becomes_others():
+    """Whether another user can be had here, and finds the command."""
+    try:
+        return os.geteuid() == 0 and subprocess.run([CORUN, "version"], user=54321, group=54321, extra_groups=[], cwd="/", capture_output=True,
+                                                    check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@unittest.skipUnless(becomes_others(), "only root becomes another user, who must find the command")
+class Users(Daemon):
+    """Users without rights, who are let in by a row of the limits, or by none."""
+    def start_limited(self, rows):
+        self.folder.chmod(0o755)
+        file = self.folder / "corund.yaml"
+        file.write_text(f"simulate: gtx980\nsocket: {self.socket}\n" + (f"limits: [{rows}]\n" if rows else ""))
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([CORUN.parent / "corund", "--configuration", file], env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for end in (daemon.stdout.close, daemon.stderr.close, daemon.wait, daemon.kill):
+            self.addCleanup(end)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+
+    def as_user(self, uid, *words, program=None, **more):
+        """Started as that user, with no other group than its own."""
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([program or CORUN, *words], env=dict(self.environment, HOME="/"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, user=uid, group=uid, extra_groups=[], cwd="/", **more)
+        for end in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(end)
+        return process
+
+    def test_stranger(self):
+        """Without limits nobody else can even connect; with them, only who is named."""
+        self.start_limited("")
+        for words in (("ps",), ("policy", "even"), ("goal", "1", "none"), ("share", "--", PROGRAMS / "vector_add")):
+            self.assertEqual(self.end(self.as_user(54321, *words))[0], 5, words)
+        self.stop_daemon()
+        self.start_limited("{user: 54322, clients: 1}")
+        status, _, said = self.end(self.as_user(54321, "ps"))
+        self.assertEqual(status, 13 if b"closed" in said else 6, said)
+        self.assertNotEqual(self.end(self.as_user(54321, "share", "--", PROGRAMS / "vector_add"))[0], 0)
+        self.assertEqual(self.end(self.as_user(54322, "share", "--", PROGRAMS / "vector_add"))[0], 0)
+        self.stop_daemon()
+
+    def test_rights(self):
+        """Who is let in sees the list, and changes nothing but goals of its own programs."""
+        self.start_limited("{clients: 1}")
+        mine = self.share(PROGRAMS / "own_goal", "--name", "mine", "--isolated", "400", words=("60",))
+        theirs = self.as_user(54321, "share", "--name", "theirs", "--isolated", "400", "--", PROGRAMS / "own_goal", "60")
+        self.wait_for(lambda: len(self.clients()) == 2)
+        pids = {client["name"]: str(client["pid"]) for client in self.told()["clients"]}
+        self.assertEqual(self.end(self.as_user(54321, "ps"))[0], 0)
+        for words, status, why in ((("policy", "even"), 6, b"only the user of corund"), (("goal", pids["mine"], "none"), 6, b"another user's"),
+                                   (("goal", pids["theirs"], "50%"), 0, b"")):
+            got, _, said = self.end(self.as_user(54321, *words))
+            self.assertEqual((got, why in said), (status, True), (words, said))
+        self.assertEqual(self.end(self.as_user(54322, "goal", pids["theirs"], "none"))[0], 6)
+        self.assertEqual(self.ask("goal", pids["theirs"], "none").returncode, 0)
+        for process in (mine, theirs):
+            self.assertEqual(self.end(process)[0], 0)
+        self.stop_daemon()
+
+    def test_limits(self):
+        """One context, 1 MiB and half of the GPU: what is more is refused, and others have theirs."""
+        self.start_limited("{user: 54321, clients: 1, memory: 512K, share: 50%}, {user: 54322, clients: 1, memory: 1M, share: 50%}")
+        small = self.as_user(54321, "share", "--", PROGRAMS / "own_goal", "1")
+        self.assertNotEqual(self.end(small)[0], 0)  # it wants 800 000 bytes
+        goals = ("share", "--isolated", "400", "--goal", "40%", "--", PROGRAMS / "own_goal", "40")
+        first = self.as_user(54322, *goals)
+        self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+        status, _, said = self.end(self.as_user(54322, *goals))
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"more programs", said)
+        status, _, said = self.end(self.as_user(54322, "share", "--isolated", "400", "--goal", "60%", "--", PROGRAMS / "own_goal", "1"))
+        self.assertIn(b"share of the GPU", said)
+        status, _, said = self.end(self.as_user(54322, "share", "--goal", "ipc=1", "--", PROGRAMS / "own_goal", "1"))
+        self.assertIn(b"--isolated", said)
+        self.assertEqual(self.end(first)[0], 0)
+        self.assertEqual(self.end(self.as_user(54322, *goals))[0], 0)
+        self.stop_daemon()
+
+    def test_flood(self):
+        """One user's connections leave places for others."""
+        self.start_limited("{clients: 2}")
+        script = ("import socket, sys, time\nheld = []\nfor _ in range(300):\n    s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); held.append(s)\n"
+                  "print('held', flush=True); time.sleep(60)")
+        flood = self.as_user(54321, "-c", script, str(self.socket), program="/usr/bin/python3")
+        self.assertEqual(flood.stdout.readline(), b"held\n")
+        self.assertEqual(self.end(self.as_user(54322, "share", "--", PROGRAMS / "vector_add"))[0], 0)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        flood.kill()
+        self.wait_for(lambda: self.end(self.as_user(54321, "ps"))[0] == 0)
         self.stop_daemon()
 
 

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* corund's command line and its configuration file together, at its start and when it reads the file again. */
+#include "cli/daemon_setup.h"
+
+#include "case/specification.h"
+#include "corun/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define METRICS_INTERVAL 5.0
+
+/* What a text of the configuration means is said with its place there, unless it has one of its own. */
+static enum corun_status add_place(const struct corun_diagnostics *said, struct corun_place place,
+                                   enum corun_status status, struct corun_diagnostics *list)
+{
+    for (size_t i = 0; i < corun_diagnostics_count(said); i++) {
+        const struct corun_diagnostic *one = corun_diagnostics_get(said, i);
+        (void)corun_report(list, one->status, one->place.file ? one->place : place, "%s", one->message);
+    }
+    return status;
+}
+
+/* ---- GPU and policy ---- */
+
+static enum corun_status find_gpu(struct daemon_setup *setup, struct corun_diagnostics *list)
+{
+    struct corun_gpu_config *gpu = &setup->settings.configuration;
+    const struct value *given = &setup->configuration.simulate;
+    char data[PATH_BYTES];
+    if (!setup->gpu && !given->text)
+        return corun_report(list, CORUN_USAGE, (struct corun_place){setup->file, 0, 0},
+                            "it names no GPU: `simulate: gtx980`");
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    enum corun_status status = said ? corun_data_directory(data, sizeof data, said) : CORUN_MEMORY;
+    if (status == CORUN_OK)
+        status = corun_gpu_config_load(setup->gpu ? setup->gpu : given->text, data, said, gpu);
+    if (status == CORUN_OK)
+        status = corun_gpu_config_check(gpu, said);
+    status = add_place(said, setup->gpu ? CORUN_NOWHERE : given->place, status, list);
+    corun_diagnostics_destroy(said);
+    return status;
+}
+
+/* Another policy. The machine has its own copy of the parameters of the one before. */
+static enum corun_status choose(void *user, const char *text, struct corun_diagnostics *list,
+                                const struct corun_policy **policy, const double **parameters)
+{
+    struct daemon_setup *setup = user;
+    arena_destroy(setup->chosen);
+    setup->chosen = arena_create();
+    return setup->chosen ? specify_policy(text, setup->chosen, list, policy, parameters) : CORUN_MEMORY;
+}
+
+static enum corun_status find_policy(struct daemon_setup *setup, struct corun_diagnostics *list)
+{
+    struct node_settings *settings = &setup->settings;
+    const struct value *given = &setup->configuration.policy;
+    const char *text = setup->policy ? setup->policy : given->text;
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    enum corun_status status = said ? CORUN_OK : CORUN_MEMORY;
+    settings->policy_text = text ? text : CORUN_NO_POLICY;
+    if (status == CORUN_OK && strlen(settings->policy_text) >= WIRE_MOST_POLICY)
+        status = corun_report(said, CORUN_USAGE, CORUN_NOWHERE, "the policy is a text of more than %u bytes",
+                              WIRE_MOST_POLICY - 1);
+    if (status == CORUN_OK && text)
+        status = specify_policy(text, setup->command->arena, said, &settings->policy, &settings->parameters);
+    if (status == CORUN_OK && settings->policy && settings->policy->needs_speedup)
+        status = corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
+                              "policy %s needs speed-up curves of its applications, which are not known of programs",
+                              settings->policy->name);
+    status = add_place(said, setup->policy ? CORUN_NOWHERE : given->place, status, list);
+    corun_diagnostics_destroy(said);
+    return status;
+}
+
+/* ---- what can change while it runs ---- */
+
+static void set_changeable(struct daemon_setup *setup)
+{
+    const struct daemon_configuration *configuration = &setup->configuration;
+    double interval = configuration->metrics_interval;
+    setup->limits = configuration->limits;
+    setup->server.patience = setup->patience > 0 ? setup->patience : configuration->patience;
+    setup->server.metrics = setup->metrics ? setup->metrics : configuration->metrics.text;
+    setup->server.metrics_interval = interval > 0 ? interval : METRICS_INTERVAL;
+}
+
+static bool differ(const struct value *one, const struct value *other)
+{
+    return !one->text || !other->text ? one->text != other->text : strcmp(one->text, other->text) != 0;
+}
+
+static enum corun_status reload_policy(struct daemon_setup *setup, const struct value *before)
+{
+    const struct value *now = &setup->configuration.policy;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    enum corun_status status = CORUN_OK;
+    if (!setup->policy && differ(before, now)) {
+        status = node_change_policy(setup->node, now->text ? now->text : CORUN_NO_POLICY, list);
+        struct corun_diagnostics *placed = corun_diagnostics_create();
+        status = add_place(list, now->place, status, placed);
+        (void)output_diagnostics(placed, status);
+        corun_diagnostics_destroy(placed);
+    }
+    corun_diagnostics_destroy(list);
+    return status;
+}
+
+static void say_what_stays(const struct daemon_configuration *before, const struct daemon_configuration *now)
+{
+    bool expected = before->expected_count != now->expected_count;
+    for (uint32_t i = 0; !expected && i < now->expected_count; i++)
+        expected = differ(&before->expected[i], &now->expected[i]);
+    const struct {
+        const char *key;
+        bool differs;
+    } rows[] = {{"simulate", differ(&before->simulate, &now->simulate)},
+                {"socket", differ(&before->socket, &now->socket)},
+                {"kernel_timeout", differ(&before->kernel_timeout, &now->kernel_timeout)},
+                {"expect", expected},
+                {"threads", before->threads != now->threads}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].differs)
+            fprintf(stderr, "corund: `%s` changes when corund is started again\n", rows[i].key);
+}
+
+static void reload(void *user)
+{
+    struct daemon_setup *setup = user;
+    struct arena *texts = arena_create();
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct daemon_configuration before = setup->configuration, now;
+    enum corun_status status =
+        texts && setup->file ? daemon_configuration_load(setup->file, texts, list, &now) : CORUN_OK;
+    (void)output_diagnostics(list, status);
+    corun_diagnostics_destroy(list);
+    if (status != CORUN_OK || !texts || !setup->file) {
+        fputs(setup->file ? "corund: the configuration stays as it was\n" : "corund: it has no configuration file\n",
+              stderr);
+        arena_destroy(texts);
+        return;
+    }
+    setup->configuration = now;
+    set_changeable(setup);
+    (void)reload_policy(setup, &before.policy);
+    say_what_stays(&before, &now);
+    arena_destroy(setup->texts);
+    setup->texts = texts;
+}
+
+static void complain(void *user, const char *metrics, const char *problem)
+{
+    (void)user;
+    fprintf(stderr, "corund: %s: metrics cannot be written: %s\n", metrics, problem);
+}
+
+/* ---- at the start ---- */
+
+static enum corun_status set_expected(struct daemon_setup *setup)
+{
+    const struct daemon_configuration *configuration = &setup->configuration;
+    for (uint32_t i = 0; !setup->expected.data && i < configuration->expected_count; i++) {
+        const char *name = configuration->expected[i].text;
+        name = arena_copy_text(setup->command->arena, name,
+                               strlen(name)); /* it stays in use when the file is read again */
+        if (!name || !vector_push(&setup->expected, name))
+            return CORUN_MEMORY;
+    }
+    setup->settings.expected = setup->expected.data;
+    setup->settings.expected_count = (uint32_t)setup->expected.count;
+    return CORUN_OK;
+}
+
+static enum corun_status set_paths(struct daemon_setup *setup)
+{
+    const char *socket = setup->socket ? setup->socket : setup->configuration.socket.text;
+    return wire_socket_path(socket, setup->server.path, sizeof setup->server.path)
+               ? CORUN_OK
+               : corun_report(setup->command->list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
+}
+
+enum corun_status daemon_set_up(struct daemon_setup *setup)
+{
+    struct corun_diagnostics *list = setup->command->list;
+    const struct daemon_configuration *configuration = &setup->configuration;
+    struct simulated_duration timeout = setup->kernel_timeout;
+    enum corun_status status = CORUN_OK;
+    setup->texts = arena_create();
+    if (!setup->texts)
+        return CORUN_MEMORY;
+    if (setup->file)
+        status = daemon_configuration_load(setup->file, setup->texts, list, &setup->configuration);
+    if (status == CORUN_OK)
+        status = find_gpu(setup, list);
+    if (status == CORUN_OK)
+        status = find_policy(setup, list);
+    if (status == CORUN_OK)
+        status = set_expected(setup);
+    if (status == CORUN_OK)
+        status = set_paths(setup);
+    if (status != CORUN_OK)
+        return status;
+    if (!setup->has_kernel_timeout && configuration->kernel_timeout.text)
+        (void)simulated_duration_parse(configuration->kernel_timeout.text, &timeout);
+    uint64_t threads = setup->threads ? setup->threads : configuration->threads;
+    struct node_settings *settings = &setup->settings;
+    settings->threads = threads ? (uint32_t)threads : 1;
+    settings->launch_cycles = simulated_duration_cycles(&timeout, settings->configuration.core_clock_khz);
+    settings->limits = &setup->limits;
+    settings->choose = choose;
+    settings->user = setup;
+    setup->server.reload = reload;
+    setup->server.complain = complain;
+    setup->server.user = setup;
+    set_changeable(setup);
+    return CORUN_OK;
+}
+
+void daemon_set_down(struct daemon_setup *setup)
+{
+    vector_free(&setup->expected);
+    arena_destroy(setup->chosen);
+    arena_destroy(setup->texts);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's socket, without a library of systemd's: its protocols are two variables and a datagram. */
+#include "daemon/listen.h"
+
+#include "base/number.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+#define FIRST_HANDED_OVER 3
+
+static int make_listener(const struct sockaddr_un *address, bool open)
+{
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t before = umask(open ? 0111 : 0177); /* others cannot even connect */
+    bool good = listener >= 0 && !bind(listener, (const struct sockaddr *)address, sizeof *address) &&
+                !listen(listener, BACKLOG);
+    int problem = errno;
+    umask(before);
+    if (!good && listener >= 0)
+        close(listener);
+    errno = problem;
+    return good ? listener : -1;
+}
+
+/* A socket that nobody listens at is left over from a daemon that was killed. */
+int listen_at(const char *path, bool open)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct wire_link probe;
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int problem = wire_connect(&probe, path);
+    wire_close(&probe);
+    if (!problem) {
+        errno = EADDRINUSE;
+        return -1;
+    }
+    if (problem == ECONNREFUSED)
+        (void)unlink(path);
+    return make_listener(&address, open);
+}
+
+static bool is_number_of(const char *variable, uint64_t wanted)
+{
+    uint64_t number;
+    const char *text = getenv(variable);
+    return text && number_parse(text, 1000, &number) && number == wanted;
+}
+
+static bool listens(int socket)
+{
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    bool stream = getsockopt(socket, SOL_SOCKET, SO_TYPE, &value, &bytes) == 0 && value == SOCK_STREAM;
+    bytes = sizeof value;
+    return stream && getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &value, &bytes) == 0 && value;
+}
+
+int listen_handed_over(char *path, size_t bytes)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+    socklen_t length = sizeof address;
+    bool ours = is_number_of("LISTEN_PID", (uint64_t)getpid()), any = ours && getenv("LISTEN_FDS");
+    bool one = any && is_number_of("LISTEN_FDS", 1);
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (!any)
+        return -1;
+    if (!one || !listens(FIRST_HANDED_OVER) ||
+        getsockname(FIRST_HANDED_OVER, (struct sockaddr *)&address, &length) != 0 || address.sun_family != AF_UNIX)
+        return -2;
+    if (fcntl(FIRST_HANDED_OVER, F_SETFD, FD_CLOEXEC) != 0 || fcntl(FIRST_HANDED_OVER, F_SETFL, O_NONBLOCK) != 0)
+        return -2;
+    snprintf(path, bytes, "%.*s", (int)sizeof address.sun_path, address.sun_path);
+    return FIRST_HANDED_OVER;
+}
+
+bool listen_peer(int socket, struct peer *peer)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof who;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0)
+        return false;
+    *peer = (struct peer){.pid = (uint32_t)who.pid, .uid = who.uid, .gid = who.gid};
+    bytes = sizeof peer->groups;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &bytes) == 0) /* else too many, or an old kernel */
+        peer->group_count = bytes / (socklen_t)sizeof peer->groups[0];
+    return true;
+}
+
+void listen_notify(const char *state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = getenv("NOTIFY_SOCKET");
+    size_t length = path ? strlen(path) : 0;
+    if (length < 2 || length >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
+        return;
+    memcpy(address.sun_path, path, length);
+    if (path[0] == '@')
+        address.sun_path[0] = 0;
+    int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sender < 0)
+        return;
+    (void)sendto(sender, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    close(sender);
+}

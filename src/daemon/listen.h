@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's socket: made, or handed over by who started the daemon; and who connects to it. */
+#ifndef CORUN_DAEMON_LISTEN_H
+#define CORUN_DAEMON_LISTEN_H
+
+#include "daemon/limits.h"
+
+/* Others than the daemon's own user can connect only if `open`. -1 with errno; EADDRINUSE: a daemon serves there. */
+int listen_at(const char *path, bool open);
+/*
+ * The socket that systemd has handed over (sd_listen_fds(3): LISTEN_PID, LISTEN_FDS), whose path goes into `path`; -1: none. The environment does not
+ * have it afterwards. -2: what was handed over is no such socket.
+ */
+int listen_handed_over(char *path, size_t bytes);
+/* Who has connected, as the kernel says. */
+bool listen_peer(int socket, struct peer *peer);
+/* Tells systemd how it stands (sd_notify(3)), if it wants to know: "READY=1". */
+void listen_notify(const char *state);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* corund's configuration file, and which row of limits counts for whom. */
+#include "daemon/configuration.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static enum corun_status parse(const char *text, struct arena *arena, struct corun_diagnostics *list,
+                               struct daemon_configuration *result)
+{
+    return daemon_configuration_parse("corund.yaml", text, strlen(text), arena, list, result);
+}
+
+static void test_whole(void **unused)
+{
+    (void)unused;
+    struct arena *arena = arena_create();
+    struct daemon_configuration c;
+    assert_int_equal(parse("simulate: gtx980:sms=4\npolicy: smqos\nsocket: /run/x\nexpect: [a, b]\nthreads: 2\n"
+                           "kernel_timeout: 5M\npatience: 1.5m\nmetrics: /m\nmetrics_interval: 2s\nlimits:\n"
+                           "  - {user: root, clients: 4, memory: 1G, share: 50%}\n  - {group: 77, memory: 512K}\n"
+                           "  - {clients: 0}\n",
+                           arena, NULL, &c),
+                     CORUN_OK);
+    assert_string_equal(c.simulate.text, "gtx980:sms=4");
+    assert_int_equal(c.policy.place.line, 2);
+    assert_string_equal(c.policy.text, "smqos");
+    assert_int_equal(c.expected_count, 2);
+    assert_string_equal(c.expected[1].text, "b");
+    assert_true(c.threads == 2 && c.patience == 90 && c.metrics_interval == 2);
+    assert_int_equal(c.limits.count, 3);
+    const struct limit *rows = c.limits.rows;
+    assert_true(rows[0].of == LIMIT_OF_USER && rows[0].id == 0 && rows[0].clients == 4 && rows[0].memory == 1u << 30 &&
+                rows[0].share == 0.5);
+    assert_true(rows[1].of == LIMIT_OF_GROUP && rows[1].id == 77 && rows[1].clients == UINT32_MAX &&
+                rows[1].memory == 512u << 10 && isinf(rows[1].share));
+    assert_true(rows[2].of == LIMIT_OF_EVERYBODY && rows[2].clients == 0);
+    arena_destroy(arena);
+}
+
+static void test_mistakes(void **unused)
+{
+    static const struct {
+        const char *text, *message;
+        uint32_t line, column;
+    } cases[] = {
+        {"polcy: even\n", "did you mean 'policy'?", 1, 1},
+        {"simulate: gtx980\nthreads: 0\n", "'0' is no number from 1 to 1000 for 'threads'", 2, 10},
+        {"patience: soon\n", "'soon' is no time like 10s, 5m or 1h", 1, 11},
+        {"kernel_timeout: 5x\n", "'5x' is no time like 10ms", 1, 17},
+        {"socket: ''\n", "'socket' is empty", 1, 9},
+        {"expect: server\n", "expected a list for 'expect', found text", 1, 9},
+        {"expect: [a, {b: c}]\n", "expected text, found a map", 1, 13},
+        {"limits:\n  - {user: nobody-of-that-name}\n", "there is no user 'nobody-of-that-name'", 2, 12},
+        {"limits:\n  - {group: no.such}\n", "there is no group 'no.such'", 2, 13},
+        {"limits:\n  - {user: root, group: root}\n", "a row is of a user or of a group, not of both", 2, 25},
+        {"limits:\n  - {user: 5, memory: much}\n", "'much' is no number of bytes", 2, 23},
+        {"limits:\n  - {user: 5, share: 120%}\n", "'120%' is no part of the GPU", 2, 22},
+        {"limits:\n  - {user: 5, client: 1}\n", "did you mean 'clients'?", 2, 15},
+        {"limits:\n  - {clients: 1}\n  - {user: 5}\n", "no row is looked at behind the one for everybody", 3, 5},
+        {"limits: 5\n", "expected a list for 'limits', found text", 1, 9},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *arena = arena_create();
+        struct corun_diagnostics *list = corun_diagnostics_create();
+        struct daemon_configuration c;
+        assert_true(parse(cases[i].text, arena, list, &c) != CORUN_OK);
+        const struct corun_diagnostic *said = corun_diagnostics_get(list, 0);
+        if (!strstr(said->message, cases[i].message))
+            fail_msg("\"%s\" is not in: %s", cases[i].message, said->message);
+        assert_int_equal(said->place.line, cases[i].line);
+        assert_int_equal(said->place.column, cases[i].column);
+        corun_diagnostics_destroy(list);
+        arena_destroy(arena);
+    }
+}
+
+static void test_rows(void **unused)
+{
+    (void)unused;
+    struct limits limits = {.rows = {{.of = LIMIT_OF_USER, .id = 5}, {.of = LIMIT_OF_GROUP, .id = 7}}, .count = 2};
+    struct peer peer = {.uid = 5, .gid = 7};
+    assert_int_equal(limits_find(&limits, &peer, 1000), 0);
+    assert_int_equal(limits_find(&limits, &peer, 5), LIMITS_OWNER);
+    peer.uid = 6;
+    assert_int_equal(limits_find(&limits, &peer, 1000), 1);
+    peer = (struct peer){.uid = 8, .gid = 9, .groups = {3, 7}, .group_count = 2};
+    assert_int_equal(limits_find(&limits, &peer, 1000), 1);
+    peer.group_count = 1;
+    assert_int_equal(limits_find(&limits, &peer, 1000), LIMITS_NOBODY);
+    peer.uid = 0;
+    assert_int_equal(limits_find(&limits, &peer, 1000), LIMITS_OWNER);
+    peer.uid = 8;
+    limits.rows[limits.count++] = (struct limit){.of = LIMIT_OF_EVERYBODY};
+    assert_int_equal(limits_find(&limits, &peer, 1000), 2);
+    assert_int_equal(limits_find(&(struct limits){.count = 0}, &peer, 1000), LIMITS_NOBODY);
+    assert_true(limits_same(&limits, 1, 6, 1, 8));
+    assert_false(limits_same(&limits, 2, 6, 2, 8));
+    assert_true(limits_same(&limits, 2, 8, 2, 8));
+    assert_false(limits_same(&limits, 0, 5, 1, 5));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
