@@ -19,7 +19,8 @@ enum {
     KEY_PATIENCE,
     KEY_CONFIGURATION,
     KEY_CHECK,
-    KEY_METRICS
+    KEY_METRICS,
+    KEY_JOURNAL
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +40,7 @@ static const struct argp_option options[] = {
      "all of this in YAML, and who may come; options given here count more. SIGHUP reads it again", 2},
     {"check", KEY_CHECK, "FILE", 0, "tell what is wrong in such a file, and where; nothing is started", 2},
     {"metrics", KEY_METRICS, "FILE", 0, "write metrics for Prometheus there, again and again", 2},
+    {"journal", KEY_JOURNAL, "FILE", 0, "write what happens as a timeline there: open it in ui.perfetto.dev", 2},
     {"socket", KEY_SOCKET, "PATH", 0,
      "where programs find it [$CORUN_DAEMON_SOCKET, corund.sock in $XDG_RUNTIME_DIR or /run]", 2},
     {"quiet", KEY_QUIET, NULL, 0, "says nothing when it is ready", 2},
@@ -69,6 +71,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_METRICS:
         daemon->metrics = command_name("--metrics", value, state);
+        break;
+    case KEY_JOURNAL:
+        daemon->journal = command_name("--journal", value, state);
         break;
     case KEY_SOCKET:
         daemon->socket = command_name("--socket", value, state);

@@ -119,6 +119,7 @@ static void say_what_stays(const struct daemon_configuration *before, const stru
                 {"socket", differ(&before->socket, &now->socket)},
                 {"kernel_timeout", differ(&before->kernel_timeout, &now->kernel_timeout)},
                 {"expect", expected},
+                {"journal", differ(&before->journal, &now->journal)},
                 {"threads", before->threads != now->threads}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].differs)
@@ -208,6 +209,7 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
     settings->threads = threads ? (uint32_t)threads : 1;
     settings->launch_cycles = simulated_duration_cycles(&timeout, settings->configuration.core_clock_khz);
     settings->limits = &setup->limits;
+    settings->journal = setup->journal ? setup->journal : configuration->journal.text;
     settings->choose = choose;
     settings->user = setup;
     setup->server.reload = reload;

@@ -14,7 +14,7 @@
 struct daemon_setup {
     struct command *command;
     /* of the command line; NULL and 0: not given */
-    const char *gpu, *policy, *socket, *metrics, *file;
+    const char *gpu, *policy, *socket, *metrics, *journal, *file;
     VECTOR(const char *) expected;
     struct simulated_duration kernel_timeout;
     uint64_t threads;

@@ -3,6 +3,7 @@
 #include "daemon/node.h"
 
 #include "daemon/allowance.h"
+#include "daemon/journal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,6 +112,17 @@ void asked_list(struct session *session)
 
 /* ---- goals ---- */
 
+static void note_goal(const struct session *client)
+{
+    const struct wire_join *join = &client->join;
+    char text[64] = "none";
+    if (join->goal == CORUN_GOAL_FRACTION)
+        snprintf(text, sizeof text, "%.6g%%", 100 * join->goal_value);
+    else if (join->goal == CORUN_GOAL_IPC)
+        snprintf(text, sizeof text, "ipc=%.6g", join->goal_value);
+    node_journal_note(client->node->journal, client, "goal", text);
+}
+
 /* Every application of the client gets it; one that the machine refuses keeps what it had. */
 static enum corun_status give_goal(struct session *client, const struct wire_goal *goal)
 {
@@ -126,6 +138,7 @@ static enum corun_status give_goal(struct session *client, const struct wire_goa
     }
     client->join.goal = goal->goal;
     client->join.goal_value = goal->goal == CORUN_GOAL_NONE ? 0 : goal->value;
+    note_goal(client);
     return CORUN_OK;
 }
 
@@ -217,6 +230,7 @@ enum corun_status node_change_policy(struct node *node, const char *text, struct
         return status;
     node->settings.policy = policy;
     snprintf(node->policy, sizeof node->policy, "%s", text);
+    node_journal_note(node->journal, NULL, "policy", text);
     return CORUN_OK;
 }
 

@@ -140,11 +140,9 @@ static enum corun_status read_texts(struct yaml_reader *reader, const struct yam
     const struct {
         const char *key;
         struct value *value;
-    } texts[] = {{"simulate", &result->simulate},
-                 {"policy", &result->policy},
-                 {"socket", &result->socket},
-                 {"metrics", &result->metrics},
-                 {"kernel_timeout", &result->kernel_timeout}};
+    } texts[] = {{"simulate", &result->simulate}, {"policy", &result->policy},
+                 {"socket", &result->socket},     {"metrics", &result->metrics},
+                 {"journal", &result->journal},   {"kernel_timeout", &result->kernel_timeout}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         enum corun_status status = yaml_value(reader, root, texts[i].key, texts[i].value);
         if (status)
@@ -166,7 +164,7 @@ enum corun_status daemon_configuration_parse(const char *path, const char *text,
     if (status == CORUN_OK)
         status = yaml_expect_map(&reader, root,
                                  "| simulate policy socket expect threads kernel_timeout patience metrics "
-                                 "metrics_interval limits");
+                                 "metrics_interval journal limits");
     if (status == CORUN_OK)
         status = read_texts(&reader, root, result);
     if (status == CORUN_OK && result->kernel_timeout.text &&

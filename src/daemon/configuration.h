@@ -10,6 +10,7 @@
  *     kernel_timeout: 10ms
  *     patience: 10s
  *     metrics: /run/corund/corund.prom, every metrics_interval: 5s
+ *     journal: /var/log/corund/journal.json
  *     limits:                      who may come, and how much each may have; the first row that fits counts
  *       - {user: alice, clients: 4, memory: 1G, share: 50%}
  *       - {group: students, clients: 8, memory: 512M}
@@ -28,7 +29,7 @@
 #define CONFIGURATION_MOST_EXPECTED 16u
 
 struct daemon_configuration {
-    struct value simulate, policy, socket, metrics, kernel_timeout; /* text == NULL: not given */
+    struct value simulate, policy, socket, metrics, journal, kernel_timeout; /* text == NULL: not given */
     struct value expected[CONFIGURATION_MOST_EXPECTED];
     uint32_t expected_count;
     uint64_t threads;        /* 0: not given */

@@ -33,6 +33,7 @@ struct node_settings {
     const struct corun_policy *policy; /* NULL: none */
     const double *parameters;
     const struct limits *limits; /* NULL: none */
+    const char *journal;         /* a file (journal.h); NULL: none */
     const char *policy_text;     /* as it was chosen, for the list */
     /* Another policy, as --policy has it; NULL: it cannot be changed. *policy becomes NULL for none; parameters stay until the next call. */
     enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
@@ -127,6 +128,7 @@ struct node {
     bool *arrived;                 /* of the expected ones */
     bool begun;                    /* all expected ones are there */
     char policy[WIRE_MOST_POLICY]; /* as it was chosen */
+    struct node_journal *journal;  /* NULL: none */
     uint64_t sample_cycles;
     struct slot_use *uses; /* [slot] */
     uint16_t *held;        /* [slot][sm]: thread blocks there */

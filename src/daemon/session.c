@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A client: its bytes in and out, and what each of its messages does. */
-#include "daemon/node.h"
+#include "daemon/journal.h"
 
 #include "isa/memory.h"
 
@@ -70,6 +70,8 @@ void session_hang_up(struct session *session)
 void session_end(struct session *session)
 {
     struct node *node = session->node;
+    if (session->joined)
+        node_journal_note(node->journal, session, "client", session->broken ? "is turned out" : "goes");
     session_clear(session);
     for (size_t i = 0; i < node->sessions.count; i++)
         if (node->sessions.data[i] == session) {
@@ -193,6 +195,7 @@ static void join(struct session *session, const struct wire_frame *frame)
         return;
     }
     session->joined = true;
+    node_journal_note(node->journal, session, "client", "comes");
     struct wire_welcome welcome = {session->number, 0, node->settings.configuration};
     session_send(session, WIRE_WELCOME, &welcome, NULL, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The node: whose turn it is, and when time goes on. */
-#include "daemon/node.h"
+#include "daemon/journal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
         status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_gpu_open(node->gpu, &limits, list);
+    if (status == CORUN_OK && settings->journal && !(node->journal = node_journal_open(settings->journal, node)))
+        status = corun_report(list, CORUN_FILE, (struct corun_place){settings->journal, 0, 0},
+                              "the journal cannot be written: %s", strerror(errno));
     if (status != CORUN_OK) {
         node_destroy(node);
         return status;
@@ -47,6 +51,7 @@ void node_destroy(struct node *node)
         session_end(node->sessions.data[node->sessions.count - 1]);
     vector_free(&node->sessions);
     vector_free(&node->known);
+    node_journal_close(node->journal);
     corun_gpu_destroy(node->gpu);
     watch_end(node);
     free(node->arrived);

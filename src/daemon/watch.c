@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What clients are seen doing: on how many SMs they have thread blocks, over time; how long their launches take. */
-#include "daemon/node.h"
+#include "daemon/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +65,13 @@ static void see(void *user, const struct corun_gpu *gpu, const struct corun_obse
             *use = (struct slot_use){.there = true, .since = seen->cycle, .sampled = seen->cycle};
         if (seen->event == CORUN_EVENT_LEAVE)
             leave(node, seen->application, seen->cycle);
+        node_journal_moment(node->journal, seen);
         break;
     case CORUN_OBSERVED_SAMPLE:
         for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
             if (node->uses[i].there)
                 take_sample(&node->uses[i], seen->cycle);
+        node_journal_sample(node->journal, seen->cycle);
         break;
     default:
         break;

@@ -651,7 +651,41 @@ class Configuration(Daemon):
         self.assertEqual(self.end(two)[0], 0)
         self.stop_daemon()
 
+    def test_journal(self):
+        """Who came and went, policies and goals, decisions and SMs, in order of time; without its last bracket where corund was killed."""
+        file = self.folder / "journal.json"
+        for ends in (True, False):
+            self.start_configured(f"simulate: gtx980\npolicy: smqos\njournal: {file}\nexpect: [one, 't\"wo']\n")
+            one = self.share(PROGRAMS / "own_goal", "--name", "one", "--isolated", "400", words=("20", "1", "0.5"))
+            two = self.share(PROGRAMS / "own_goal", "--name", 't"wo', words=("10",))
+            self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+            self.assertEqual(self.ask("policy", "even").returncode, 0)
+            self.assertEqual([self.end(one)[0], self.end(two)[0]], [0, 0])
+            self.wait_for(lambda: not self.clients())
+            if ends:
+                self.stop_daemon()
+            else:
+                self.daemon.kill()
+                self.daemon.wait()
+            text = file.read_text()
+            events = json.loads(text if ends else text + "{}]")
+            seen = [(event["name"], event["args"].get("program"), event["args"].get("is")) for event in events if event.get("ph") == "i"]
+            for wanted in (("policy", None, "smqos"), ("client", "one", "comes"), ("client", "t?wo", "comes"), ("goal", "one", "ipc=1"),
+                           ("goal", "one", "50%"), ("policy", None, "even"), ("client", "one", "goes")):
+                self.assertIn(wanted, seen)
+            times = [event["ts"] for event in events if event.get("ph") in ("i", "C")]
+            self.assertEqual(times, sorted(times))
+            samples = [event["args"] for event in events if event.get("ph") == "C"]
+            self.assertTrue(any(sms > 0 for row in samples for sms in row.values()))
+            self.assertTrue(all(0 <= sms <= 16 for row in samples for sms in row.values()))
+            self.assertTrue(any(event.get("name") == "ARRIVE" and event["args"] for event in events))
+        self.assertEqual(self.ask("daemon", "--simulate", "gtx980", "--journal", "/nowhere/x", "--socket", str(self.folder / "s")).returncode, 13)
+
     def test_full_disk(self):
+        """The journal of a full disk ends, and nothing else."""
+        self.start_daemon("--journal", "/dev/full")
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
         self.start_configured("simulate: gtx980\nmetrics: /dev/full/corund.prom\nmetrics_interval: 1s\n")
         self.assertIn("metrics cannot be written", self.daemon.stderr.readline())
         self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
