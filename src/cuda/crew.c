@@ -35,7 +35,7 @@ static void set_limits(const struct context *context, uint16_t limit)
 
 void crew_disturb(struct context *context)
 {
-    static const uint16_t limits[] = {0, 1, 2, UINT16_MAX};
+    static const uint16_t limits[] = {0, 1, 2, WORKERS_UNLIMITED};
     struct crew_memory *crew = context->crew;
     for (uint32_t sm = 0; crew && crew->random && sm < context->device->config.sms; sm++)
         if (corun_random(&crew->random) % 4 == 0)
@@ -60,7 +60,7 @@ static struct crew_memory *memory_of(struct context *context, uint64_t seed)
     }
     crew->random = seed;
     context->crew = crew;
-    set_limits(context, UINT16_MAX);
+    set_limits(context, WORKERS_UNLIMITED);
     return crew;
 }
 
@@ -137,7 +137,7 @@ bool crew_next(struct crew_walk *walk)
         return false;
     crew_disturb(walk->context);
     if (walk->launches >= PATIENCE)
-        set_limits(walk->context, UINT16_MAX);
+        set_limits(walk->context, WORKERS_UNLIMITED);
     return true;
 }
 

@@ -22,6 +22,7 @@ HAS(worker_arguments, rows, 40);
 HAS(worker_arguments, flags, 44);
 HAS(worker_arguments, grid_y, 48);
 HAS(worker_arguments, layer_reciprocal, 56);
+HAS(worker_arguments, stride, 60);
 HAS(worker_queue, next, 0);
 HAS(worker_queue, alive, 4);
 HAS(worker_queue, total, 8);
@@ -38,6 +39,7 @@ static const struct {
     const char *name, *text;
 } shorthands[] = {
     {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
+    {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
     {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
     {"DONE", "4294967296"},  /* one more, in the two words of a place */
     {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
@@ -134,6 +136,9 @@ static const char joining[] = "@%others bra SYNC;\n"
                               "@%p bra FULL;\n"
                               "@%behind bra BEHIND;\n"
                               "DRAWS:\n"
+                              "setp.gt.u16 %p, %limit, <COUNT>;\n"
+                              "@%p bra AFTER;\n"
+                              "ALONE:\n"
                               "mov.u64 %time, 1;\n"
                               "<test 4>"
                               "@%p mov.u64 %time, <ALIVE>;\n"
@@ -166,11 +171,33 @@ static const char rare_beginning[] = "SEATED:\n"
                                      "red.global.add.u32 [%place], -<RESIDENT>;\n"
                                      "WAIT:\n";
 
-static const char rare_beginning_end[] = "ld.param.u64 %time, [arguments+16];\n"
-                                         "ld.volatile.global.u32 %t, [%time+4];\n"
-                                         "setp.ne.u32 %p, %t, 0;\n"
-                                         "@%p bra WAIT;\n"
-                                         "bra JOIN;\n"
+static const char rare_waiting[] = "ld.param.u64 %time, [arguments+16];\n"
+                                   "ld.volatile.global.u32 %t, [%time+4];\n"
+                                   "setp.ne.u32 %p, %t, 0;\n"
+                                   "@%p bra WAIT;\n"
+                                   "bra JOIN;\n"
+                                   "AFTER:\n"
+                                   "and.b32 %t, %word, <COUNT>;\n"
+                                   "shr.u32 %u, %word, 16;\n"
+                                   "setp.gt.u32 %p, %u, %t;\n"
+                                   "@%p bra FULL;\n"
+                                   "shl.b32 %t, %word, 16;\n"
+                                   "shr.s32 %t, %t, 28;\n"
+                                   "ld.param.u32 %u, [arguments+60];\n"
+                                   "mul.wide.s32 %time, %t, %u;\n"
+                                   "add.s64 %time, %time, %place;\n"
+                                   "ld.volatile.global.u32 %t, [%time];\n"
+                                   "setp.lt.u32 %p, %t, <RESIDENT>;\n"
+                                   "@%p bra ALONE;\n";
+
+/* It waits behind somebody else, until its limit falls or nothing is left to be drawn. */
+static const char rare_beginning_end[] = "ld.volatile.global.u32 %t, [%queue];\n"
+                                         "ld.volatile.global.u32 %u, [%queue+8];\n"
+                                         "setp.ge.u32 %p, %t, %u;\n"
+                                         "@%p bra FULL;\n"
+                                         "ld.volatile.global.u32 %word, [%place];\n"
+                                         "<too-many>"
+                                         "@!%p bra DRAWS;\n"
                                          "FULL:\n"
                                          "red.global.add.u32 [%place], -<RESIDENT>;\n"
                                          "<test 4>"
@@ -404,9 +431,11 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
     }
     put(stream, going);
     put(stream, shape->thrifty ? "" : late);
+    const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;
     put(stream, rare_beginning);
-    if (shape->module->target_sm >= 70 && shape->module->version >= 603)
-        put(stream, sleeping);
+    put(stream, sleeps ? sleeping : "");
+    put(stream, rare_waiting);
+    put(stream, sleeps ? sleeping : "");
     put(stream, rare_beginning_end);
     put_at(stream, rare, shape->thrifty ? "SYNC" : "ON"); /* ends where a thread block runs that is no worker */
     put(stream, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");

@@ -14,8 +14,8 @@
  *
  *     previous    If queue `previous` is not complete: ends when thread blocks of that one have not been drawn, which need places; else
  *                 waits until it is.
- *     join        places[s].resident += 1. If it was at least places[s].limit: places[s].resident -= 1, and the worker ends. A worker
- *                 that is SEATED stays whatever the limit says.
+ *     join        places[s].resident += 1. If it was at least places[s].limit: places[s].resident -= 1, and the worker ends. Where the limit says
+ *                 `after`, it waits until that place is empty. A worker that is SEATED stays whatever the limit says.
  *     draw        index = queue.next, queue.next += 1, in one step. From queue.total on: nothing is left, and the worker leaves.
  *     run         the old kernel, with %ctaid made of the index, x fastest, and %nctaid and %gridid from the arguments. Shortly before the
  *                 end of the thread block: places[s].done += 1, and the next draw, so that nothing is waited for.
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct worker_queue) == 16, "kernels rely on the layout");
 
 /* In device memory, aligned to 16 bytes: of an application on an SM. An application has one for every value below %nsmid, by %smid. */
 struct worker_place {
-    uint16_t limit; /* workers that the SM owes; written by the machine alone */
+    uint16_t limit; /* workers that the SM owes, and who goes first (worker_limit); written by the machine alone */
     uint16_t
         resident; /* workers that are there: at most `limit`, but for those that have not come to the end of what they drew */
     uint32_t done; /* thread blocks that were run there, modulo 2^32: what counts is the difference of two readings */
@@ -63,6 +63,17 @@ struct worker_place {
         busy; /* nanoseconds of %globaltimer: the sum of all leavings less that of all joinings (worker_place_busy) */
 };
 _Static_assert(sizeof(struct worker_place) == 16, "kernels rely on the layout");
+
+#define WORKERS_UNLIMITED 4095u
+/*
+ * At most `count` workers, up to WORKERS_UNLIMITED. `after` from -7 to 7, and not 0: those that join begin when nobody is in the place of this SM that lies
+ * `after` times worker_arguments.stride from this one; who waits there leaves when the limit falls or nothing is left. Workers that have begun stay
+ * while `after` is set.
+ */
+static inline uint16_t worker_limit(uint32_t count, int after)
+{
+    return (uint16_t)((count < WORKERS_UNLIMITED ? count : WORKERS_UNLIMITED) | ((uint32_t)after & 15u) << 12);
+}
 
 enum worker_flag {
     /*
@@ -96,7 +107,7 @@ struct worker_arguments {
     uint32_t flags; /* set of enum worker_flag */
     uint32_t grid_y, grid_z;
     uint32_t layer_reciprocal; /* of grid_y. A reciprocal of n is 2^32 / n, rounded down, at most 2^32 - 1 */
-    uint32_t reserved;
+    uint32_t stride; /* bytes from the places of an application to those of the next, below 2^31 (worker_limit) */
 };
 _Static_assert(sizeof(struct worker_arguments) == 64, "the layout is that of the parameter");
 

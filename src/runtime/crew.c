@@ -60,6 +60,7 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     arguments.queue = crew->queue;
     arguments.places = crew->places;
     arguments.previous = crew->previous;
+    arguments.stride = crew->stride;
     arguments.grid_id = grid_id(runtime, job, crew->launch);
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))

@@ -18,6 +18,7 @@ struct runtime_crew {
     uint32_t stream;
     uint32_t flags;                             /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
+    uint32_t stride;                            /* the same */
 };
 
 /*

@@ -68,6 +68,8 @@ static struct want wanted(const struct software *software, const struct applicat
     for (uint32_t place = 0; place < software->places; place++) {
         const struct share *share = share_of(software, place, a->index);
         uint32_t limit = least(share->given, places_of(kind)), there = beside_resident ? share->resident : 0;
+        if (beside_resident && share->after && share->covered)
+            continue; /* they come when others have gone */
         if (limit > there)
             want.owed += limit - there;
         else if (!limit)
@@ -123,11 +125,14 @@ static enum corun_status give(struct software *software, struct application *a, 
         .flags = first ? 0 : WORKERS_TELL, /* the end of a first crew is seen by its stream */
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
+        .stride = software->places * (uint32_t)sizeof(struct worker_place),
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
     };
     enum corun_status status = runtime_crew(software->runtime, &crew);
     if (status != CORUN_OK)
         return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+    for (uint32_t place = 0; place < software->places; place++)
+        share_of(software, place, a->index)->covered |= share_of(software, place, a->index)->given != 0;
     order->in_flight++;
     order->first_in_flight += first;
     order->given = true;

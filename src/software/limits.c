@@ -38,19 +38,49 @@ static uint32_t first_comer(const struct software *software, uint32_t place)
     return best;
 }
 
-/* On an exclusive SM nobody enters beside somebody else. Those that are there keep what they are allowed. */
-static void limit_exclusive(const struct software *software, uint32_t place, uint32_t *limits)
+/* What is to stand in the table for the applications of an SM. */
+struct wanted {
+    uint32_t limits[SOFTWARE_MOST_APPLICATIONS];
+    int after[SOFTWARE_MOST_APPLICATIONS];
+};
+
+/* Who else may be there; *count of them. */
+static uint32_t find_others(const struct software *software, uint32_t place, uint32_t index, uint32_t *count)
 {
-    bool taken = false, others_want = false;
+    uint32_t found = software->count;
+    *count = 0;
+    for (uint32_t a = 0; a < software->count; a++)
+        if (a != index && may_be_on(software, place, a)) {
+            found = a;
+            ++*count;
+        }
+    return found;
+}
+
+/*
+ * On an exclusive SM nobody begins beside somebody else. Those that have a limit keep what they are allowed. Where nobody has one, who comes next gets it,
+ * even if another one's workers are still there: its own wait for them, on the SM. Where two others may be there, nobody gets it.
+ */
+static void limit_exclusive(const struct software *software, uint32_t place, struct wanted *wanted)
+{
+    uint32_t next = first_comer(software, place), count;
+    bool kept = false, others_want = false;
+    for (uint32_t a = 0; a < software->count; a++)
+        others_want |= !share_of(software, place, a)->given && is_wanted(software, place, a);
     for (uint32_t a = 0; a < software->count; a++) {
-        bool there = may_be_on(software, place, a);
-        taken |= there;
-        others_want |= !there && is_wanted(software, place, a);
+        bool has = share_of(software, place, a)->given, idle = orders_idle(&software->applications[a]);
+        wanted->limits[a] = has && !(idle && others_want) ? allowed(software, place, a) : 0;
+        kept |= wanted->limits[a] != 0;
     }
-    uint32_t next = taken ? software->count : first_comer(software, place);
+    if (!kept && next < software->count) {
+        (void)find_others(software, place, next, &count);
+        wanted->limits[next] = count <= 1 ? allowed(software, place, next) : 0;
+    }
     for (uint32_t a = 0; a < software->count; a++) {
-        bool there = may_be_on(software, place, a), idle = orders_idle(&software->applications[a]);
-        limits[a] = (there && !(idle && others_want)) || a == next ? allowed(software, place, a) : 0;
+        uint32_t other = find_others(software, place, a, &count);
+        bool waits =
+            wanted->limits[a] && count && (!share_of(software, place, a)->given || share_of(software, place, a)->after);
+        wanted->after[a] = waits ? (int)other - (int)a : 0;
     }
 }
 
@@ -65,23 +95,32 @@ static void note_hand_over(struct software *software, struct share *share, uint3
 /* Sets what is to stand in the table; false: it stands there. */
 static bool set_limits(struct software *software, uint32_t place)
 {
-    uint32_t limits[SOFTWARE_MOST_APPLICATIONS];
+    struct wanted wanted = {{0}, {0}};
     bool changed = false;
     for (uint32_t a = 0; a < software->count; a++)
-        limits[a] = allowed(software, place, a);
+        wanted.limits[a] = allowed(software, place, a);
     for (uint32_t a = 0; a < software->count; a++)
-        note_hand_over(software, share_of(software, place, a), limits[a]);
+        note_hand_over(software, share_of(software, place, a), wanted.limits[a]);
     if (software->allowances->exclusive[place])
-        limit_exclusive(software, place, limits);
+        limit_exclusive(software, place, &wanted);
     for (uint32_t a = 0; a < software->count; a++) {
         struct share *share = share_of(software, place, a);
-        if (share->given == limits[a])
+        if (share->given == wanted.limits[a] && share->after == wanted.after[a])
             continue;
         changed = true;
-        share->given = limits[a];
+        if (!share->given) {
+            share->covered = false;
+            share->raised = runtime_table_written(software->runtime) + 1;
+            share->waits_for = wanted.after[a] ? wanted.after[a] : share->waits_for;
+        }
+        if (!share->given &&
+            wanted.after[a]) /* who was to come after somebody may be there now, as far as anybody knows */
+            share_of(software, place, (uint32_t)((int)a + wanted.after[a]))->waits_for = 0;
         share->emptied = false;
+        share->given = wanted.limits[a];
+        share->after = wanted.after[a];
         share->write = runtime_table_written(software->runtime) + 1;
-        software->limit_rows[a * software->places + place] = (uint16_t)limits[a];
+        software->limit_rows[a * software->places + place] = worker_limit(share->given, share->after);
     }
     return changed;
 }

@@ -26,13 +26,23 @@ static uint32_t resident_of(const struct software *software, struct share *share
     return share->emptied ? 0 : counted;
 }
 
-/* What workers have counted in the places of an application. */
+static uint32_t counted_at(const struct software *software, const uint8_t *table, uint32_t place, uint32_t application)
+{
+    const struct worker_place *places = (const void *)(table + places_offset(software, application));
+    return places[place].resident;
+}
+
+/* What workers have counted in the places of an application. Those that wait for somebody else's have not come yet. */
 static void read_places(struct software *software, struct application *a, const uint8_t *table)
 {
     const struct worker_place *places = (const void *)(table + places_offset(software, a->index));
     for (uint32_t place = 0; place < software->places; place++) {
         struct share *share = share_of(software, place, a->index);
-        share->resident = resident_of(software, share, places[place].resident);
+        bool known = share->raised <= software->writes_known;
+        if (share->waits_for && known &&
+            !counted_at(software, table, place, (uint32_t)((int)a->index + share->waits_for)))
+            share->waits_for = 0;
+        share->resident = share->waits_for ? 0 : resident_of(software, share, places[place].resident);
         a->done += (uint32_t)(places[place].done - share->done);
         share->done = places[place].done;
         if (share->resident && share->owed_since) {

@@ -31,7 +31,7 @@ enum {
     MOST_AHEAD = 16  /* launches that are given before the one before has ended */
 };
 
-#define UNLIMITED_PLACES ((uint32_t)UINT16_MAX)
+#define UNLIMITED_PLACES WORKERS_UNLIMITED
 
 /* A launch of an application's program. */
 struct kind {
@@ -92,9 +92,13 @@ struct application {
 
 /* What an SM owes an application. */
 struct share {
-    uint32_t done;       /* places.done, by the last look */
-    uint32_t given;      /* limit in the table, or on its way there */
+    uint32_t done;  /* places.done, by the last look */
+    uint32_t given; /* limit in the table, or on its way there */
+    int after; /* the same: workers wait there for those of the application with a number that is so much greater; 0: for nobody */
+    int waits_for; /* the same, until a look has found nobody of the other one there: so long those that are counted have not begun */
+    bool covered;        /* workers have been given since the limit has risen */
     uint64_t write;      /* the one that brought it */
+    uint64_t raised;     /* the one that brought the last limit behind none */
     uint32_t resident;   /* by the last look */
     bool emptied;        /* since the limit has gone to nothing, a look has found nobody there */
     uint64_t owed_since; /* the allowance has risen from nothing, and nobody has been seen there; 0: no */

@@ -375,6 +375,54 @@ static void later_launches_wait(void **state)
     rewrite_case_destroy(&item);
 }
 
+/*
+ * Who is to come after somebody else begins when nobody is in that place; leaves it when nothing is left, or no place is owed, while the other one is there
+ * for ever.
+ */
+static void some_come_after_others(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b64 %d;\nld.param.u64 %d, [out];\n"
+                                    "red.global.add.u32 [%d], 1;\nret;\n}\n";
+    static const struct {
+        uint32_t limit;
+        int after; /* the place behind this one, or before */
+        uint16_t other;
+        uint32_t next, count;
+    } rows[] = {{WORKERS_UNLIMITED, 1, 0, 0, 8},
+                {WORKERS_UNLIMITED, -1, 0, 0, 8},
+                {5, 2, 0, 0, 8},
+                {WORKERS_UNLIMITED, 1, 2, 8, 0},
+                {3, -1, 1, 8, 0},
+                {0, 1, 1, 0, 0}};
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0};
+        struct loaded loaded = load_text(&item, item.text);
+        const struct worker_table table = table_create(&loaded, &launch, &crew);
+        struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        struct worker_place places[5] = {{0}};
+        struct worker_queue queue = {.next = rows[i / 2].next, .total = 8};
+        places[2].limit = worker_limit(rows[i / 2].limit, rows[i / 2].after);
+        places[2 + rows[i / 2].after].resident = rows[i / 2].other;
+        assert_int_equal(corun_memory_allocate(loaded.memory, sizeof places, &arguments.places), CORUN_OK);
+        write_device(&loaded, arguments.places, places, sizeof places);
+        write_device(&loaded, table.queue, &queue, sizeof queue);
+        arguments.places += 2 * sizeof places[0];
+        arguments.stride = sizeof places[0];
+        run_launch(&loaded, &item, &launch, (struct corun_dim3){3, 1, 1}, &arguments, sizeof arguments);
+        read_device(&loaded, table.queue, &queue, sizeof queue);
+        read_device(&loaded, arguments.places - 2 * sizeof places[0], places, sizeof places);
+        assert_int_equal(places[2].done, rows[i / 2].count);
+        assert_int_equal(places[2].resident, 0);
+        assert_int_equal(queue.alive, 0);
+        assert_int_equal(queue.next < queue.total, rows[i / 2].limit == 0);
+        free(unload(&loaded));
+    }
+    rewrite_case_destroy(&item);
+}
+
 /* All workers of a launch read one %gridid, and the shape of the grid, wherever they do. */
 static void grid_is_that_of_the_launch(void **state)
 {
@@ -409,6 +457,7 @@ int main(void)
         cmocka_unit_test(barriers_that_are_not_known),
         cmocka_unit_test(endings_before_acts_of_a_warp),
         cmocka_unit_test(later_launches_wait),
+        cmocka_unit_test(some_come_after_others),
         cmocka_unit_test(grid_is_that_of_the_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

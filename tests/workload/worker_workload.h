@@ -23,7 +23,7 @@ struct crew {
 struct worker_run {
     struct rewritten_workload base;
     struct crew crew;
-    uint64_t queue, places; /* in device memory; all launches use the same */
+    uint64_t queue, places; /* in device memory; all launches use the same. Behind the places those of somebody else */
     uint32_t launch;        /* of the workload, from 0 */
     const struct launch *whole;
     /* What was counted. */
@@ -47,7 +47,7 @@ static inline void get(const struct worker_run *run, uint64_t address, void *to,
 static inline struct worker_run worker_run_create(const char *specification, const struct crew *crew)
 {
     struct worker_run run = {.base = rewritten_workload_create(specification, crew ? workers_module : NULL)};
-    static const struct worker_place places[MOST_SMS];
+    static const struct worker_place places[2 * MOST_SMS];
     if (!crew)
         return run;
     run.crew = *crew;
@@ -72,6 +72,19 @@ static inline void set_limits(const struct worker_run *run, uint32_t sms, uint16
 {
     for (uint32_t sm = 0; sm < sms; sm++)
         set_limit(run, sm, limit);
+}
+
+/* Somebody else has so many workers there, who never run. */
+static inline void set_others(const struct worker_run *run, uint32_t sm, uint16_t count)
+{
+    uint64_t place = run->places + (MOST_SMS + sm) * sizeof(struct worker_place);
+    put(run, place + offsetof(struct worker_place, resident), &count, sizeof count);
+}
+
+static inline void end_others(const struct worker_run *run, uint32_t sms)
+{
+    for (uint32_t sm = 0; sm < sms; sm++)
+        set_others(run, sm, 0);
 }
 
 static inline struct worker_queue read_queue(const struct worker_run *run)
@@ -108,6 +121,7 @@ static inline struct worker_arguments arguments_of(const struct worker_run *run,
     worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, flags);
     arguments.queue = run->queue;
     arguments.places = run->places;
+    arguments.stride = MOST_SMS * sizeof(struct worker_place);
     arguments.grid_id = run->launch;
     return arguments;
 }
@@ -230,7 +244,7 @@ static inline uint32_t workers_that_fit(struct worker_run *run, const struct wor
     return (uint32_t)(fit < wanted ? fit : wanted);
 }
 
-/* Something else is owed: everything, nothing, or a few places on some SMs. */
+/* Something else is owed: everything, nothing, or a few places on some SMs, there and then after somebody else, who comes and goes. */
 static inline void change_table(struct worker_run *run, struct worker_gpu *machine)
 {
     static const uint16_t limits[] = {0, 0, 1, 2, 3, MANY};
@@ -240,8 +254,12 @@ static inline void change_table(struct worker_run *run, struct worker_gpu *machi
         set_limits(run, machine->config->sms, corun_random(random) % 2 ? MANY : 0);
         return;
     }
-    for (uint32_t i = 0; i < 1 + machine->config->sms / 4; i++)
-        set_limit(run, (uint32_t)(corun_random(random) % machine->config->sms), limits[corun_random(random) % 6]);
+    for (uint32_t i = 0; i < 1 + machine->config->sms / 4; i++) {
+        uint32_t sm = (uint32_t)(corun_random(random) % machine->config->sms);
+        uint16_t limit = limits[corun_random(random) % 6];
+        set_limit(run, sm, worker_limit(limit, corun_random(random) % 3 == 0));
+        set_others(run, (uint32_t)(corun_random(random) % machine->config->sms), (uint16_t)(corun_random(random) % 2));
+    }
 }
 
 static inline void wait_for_all(struct worker_run *run, struct worker_gpu *machine)
@@ -277,6 +295,7 @@ static inline void run_launch(struct worker_run *run, struct worker_gpu *machine
             change_table(run, machine);
         } else if (changing) {
             changing = false;
+            end_others(run, machine->config->sms);
             set_limits(run, machine->config->sms, MANY);
         }
     }
