@@ -148,6 +148,11 @@ class Json(Pages):
                                        "--arg", "u32=4", "--json", "-"))
         self.assertEqual(differences("A launch", written), ([], []))
 
+    def test_software_machine(self):
+        written = json.loads(self.text("run", "-m", "software", "-g", "gtx980:sms=2", "-c", "90K", "--epoch", "20K", "-p", "smqos:gate=off",
+                                       "--check", "--load", "50%", "-j", "-", "./one.yaml:goal=10%", "./one.yaml"))
+        self.assertEqual(differences("A case on the software machine", written), ([], []))
+
     def test_characterisations(self):
         written = json.loads(self.text("characterize", "-g", "gtx980:sms=2", "-c", "2K", "-j", "-", "./one.yaml"))
         self.assertEqual(differences("Characterisations", written), ([], []))
