@@ -7,22 +7,26 @@
  *     so no margin is paid in advance for what may not come.
  *   - Cores and ways are looked for together, among what is left: of all shares that are fast enough the one that takes least from batch for as long
  *     as it is held. So a query may have more ways, and be done sooner.
+ *   - What ways are worth to batch is learned from what batch does with few and with many of them.
  *   - Where queries together need more than there is, those whose deadline is nearest come first, and others give.
  *   - A query that is late keeps what it needs by prediction; stopping batch would not bring its deadline back.
  *   - How many instances of a batch program run is found by trying: fewer share the cache among fewer, more fill idle cores. Half as many and twice as
  *     many are tried beside the number that runs, and the search goes on uphill, so that hardly any time goes to numbers far from the best.
  */
 #include "allot/policies.h"
+#include "allot/worth.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN, WAY_WEIGHT, PROBE };
+enum { MARGIN, WAY_WEIGHT, PROBE, LEARN };
 
 static const struct corun_host_parameter parameters[] = {
     [MARGIN] = {"margin", 0.1, 0, 0.9, false, "of the goal, kept free", NULL},
-    [WAY_WEIGHT] = {"way_weight", 0.1, 0, 100, false, "what all ways cost batch, over what all cores cost it", NULL},
+    [WAY_WEIGHT] = {"way_weight", 0.1, 0, 100, false, "what all ways are worth to batch, over what all cores are",
+                    NULL},
     [PROBE] = {"probe", 0.5, 0, 60, false, "seconds for which a number of instances is tried; 0: all run", NULL},
+    [LEARN] = {"learn", 1, 0, 1, true, "whether way_weight is learned from batch, beginning with that", "off|on"},
 };
 
 #define MOST_TENANTS 64u
@@ -53,9 +57,11 @@ struct probe {
 };
 
 struct pace {
-    double margin, way_weight, probe_ns;
+    double margin, way_weight, first_way_weight, probe_ns;
+    bool learn;
+    struct worth worths[MOST_TENANTS];
     uint64_t last_interval_ns;
-    double common_core_ns; /* since the last interval of the host */
+    double common_core_ns, common_way_ns; /* since the last interval of the host */
     uint64_t counted_until_ns;
     struct job jobs[CORUN_HOST_QUERIES];
     struct probe probes[MOST_TENANTS];
@@ -66,8 +72,9 @@ static enum corun_status start(void *state, const struct corun_host_view *view, 
 {
     struct pace *pace = state;
     pace->margin = values[MARGIN];
-    pace->way_weight = values[WAY_WEIGHT];
+    pace->way_weight = pace->first_way_weight = values[WAY_WEIGHT];
     pace->probe_ns = values[PROBE] * 1e9;
+    pace->learn = values[LEARN] > 0;
     if (view->application_count > MOST_TENANTS || view->core_count > MOST_CORES)
         allowances->refusal = "takes 64 applications and 128 cores at most";
     for (uint32_t a = 0; a < view->application_count; a++)
@@ -242,6 +249,7 @@ static void count_cores(struct pace *pace, const struct corun_host_view *view,
 {
     struct corun_host_share free = allot_free(view, allowances);
     pace->common_core_ns += free.cores * (double)(view->now_ns - pace->counted_until_ns);
+    pace->common_way_ns += free.ways * (double)(view->now_ns - pace->counted_until_ns);
     pace->counted_until_ns = view->now_ns;
 }
 
@@ -288,6 +296,23 @@ static void probe_judge(struct probe *probe, double rate, uint32_t all)
     }
 }
 
+/* Numbers of instances that are being tried would tell of themselves rather than of the ways. */
+static void learn(struct pace *pace, const struct corun_host_view *view)
+{
+    double weights = 0, ns = (double)(view->now_ns - pace->last_interval_ns), core_ns = pace->common_core_ns;
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        const struct corun_host_application_view *batch = &view->applications[a];
+        if (batch->kind != CORUN_HOST_BATCH || !batch->instances)
+            continue;
+        if (core_ns > 0 && pace->probes[a].tried == pace->probes[a].best)
+            worth_add(&pace->worths[a], core_ns / ns, pace->common_way_ns / ns, batch->interval_ipc * ns / core_ns);
+        weights += worth_of_ways(&pace->worths[a], view->way_count, pace->first_way_weight);
+        count++;
+    }
+    pace->way_weight = count ? weights / count : pace->first_way_weight;
+}
+
 /* After each interval of the host: what batch did with its cores under the number that is being tried. */
 static void probe(struct pace *pace, const struct corun_host_view *view, uint32_t a,
                   struct corun_host_allowances *allowances)
@@ -321,7 +346,9 @@ static void decide(void *state, const struct corun_host_view *view, struct corun
         for (uint32_t a = 0; a < view->application_count && pace->probe_ns > 0; a++)
             if (view->applications[a].kind == CORUN_HOST_BATCH && view->applications[a].instances)
                 probe(pace, view, a, allowances);
-        pace->common_core_ns = 0;
+        if (pace->learn)
+            learn(pace, view);
+        pace->common_core_ns = pace->common_way_ns = 0;
         pace->last_interval_ns = view->now_ns;
     } else if (moment.event != CORUN_HOST_QUERY_STARTS) {
         divide(pace, view, ended, allowances);

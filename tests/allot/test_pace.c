@@ -91,45 +91,66 @@ static void predict_ways(const void *state, double size, uint32_t cores, uint32_
     *prediction = (struct corun_host_prediction){size / cores * (ways < 10 ? 2 : 1), cores};
 }
 
-/* Queries that have all come by now, on twelve cores with sixteen ways, and what they get. */
-static void give(const double *sizes, uint32_t count, struct corun_host_share *shares)
-{
-    const struct corun_host_model learned = {"best", NULL, predict_ways};
-    struct corun_host_application_view service = {.name = "a",
-                                                  .kind = CORUN_HOST_SERVICE,
-                                                  .goal_ns = GOAL,
-                                                  .waiting = count,
-                                                  .models = &learned,
-                                                  .model_count = 1};
-    struct corun_host_query_view queries[CORUN_HOST_QUERIES] = {{0}};
-    struct corun_host_share application = {0, 0}, query[CORUN_HOST_QUERIES] = {{0, 0}};
-    uint32_t instances = 0;
-    bool start[CORUN_HOST_QUERIES] = {false};
-    struct corun_host_allowances allowances = {
-        .application = &application, .instances = &instances, .query = query, .start = start};
-    struct corun_host_view view = {.version = CORUN_HOST_POLICY_VERSION,
-                                   .interval_ns = 20000000,
-                                   .core_count = 12,
-                                   .way_count = 16,
-                                   .capabilities = 1u << CORUN_HOST_CAN_WAYS,
-                                   .applications = &service,
-                                   .application_count = 1,
-                                   .queries = queries,
-                                   .query_count = count};
+/* A service and a batch program on twelve cores with sixteen ways, and what queries get. */
+struct given {
+    struct corun_host_model model;
+    struct corun_host_application_view applications[2];
+    struct corun_host_query_view queries[CORUN_HOST_QUERIES];
+    struct corun_host_share application[2], query[CORUN_HOST_QUERIES];
+    uint32_t instances[2];
+    bool start[CORUN_HOST_QUERIES];
+    struct corun_host_view view;
+    struct corun_host_allowances allowances;
     double parameters[8];
-    void *state = calloc(1, allot_pace.state_bytes);
-    assert_non_null(state);
+    void *state;
+};
+
+static void give_begin(struct given *given)
+{
+    *given = (struct given){.model = {"best", NULL, predict_ways}};
+    given->applications[0] = (struct corun_host_application_view){
+        .name = "a", .kind = CORUN_HOST_SERVICE, .goal_ns = GOAL, .models = &given->model, .model_count = 1};
+    given->applications[1] =
+        (struct corun_host_application_view){.name = "b", .kind = CORUN_HOST_BATCH, .instances = 1};
+    given->view = (struct corun_host_view){.version = CORUN_HOST_POLICY_VERSION,
+                                           .interval_ns = 20000000,
+                                           .core_count = 12,
+                                           .way_count = 16,
+                                           .capabilities = 1u << CORUN_HOST_CAN_WAYS,
+                                           .applications = given->applications,
+                                           .application_count = 2,
+                                           .queries = given->queries};
+    given->allowances = (struct corun_host_allowances){
+        .application = given->application, .instances = given->instances, .query = given->query, .start = given->start};
     for (uint32_t i = 0; i < allot_pace.parameter_count; i++)
-        parameters[i] = allot_pace.parameters[i].initial;
-    assert_int_equal(allot_pace.start(state, &view, parameters, &allowances), CORUN_OK);
-    for (uint32_t q = 0; q < count; q++) {
-        queries[q] = (struct corun_host_query_view){.state = CORUN_HOST_QUERY_WAITING, .id = q, .size = sizes[q]};
-        allot_pace.decide(state, &view, (struct corun_host_moment){CORUN_HOST_QUERY_ARRIVES, q}, &allowances);
-        assert_true(start[q]);
-        queries[q].state = CORUN_HOST_QUERY_RUNNING;
-    }
-    memcpy(shares, query, count * sizeof *shares);
-    free(state);
+        given->parameters[i] = allot_pace.parameters[i].initial;
+    given->state = calloc(1, allot_pace.state_bytes);
+    assert_non_null(given->state);
+}
+
+static enum corun_status give_start(struct given *given)
+{
+    return allot_pace.start(given->state, &given->view, given->parameters, &given->allowances);
+}
+
+static void give_moment(struct given *given, enum corun_host_event event, uint32_t q)
+{
+    allot_pace.decide(given->state, &given->view, (struct corun_host_moment){event, q}, &given->allowances);
+}
+
+static void give_arrive(struct given *given, uint32_t q, double size)
+{
+    given->queries[q] = (struct corun_host_query_view){
+        .state = CORUN_HOST_QUERY_WAITING, .id = q, .size = size, .arrived_ns = given->view.now_ns};
+    given->view.query_count = q + 1;
+    give_moment(given, CORUN_HOST_QUERY_ARRIVES, q);
+    assert_true(given->start[q]);
+    given->queries[q].state = CORUN_HOST_QUERY_RUNNING;
+}
+
+static void give_end(struct given *given)
+{
+    free(given->state);
 }
 
 /*
@@ -138,23 +159,55 @@ static void give(const double *sizes, uint32_t count, struct corun_host_share *s
  */
 static void a_short_time_with_more_ways_costs_less(void **state)
 {
-    struct corun_host_share share;
+    struct given given;
     (void)state;
-    give((const double[]){60e6}, 1, &share);
-    assert_int_equal(share.cores, 1);
-    assert_int_equal(share.ways, 10);
+    give_begin(&given);
+    assert_int_equal(give_start(&given), CORUN_OK);
+    give_arrive(&given, 0, 60e6);
+    assert_int_equal(given.query[0].cores, 1);
+    assert_int_equal(given.query[0].ways, 10);
+    give_end(&given);
+}
+
+/* The batch program beside it does nothing without ways of the cache, or does not care: a query has few, or many. */
+static void what_batch_does_with_ways_is_learned(void **state)
+{
+    (void)state;
+    for (int variant = 0; variant < 3; variant++) {
+        struct given given;
+        give_begin(&given);
+        given.parameters[3] = variant < 2; /* learn */
+        assert_int_equal(give_start(&given), CORUN_OK);
+        for (uint32_t i = 0; i < 200; i++) {
+            given.application[0] = (struct corun_host_share){1 + i % 3, i % 8};
+            double cores = 12.0 - given.application[0].cores, ways = 16.0 - given.application[0].ways;
+            give_moment(&given, CORUN_HOST_QUERY_STARTS, 0); /* that nothing follows from */
+            given.view.now_ns += 20000000;
+            given.applications[1].interval_ipc = variant == 1 ? cores : cores * ways;
+            give_moment(&given, CORUN_HOST_INTERVAL, CORUN_HOST_NONE);
+        }
+        given.application[0] = (struct corun_host_share){0, 0};
+        give_arrive(&given, 0, 60e6);
+        assert_int_equal(given.query[0].cores, 1);
+        assert_int_equal(given.query[0].ways, variant == 0 ? 1 : 10);
+        give_end(&given);
+    }
 }
 
 /* The second one finds six ways of sixteen, with which 100 ms on one core are 200: two cores, and the one way with which that is cheapest. */
 static void what_is_left_is_what_is_chosen_from(void **state)
 {
-    struct corun_host_share shares[2];
+    struct given given;
     (void)state;
-    give((const double[]){100e6, 100e6}, 2, shares);
-    assert_int_equal(shares[0].cores, 1);
-    assert_int_equal(shares[0].ways, 10);
-    assert_int_equal(shares[1].cores, 2);
-    assert_int_equal(shares[1].ways, 1);
+    give_begin(&given);
+    assert_int_equal(give_start(&given), CORUN_OK);
+    give_arrive(&given, 0, 100e6);
+    give_arrive(&given, 1, 100e6);
+    assert_int_equal(given.query[0].cores, 1);
+    assert_int_equal(given.query[0].ways, 10);
+    assert_int_equal(given.query[1].cores, 2);
+    assert_int_equal(given.query[1].ways, 1);
+    give_end(&given);
 }
 
 /* The batch program runs on what static-opt leaves it: nothing, or its instances. */
@@ -197,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_query_that_is_easier_gives_back),
         cmocka_unit_test(a_query_that_cannot_be_in_time_gets_all),
         cmocka_unit_test(a_short_time_with_more_ways_costs_less),
+        cmocka_unit_test(what_batch_does_with_ways_is_learned),
         cmocka_unit_test(what_is_left_is_what_is_chosen_from),
         cmocka_unit_test(static_opt_stops_instances),
         cmocka_unit_test(heracles_gives_what_is_not_needed),
