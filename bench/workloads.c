@@ -7,7 +7,7 @@
  *
  * Each row is one run of the workload from its first launch to its last; rates are medians over RUNS (default 3),
  * loading and filling buffers excluded; seconds are those that the processor spent on it, so that other work on the
- * machine counts less. Without names: every workload. The last line is the geometric mean.
+ * machine counts less. Without names: every workload. The last line has the geometric means.
  */
 #include "corun/gpu.h"
 #include "corun/workload.h"
@@ -80,7 +80,7 @@ static bool time_once(const struct corun_gpu_config *config, const struct corun_
 }
 
 static bool measure(const struct corun_gpu_config *config, const char *specification, const char *data, int runs,
-                    struct corun_diagnostics *list, double *log_sum)
+                    struct corun_diagnostics *list, double *log_timed, double *log_functional)
 {
     struct corun_workload *workload = NULL;
     static struct row row; /* a program's main, not the library */
@@ -98,7 +98,8 @@ static bool measure(const struct corun_gpu_config *config, const char *specifica
            (unsigned long long)row.cycles, timed, rate * 1e-6, (double)row.instructions / functional * 1e-6,
            functional / timed);
     fflush(stdout);
-    *log_sum += log(rate);
+    *log_timed += log(rate);
+    *log_functional += log((double)row.instructions / functional);
     return true;
 }
 
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
     bool fine = list && corun_data_directory(data, sizeof data, list) == CORUN_OK &&
                 corun_gpu_config_load(gpu, data, list, &config) == CORUN_OK &&
                 corun_workload_list_create(data, list, &workloads) == CORUN_OK;
-    double log_sum = 0;
+    double log_timed = 0, log_functional = 0;
     size_t count = fine ? argc > optind ? (size_t)(argc - optind) : corun_workload_list_count(workloads) : 0;
     printf("%-22s %14s %12s %9s %12s %12s %8s\n", "", "warp instr.", "cycles", "seconds", "M/s timed", "M/s function",
            "ratio");
@@ -138,13 +139,16 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "%s%s%s",
                  argc > optind ? argv[optind + (int)i] : corun_workload_list_get(workloads, i)->name, size ? "@" : "",
                  size ? size : "");
-        fine = measure(&config, name, data, runs, list, &log_sum);
+        fine = measure(&config, name, data, runs, list, &log_timed, &log_functional);
     }
     if (fine && count) {
         struct rusage usage;
         getrusage(RUSAGE_SELF, &usage);
-        printf("geometric mean %.3f M warp instructions/s on %s, one thread; median of %d runs; peak memory %ld MB\n",
-               exp(log_sum / (double)count) * 1e-6, config.name, runs, usage.ru_maxrss / 1024);
+        printf(
+            "geometric mean of %zu: %.3f M warp instructions/s timed, %.2f functional, on %s, one thread; median of %d "
+            "runs; peak memory %ld MB\n",
+            count, exp(log_timed / (double)count) * 1e-6, exp(log_functional / (double)count) * 1e-6, config.name, runs,
+            usage.ru_maxrss / 1024);
     }
     for (size_t i = 0; list && i < corun_diagnostics_count(list); i++)
         fprintf(stderr, "%s\n", corun_diagnostics_get(list, i)->message);
