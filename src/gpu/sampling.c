@@ -47,6 +47,8 @@ struct sample_group {
     uint64_t warp_instructions, timed_warp_instructions;
     struct corun_counters counters; /* of all that was timed; without the first launch, where there are others */
     uint64_t l2_bytes_per_tb;
+    uint64_t
+        closing_cycles; /* from what counts as the end of a timed launch until the machine saw it, of all of them */
 };
 
 struct sampling {
@@ -267,8 +269,11 @@ static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch 
     return status == CORUN_OK;
 }
 
-/* The launch is over but for its time, which is `cycles` more. */
-static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t cycles,
+/*
+ * The launch is over but for its time, which is `cycles` more. `closing`: the machine sees the end of a launch when the answer to its last store has
+ * come back, and starts the next one then.
+ */
+static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t cycles, uint64_t closing,
                           const struct corun_untimed_result *done, const struct corun_counters *like)
 {
     struct launch_sample *sample = launch->sample;
@@ -281,7 +286,8 @@ static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t
     launch->last_cycle += cycles;
     sample->estimated_cycles = cycles;
     sample->estimated = true;
-    sample->until = launch->last_cycle;
+    sample->until =
+        launch->last_cycle + (closing > gpu->quantum ? closing - gpu->quantum : 0); /* the step takes that */
     sample->state = SAMPLE_ESTIMATED;
 }
 
@@ -297,7 +303,8 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
     uint64_t cycles = cycles_of_kind(group, &group->kinds[k], done.warp_instructions);
     launch->started = true;
     launch->first_cycle = launch->last_cycle = launch->earliest;
-    take_estimate(gpu, launch, cycles, &done, &group->counters);
+    take_estimate(gpu, launch, cycles, group->timed ? group->closing_cycles / group->timed : 0, &done,
+                  &group->counters);
     group->expected = k;
     group->since_timed++;
     group->kinds[k].skipped++;
@@ -408,6 +415,8 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     corun_counters_add(&group->counters, timed);
     group->timed_warp_instructions += timed->warp_instructions;
     group->l2_bytes_per_tb = timed->l2_accesses * gpu->config.l2_sector_bytes / (tbs ? tbs : 1) + 1;
+    if (!sample->estimated)
+        group->closing_cycles += gpu->now - launch->last_cycle;
     group->timed += !sample->estimated;
     group->parted += sample->estimated;
     group->part_margin = ratio_join(group->part_margin, sample->margin_cycles);
@@ -456,7 +465,7 @@ static void finish(struct corun_gpu *gpu, uint32_t application, struct launch *l
         return;
     uint64_t cycles = ratio_scale(done.warp_instructions, sample->rate_cycles, sample->rate_instructions);
     sample->margin_cycles = ratio_scale(cycles, sample->margin_cycles, MILLION);
-    take_estimate(gpu, launch, cycles, &done, &like);
+    take_estimate(gpu, launch, cycles, gpu->now - launch->last_cycle, &done, &like);
 }
 
 uint64_t sampling_moment(const struct launch *launch)
