@@ -4,6 +4,7 @@
 
     bench/sampling.py build/corun                       the rows of ROWS
     bench/sampling.py build/corun 2dconv@large lbm@large    these
+    bench/sampling.py build/corun "build/tests/cuda/programs/heat"    a CUDA program with its arguments, by corun exec
     bench/sampling.py --options error=1%,every=32 ...   sampled so
     bench/sampling.py --markdown ...                    as a table of a page
 
@@ -13,6 +14,8 @@ total cycles, at least 10 times the speed.
 import argparse
 import json
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 
@@ -27,13 +30,20 @@ ROWS = ["jacobi@small,steps=600", "pathfinder@medium,columns=8000,rows=6000", "s
 def run(corun, workload, options, folder):
     """The result of one run, and its CPU seconds."""
     path = os.path.join(folder, "result.json")
+    program = "/" in workload.split()[0]
     words = [corun, "run", workload, "--no-cache", "--runs", "1", "--quiet", "--console", "none", "--json", path] + options
-    child = os.spawnv(os.P_NOWAIT, corun, words)
-    _, status, usage = os.wait4(child, 0)
-    if status:
-        raise SystemExit(f"{' '.join(words)}: status {os.waitstatus_to_exitcode(status)}")
+    if program:
+        words = [corun, "exec", "--quiet", "--json", path] + options + ["--"] + workload.split()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: status {done.returncode}")
     with open(path, encoding="utf-8") as file:
-        return json.load(file), usage.ru_utime + usage.ru_stime
+        result = json.load(file)
+    if program:
+        result["cycles"] = sum(launch["cycles"] for launch in result["launches"])
+    return result, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def verdict(error, speed):
@@ -69,17 +79,18 @@ def main():
     parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     workloads = arguments.workloads or ROWS
-    widths = [max(max(len(w) for w in workloads), 8)] + [max(len(title), 9) for title in TITLES[1:]]
+    names = [os.path.basename(workload.split()[0]) if "/" in workload else workload for workload in workloads]
+    widths = [max(max(len(name) for name in names), 8)] + [max(len(title), 9) for title in TITLES[1:]]
     print(line(TITLES, widths, arguments.markdown))
     if arguments.markdown:
         print("|---|" + "--:|" * (len(TITLES) - 2) + "---|")
     sample = "--sample" + (f"={arguments.options}" if arguments.options else "")
     with tempfile.TemporaryDirectory() as folder:
-        for workload in workloads:
+        for name, workload in zip(names, workloads):
             gpu = ["--gpu", arguments.gpu]
             full, full_seconds = run(arguments.corun, workload, gpu, folder)
             sampled, sampled_seconds = run(arguments.corun, workload, gpu + [sample], folder)
-            print(line(row_of(workload, full, full_seconds, sampled, sampled_seconds), widths, arguments.markdown))
+            print(line(row_of(name, full, full_seconds, sampled, sampled_seconds), widths, arguments.markdown))
             sys.stdout.flush()
 
 

@@ -391,9 +391,12 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch)
     struct launch_sample *sample = launch->sample;
     if (sample->state == SAMPLE_WATCHED && launch->completed >= sample->next_mark)
         end_wave(gpu, launch);
-    uint64_t before = sample->stop_cycle - launch->first_cycle;
-    if (sample->state != SAMPLE_DRAINING || launch->completed == launch->tbs ||
-        gpu->now - sample->stop_cycle <= PATIENCE * before)
+    if (sample->state != SAMPLE_DRAINING || launch->completed == launch->tbs)
+        return;
+    uint64_t patience = PATIENCE * (sample->stop_cycle - launch->first_cycle);
+    if (patience > gpu->watchdog / 2)
+        patience = gpu->watchdog / 2;
+    if (gpu->now - sample->stop_cycle <= patience)
         return;
     sample->state = SAMPLE_TIMED; /* its thread blocks seem to wait for those that were not started */
     launch->tbs = launch->grid->tb_count;

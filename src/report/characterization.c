@@ -3,6 +3,7 @@
 #include "report/characterization.h"
 
 #include "report/figures.h"
+#include "report/kernel_labels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -120,6 +121,15 @@ static double time_share(const struct corun_characterization *item, const struct
     return all ? (double)kernel->cycles / (double)all : 0;
 }
 
+/* Those of its kernels; NULL when out of memory. */
+static const char *const *labels_of(const struct page *page, const struct corun_characterization *item)
+{
+    const char **symbols = ARENA_ARRAY(page->arena, const char *, item->kernel_count + 1);
+    for (uint32_t k = 0; symbols && k < item->kernel_count; k++)
+        symbols[k] = item->kernels[k].name;
+    return symbols ? kernel_labels(page->arena, symbols, item->kernel_count) : NULL;
+}
+
 static void print_kernels(struct page *page)
 {
     static const char *const titles[] = {"<workload",      "<kernel",   "time",   "launches",   "TBs",
@@ -127,6 +137,7 @@ static void print_kernels(struct page *page)
     struct columns *columns = columns_create(page->arena, titles, sizeof titles / sizeof titles[0]);
     for (size_t i = 0; i < page->result->count; i++) {
         const struct corun_characterization *item = &page->result->items[i];
+        const char *const *labels = labels_of(page, item);
         for (uint32_t k = 0; k < item->kernel_count; k++) {
             const struct corun_kernel_result *kernel = &item->kernels[k];
             char name[128];
@@ -135,7 +146,7 @@ static void print_kernels(struct page *page)
             uint32_t tbs = corun_gpu_occupancy(&page->result->gpu, &grid, &limit);
             columns_row(columns);
             columns_set(columns, 0, PAINT_NONE, "%s", k ? "" : title(item, name, sizeof name));
-            columns_set(columns, 1, PAINT_NONE, "%s", kernel->name);
+            columns_set(columns, 1, PAINT_NONE, "%s", labels ? labels[k] : kernel->name);
             columns_set(columns, 2, PAINT_NONE, "%.1f %%", 100 * time_share(item, kernel));
             columns_set(columns, 3, PAINT_NONE, "%u", kernel->launches);
             columns_set(columns, 4, PAINT_NONE, "%.0f", mean_tbs(item->workload, kernel->name));

@@ -13,6 +13,7 @@
  * tells threads by their number alone: no two processes have the same.
  */
 #include "report/json_writer.h"
+#include "report/kernel_labels.h"
 #include "report/timeline_records.h"
 #include "share/parameter_words.h"
 
@@ -403,9 +404,10 @@ static bool make_names(struct timeline_writer *writer)
 {
     struct timeline *timeline = writer->timeline;
     bool fine = true;
-    writer->kernels = ARENA_ARRAY(timeline->arena, const char *, timeline->names.count + 1);
+    const char *const *labels = kernel_labels(timeline->arena, timeline->names.data, (uint32_t)timeline->names.count);
+    writer->kernels = labels ? ARENA_ARRAY(timeline->arena, const char *, timeline->names.count + 1) : NULL;
     for (size_t i = 0; writer->kernels && i < timeline->names.count; i++) {
-        writer->kernels[i] = escape(timeline->arena, timeline->names.data[i]);
+        writer->kernels[i] = escape(timeline->arena, labels[i]);
         fine = fine && writer->kernels[i];
     }
     for (uint32_t a = 0; a < writer->result->application_count; a++) {

@@ -805,6 +805,17 @@ class Characterize(Command):
         self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml --markdown c.md", page)
         self.assertIn("| work@small |", page)
 
+    def test_kernels_have_the_names_that_people_gave_them(self):
+        symbol = "_ZN4heat4workEPfj"
+        kernel = re.search(r"kernel: (\w+)", (self.folder / "work.yaml").read_text()).group(1)
+        ptx = re.search(r"ptx: (\S+)", (self.folder / "work.yaml").read_text()).group(1)
+        (self.folder / "people.ptx").write_text((self.folder / ptx).read_text().replace(f".entry {kernel}(", f".entry {symbol}("))
+        (self.folder / "people.yaml").write_text((self.folder / "work.yaml").read_text().replace(f"kernel: {kernel}", f"kernel: {symbol}")
+                                                 .replace(f"ptx: {ptx}", "ptx: people.ptx"))
+        text = self.characterize("./people.yaml").stdout
+        self.assertRegex(text, r"heat::work +100\.0 %")
+        self.assertNotIn("_ZN", text)
+
     def test_what_cannot_run_is_said_and_the_others_continue(self):
         run = self.characterize("./bad.yaml", "./work.yaml", status=FAULT)
         self.assertIn("bad@small does not run on", run.stdout)

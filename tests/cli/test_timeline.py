@@ -346,6 +346,19 @@ class Timeline(unittest.TestCase):
                      if event["tid"] // 100 == sm + 1 and event["args"]["start_cycle"] > 1000}
             self.assertEqual(len(tracks), 2048 // 128)
 
+    def test_kernels_have_the_names_that_people_gave_them(self):
+        symbols = {"work": "_ZN4heat4stepILi2EEEvPfj", "outside": "_ZN4heat4stepILi16EEEvPfj"}
+        text, description = (self.folder / "work.ptx").read_text(), (self.folder / "two.yaml").read_text()
+        for kernel, symbol in symbols.items():
+            text = text.replace(f".entry {kernel}(", f".entry {symbol}(")
+            description = description.replace(f"kernel: {kernel},", f"kernel: {symbol},")
+        (self.folder / "people.ptx").write_text(text)
+        (self.folder / "people.yaml").write_text(description.replace("work.ptx", "people.ptx"))
+        trace, results = self.timeline("people.yaml")
+        self.assertEqual({kernel["name"] for kernel in results["applications"][0]["kernels"]}, {symbols["work"]})
+        self.assertNotIn("_ZN", self.text)
+        self.assertIn("heat::step", {event["name"].split(" (")[0] for event in trace["traceEvents"] if event["ph"] == "X"})
+
     def test_the_same_workload_twice(self):
         trace, _ = self.timeline("./one.yaml", "./one.yaml")
         self.assertLessEqual({"one@small", "one@small (2)"}, set(self.named(trace, "process_name")))

@@ -176,6 +176,43 @@ static void another_kind_is_timed(void **state)
     free(script);
 }
 
+static uint32_t begun; /* thread blocks */
+
+static struct corun_tb *count_begun(const struct corun_grid *grid, uint32_t index, uint32_t sm,
+                                    struct corun_warp **warps)
+{
+    begun++;
+    return script_tb_begin(grid, index, sm, warps);
+}
+
+/* Thread blocks 100 to 119 do not come to their end before thread block 1500 has begun. */
+static void wait_for_others(struct corun_warp *warp, struct corun_issue *issue)
+{
+    uint32_t tb = warp->number / warp->script->grid.tb_warps;
+    bool waits = tb >= 100 && tb < 120 && begun <= 1500;
+    if (waits && warp->turn + 1 == warp->script->loop_turns)
+        warp->turn--;
+    script_issue(warp, issue);
+}
+
+static void thread_blocks_that_wait_for_later_ones(void **state)
+{
+    (void)state;
+    struct script *script = work(MANY);
+    operations.tb_begin = count_begun;
+    operations.issue = wait_for_others;
+    begun = 0;
+    struct outcome full = run_machine(script, 1, NULL, 1);
+    begun = 0;
+    struct outcome sampled = run_machine(script, 1, &usual, 1);
+    assert_int_equal(begun, MANY);
+    assert_int_equal(untimed.calls, 0);
+    assert_int_equal(sampled.application.status, CORUN_OK);
+    assert_int_equal(sampled.group.timed, 1);
+    assert_true(sampled.cycles > full.cycles); /* it had begun to drain */
+    free(script);
+}
+
 static void short_launches_are_timed(void **state)
 {
     (void)state;
@@ -259,6 +296,7 @@ int main(void)
         cmocka_unit_test(launches_that_are_alike),
         cmocka_unit_test(one_in_so_many),
         cmocka_unit_test(another_kind_is_timed),
+        cmocka_unit_test(thread_blocks_that_wait_for_later_ones),
         cmocka_unit_test(short_launches_are_timed),
         cmocka_unit_test(host_threads_change_nothing),
         cmocka_unit_test(a_fault_without_timing_stops_the_application),
