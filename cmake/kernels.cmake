@@ -4,7 +4,7 @@
 #
 # CUDA C is compiled with clang alone, no NVIDIA toolkit: kernels/include/device.h stands for what its headers bring, and the
 # math library is libclc's. The architecture is sm_52, a GTX 980: what the device of most experiments would be given, and free
-# of later instructions, so that every configured GPU may run it. -O3 and fused multiply-add are what nvcc does by default; fused
+# of later instructions, so that every configured GPU may run it. A description that says `architecture: sm_80` gets its own. -O3 and fused multiply-add are what nvcc does by default; fused
 # within expressions only (on): across them (fast) it also reaches into libclc and ruins its range reductions (sin: 2000 ulp).
 
 find_program(CORUN_CLANG NAMES clang-14 clang DOC "clang that compiles CUDA C to PTX")
@@ -19,22 +19,39 @@ set(CORUN_WORKLOADS "" CACHE STRING "folders of kernels/ to build, separated by 
 # Headers that several kernels share (NAME.cuh) and that several references share (NAME.h).
 file(GLOB CORUN_DEVICE_HEADERS CONFIGURE_DEPENDS kernels/include/*.cuh kernels/include/*.h)
 
-# The version feature is the lowest that knows the instructions with .sync; the linker warning is about libclc's other triple.
+# The version feature is the lowest that knows the instructions with .sync, or the architecture; the linker warning is about libclc's other triple.
 set(CORUN_PTX_FLAGS
     -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent -S -O3 -std=c++14 -ffp-contract=on
-    -fdeclspec --cuda-gpu-arch=${CORUN_PTX_ARCHITECTURE} -Xclang -target-feature -Xclang +ptx63 -Wall -Wextra -Werror
+    -fdeclspec -Wall -Wextra -Werror
     -Wno-unused-function -Wno-linker-warnings -include ${CMAKE_SOURCE_DIR}/kernels/include/device.h
     -I${CMAKE_SOURCE_DIR}/kernels/include
     -Xclang -mlink-builtin-bitcode -Xclang ${CORUN_LIBCLC})
 
-# Compiles SOURCE (CUDA C) to the file PTX; more arguments are headers of its own.
+# The architecture that a description asks for: `sm_80`; empty if it does not.
+function(corun_find_architecture description result)
+  file(STRINGS ${description} line REGEX "^architecture: sm_[0-9]+$")
+  string(REPLACE "architecture: " "" line "${line}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${description})
+  set(${result} "${line}" PARENT_SCOPE)
+endfunction()
+
+# Compiles SOURCE (CUDA C) to the file PTX; more arguments are headers of its own, and ARCHITECTURE sm_NN in place of the suite's.
 function(corun_add_ptx ptx source)
+  cmake_parse_arguments(PARSE_ARGV 2 argument "" "ARCHITECTURE" "")
+  set(architecture ${CORUN_PTX_ARCHITECTURE})
+  if(argument_ARCHITECTURE)
+    set(architecture ${argument_ARCHITECTURE})
+  endif()
+  set(version +ptx63)
+  if(architecture MATCHES "sm_([89][0-9])")
+    set(version +ptx70)
+  endif()
   get_filename_component(folder ${ptx} DIRECTORY)
   add_custom_command(
     OUTPUT ${ptx}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-    COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} -o ${ptx} ${source}
-    DEPENDS ${source} ${ARGN} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
+    COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} --cuda-gpu-arch=${architecture} -Xclang -target-feature -Xclang ${version} -o ${ptx} ${source}
+    DEPENDS ${source} ${argument_UNPARSED_ARGUMENTS} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
     COMMENT "PTX ${ptx}"
     VERBATIM)
 endfunction()
@@ -54,7 +71,8 @@ foreach(description IN LISTS descriptions)
   get_filename_component(name ${folder} NAME)
   list(APPEND CORUN_WORKLOAD_NAMES ${name})
   set(target_folder ${CORUN_DATA_DIRECTORY}/kernels/${name})
-  corun_add_ptx(${target_folder}/${name}.ptx ${folder}/${name}.cu)
+  corun_find_architecture(${description} architecture)
+  corun_add_ptx(${target_folder}/${name}.ptx ${folder}/${name}.cu ARCHITECTURE ${architecture})
   add_custom_command(
     OUTPUT ${target_folder}/${name}.yaml
     COMMAND ${CMAKE_COMMAND} -E make_directory ${target_folder}
@@ -85,13 +103,19 @@ find_program(CORUN_PTXAS ptxas PATHS /usr/local/cuda/bin DOC "PTX assembler that
 if(CORUN_NVCC)
   execute_process(COMMAND ${CORUN_NVCC} --list-gpu-arch OUTPUT_VARIABLE architectures ERROR_QUIET)
   if(architectures MATCHES "compute_([0-9]+)") # the lowest comes first
+    set(nvcc_lowest ${CMAKE_MATCH_1})
     set(nvcc_outputs "")
     foreach(name IN LISTS CORUN_WORKLOAD_NAMES)
       set(target_folder ${CMAKE_BINARY_DIR}/data-nvcc/kernels/${name})
+      corun_find_architecture(${CMAKE_SOURCE_DIR}/kernels/${name}/${name}.yaml architecture)
+      string(REPLACE "sm_" "" architecture "${architecture}")
+      if(NOT architecture OR architecture LESS nvcc_lowest)
+        set(architecture ${nvcc_lowest})
+      endif()
       add_custom_command(
         OUTPUT ${target_folder}/${name}.ptx
         COMMAND ${CMAKE_COMMAND} -E make_directory ${target_folder}
-        COMMAND ${CORUN_NVCC} -ptx -O3 -arch=compute_${CMAKE_MATCH_1} -I${CMAKE_SOURCE_DIR}/kernels/include -o
+        COMMAND ${CORUN_NVCC} -ptx -O3 -arch=compute_${architecture} -I${CMAKE_SOURCE_DIR}/kernels/include -o
                 ${target_folder}/${name}.ptx ${CMAKE_SOURCE_DIR}/kernels/${name}/${name}.cu
         DEPENDS kernels/${name}/${name}.cu ${CORUN_DEVICE_HEADERS}
         COMMENT "nvcc ${name}.ptx"

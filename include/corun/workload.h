@@ -73,6 +73,7 @@ struct corun_paper_claim {
 struct corun_workload_info {
     const char *name, *summary;
     enum corun_character character;
+    uint32_t architecture;    /* the lowest that its PTX is for, 80: sm_80; 0: any */
     const char *path;         /* of the description */
     const char *const *sizes; /* names, in the order of the description */
     size_t size_count;
@@ -111,6 +112,13 @@ void corun_workload_destroy(struct corun_workload *workload);
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info);
 const struct corun_module *corun_workload_module(const struct corun_workload *workload);
 const char *corun_workload_ptx_path(const struct corun_workload *workload);
+
+/*
+ * Whether a GPU of this configuration has the architecture that the description asks for. UNSUPPORTED, with both architectures in the
+ * message.
+ */
+enum corun_status corun_workload_check_gpu(const struct corun_workload *workload, const struct corun_gpu_config *gpu,
+                                           struct corun_diagnostics *list);
 
 /* The integers of the description, those of the size first; false beyond the last one. */
 bool corun_workload_parameter_at(const struct corun_workload *workload, size_t index, const char **name,

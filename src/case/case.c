@@ -121,6 +121,9 @@ static enum corun_status load_workloads(struct run *run)
                 return status;
             }
             member->owns_workload = true;
+            status = corun_workload_check_gpu(member->workload, job->gpu, run->list);
+            if (status != CORUN_OK)
+                return status;
         }
         corun_workload_describe(member->workload, &member->info);
     }

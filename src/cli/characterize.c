@@ -141,15 +141,18 @@ static enum corun_status name_all(struct characterize_options *characterize, str
     characterize->names = ARENA_ARRAY(characterize->command.arena, const char *, characterize->name_count + 1);
     if (!characterize->names)
         return CORUN_MEMORY;
-    size_t with_size = 0;
-    for (size_t i = 0; i < characterize->name_count; i++) {
+    size_t with_size = 0, count = characterize->name_count;
+    characterize->name_count = 0;
+    for (size_t i = 0; i < count; i++) {
         const struct corun_workload_info *info = corun_workload_list_get(*workloads, i);
+        if (info->architecture > characterize->config.compute_capability)
+            continue;
         bool has = has_size(info, size);
         with_size += has;
-        characterize->names[i] =
-            has ? arena_format(characterize->command.arena, "%s@%s", info->name, size) : info->name;
-        if (!characterize->names[i])
+        const char *name = has ? arena_format(characterize->command.arena, "%s@%s", info->name, size) : info->name;
+        if (!name)
             return CORUN_MEMORY;
+        characterize->names[characterize->name_count++] = name;
     }
     if (characterize->size && !with_size)
         return corun_report(characterize->command.list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no workload has a size '%s'",
@@ -170,6 +173,9 @@ static enum corun_status load_workloads(struct characterize_options *characteriz
         status = corun_workload_assemble(characterize->names[i], characterize->data, characterize->config.machine_code,
                                          characterize->command.list, &characterize->workloads[i]);
         characterize->workload_count += status == CORUN_OK;
+        if (status == CORUN_OK)
+            status = corun_workload_check_gpu(characterize->workloads[i], &characterize->config,
+                                              characterize->command.list);
     }
     if (suite)
         corun_workload_list_destroy(suite);

@@ -103,6 +103,11 @@ static enum corun_status profile(struct predict_options *predict, const char *na
         corun_workload_assemble(name, predict->data, predict->config.machine_code, list, &workload);
     if (status != CORUN_OK)
         return status;
+    status = corun_workload_check_gpu(workload, &predict->config, list);
+    if (status != CORUN_OK) {
+        corun_workload_destroy(workload);
+        return status;
+    }
     const struct kernel_profile_request request = {.config = &predict->config,
                                                    .gpu = &predict->model,
                                                    .workload = workload,

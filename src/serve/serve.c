@@ -47,6 +47,8 @@ static enum corun_status load_kernels(struct server *server)
         enum corun_status status =
             served_kernel_load(request->kernels[k], request->data_directory, request->gpu->machine_code, request->seed,
                                arena, server->list, kernel);
+        if (status == CORUN_OK)
+            status = corun_workload_check_gpu(kernel->workload, request->gpu, server->list);
         if (status != CORUN_OK)
             return status;
         struct corun_workload_info info;

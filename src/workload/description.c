@@ -432,6 +432,21 @@ static enum corun_status read_launches(struct reader *reader, const struct yaml_
     return status;
 }
 
+/* sm_NN, as clang and nvcc name the architecture that the PTX is made for. */
+static enum corun_status read_architecture(struct reader *reader, const struct yaml_node *root)
+{
+    struct value word = {0};
+    uint64_t number;
+    enum corun_status status = yaml_value(&reader->yaml, root, "architecture", &word);
+    if (status || !word.text)
+        return status;
+    if (strncmp(word.text, "sm_", 3) != 0 || !number_parse(word.text + 3, 1000, &number) || number < 10 || number > 209)
+        return corun_report(reader->yaml.list, CORUN_SYNTAX, word.place, "'%.80s' is no architecture such as sm_80",
+                            word.text);
+    reader->description->architecture = (uint32_t)number;
+    return CORUN_OK;
+}
+
 static enum corun_status read_heading(struct reader *reader, const struct yaml_node *root)
 {
     struct description *description = reader->description;
@@ -454,7 +469,8 @@ static enum corun_status read_heading(struct reader *reader, const struct yaml_n
     if (!description->ptx.text[0])
         return corun_report(reader->yaml.list, CORUN_SYNTAX, description->ptx.place,
                             "the path of the PTX file is empty");
-    return reader_character(reader, root, "character", &description->character);
+    status = read_architecture(reader, root);
+    return status ? status : reader_character(reader, root, "character", &description->character);
 }
 
 static enum corun_status read_root(struct reader *reader, const struct yaml_node *root)
@@ -462,7 +478,7 @@ static enum corun_status read_root(struct reader *reader, const struct yaml_node
     struct description *description = reader->description;
     enum corun_status status =
         yaml_expect_map(&reader->yaml, root,
-                        "name ptx launches | summary character reference sizes parameters buffers work "
+                        "name ptx launches | summary character architecture reference sizes parameters buffers work "
                         "papers");
     if (!status)
         status = read_heading(reader, root);
@@ -517,6 +533,7 @@ void description_describe(const struct description *description, struct corun_wo
         .name = description->name,
         .summary = description->summary,
         .character = description->character,
+        .architecture = description->architecture,
         .path = description->path,
         .sizes = description->size_names,
         .size_count = description->sizes.count,

@@ -87,6 +87,7 @@ struct description {
     const char *path;
     const char *name, *summary;
     enum corun_character character;
+    uint32_t architecture;                      /* 80: sm_80; 0: any */
     struct value ptx;                           /* as written, relative to the description */
     struct value reference;                     /* text == NULL: none */
     VECTOR(struct size_description) sizes;      /* at least one */

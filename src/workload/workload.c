@@ -287,6 +287,17 @@ void corun_workload_describe(const struct corun_workload *workload, struct corun
         info->buffer_bytes += workload->plan->buffers[i].bytes;
 }
 
+enum corun_status corun_workload_check_gpu(const struct corun_workload *workload, const struct corun_gpu_config *gpu,
+                                           struct corun_diagnostics *list)
+{
+    uint32_t needed = workload->captured ? 0 : workload->description->architecture;
+    if (gpu->compute_capability >= needed)
+        return CORUN_OK;
+    return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s needs a GPU of sm_%u or later; %s is sm_%u%s",
+                        workload->description->name, needed, gpu->name, gpu->compute_capability,
+                        gpu->tensor_units ? "" : " and has no tensor cores");
+}
+
 void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)
 {
     *work = workload->captured ? (struct corun_workload_work){0} : workload->plan->work;

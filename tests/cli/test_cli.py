@@ -730,6 +730,14 @@ class Run(Command):
             self.assertEqual([app["status"] for app in apps], ["DEADLOCK", "OK"])
             self.assertGreater(apps[1]["runs"], 1)
 
+    def test_a_workload_that_needs_a_later_architecture(self):
+        for arguments in (["run", "attention@small", "-c", "1K"], ["characterize", "gemm-mma@small", "-c", "1K"],
+                          ["predict", "gemm-wmma@small", "-c", "1K"]):
+            self.fails(UNSUPPORTED, ["needs a GPU of sm_", "gtx980 is sm_52 and has no tensor cores"], *arguments)
+        self.fails(UNSUPPORTED, ["attention needs a GPU of sm_80 or later; quadro-v100 is sm_70\n"],
+                   "run", "attention@small", "-c", "1K", "--gpu", "quadro-v100")
+        self.run_command("run", "attention@small", "-c", "1K", "--gpu", "a100:sms=2", "--no-baselines", "--no-cache")
+
     def test_unknown_names(self):
         self.fails(NOT_FOUND, ["gtx98"], "run", "--gpu", "gtx98", "./work.yaml")
         self.fails(NOT_FOUND, ["did you mean `even`"], "run", "--policy", "evn", "./work.yaml")
