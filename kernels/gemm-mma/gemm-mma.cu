@@ -61,7 +61,7 @@ TENSOR_FUNCTION void multiply_step(float (&sum)[4][4][4], unsigned int from_a, u
 extern "C" __global__ void __launch_bounds__(256)
     gemm_mma(const unsigned short *a, const unsigned short *b, float *c, int n, int k)
 {
-    __shared__ __align__(128) unsigned char tiles[STAGES * STAGE_BYTES];
+    extern __shared__ __align__(128) unsigned char tiles[]; /* STAGES * STAGE_BYTES */
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int warp_row = warp / 4 * WARP_ROWS, warp_column = warp % 4 * WARP_COLUMNS;
     unsigned int first = shared_address(tiles);
