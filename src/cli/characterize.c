@@ -174,8 +174,8 @@ static enum corun_status load_workloads(struct characterize_options *characteriz
                                          characterize->command.list, &characterize->workloads[i]);
         characterize->workload_count += status == CORUN_OK;
         if (status == CORUN_OK)
-            status = corun_workload_check_gpu(characterize->workloads[i], &characterize->config,
-                                              characterize->command.list);
+            status =
+                corun_workload_check_gpu(characterize->workloads[i], &characterize->config, characterize->command.list);
     }
     if (suite)
         corun_workload_list_destroy(suite);
