@@ -32,12 +32,13 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_workload) seeds=$source/kernels ;;
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
     fuzz_experiment) seeds=$source/experiments ;;
+    fuzz_sass) seeds=$source/tests/sass/corpus ;;
     fuzz_capture) seeds=$source/tests/workload/captures ;;
     *) seeds= ;;
     esac
     for seed in $seeds; do
         [ -d "$seed" ] || continue
-        find "$seed" -type f \( -name '*.ptx' -o -name '*.yaml' -o -name '*.operations' \) -exec cp -f {} "$corpus" \;
+        find "$seed" -type f \( -name '*.ptx' -o -name '*.yaml' -o -name '*.operations' -o -name '*.traceg' \) -exec cp -f {} "$corpus" \;
     done
     if [ "$name" = fuzz_workload ]; then # values for parameters behind a NUL
         for seed in "$source"/kernels/*/*.yaml; do

@@ -96,7 +96,7 @@ const struct corun_workload_info *corun_workload_list_get(const struct corun_wor
 
 /*
  * `specification` is NAME, NAME@SIZE, or a path to a launch description (it has a slash or ends in .yaml or .yml), also with
- * @SIZE, or a path to a captured program (ends in .corun; docs/captures.md), which has no sizes, buffers or parameters. Without a size: medium, or the only one, or the first. SIZE,parameter=value,... gives parameters of the size other
+ * @SIZE, or trace:FOLDER (docs/traces.md), or a path to a captured program (ends in .corun; docs/captures.md), which has no sizes, buffers or parameters. Without a size: medium, or the only one, or the first. SIZE,parameter=value,... gives parameters of the size other
  * values: whole numbers, also with K, M or G for powers of 1024. `data_directory` may be NULL for paths.
  * NOT_FOUND, SYNTAX, FILE, MEMORY, ARGUMENT (a launch does not fit its kernel; no such parameter or number), and what
  * corun_module_load_file returns.

@@ -101,6 +101,8 @@ enum corun_status specify_application(const char *text, struct arena *arena, str
      * parameters behind its @SIZE.
      */
     for (char *colon; (colon = strrchr(workload, ':')); *colon = 0) {
+        if (colon == workload + strlen("trace") && !strncmp(workload, "trace:", strlen("trace:")))
+            break; /* a folder follows */
         enum corun_status status = CORUN_OK;
         if (!strncmp(colon + 1, "goal=", 5) && !has_goal) {
             has_goal = true;

@@ -77,7 +77,7 @@ static const char arguments_doc[] = "APPLICATION...";
 static const char doc[] =
     "Runs applications together on one simulated GPU and compares each with itself alone.\n\n"
     "An APPLICATION is WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see "
-    "`corun list workloads`) or the path of a launch description or a captured program; SIZE is small, medium, large "
+    "`corun list workloads`) or the path of a launch description or a captured program, or trace:FOLDER, a trace of machine code; SIZE is small, medium, large "
     "or another that it has, "
     "and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of its "
     "speed alone, ipc=X thread instructions per cycle, ms=Y milliseconds for one run or fps=Z runs a second, of which "

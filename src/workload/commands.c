@@ -213,6 +213,9 @@ enum corun_status workload_commands_create(const struct corun_workload *workload
                                            struct corun_diagnostics *list, struct workload_commands **commands)
 {
     *commands = NULL;
+    if (workload->traced)
+        return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){workload->traced->path, 0, 0},
+                            "not supported: the kernels of a trace as jobs; a trace has no data");
     if (workload->captured)
         return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){workload->captured->path, 0, 0},
                             "not supported: the kernels of a captured program as jobs; its data hold addresses of the "

@@ -54,6 +54,10 @@ static void write_content(const struct corun_workload *workload, uint64_t seed, 
         fwrite(workload->captured->body, 1, workload->captured->bytes, stream);
         return;
     }
+    if (workload->traced) {
+        fprintf(stream, "corun trace %u %s\n", CORUN_WORKLOAD_VERSION, workload->traced->digest);
+        return;
+    }
     const struct plan *plan = workload->plan;
     fprintf(stream, "corun workload %u\nname %s\nseed %" PRIu64 "\n", CORUN_WORKLOAD_VERSION, plan->description->name,
             seed);

@@ -390,6 +390,9 @@ static enum corun_status write_description(struct exporter *exporter)
 enum corun_status corun_instance_export(struct corun_instance *instance, const char *directory, bool overwrite,
                                         struct corun_diagnostics *list)
 {
+    if (instance->workload->traced)
+        return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){instance->workload->traced->path, 0, 0},
+                            "not supported: a trace as files; it has no PTX and no data");
     if (instance->replay)
         return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){instance->workload->captured->path, 0, 0},
                             "not supported: a captured program as files; the program itself runs on a GPU");

@@ -187,8 +187,29 @@ static enum corun_status set_initial_data(struct corun_instance *instance, struc
     return initial_data_fill(instance->workload, &problem, list);
 }
 
+/* A grid for each kernel of a trace. */
+static enum corun_status make_traced_grids(struct corun_instance *instance, uint32_t application,
+                                           struct corun_diagnostics *list)
+{
+    const struct sass_trace *trace = instance->workload->traced;
+    instance->grids = calloc(trace->kernels.count, sizeof(*instance->grids));
+    instance->grid_of = calloc(trace->launches.count, sizeof(*instance->grid_of));
+    if (!instance->grids || !instance->grid_of)
+        return out_of_memory(instance->workload, list);
+    memcpy(instance->grid_of, trace->launches.data, trace->launches.count * sizeof *instance->grid_of);
+    for (uint32_t i = 0; i < trace->kernels.count; i++) {
+        instance->grids[i] = sass_grid_create(trace, i, application);
+        if (!instance->grids[i])
+            return out_of_memory(instance->workload, list);
+        instance->distinct = i + 1u;
+    }
+    return CORUN_OK;
+}
+
 static enum corun_status create(struct corun_instance *instance, uint32_t application, struct corun_diagnostics *list)
 {
+    if (instance->workload->traced)
+        return make_traced_grids(instance, application, list);
     if (instance->workload->captured)
         return replay_create(instance->workload->captured, application, list, &instance->replay);
     instance->memory = corun_memory_create(application);
@@ -230,7 +251,7 @@ void corun_instance_destroy(struct corun_instance *instance)
         return;
     replay_destroy(instance->replay);
     for (size_t i = 0; i < instance->distinct; i++)
-        corun_grid_destroy(instance->grids[i]);
+        instance->workload->traced ? sass_grid_destroy(instance->grids[i]) : corun_grid_destroy(instance->grids[i]);
     free(instance->grids);
     free(instance->grid_of);
     free(instance->operation_of);
@@ -255,6 +276,8 @@ static void copy(struct corun_instance *instance, const struct planned_operation
 static void copy_before(struct corun_instance *instance, uint32_t index)
 {
     const struct plan *plan = instance->workload->plan;
+    if (instance->workload->traced)
+        return;
     if (instance->replay) {
         replay_before(instance->replay, index);
         return;
@@ -284,6 +307,8 @@ enum corun_status corun_instance_proceed(void *user, struct corun_gpu *gpu, uint
 enum corun_status corun_instance_restart(void *user)
 {
     struct corun_instance *instance = user;
+    if (instance->workload->traced)
+        return CORUN_OK;
     if (instance->replay) {
         replay_restart(instance->replay);
         return CORUN_OK;
@@ -311,11 +336,28 @@ uint32_t corun_instance_grid_count(const struct corun_instance *instance)
     return workload_grid_count(instance->workload);
 }
 
+/* What the lines of a trace say is what runs. */
+static void count_traced(const struct sass_trace *trace, struct corun_functional_result *sum)
+{
+    for (size_t i = 0; i < trace->launches.count; i++) {
+        const struct sass_kernel *kernel = trace->kernels.data[trace->launches.data[i]];
+        sum->warp_instructions += kernel->instructions.count;
+        sum->thread_instructions += kernel->thread_instructions;
+        sum->ptx_thread_instructions += kernel->thread_instructions;
+    }
+}
+
 enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t watchdog, struct corun_diagnostics *list,
                                      void (*print)(void *user, const char *text, size_t bytes), void *user,
                                      struct corun_functional_result *result)
 {
     struct corun_functional_result sum = {0};
+    if (instance->workload->traced) {
+        count_traced(instance->workload->traced, &sum);
+        if (result)
+            *result = sum;
+        return CORUN_OK;
+    }
     enum corun_status status = corun_instance_restart(instance);
     for (uint32_t i = 0; i < workload_grid_count(instance->workload) && !status; i++) {
         copy_before(instance, i);
@@ -336,7 +378,7 @@ enum corun_status corun_instance_run(struct corun_instance *instance, uint64_t w
 
 size_t corun_instance_buffer_count(const struct corun_instance *instance)
 {
-    return instance->replay ? 0 : instance->workload->description->buffers.count;
+    return instance->workload->description ? instance->workload->description->buffers.count : 0;
 }
 
 void corun_instance_buffer_at(const struct corun_instance *instance, size_t index, struct corun_buffer_info *info)

@@ -116,6 +116,9 @@ enum corun_status corun_instance_verify(struct corun_instance *instance, struct 
     struct corun_verification verification = {0};
     if (instance->replay)
         return replay_verify(instance->replay, list, result);
+    if (workload->traced)
+        return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){workload->traced->path, 0, 0},
+                            "a trace has no results to be verified");
     if (!workload->reference || !workload->reference->compute)
         return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){workload->description->path, 0, 0},
                             "workload '%s' has no reference to be verified against", workload->description->name);

@@ -21,6 +21,13 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+#define TRACE_PREFIX "trace:" /* a folder follows */
+
+static bool is_trace(const char *text)
+{
+    return strncmp(text, TRACE_PREFIX, strlen(TRACE_PREFIX)) == 0;
+}
+
 static bool is_path(const char *text)
 {
     return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml") || ends_with(text, CAPTURE_ENDING);
@@ -63,9 +70,13 @@ static enum corun_status resolve(const char *specification, const char *data_dir
                                  char **path, char **size)
 {
     *path = *size = NULL;
-    char *name = strdup(specification);
+    char *name = strdup(specification + (is_trace(specification) ? strlen(TRACE_PREFIX) : 0));
     if (!name)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    if (is_trace(specification)) {
+        *path = name;
+        return CORUN_OK;
+    }
     char *at = strrchr(name, '@');
     if (at && !strchr(at, '/') && !(is_path(name) && access(name, F_OK) == 0)) {
         *at = 0;
@@ -242,8 +253,11 @@ enum corun_status corun_workload_assemble(const char *specification, const char 
         workload = calloc(1, sizeof *workload);
         if (workload)
             workload->rewrites = rewrites;
-        status = workload ? load(workload, path, size, list)
-                          : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+        if (!workload)
+            status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+        else
+            status = is_trace(specification) ? sass_trace_load(path, list, &workload->traced)
+                                             : load(workload, path, size, list);
     }
     free(path);
     free(size);
@@ -264,6 +278,7 @@ void corun_workload_destroy(struct corun_workload *workload)
     if (!workload)
         return;
     capture_destroy(workload->captured);
+    sass_trace_destroy(workload->traced);
     if (workload->module)
         corun_module_destroy(workload->module);
     plan_destroy(workload->plan);
@@ -280,6 +295,14 @@ void corun_workload_describe(const struct corun_workload *workload, struct corun
         capture_describe(workload->captured, info);
         return;
     }
+    if (workload->traced) {
+        *info = (struct corun_workload_info){.name = workload->traced->name,
+                                             .summary = "a trace of machine code",
+                                             .character = CORUN_CHARACTER_COUNT,
+                                             .path = workload->traced->path,
+                                             .size = "trace"};
+        return;
+    }
     description_describe(workload->description, info);
     info->size = workload->plan->overrides.size_name;
     info->has_reference = workload->reference && workload->reference->compute;
@@ -290,7 +313,7 @@ void corun_workload_describe(const struct corun_workload *workload, struct corun
 enum corun_status corun_workload_check_gpu(const struct corun_workload *workload, const struct corun_gpu_config *gpu,
                                            struct corun_diagnostics *list)
 {
-    uint32_t needed = workload->captured ? 0 : workload->description->architecture;
+    uint32_t needed = workload->description ? workload->description->architecture : 0;
     if (gpu->compute_capability >= needed)
         return CORUN_OK;
     return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s needs a GPU of sm_%u or later; %s is sm_%u%s",
@@ -300,12 +323,12 @@ enum corun_status corun_workload_check_gpu(const struct corun_workload *workload
 
 void corun_workload_stated_work(const struct corun_workload *workload, struct corun_workload_work *work)
 {
-    *work = workload->captured ? (struct corun_workload_work){0} : workload->plan->work;
+    *work = workload->plan ? workload->plan->work : (struct corun_workload_work){0};
 }
 
 bool corun_workload_parameter_at(const struct corun_workload *workload, size_t index, const char **name, int64_t *value)
 {
-    if (workload->captured || index >= workload->plan->parameters.count)
+    if (!workload->plan || index >= workload->plan->parameters.count)
         return false;
     *name = workload->plan->parameters.data[index].name;
     *value = workload->plan->parameters.data[index].value;
@@ -324,6 +347,8 @@ const char *corun_workload_ptx_path(const struct corun_workload *workload)
 
 size_t corun_workload_launch_count(const struct corun_workload *workload)
 {
+    if (workload->traced)
+        return 0;
     return workload->captured ? workload->captured->groups.count : workload->description->kernel_launches;
 }
 

@@ -3,12 +3,14 @@
 #ifndef CORUN_WORKLOAD_WORKLOAD_H
 #define CORUN_WORKLOAD_WORKLOAD_H
 
+#include "sass/trace.h"
 #include "workload/capture.h"
 #include "workload/plan.h"
 
 struct corun_workload {
     uint32_t rewrites;         /* of its modules (src/assemble) */
     struct captured *captured; /* NULL: of a description. Else the only member below that is set */
+    struct sass_trace *traced; /* the same, of a trace (trace:FOLDER) */
     struct description *description;
     struct plan *plan;
     const struct corun_reference *reference; /* NULL: none */
@@ -21,11 +23,15 @@ struct corun_workload {
 /* Launches in one run. */
 static inline uint32_t workload_grid_count(const struct corun_workload *workload)
 {
+    if (workload->traced)
+        return (uint32_t)workload->traced->launches.count;
     return workload->captured ? (uint32_t)workload->captured->launches.count : workload->plan->grid_count;
 }
 
 static inline const char *workload_name(const struct corun_workload *workload)
 {
+    if (workload->traced)
+        return workload->traced->name;
     return workload->captured ? workload->captured->name : workload->description->name;
 }
 
