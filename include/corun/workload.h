@@ -202,6 +202,14 @@ enum corun_status corun_instance_verify(struct corun_instance *instance, struct 
 enum corun_status corun_instance_export(struct corun_instance *instance, const char *directory, bool overwrite,
                                         struct corun_diagnostics *list);
 
+/*
+ * Runs the workload without timing and writes what it did as a trace of machine code (docs/traces.md): kernelslist.g and kernel-N.traceg
+ * for launch N. The directory is made if need be; files are replaced if `overwrite` is set. UNSUPPORTED: something that a trace
+ * cannot say, with its line; FILE, FAULT, MEMORY.
+ */
+enum corun_status corun_instance_export_trace(struct corun_instance *instance, const char *directory, bool overwrite,
+                                              struct corun_diagnostics *list);
+
 /* Element types of buffers and arguments. T(name, word, C type, is a float) */
 #define CORUN_ELEMENTS(T) \
     T(U8, "u8", uint8_t, 0) \

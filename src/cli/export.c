@@ -5,11 +5,13 @@
 #include "case/specification.h"
 #include "corun/workload.h"
 
-enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100 };
+enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100, KEY_MACHINE_TRACE };
 
 static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "of the workload's data [1]", 1},
     {"force", KEY_FORCE, NULL, 0, "write into a directory that is not empty; files of the same names are replaced", 1},
+    {"trace", KEY_MACHINE_TRACE, NULL, 0,
+     "write a trace of machine code in its place, that `corun run trace:DIRECTORY` takes (docs/traces.md)", 1},
     {"quiet", KEY_QUIET, NULL, 0, "no summary", 1},
     {0},
 };
@@ -30,7 +32,7 @@ struct export_options {
     struct command command;
     const char *workload, *directory;
     uint64_t seed;
-    bool overwrite, quiet;
+    bool overwrite, quiet, as_trace;
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -42,6 +44,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_FORCE:
         export->overwrite = true;
+        break;
+    case KEY_MACHINE_TRACE:
+        export->as_trace = true;
         break;
     case KEY_QUIET:
         export->quiet = true;
@@ -98,7 +103,8 @@ static enum corun_status run_export(void *user)
     if (!status)
         status = corun_instance_create(workload, 0, export->seed, list, &instance);
     if (!status)
-        status = corun_instance_export(instance, export->directory, export->overwrite, list);
+        status = (export->as_trace ? corun_instance_export_trace : corun_instance_export)(instance, export->directory,
+                                                                                          export->overwrite, list);
     if (!status && !export->quiet)
         print_summary(export, workload, instance);
     corun_instance_destroy(instance);

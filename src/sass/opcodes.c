@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum width { WIDTH_ONE, WIDTH_PAIR, WIDTH_DATA, WIDTH_FRAGMENTS };
+enum width { WIDTH_ONE, WIDTH_PAIR, WIDTH_DATA, WIDTH_COPY, WIDTH_FRAGMENTS };
 
 struct row {
     const char *mnemonic;
@@ -29,14 +29,21 @@ struct product {
 
 static const struct product products[] = {
     {"HMMA", "884", CORUN_TENSOR_F16, 8, 2, 2, 2}, /* one of four steps of a product on Volta */
-    {"HMMA", "1684", CORUN_TENSOR_TF32, 16, 4, 2, 1},  {"HMMA", "1688", CORUN_TENSOR_F16, 32, 4, 2, 1},
+    {"HMMA", "1684", CORUN_TENSOR_TF32, 16, 4, 2, 1},
+    {"HMMA", "1688", CORUN_TENSOR_F16, 32, 4, 2, 1},
     {"HMMA", "16816", CORUN_TENSOR_F16, 64, 4, 4, 2},
-    {"HMMA", "16832", CORUN_TENSOR_F16, 128, 4, 4, 4}, /* sparse */  {"IMMA", "8816", CORUN_TENSOR_S8, 32, 2, 1, 1},
-    {"IMMA", "8832", CORUN_TENSOR_S4, 64, 2, 1, 1},    {"IMMA", "16816", CORUN_TENSOR_S8, 64, 4, 2, 1},
-    {"IMMA", "16832", CORUN_TENSOR_S8, 128, 4, 4, 2},  {"IMMA", "16864", CORUN_TENSOR_S4, 256, 4, 4, 2},
-    {"DMMA", "884", CORUN_TENSOR_F64, 8, 4, 2, 2},     {"BMMA", "88128", CORUN_TENSOR_B1, 256, 2, 1, 1},
-    {"BMMA", "168128", CORUN_TENSOR_B1, 512, 4, 2, 1}, {"BMMA", "168256", CORUN_TENSOR_B1, 1024, 4, 4, 2},
-    {"QMMA", "16816", CORUN_TENSOR_F8, 64, 4, 2, 1},   {"QMMA", "16832", CORUN_TENSOR_F8, 128, 4, 4, 2},
+    {"HMMA", "16832", CORUN_TENSOR_F16, 128, 4, 4, 4},
+    /* sparse */ {"IMMA", "8816", CORUN_TENSOR_S8, 32, 2, 1, 1},
+    {"IMMA", "8832", CORUN_TENSOR_S4, 64, 2, 1, 1},
+    {"IMMA", "16816", CORUN_TENSOR_S8, 64, 4, 2, 1},
+    {"IMMA", "16832", CORUN_TENSOR_S8, 128, 4, 4, 2},
+    {"IMMA", "16864", CORUN_TENSOR_S4, 256, 4, 4, 2},
+    {"DMMA", "884", CORUN_TENSOR_F64, 8, 4, 2, 2},
+    {"BMMA", "88128", CORUN_TENSOR_B1, 256, 2, 1, 1},
+    {"BMMA", "168128", CORUN_TENSOR_B1, 512, 4, 2, 1},
+    {"BMMA", "168256", CORUN_TENSOR_B1, 1024, 4, 4, 2},
+    {"QMMA", "16816", CORUN_TENSOR_F8, 64, 4, 2, 1},
+    {"QMMA", "16832", CORUN_TENSOR_F8, 128, 4, 4, 2},
 };
 
 /* The part behind the dot number `index`; part 0 is the mnemonic. NULL: there is none. */
@@ -136,7 +143,7 @@ static void add_access(const struct sass_operands *operands, const struct row *r
     for (uint32_t i = 0; i < operands->source_count; i++)
         add_sources(instruction, operands->sources[i], i ? registers : is_wide ? 2 : 1);
     for (uint32_t i = 0; i < operands->destination_count; i++)
-        add_destinations(instruction, operands->destinations[i], registers);
+        add_destinations(instruction, operands->destinations[i], row->width == WIDTH_COPY ? 1 : registers);
     bool past_l1 = has(operands, "STRONG") || has(operands, "BYPASS");
     if (past_l1 && row->flags & CORUN_LOAD && row->space != CORUN_SPACE_SHARED)
         instruction->flags |= CORUN_BYPASS_L1;
@@ -170,7 +177,7 @@ bool sass_describe(const struct sass_operands *operands, struct corun_instructio
     instruction->operation = row->operation;
     instruction->space = row->space;
     instruction->flags = row->flags;
-    if (row->width == WIDTH_DATA) {
+    if (row->width == WIDTH_DATA || row->width == WIDTH_COPY) {
         add_access(operands, row, instruction);
         return true;
     }

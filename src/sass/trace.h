@@ -5,6 +5,7 @@
  *
  *   trace_text.c    the text of a kernel: header, thread blocks, instructions
  *   trace_list.c    the folder
+ *   trace_write.c   kernels of other sources as traces
  *   trace_source.c  a kernel as a source of warp instructions (corun/source.h)
  */
 #ifndef CORUN_SASS_TRACE_H
@@ -12,6 +13,8 @@
 
 #include "base/vector.h"
 #include "corun/source.h"
+
+#include <stdio.h>
 
 enum sass_form {
     SASS_NOTHING, /* no addresses */
@@ -93,5 +96,12 @@ uint32_t sass_pages_find(const struct sass_pages *pages, uint64_t page);
 /* A kernel as application `application` launches it. The trace must outlive it. NULL: out of memory. */
 struct corun_grid *sass_grid_create(const struct sass_trace *trace, uint32_t kernel, uint32_t application);
 void sass_grid_destroy(struct corun_grid *grid);
+
+/*
+ * Runs any source's grid without timing and writes it as the trace of kernel `number`. Predicates are left out, as in traces of GPUs. UNSUPPORTED,
+ * with the line: divisions, barriers other than 0, local and generic accesses, more than 255 registers; FAULT, FILE, MEMORY.
+ */
+enum corun_status sass_kernel_write(const struct corun_grid *grid, uint32_t number, FILE *stream,
+                                    struct corun_diagnostics *list);
 
 #endif

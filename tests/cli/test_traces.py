@@ -121,6 +121,26 @@ class Traces(InFolder):
         name = self.trace("threads", [kernel("exchange", 40, exchange)])
         self.assertEqual(self.counters(name, "--threads", "3"), self.counters(name))
 
+    def test_a_trace_of_our_own_takes_as_long_as_the_kernel(self):
+        """What a trace leaves out is small: predicates nobody waits for, pages of memory that lie elsewhere."""
+        for workload, gpu in (("vector-add@small", "gtx980"), ("matmul@small", "gtx980:sms=8"), ("gemm-mma@small", "a100")):
+            with self.subTest(workload):
+                self.corun("export", "--trace", workload, "own", "--force")
+                run = ("run", "--gpu", gpu, "--runs", "1", "--no-baselines", "--no-cache", "--json", "-")
+                direct, traced = (json.loads(self.corun(*run, name).stdout)["applications"][0] for name in (workload, "trace:own"))
+                for name in ("warp_instructions", "thread_instructions", "loads", "stores", "barriers", "shared_accesses",
+                             "shared_conflict_cycles", "global_transactions", "global_sectors", "tensor_multiply_adds", "branches"):
+                    self.assertEqual(direct["kernels"][0]["counters"][name], traced["kernels"][0]["counters"][name], name)
+                self.assertLess(abs(traced["first_run_cycles"] / direct["first_run_cycles"] - 1), 0.03)
+
+    def test_what_cannot_be_written(self):
+        done = self.corun("export", "--trace", "jacobi@small", "no", status=UNSUPPORTED)
+        self.assertRegex(done.stderr, r"jacobi.ptx:\d+: kernel jacobi_step cannot be written as a trace: machine code has no instruction")
+        done = self.corun("export", "--trace", self.trace("again", [kernel("k", 1, exchange)]), "no", status=UNSUPPORTED)
+        self.assertIn("only workloads of a launch description are", done.stderr)
+        self.corun("export", "--trace", "vector-add@small", "once")
+        self.assertIn("kernelslist.g", self.corun("export", "--trace", "vector-add@small", "once", status=13).stderr)
+
     def test_mistakes(self):
         for text, status, words in ((HEAD.format(name="k", tbs=1) + "#BEGIN_TB\n", SYNTAX, "kernel-1.traceg:14: the last thread block"),
                                     (kernel("k", 1, lambda b, w: ["0000 1 1 R0 TEX 1 R2 0"]), UNSUPPORTED, "kernel-1.traceg:20: not supported")):
