@@ -47,7 +47,8 @@ static const char doc[] =
     "the speed-up curves, the class (compute, memory or problem-size) with the exponents that gave it, its kernels and "
     "what limits their occupancy, its work by formula, and what the papers say of it.\n\n"
     "On the GPU as configured a workload runs for a window; at every other point until it has done the same work.\v"
-    "WORKLOAD is a name (see `corun list workloads`) or the path of a launch description or a captured program, or trace:FOLDER; SIZE, "
+    "WORKLOAD is a name (see `corun list workloads`) or the path of a launch description or a captured program, or "
+    "trace:FOLDER; SIZE, "
     "PARAMETER and VALUE "
     "are as for `corun run`.\n\nA run that was interrupted resumes where it was: every finished point is in the cache.";
 

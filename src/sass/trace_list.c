@@ -104,9 +104,10 @@ static bool grow(struct sass_pages *pages)
         larger.keys[at] = pages->keys[i];
         larger.values[at] = pages->values[i];
     }
-    free(pages->keys);
-    free(pages->values);
+    struct sass_pages smaller = *pages;
     *pages = larger;
+    free(smaller.keys);
+    free(smaller.values);
     return true;
 }
 

@@ -127,7 +127,7 @@ static enum corun_status read_signed(struct reader *reader, const char *what, in
         reader->word++;
     bool negative = reader->word < reader->line_end && *reader->word == '-';
     reader->word += negative;
-    uint64_t number;
+    uint64_t number = 0;
     enum corun_status status = read_number(reader, 10, INT64_MAX, what, &number);
     if (!status)
         *value = negative ? -(int64_t)number : (int64_t)number;
@@ -363,8 +363,8 @@ static enum corun_status skip_owner(struct reader *reader)
 /* What may stand at the end: an immediate operand, or a difference that belongs to no lane. */
 static enum corun_status read_rest(struct reader *reader)
 {
-    struct word word;
-    if (next_word(reader, &word) && next_word(reader, &word))
+    struct word immediate, word;
+    if (next_word(reader, &immediate) && next_word(reader, &word))
         return WRONG(reader, "'%.*s' is more than the instruction has", (int)(word.bytes < 60 ? word.bytes : 60),
                      word.text);
     return CORUN_OK;

@@ -46,7 +46,7 @@ enum corun_status corun_instance_export_trace(struct corun_instance *instance, c
                                               struct corun_diagnostics *list)
 {
     const struct corun_workload *workload = instance->workload;
-    if (!workload->description)
+    if (workload->captured || workload->traced)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
                             "not supported: %s as a trace; only workloads of a launch description are",
                             workload_name(workload));
