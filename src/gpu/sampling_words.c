@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "corun/sampling.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MILLION 1000000u
@@ -41,7 +42,7 @@ enum corun_status corun_sampling_parse(const char *text, const char *option, str
     char words[128];
     if (text && strlen(text) >= sizeof words)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: too long", option);
-    strcpy(words, text ? text : "");
+    snprintf(words, sizeof words, "%s", text ? text : "");
     enum corun_status status = CORUN_OK;
     for (char *rest = *words ? words : NULL, *word; status == CORUN_OK && (word = strsep(&rest, ","));)
         status = set(word, option, list, sampling);
