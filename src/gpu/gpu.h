@@ -12,6 +12,7 @@
  *   governed_gpu.c the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
  *   partition.c    where thread blocks lie in registers and shared memory
  *   power.c        SMs switched off and on
+ *   sampling.c     which launches and thread blocks are timed, and estimates of the others; ratio.c has the statistics
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs side by side
