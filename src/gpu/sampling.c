@@ -43,6 +43,7 @@ struct sample_group {
     uint32_t kind_count, expected;
     uint32_t launches, timed, parted;
     uint32_t since_timed;
+    bool overlaps; /* with other launches: what they do to each other has to be simulated */
     uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
     uint64_t warp_instructions, timed_warp_instructions;
     struct corun_counters counters; /* of all that was timed; without the first launch, where there are others */
@@ -151,7 +152,8 @@ static bool is_known(const struct sampling *sampling, const struct kind *kind)
 static uint32_t untimed_ahead(const struct sampling *sampling, const struct sample_group *group)
 {
     uint32_t every = sampling->settings.every;
-    if (!group->kind_count || !is_known(sampling, &group->kinds[group->expected]) || group->since_timed + 1 >= every)
+    if (group->overlaps || !group->kind_count || !is_known(sampling, &group->kinds[group->expected]) ||
+        group->since_timed + 1 >= every)
         return 0;
     return every - 1 - group->since_timed;
 }
@@ -314,6 +316,29 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
 
 /* ---- the life of a launch ---- */
 
+/* Everything of a launch is timed from now on, if it is not too late. */
+static void time_in_full(struct corun_gpu *gpu, struct launch *launch)
+{
+    struct launch_sample *sample = launch->sample;
+    if (sample->state != SAMPLE_WATCHED && sample->state != SAMPLE_DRAINING)
+        return;
+    sample->state = SAMPLE_TIMED;
+    launch->tbs = launch->grid->tb_count;
+    gpu->dispatch_due = true;
+}
+
+/* Is another launch in flight beside it? Then neither of them, nor later ones of their groups, are sampled. */
+static void note_overlaps(struct corun_gpu *gpu, struct launch *launch)
+{
+    for (uint32_t a = 0; a < gpu->application_count; a++)
+        for (struct launch *other = gpu->applications[a].running; other; other = other->next) {
+            if (other == launch || !other->sample)
+                continue;
+            launch->sample->group->overlaps = other->sample->group->overlaps = true;
+            time_in_full(gpu, other);
+        }
+}
+
 void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
 {
     const struct corun_grid *grid = launch->grid;
@@ -329,6 +354,7 @@ void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
     }
     const struct sample_group *group = sample->group;
     kernel_counters(gpu, launch->kernel, &sample->before);
+    note_overlaps(gpu, launch);
     if (untimed_ahead(gpu->sampling, group)) {
         sample->state = SAMPLE_SKIPPED;
         sample->until = launch->earliest;
@@ -336,7 +362,7 @@ void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
         return;
     }
     uint64_t wave = (uint64_t)launch->kernel->tbs_per_sm * gpu->config.sms;
-    if (grid->tb_count / SHORTEST < wave)
+    if (group->overlaps || grid->tb_count / SHORTEST < wave)
         return;
     sample->state = SAMPLE_WATCHED;
     sample->wave = sample->next_mark = (uint32_t)wave;
@@ -398,9 +424,7 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch)
         patience = gpu->watchdog / 2;
     if (gpu->now - sample->stop_cycle <= patience)
         return;
-    sample->state = SAMPLE_TIMED; /* its thread blocks seem to wait for those that were not started */
-    launch->tbs = launch->grid->tb_count;
-    gpu->dispatch_due = true;
+    time_in_full(gpu, launch); /* its thread blocks seem to wait for those that were not started */
 }
 
 /* What was timed of a launch, the whole launch or a part, tells of others. */

@@ -176,6 +176,47 @@ static void another_kind_is_timed(void **state)
     free(script);
 }
 
+/* Two kernels side by side, again and again: what they do to each other is simulated. */
+static void launches_that_overlap_are_timed(void **state)
+{
+    (void)state;
+    struct script *one = work(64), *two = work(96);
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    config.sms = SMS;
+    uint64_t cycles[2];
+    for (int samples = 0; samples < 2; samples++) {
+        struct corun_gpu *gpu;
+        struct corun_limits limits = {.applications = 1};
+        struct corun_application_description description = {.name = "streams"};
+        uint32_t application, numbers[2];
+        assert_int_equal(corun_gpu_create(&config, NULL, &gpu), CORUN_OK);
+        if (samples)
+            assert_int_equal(corun_gpu_sample(gpu, &usual), CORUN_OK);
+        assert_int_equal(corun_gpu_open(gpu, &limits, NULL), CORUN_OK);
+        assert_int_equal(corun_gpu_add(gpu, &description, &application), CORUN_OK);
+        for (uint32_t i = 0; i < LAUNCHES; i++) {
+            const struct corun_grid *grids[] = {&one->grid, &two->grid};
+            for (uint32_t k = 0; k < 2; k++)
+                assert_int_equal(corun_gpu_launch(gpu, application, grids[k], corun_gpu_cycles(gpu), 0, &numbers[k]),
+                                 CORUN_OK);
+            for (uint32_t k = 0; k < 2; k++) {
+                struct corun_launched launched = {0};
+                for (corun_gpu_launched(gpu, application, numbers[k], &launched); !launched.ended;
+                     corun_gpu_launched(gpu, application, numbers[k], &launched))
+                    assert_int_equal(corun_gpu_advance(gpu, corun_gpu_cycles(gpu) + 1000000), CORUN_OK);
+                assert_false(launched.estimated);
+            }
+        }
+        cycles[samples] = corun_gpu_cycles(gpu);
+        corun_gpu_destroy(gpu);
+    }
+    assert_int_equal(untimed.calls, 0);
+    assert_int_equal(cycles[0], cycles[1]);
+    free(one);
+    free(two);
+}
+
 static uint32_t begun; /* thread blocks */
 
 static struct corun_tb *count_begun(const struct corun_grid *grid, uint32_t index, uint32_t sm,
@@ -296,6 +337,7 @@ int main(void)
         cmocka_unit_test(launches_that_are_alike),
         cmocka_unit_test(one_in_so_many),
         cmocka_unit_test(another_kind_is_timed),
+        cmocka_unit_test(launches_that_overlap_are_timed),
         cmocka_unit_test(thread_blocks_that_wait_for_later_ones),
         cmocka_unit_test(short_launches_are_timed),
         cmocka_unit_test(host_threads_change_nothing),
