@@ -246,16 +246,29 @@ static enum corun_status collect(const struct exec_options *exec, struct program
     return status;
 }
 
+/* The standard error output has no buffer: a table would be a system call for every piece of text. */
+static bool print_table(const struct program_record *record)
+{
+    struct report_style style = output_style(stderr);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *memory = open_memstream(&text, &length);
+    if (!memory)
+        return false;
+    bool whole = program_table(record, &style, memory);
+    whole = fclose(memory) == 0 && whole;
+    fflush(stdout);
+    if (whole)
+        fprintf(stderr, "\n%s", text);
+    free(text);
+    return whole;
+}
+
 static enum corun_status report(const struct exec_options *exec, const struct program_record *record)
 {
     FILE *csv = exec->outputs[EXEC_CSV].file, *json = exec->outputs[EXEC_JSON].file;
-    if (!exec->quiet && record->devices.count) {
-        struct report_style style = output_style(stderr);
-        fflush(stdout);
-        fputc('\n', stderr);
-        if (!program_table(record, &style, stderr))
-            return CORUN_MEMORY;
-    }
+    if (!exec->quiet && record->devices.count && !print_table(record))
+        return CORUN_MEMORY;
     if (csv && !program_csv(record, csv))
         return CORUN_MEMORY;
     FILE *timeline = exec->outputs[EXEC_TIMELINE].file;
