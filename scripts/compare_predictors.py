@@ -77,7 +77,8 @@ def page(corun, folder):
         print(f"## This machine\n\nReal queries of the same programs on one and on two cores, {QUERIES} each, an eighth of the mean size, while others "
               "used the machine as well: what they took from a query is in no feature, and bounds what any model can tell. No instructions are counted here, so "
               "the rate of a query is its size over its time ([host-linux](../host-linux.md)), and the predictor derives it from the duration; the second table "
-              "is what a model would make of it by itself.\n")
+              "is what a model would make of it by itself. Of durations, the linear kinds tell as much here as any other: on one core or two little bends, and "
+              "the rest is what others took.\n")
         for target, title in TARGETS:
             print_table(title, {service: values[target] for service, values in measured.items()})
 
