@@ -110,7 +110,7 @@ def pairs(corun, words):
     table(["", "thesis", *(f"load {load}" for load in LOADS)], rows)
     where_emu_gains(corun, words)
     other_arrivals(corun, words)
-    print("""What the thesis concludes, and what comes out here:
+    print("""## What the thesis concludes, and what comes out here
 
 * Everybody sharing everything violates goals, and more so the busier the service: around a load of 0.4 in about as many co-locations as in the
   thesis, by about as much. At a load of 0.1 hardly any is violated, and then `static-opt` is better than EMU: it divides nothing.
