@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """How near the simulated GPUs are to real ones: the tables of docs/fidelity.md.
 
-    fidelity.py CORUN programs [--overrides machine_code=31] [WORKLOAD...]   cycles beside published/v100-cycles.csv, in two halves
+    fidelity.py CORUN programs [--overrides machine_code=0]  [WORKLOAD...]   cycles beside published/v100-cycles.csv, in two halves
     fidelity.py CORUN probes [--overrides ...] [GPU...]        latencies and bandwidths, end to end, beside published/latencies-bandwidths.csv
-    fidelity.py CORUN all                                      both, the programs as PTX is written and as machine code
+    fidelity.py CORUN all                                      both, the programs as the GPU has them and as PTX is written
 
 The programs are in two halves by a rule that knows nothing of them: their names (the part before @) in the order of their SHA-256; the
 first, third, fifth ... decide, the others are only reported. A choice in the model is made from the deciding half, and the other
@@ -293,7 +293,7 @@ def main():
         parser.error(f"no published figures of {', '.join(unknown)}; there are some of: {', '.join(known)}")
     suffix = [arguments.overrides] if arguments.overrides else []
     if arguments.what in ("programs", "all"):
-        for more in [[], ["machine_code=31"]] if arguments.what == "all" else [[]]:
+        for more in [[], ["machine_code=0"]] if arguments.what == "all" else [[]]:
             programs(arguments.corun, ":".join(["quadro-v100"] + ([",".join(suffix + more)] if suffix + more else [])), arguments.names)
     if arguments.what in ("probes", "all"):
         probes(arguments.corun, arguments.names or gpus, arguments.overrides)
