@@ -466,7 +466,8 @@ static struct reading measure_lines(const struct bench *bench, const struct row 
 static double implied_lines(const struct bench *bench, const struct row *row)
 {
     uint32_t each = bench->design->l1_lines_per_cycle, lines = (uint32_t)implied_coalescing(bench, row);
-    return fmax((lines + each - 1) / each, implied_conflicts(bench, row));
+    uint32_t lookups = (lines + each - 1) / each;
+    return fmax(lookups, implied_conflicts(bench, row));
 }
 
 /* ---- constants ---- */
