@@ -16,7 +16,7 @@ Made by `scripts/index_results.py`: do not edit. Each page is the output of `cor
 [experiments](../experiments.md)), or says what made it. *Same sign*: how many of the paper's numbers that have a direction ours share it with.
 
 The pages here have cycles of versions 1 and 2 of the timing model (`corun version`). Version 3 has latencies, ports of the L2 and divisions
-nearer to hardware ([fidelity](../fidelity.md)): figures move by some percent, and the pages have not been made again yet.
+nearer to hardware ([fidelity](../fidelity.md)): figures move by some percent. Of version 3 is rh-smqos-pairs; the other pages have not been made again yet.
 
 | experiment | | window | same sign |
 |---|---|---|--:|
