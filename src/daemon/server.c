@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -228,16 +229,16 @@ static bool welcome(struct server *server, int socket, const struct peer *peer, 
 }
 
 /* Whether it still hears that does not matter. */
-static void turn_away(int socket, const char *text)
+static void turn_away(int socket)
 {
-    uint8_t message[256];
-    struct wire_done body = {CORUN_ARGUMENT};
-    size_t length = strlen(text);
-    struct wire_header header = {WIRE_REFUSED, (uint32_t)(sizeof body + length)};
-    memcpy(message, &header, sizeof header);
-    memcpy(message + sizeof header, &body, sizeof body);
-    memcpy(message + sizeof header + sizeof body, text, length);
-    (void)!send(socket, message, sizeof header + sizeof body + length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    static const char text[] = "this user may not use the GPU of this corund";
+    struct {
+        struct wire_header header;
+        struct wire_done body;
+        char text[sizeof text];
+    } message = {.header = {WIRE_REFUSED, sizeof message.body + sizeof text - 1}, .body = {CORUN_ARGUMENT}};
+    memcpy(message.text, text, sizeof text);
+    (void)!send(socket, &message, offsetof(__typeof__(message), text) + sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     close(socket);
 }
 
@@ -253,7 +254,7 @@ static void on_connect(uv_poll_t *handle, int status, int events)
         return;
     uint32_t row = listen_peer(socket, &peer) ? limits_find(limits, &peer, geteuid()) : LIMITS_NOBODY;
     if (row == LIMITS_NOBODY) {
-        turn_away(socket, "this user may not use the GPU of this corund");
+        turn_away(socket);
         server->refused++;
     } else if (!has_place(server, &peer, row) || !welcome(server, socket, &peer, row)) {
         close(socket);

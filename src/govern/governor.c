@@ -135,7 +135,7 @@ enum corun_status take_parameters(struct governor *governor, const struct corun_
 }
 
 enum corun_status governor_check_policy(const struct governor *governor, const struct corun_policy *policy,
-                               struct corun_diagnostics *list)
+                                        struct corun_diagnostics *list)
 {
     if (policy->version != CORUN_POLICY_VERSION)
         return corun_report(list, CORUN_POLICY, CORUN_NOWHERE,

@@ -66,7 +66,7 @@ struct governor {
 /* governor.c */
 /* Whether the machine can have the policy at all. POLICY. */
 enum corun_status governor_check_policy(const struct governor *governor, const struct corun_policy *policy,
-                               struct corun_diagnostics *list);
+                                        struct corun_diagnostics *list);
 enum corun_status take_parameters(struct governor *governor, const struct corun_policy *policy,
                                   const double *parameters, struct corun_diagnostics *list);
 
