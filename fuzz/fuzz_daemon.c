@@ -85,6 +85,15 @@ static void send_message(struct session *session, struct input *input, uint8_t k
         session->broken = true;
 }
 
+/* The first client has no limits, the others have those of their users. */
+static struct session *begin(struct node *node, uint32_t i)
+{
+    struct session *session = session_begin(node, i, i);
+    if (session && i)
+        session->row = 0;
+    return session;
+}
+
 /* What a server does after each piece of work. */
 static void sweep(struct node *node, struct session **sessions)
 {
@@ -101,7 +110,7 @@ static void sweep(struct node *node, struct session **sessions)
         sessions[i]->file = -1;
         if (sessions[i]->broken || sessions[i]->gone) {
             session_end(sessions[i]);
-            sessions[i] = session_begin(node, i, 0);
+            sessions[i] = begin(node, i);
         }
     }
 }
@@ -112,17 +121,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct input input = {data, bytes};
     struct corun_policy policy = {.version = CORUN_POLICY_VERSION, .name = "fuzz", .start = start, .decide = decide};
     struct node_settings settings = {.threads = 1, .launch_cycles = 20000, .choose = choose, .user = &policy};
+    const struct limits limits = {.rows = {{.of = LIMIT_OF_EVERYBODY, .clients = 1, .memory = 1 << 20, .share = 0.5}},
+                                  .count = 1};
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct node *node = NULL;
     struct session *sessions[CLIENTS];
     struct wire_frame frame;
     (void)wire_take(data, bytes, false, &frame);
+    settings.limits = &limits;
     corun_gpu_config_default(&settings.configuration);
     settings.configuration.sms = 1;
     if (!list || node_create(&settings, list, &node) != CORUN_OK)
         abort();
     for (uint32_t i = 0; i < CLIENTS; i++)
-        sessions[i] = session_begin(node, i, 0);
+        sessions[i] = begin(node, i);
     for (uint32_t i = 0; input.bytes && i < 64; i++) {
         uint8_t what = next(&input);
         struct session *session = sessions[what % CLIENTS];
