@@ -87,7 +87,7 @@ class Commands(Pages):
 
     def check_workload(self, text):
         name = text.split(":")[0].split(",")[0]
-        if "." not in name and name != name.upper():
+        if "." not in name and name != name.upper() and not text.startswith("trace:"):
             name, _, size = name.partition("@")
             self.assertIn(name, self.sizes)
             if size:
