@@ -56,7 +56,7 @@ for fuzzer in "$build"/fuzz_*; do
         done
         ;;
     fuzz_kernel) # what lies in memory is behind a NUL
-        for seed in "$source"/tests/isa/corpus/*.ptx "$source"/tests/ptx/corpus/clang_*.ptx; do
+        for seed in "$source"/tests/isa/corpus/*.ptx "$source"/tests/ptx/corpus/clang_*.ptx "$source"/tests/ptx/corpus/hand_products.ptx; do
             split "$seed" "$corpus"
         done
         for seed in "$corpus"/*.ptx-*; do

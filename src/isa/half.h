@@ -80,4 +80,36 @@ static inline uint32_t half_round(double exact, struct half_format format, uint3
     return sign | (uint32_t)result;
 }
 
+/* 8-bit floats: e4m3 has no infinity and one NaN of each sign, e5m2 is the upper byte of a half. */
+static inline double eighth_value(uint32_t bits, bool e4m3)
+{
+    if (!e4m3)
+        return half_value(bits << 8, HALF_F16);
+    uint32_t magnitude = bits & 0x7fu, biased = magnitude >> 3, fraction = magnitude & 7u;
+    if (magnitude == 0x7f)
+        return half_value(HALF_NAN, HALF_F16);
+    double value = (double)(biased ? 8 + fraction : fraction) * (double)(1u << (biased ? biased : 1)) / 1024.0;
+    return bits & 0x80u ? -value : value;
+}
+
+/* To nearest even; what is too large becomes the largest finite number, NaN the one without a sign. */
+static inline uint32_t eighth_round(double exact, bool e4m3)
+{
+    if (exact != exact)
+        return 0x7fu;
+    uint32_t largest = e4m3 ? 0x7eu : 0x7bu, low = 0, high = largest, sign = __builtin_signbit(exact) ? 0x80u : 0;
+    double magnitude = sign ? -exact : exact;
+    while (low < high) { /* the largest that is not above it */
+        uint32_t middle = (low + high + 1) / 2;
+        if (eighth_value(middle, e4m3) <= magnitude)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    if (low == largest)
+        return sign | largest;
+    double below = magnitude - eighth_value(low, e4m3), above = eighth_value(low + 1, e4m3) - magnitude;
+    return sign | (low + (below > above || (below == above && (low & 1u))));
+}
+
 #endif

@@ -214,6 +214,44 @@ LANES_FUNCTION(half_from_pair)
     lanes_write32(lanes_destination(lanes, op->destination), results, mask);
 }
 
+static uint32_t eighth_pack(const struct operation *op, double exact)
+{
+    if (op->variant & HALF_RELU && exact <= 0.0)
+        exact = 0.0;
+    return eighth_round(exact, op->extra[3]);
+}
+
+/* cvt.e4m3x2.f32 d, a, b: a becomes the high byte */
+LANES_FUNCTION(eighths_from_pair)
+{
+    LANES_SOURCE(f32, pa, 0);
+    LANES_SOURCE(f32, pb, 1);
+    uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64)));
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        results[i] = eighth_pack(op, (double)load_f32(pa[i])) << 8 | eighth_pack(op, (double)load_f32(pb[i]));
+    lanes_write32(lanes_destination(lanes, op->destination), results, mask);
+}
+
+LANES_FUNCTION(eighths_from_halves)
+{
+    LANES_SOURCE(u32, pa, 0);
+    uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64)));
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        results[i] = eighth_pack(op, half_value(pa[i] >> 16, HALF_F16)) << 8 |
+                     eighth_pack(op, half_value(pa[i] & 0xffffu, HALF_F16));
+    lanes_write32(lanes_destination(lanes, op->destination), results, mask);
+}
+
+LANES_FUNCTION(halves_from_eighths)
+{
+    LANES_SOURCE(u32, pa, 0);
+    uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64)));
+    for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
+        results[i] = half_pack(op, eighth_value(pa[i] >> 8 & 0xffu, op->extra[3]), ROUND_NEAREST) << 16 |
+                     half_pack(op, eighth_value(pa[i] & 0xffu, op->extra[3]), ROUND_NEAREST);
+    lanes_write32(lanes_destination(lanes, op->destination), results, mask);
+}
+
 static double number(const struct operation *op, const void *source, uint32_t lane)
 {
     const lane32 *words = source;

@@ -29,7 +29,7 @@ enum half_operation {
 
 /*
  * Others: setp and set: comparison | boolean << 8; conversions: rounding (0 nearest, 1 zero, 2 down, 3 up) | the other type << 8 | 4 if
- * it rounds to a whole number.
+ * it rounds to a whole number. Of pairs of 8-bit floats: whether they are e4m3.
  */
 #define HALF_TO_WHOLE 4u
 

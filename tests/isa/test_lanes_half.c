@@ -275,6 +275,86 @@ static uint64_t pair_from_f32(const struct inputs *in)
     return from_f32(in) << 16 | from_f32(&low);
 }
 
+/* What a byte of sign, exponent and fraction stands for, from its definition (OCP 8-bit floating point specification, 2023). */
+static double eighth(unsigned bits, bool e4m3)
+{
+    unsigned width = e4m3 ? 3 : 2, exponent = (bits & 0x7f) >> width, fraction = bits & ((1u << width) - 1);
+    int bias = e4m3 ? 7 : 15;
+    double value = exponent ? ldexp(1 + fraction / ldexp(1, (int)width), (int)exponent - bias)
+                            : ldexp(fraction / ldexp(1, (int)width), 1 - bias);
+    if (e4m3 ? (bits & 0x7f) == 0x7f : exponent == 31)
+        value = !e4m3 && !fraction ? INFINITY : NAN;
+    return bits & 0x80 ? -value : value;
+}
+
+/* The nearest of all finite bytes; of two that are as near, the even one. */
+static unsigned nearest_eighth(double x)
+{
+    bool e4m3 = now.operation;
+    if (isnan(x))
+        return 0x7f;
+    if (now.relu && x <= 0)
+        return 0;
+    unsigned best = 0, largest = e4m3 ? 0x7e : 0x7b;
+    if (fabs(x) >= eighth(largest, e4m3)) /* beyond, distances round to the same */
+        return largest | (signbit(x) ? 0x80u : 0);
+    for (unsigned bits = 0; bits <= largest; bits++) {
+        double distance = fabs(eighth(bits, e4m3) - fabs(x)), least = fabs(eighth(best, e4m3) - fabs(x));
+        if (distance < least || (distance == least && bits % 2 == 0))
+            best = bits;
+    }
+    return best | (signbit(x) ? 0x80u : 0);
+}
+
+static uint64_t eighths_of_f32(const struct inputs *in)
+{
+    return nearest_eighth((double)f32_from(in->value[0])) << 8 | nearest_eighth((double)f32_from(in->value[1]));
+}
+
+static uint64_t eighths_of_halves(const struct inputs *in)
+{
+    uint32_t bits = (uint32_t)in->value[0];
+    double high = is_nan(&f16, bits >> 16) ? NAN : as_double(&f16, bits >> 16);
+    double low = is_nan(&f16, bits & 0xffff) ? NAN : as_double(&f16, bits & 0xffff);
+    return nearest_eighth(high) << 8 | nearest_eighth(low);
+}
+
+static uint64_t half_of_eighth(unsigned bits)
+{
+    double x = eighth(bits, now.operation);
+    if (isnan(x))
+        return 0x7fff;
+    if (now.relu && x <= 0)
+        return 0;
+    uint32_t magnitude = isinf(x) ? f16.infinity : nearest(&f16, fabs(x), 0);
+    return magnitude | (signbit(x) ? 0x8000 : 0);
+}
+
+static uint64_t halves_of_eighths(const struct inputs *in)
+{
+    return half_of_eighth(in->value[0] >> 8 & 0xff) << 16 | half_of_eighth(in->value[0] & 0xff);
+}
+
+static void test_8_bit_floats(void **state)
+{
+    (void)state;
+    char name[64];
+    now.clamp = now.flush = false;
+    now.toward = 0;
+    for (unsigned type = 0; type < 4; type++) {
+        const char *word = type % 2 ? "e4m3x2" : "e5m2x2", *relu = type / 2 ? ".relu" : "";
+        now.operation = type % 2;
+        now.relu = type / 2;
+        snprintf(name, sizeof name, "cvt.rn.satfinite%s.%s.f32", relu, word);
+        check_case(&(struct lanes_case){name, "hff", NULL, eighths_of_f32, 4000});
+        snprintf(name, sizeof name, "cvt.rn.satfinite%s.%s.f16x2", relu, word);
+        check_case(&(struct lanes_case){name, "hr", NULL, eighths_of_halves, 4000});
+        snprintf(name, sizeof name, "cvt.rn%s.f16x2.%s", relu, word);
+        check_case(&(struct lanes_case){name, "rh", NULL, halves_of_eighths, 4000});
+    }
+    now.relu = false;
+}
+
 static void test_conversions(void **state)
 {
     (void)state;
@@ -380,6 +460,6 @@ int main(void)
     fill(&f16);
     fill(&bf16);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_conversions),
-                                       cmocka_unit_test(test_comparisons)};
+                                       cmocka_unit_test(test_comparisons), cmocka_unit_test(test_8_bit_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
