@@ -592,17 +592,12 @@ static uint32_t select_half_conversion(const struct ptx_instruction *i, struct o
     return is_half(to) ? LANE_half_from_number : LANE_half_to_number;
 }
 
-static bool is_eighths(uint32_t type)
-{
-    return type == PTX_TYPE_E4M3X2 || type == PTX_TYPE_E5M2X2;
-}
-
 static uint32_t select_eighths(const struct ptx_instruction *i, struct operation *op)
 {
     uint32_t to = i->types[0], from = i->types[1];
     op->variant = i->relu ? HALF_RELU : 0;
     op->extra[3] = to == PTX_TYPE_E4M3X2 || from == PTX_TYPE_E4M3X2;
-    if (!is_eighths(to))
+    if (!ptx_type_is_eighths(to))
         return LANE_halves_from_eighths;
     return from == PTX_TYPE_F32 ? LANE_eighths_from_pair : LANE_eighths_from_halves;
 }
@@ -646,7 +641,7 @@ static uint32_t select_half(const struct ptx_instruction *i, struct operation *o
 
 static uint32_t select_name(const struct ptx_instruction *i, struct operation *op)
 {
-    if (i->opcode == PTX_OP_CVT && (is_eighths(i->types[0]) || is_eighths(i->types[1])))
+    if (i->opcode == PTX_OP_CVT && (ptx_type_is_eighths(i->types[0]) || ptx_type_is_eighths(i->types[1])))
         return select_eighths(i, op);
     if (is_half(i->types[0]) || is_half(i->types[1]))
         return select_half(i, op);

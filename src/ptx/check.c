@@ -144,21 +144,16 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
     }
 }
 
-static bool is_eighths(enum ptx_type type)
-{
-    return type == PTX_TYPE_E4M3X2 || type == PTX_TYPE_E5M2X2;
-}
-
 /* Pairs of 8-bit floats: from .f32 or .f16x2, cut to what is finite, and to .f16x2 without loss. */
 static const char *wrong_eighths(const struct ptx_instruction *instruction)
 {
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
-    if (is_eighths(to) ? from != PTX_TYPE_F32 && from != PTX_TYPE_F16X2 : to != PTX_TYPE_F16X2)
+    if (ptx_type_is_eighths(to) ? from != PTX_TYPE_F32 && from != PTX_TYPE_F16X2 : to != PTX_TYPE_F16X2)
         return "converts this type from .f32 and .f16x2, and to .f16x2 only";
     if (instruction->rounding != PTX_ROUNDING_RN || instruction->ftz || instruction->sat)
         return "needs .rn, and has no .ftz and .sat with this type";
-    if (!instruction->satfinite == is_eighths(to))
-        return is_eighths(to) ? "needs .satfinite with this type" : "has .satfinite where nothing is cut off";
+    if (!instruction->satfinite == ptx_type_is_eighths(to))
+        return ptx_type_is_eighths(to) ? "needs .satfinite with this type" : "has .satfinite where nothing is cut off";
     return NULL;
 }
 
@@ -167,7 +162,7 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
     bool to_float = is_floating(to), from_float = is_floating(from);
     bool narrower = ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED;
-    if (is_eighths(to) || is_eighths(from))
+    if (ptx_type_is_eighths(to) || ptx_type_is_eighths(from))
         return wrong_eighths(instruction);
     if (instruction->satfinite || from == PTX_TYPE_F16X2)
         return "has a suffix of conversions to 8-bit floats";

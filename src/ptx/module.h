@@ -410,6 +410,12 @@ static inline bool ptx_type_is_half(enum ptx_type type)
     return type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
 }
 
+/* Pairs of 8-bit floats. */
+static inline bool ptx_type_is_eighths(enum ptx_type type)
+{
+    return type == PTX_TYPE_E4M3X2 || type == PTX_TYPE_E5M2X2;
+}
+
 static inline bool ptx_type_is_float(enum ptx_type type)
 {
     return ptx_types[type].kind == PTX_KIND_FLOAT;
