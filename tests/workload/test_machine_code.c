@@ -33,6 +33,12 @@ static bool depends_on_time(const char *name)
     return strcmp(name, "mri-gridding") == 0;
 }
 
+/* Its fragments and products are PTX instructions that are issued in several steps; each step counts as one that ran. */
+static bool has_steps(const char *name)
+{
+    return strcmp(name, "gemm-wmma") == 0;
+}
+
 static void check(enum corun_status status, const struct corun_diagnostics *list)
 {
     if (status != CORUN_OK)
@@ -106,7 +112,10 @@ static void equals_ptx(void **state)
                                      ASSEMBLE_EVERYTHING};
     const char *name = *state;
     struct outcome wanted = run(name, ASSEMBLE_NOTHING, false);
-    assert_int_equal(wanted.counted.ptx_thread_instructions, wanted.counted.thread_instructions);
+    if (has_steps(name))
+        assert_true(wanted.counted.ptx_thread_instructions < wanted.counted.thread_instructions);
+    else
+        assert_int_equal(wanted.counted.ptx_thread_instructions, wanted.counted.thread_instructions);
     for (size_t i = 0; i <= sizeof masks / sizeof masks[0]; i++) {
         bool timed = i == sizeof masks / sizeof masks[0];
         uint32_t mask = timed ? ASSEMBLE_EVERYTHING : masks[i];
@@ -118,10 +127,10 @@ static void equals_ptx(void **state)
         }
         if (memcmp(found.bytes, wanted.bytes, wanted.count))
             fail_msg("%s, rewrites %u%s: other bytes", name, mask, timed ? " with timing" : "");
-        if (found.counted.ptx_thread_instructions != wanted.counted.thread_instructions)
+        if (found.counted.ptx_thread_instructions != wanted.counted.ptx_thread_instructions)
             fail_msg("%s, rewrites %u%s: %llu thread instructions of the PTX, not %llu", name, mask,
                      timed ? " with timing" : "", (unsigned long long)found.counted.ptx_thread_instructions,
-                     (unsigned long long)wanted.counted.thread_instructions);
+                     (unsigned long long)wanted.counted.ptx_thread_instructions);
         assert_true(found.counted.thread_instructions <= wanted.counted.thread_instructions);
         free(found.bytes);
     }
