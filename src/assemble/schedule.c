@@ -140,7 +140,8 @@ struct scheduler {
     struct order order;
     struct ptx_instruction *placed; /* the block in its new order */
     uint32_t *height, *waits, *ready;
-    uint32_t ready_count, target;
+    uint32_t *available; /* earliest cycle, counted from the block's begin, at which what it needs is there */
+    uint32_t ready_count, target, cycle;
     /* Per block: the registers live into it and out of it, as ranges were visited. */
     VECTOR(struct ptx_live_range) ranges;
     bool failed;
@@ -160,17 +161,30 @@ static void find_heights(struct scheduler *scheduler, uint32_t first, uint32_t c
     }
 }
 
-/* Of the ready ones: the highest, the first in the source of several; out of registers, the one that frees most. */
+/* Cycles that an instruction would wait for if it came next. */
+static uint32_t wait_of(const struct scheduler *scheduler, uint32_t one)
+{
+    return scheduler->available[one] > scheduler->cycle ? scheduler->available[one] - scheduler->cycle : 0;
+}
+
+static bool goes_before(const struct scheduler *scheduler, uint32_t one, uint32_t other)
+{
+    uint32_t wait = wait_of(scheduler, one), other_wait = wait_of(scheduler, other);
+    if (wait != other_wait)
+        return wait < other_wait;
+    if (scheduler->height[one] != scheduler->height[other])
+        return scheduler->height[one] > scheduler->height[other];
+    return one < other;
+}
+
+/* Of the ready ones: the one that waits least, the highest of several, then the first in the source of several; out of registers, the one that frees most. */
 static uint32_t choose(struct scheduler *scheduler, uint32_t first)
 {
     uint32_t best = 0, least = 0;
     int32_t least_change = INT32_MAX;
-    for (uint32_t i = 1; i < scheduler->ready_count; i++) {
-        uint32_t left = scheduler->ready[best], right = scheduler->ready[i];
-        if (scheduler->height[right] > scheduler->height[left] ||
-            (scheduler->height[right] == scheduler->height[left] && right < left))
+    for (uint32_t i = 1; i < scheduler->ready_count; i++)
+        if (goes_before(scheduler, scheduler->ready[i], scheduler->ready[best]))
             best = i;
-    }
     struct registers *registers = &scheduler->registers;
     const struct ptx_instruction *instructions = scheduler->code->instructions + first;
     int32_t change = pressure_change(registers, &instructions[scheduler->ready[best]]);
@@ -192,8 +206,9 @@ static uint32_t choose(struct scheduler *scheduler, uint32_t first)
 
 static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count)
 {
-    scheduler->ready_count = 0;
+    scheduler->ready_count = scheduler->cycle = 0;
     for (uint32_t i = 0; i < count; i++) {
+        scheduler->available[i] = 0;
         scheduler->waits[i] = scheduler->order.waits[i];
         if (!scheduler->waits[i])
             scheduler->ready[scheduler->ready_count++] = i;
@@ -203,9 +218,16 @@ static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count
         scheduler->ready[at] = scheduler->ready[--scheduler->ready_count];
         place(&scheduler->registers, &scheduler->code->instructions[first + one]);
         scheduler->placed[n] = scheduler->code->instructions[first + one];
-        for (uint32_t e = scheduler->order.first[one]; e != ORDER_END; e = scheduler->order.edges.data[e].next)
-            if (!--scheduler->waits[scheduler->order.edges.data[e].to])
-                scheduler->ready[scheduler->ready_count++] = scheduler->order.edges.data[e].to;
+        uint32_t issued = scheduler->cycle + wait_of(scheduler, one), latency = latency_of(&scheduler->placed[n]);
+        scheduler->cycle = issued + 1;
+        for (uint32_t e = scheduler->order.first[one]; e != ORDER_END; e = scheduler->order.edges.data[e].next) {
+            const struct order_edge *edge = &scheduler->order.edges.data[e];
+            uint32_t there = issued + (edge->value ? latency : 1);
+            if (scheduler->available[edge->to] < there)
+                scheduler->available[edge->to] = there;
+            if (!--scheduler->waits[edge->to])
+                scheduler->ready[scheduler->ready_count++] = edge->to;
+        }
     }
     memcpy(&scheduler->code->instructions[first], scheduler->placed, count * sizeof *scheduler->placed);
 }
@@ -328,7 +350,7 @@ enum corun_status code_schedule(struct code *code)
                                              .live = calloc(BIT_WORDS(registers), sizeof(uint64_t)),
                                              .outlive = calloc(BIT_WORDS(registers), sizeof(uint64_t))};
     scheduler.placed = calloc((size_t)longest + 1, sizeof *scheduler.placed);
-    scheduler.height = calloc(3 * ((size_t)longest + 1), sizeof *scheduler.height);
+    scheduler.height = calloc(4 * ((size_t)longest + 1), sizeof *scheduler.height);
     enum corun_status status = order_create(&scheduler.order, code, longest);
     if (!scheduler.registers.reads || !scheduler.registers.live || !scheduler.registers.outlive || !scheduler.placed ||
         !scheduler.height)
@@ -336,6 +358,7 @@ enum corun_status code_schedule(struct code *code)
     if (status == CORUN_OK) {
         scheduler.waits = scheduler.height + longest + 1;
         scheduler.ready = scheduler.waits + longest + 1;
+        scheduler.available = scheduler.ready + longest + 1;
         status = schedule_blocks(&scheduler);
     }
     code->changed = true;

@@ -167,6 +167,18 @@ static void test_schedule(void **state)
             "add.f32 %f4, %f3, %f2;\nst.global.f32 [%d1+8], %f4;\nret;\n");
 }
 
+/* What the second load needs comes with the first one: the third goes before it, though less waits for it. */
+static void test_schedule_fills_a_wait(void **state)
+{
+    (void)state;
+    becomes(
+        ASSEMBLE_SCHEDULE,
+        "ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nld.global.u32 %r1, [%d2];\nld.global.u32 %r2, [%d1+8];\n"
+        "add.s32 %r3, %r1, 1;\nadd.s32 %r4, %r3, %r2;\nst.global.u32 [%d1+12], %r4;\nret;\n",
+        "ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nld.global.u32 %r2, [%d1+8];\nld.global.u32 %r1, [%d2];\n"
+        "add.s32 %r3, %r1, 1;\nadd.s32 %r4, %r3, %r2;\nst.global.u32 [%d1+12], %r4;\nret;\n");
+}
+
 static void test_schedule_that_stays(void **state)
 {
     (void)state;
@@ -177,7 +189,7 @@ static void test_schedule_that_stays(void **state)
         "ld.param.u64 %d1, [a];\nst.global.u32 [%d1], 1;\nbar.sync 0;\nld.global.u32 %r1, [%d1+8];\n"
         "st.global.u32 [%d1+4], %r1;\nret;\n",
         "ld.param.u64 %d1, [a];\nmov.u32 %r1, %clock;\nld.volatile.global.u32 %r2, [%d1];\nadd.s32 %r4, %r2, 1;\n"
-        "mov.u32 %r3, %clock;\nst.global.u32 [%d1+4], %r4;\nst.global.u32 [%d1+8], %r1;\nst.global.u32 [%d1+12], "
+        "mov.u32 %r3, %clock;\nst.global.u32 [%d1+8], %r1;\nst.global.u32 [%d1+4], %r4;\nst.global.u32 [%d1+12], "
         "%r3;\nret;\n",
     };
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
@@ -204,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_predicate),
         cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_schedule_fills_a_wait),
         cmocka_unit_test(test_schedule_that_stays),
         cmocka_unit_test(test_load_passes_store),
     };
