@@ -167,6 +167,10 @@ static bool all_stand(const struct relatives *stopped)
  * One that is in a fork when it is told to stop completes the fork before it does, and nobody has told its child: so we
  * look once more when all stand. One that waits for its vfork cannot stand: it starts nothing either, and is not waited
  * for longer than STOP_SECONDS. What they start because of the signal does not get it.
+ *
+ * Our own children are the last to go on. One of them may be all that keeps its process group from being orphaned (its parent, the guard, is
+ * in another group), and where a group becomes orphaned while a process of it is stopped, the kernel sends SIGHUP to all of the group: to
+ * the caller, too, under cron or nohup.
  */
 static void signal_all(int signal)
 {
@@ -178,10 +182,14 @@ static void signal_all(int signal)
         if (!stood)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     } while (stop_more(&stopped) || !stood);
-    for (size_t i = 0; i < stopped.list.count; i++) {
-        kill(stopped.list.data[i].process, signal);
-        kill(stopped.list.data[i].process, SIGCONT);
-    }
+    if (signal != SIGKILL) /* they get it when they go on */
+        for (size_t i = 0; i < stopped.list.count; i++)
+            kill(stopped.list.data[i].process, signal);
+    pid_t self = getpid();
+    for (int own = 0; own < 2; own++)
+        for (size_t i = 0; i < stopped.list.count; i++)
+            if ((stopped.list.data[i].parent == self) == own)
+                kill(stopped.list.data[i].process, signal == SIGKILL ? SIGKILL : SIGCONT);
     vector_free(&stopped.list);
 }
 
