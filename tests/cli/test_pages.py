@@ -234,7 +234,7 @@ class Readme(OfReadme):
             (tree / "bin/python3").symlink_to(python)
         else:
             lines = lines[:lines.index(next(line for line in lines if line.startswith("# with Python")))]
-        script = "\n".join(["set -ex", *lines])
+        script = "\n".join(["set -ex", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *lines])
         environment = dict(self.environment, PATH=f"{tree}/bin:{os.environ['PATH']}", CORUN_LIBRARY=os.path.join(
             os.path.dirname(self.command), "lib/libcorun.so"))
         done = subprocess.run(["bash", "-c", script], cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -633,7 +633,7 @@ class Configuration(Daemon):
         """What is written is what the list says; every metric of the dashboard is there; a disk that is full stops nothing."""
         file = self.folder / "corund.prom"
         self.start_configured(f"simulate: gtx980\npolicy: even\nmetrics: {file}\nmetrics_interval: 1s\nexpect: [one, 't\"wo\\']\n")
-        one = self.share(PROGRAMS / "own_goal", "--name", "one", "--isolated", "400", words=("30", "0", "0"))
+        one = self.share(PROGRAMS / "own_goal", "--name", "one", "--isolated", "400", words=("150", "0", "0"))
         two = self.share(PROGRAMS / "own_goal", "--name", 't"wo\\', words=("1",))
         self.wait_for(lambda: file.exists() and any(self.metrics(file)[0].get("corun_client_launches_total", {0: 0}).values()))
         values, types = self.metrics(file)

@@ -14,6 +14,8 @@ for architecture; do
     *) continue ;; # this one is too old, or too new
     esac
     for ptx in "$folder"/*/*.ptx; do
+        target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$ptx" | head -n 1)
+        [ "$target" -le "$architecture" ] || continue # a kernel of a later GPU
         "$ptxas" "-arch=sm_$architecture" "$ptx" -o /dev/null || { echo "$ptx: not for sm_$architecture" >&2; status=1; }
         count=$((count + 1))
     done
