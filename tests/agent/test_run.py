@@ -490,6 +490,7 @@ class Killed(InFolder):
 
     def test_the_guardian_is_killed_and_then_the_agent(self):
         agent = self.begin_with_everything()
+        wait_until(lambda: self.guardian_of(agent), what="there is no guardian")
         guardian = self.guardian_of(agent)
         os.kill(guardian, signal.SIGKILL)
         wait_until(lambda: self.guardian_of(agent) not in (None, guardian), what="there is no other guardian")
@@ -499,6 +500,7 @@ class Killed(InFolder):
 
     def both_killed(self):
         agent = self.begin_with_everything()
+        wait_until(lambda: self.guardian_of(agent), what="there is no guardian")
         guardian = self.guardian_of(agent)
         os.kill(agent.pid, signal.SIGSTOP) # it cannot make another one
         os.kill(guardian, signal.SIGKILL)
