@@ -167,10 +167,6 @@ static bool all_stand(const struct relatives *stopped)
  * One that is in a fork when it is told to stop completes the fork before it does, and nobody has told its child: so we
  * look once more when all stand. One that waits for its vfork cannot stand: it starts nothing either, and is not waited
  * for longer than STOP_SECONDS. What they start because of the signal does not get it.
- *
- * Our own children are the last to go on. One of them may be all that keeps its process group from being orphaned (its parent, the guard, is
- * in another group), and where a group becomes orphaned while a process of it is stopped, the kernel sends SIGHUP to all of the group: to
- * the caller, too, under cron or nohup.
  */
 static void signal_all(int signal)
 {
@@ -182,14 +178,10 @@ static void signal_all(int signal)
         if (!stood)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     } while (stop_more(&stopped) || !stood);
-    if (signal != SIGKILL) /* they get it when they go on */
-        for (size_t i = 0; i < stopped.list.count; i++)
-            kill(stopped.list.data[i].process, signal);
-    pid_t self = getpid();
-    for (int own = 0; own < 2; own++)
-        for (size_t i = 0; i < stopped.list.count; i++)
-            if ((stopped.list.data[i].parent == self) == own)
-                kill(stopped.list.data[i].process, signal == SIGKILL ? SIGKILL : SIGCONT);
+    for (size_t i = 0; i < stopped.list.count; i++) {
+        kill(stopped.list.data[i].process, signal);
+        kill(stopped.list.data[i].process, SIGCONT);
+    }
     vector_free(&stopped.list);
 }
 
@@ -220,10 +212,9 @@ static void end_all(struct watch *watch)
     while (reap(watch, 0) > 0);
 }
 
-static _Noreturn void start_program(const struct guard *guard, pid_t parent, pid_t group, int failure)
+static _Noreturn void start_program(const struct guard *guard, pid_t parent, int failure)
 {
     int problem = ECHILD;
-    setpgid(0, group);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent) { /* as below */
         sigaction(SIGCHLD, &guard->child_before, NULL);
@@ -258,7 +249,14 @@ static void watch_over(struct watch *watch, int signals)
     }
 }
 
-/* The guard: all of its life. */
+/*
+ * The guard: all of its life.
+ *
+ * The program stays in the caller's process group, and the guard leaves for a session of its own. A guard in another group of the same session
+ * would be what keeps the caller's group from being orphaned (under cron, nohup, CI). Where a group becomes orphaned while a process of the
+ * group is stopped, the kernel sends SIGHUP to the whole group, to the caller, too; and a guard that is killed, or has ended the program, would
+ * make the group so.
+ */
 static _Noreturn void stand(const struct guard *guard, pid_t parent, int failure, int report)
 {
     sigset_t all;
@@ -268,8 +266,7 @@ static _Noreturn void stand(const struct guard *guard, pid_t parent, int failure
     prctl(PR_SET_NAME, "guard");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, OUR_END);
-    pid_t self = getpid(), group = getpgrp();
-    setpgid(0, 0);
+    pid_t self = getpid();
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);
     sigaddset(&all, SIGTERM);
@@ -280,7 +277,8 @@ static _Noreturn void stand(const struct guard *guard, pid_t parent, int failure
     bool wanted = signals >= 0 && getppid() == parent; /* it has not ended before we asked to be told */
     watch.program = wanted ? fork() : -1;
     if (watch.program == 0)
-        start_program(guard, self, group, failure);
+        start_program(guard, self, failure);
+    setsid();
     if (watch.program < 0) {
         int problem = errno;
         (void)!write(failure, &problem, sizeof problem);

@@ -90,6 +90,12 @@ class Ends(unittest.TestCase):
         self.is_all_over(process)
         self.assertEqual(process.returncode, 128 + signal.SIGKILL)
 
+    def test_a_stopped_neighbour(self):
+        """The caller's process group has no shell above it, as under cron: no guard may be what keeps it from being orphaned."""
+        script = f"sleep 1000 & kill -STOP $!; {CORUN} exec -q -- true; status=$?; kill -KILL $!; exit $status"
+        done = subprocess.run(["sh", "-c", script], start_new_session=True, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
     def test_what_stays_in_the_background(self):
         """A program that has ended by itself leaves what it wants to leave."""
         process = self.start("exec", "-q", "--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!")
