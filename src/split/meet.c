@@ -117,7 +117,9 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
         return record->given ? 0 : view->learned[device] * all;
     if (view->most[device] == 1 || !(full > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
-    double wanted = fmin(all <= 2 * full ? all : fmax(full / 2, all / 8), all / gpus);
+    if (all <= 2 * full) /* the same launches as on this GPU alone */
+        return smaller_if_known(all / gpus - given, view->piece[device]);
+    double wanted = fmin(fmax(full / 2, all / 8), all / gpus);
     double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
     return smaller_if_known(part, view->piece[device]);
 }

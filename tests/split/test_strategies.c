@@ -391,6 +391,36 @@ static void meet_costs_nothing_at_any_ratio(void **state)
     }
 }
 
+/* Of a GPU of which nothing is known: `full` iterations occupy it, `piece` of them move copy_bytes. */
+static uint64_t first_part_of_meet(uint64_t full, uint64_t piece)
+{
+    static const struct corun_split_parameters parameters = {
+#define P(name, value, least, most, meaning) .name = value,
+#include "corun/split_parameters.def"
+#undef P
+    };
+    struct corun_split_view view = {
+        .iterations = 1000, .left = 1000, .granularity = 1, .device_count = 2, .parameters = &parameters};
+    struct corun_split_decision decision = {0};
+    view.usable[0] = view.usable[1] = view.may_race = true;
+    view.most[0] = 1;
+    view.most[1] = 8;
+    view.full[1] = full;
+    view.piece[1] = piece;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* A GPU that takes a small task whole takes it as it would alone: parts of other sizes may leave a small rest that begins when they end. */
+static void meet_gives_a_small_task_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(first_part_of_meet(1000, 0), 1000);
+    assert_int_equal(first_part_of_meet(500, 0), 1000);
+    assert_int_equal(first_part_of_meet(500, 300), 300);
+    assert_int_equal(first_part_of_meet(400, 0), 100); /* half of what occupies it, in pieces of a quarter */
+}
+
 static void meet_survives_a_failure(void **state)
 {
     (void)state;
@@ -480,6 +510,7 @@ int main(void)
         cmocka_unit_test(meet_in_the_middle_of_a_part),
         cmocka_unit_test(meet_does_not_race_in_place),
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
+        cmocka_unit_test(meet_gives_a_small_task_whole),
         cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
