@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define ROUNDING 1e-9 /* 100 % of the isolated IPC is not above it, whatever floating point makes of it */
-
 static const char *keep_text(struct arena *arena, const char *text)
 {
     return arena_copy_text(arena, text ? text : "", text ? strlen(text) : 0);
@@ -55,17 +53,7 @@ static void judge_goal(const struct member *member, struct corun_case_applicatio
     result->goal_value = member->request->goal_value;
     result->transfer_milliseconds = member->request->transfer_milliseconds;
     result->goal_ipc = member->goal_ipc;
-    result->goal_distance = member->goal_ipc > 0 ? result->ipc / member->goal_ipc - 1 : (double)NAN;
-    if (result->goal == CORUN_GOAL_NONE)
-        result->goal_outcome = CORUN_GOAL_NOT_SET;
-    else if (isnan(result->goal_distance))
-        result->goal_outcome = CORUN_GOAL_NOT_KNOWN;
-    else if (result->goal_distance >= 0)
-        result->goal_outcome = CORUN_GOAL_MET;
-    else if (result->result.out_of_reach || member->goal_ipc > result->ipc_isolated * (1 + ROUNDING))
-        result->goal_outcome = CORUN_GOAL_OUT_OF_REACH;
-    else
-        result->goal_outcome = CORUN_GOAL_MISSED;
+    metrics_judge_goal(result);
 }
 
 static enum corun_status collect_application(struct run *run, struct arena *arena, uint32_t index,

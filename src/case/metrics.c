@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define ROUNDING 1e-9 /* 100 % of the isolated IPC is not above it, whatever floating point makes of it */
+
 double metrics_ratio(uint64_t dividend, uint64_t divisor)
 {
     return divisor ? (double)dividend / (double)divisor : (double)NAN;
@@ -24,4 +26,19 @@ struct metrics metrics_of(const double *normalised, size_t count)
         largest = fmax(largest, normalised[i]);
     }
     return (struct metrics){sum, turnaround / (double)count, largest > 0 ? smallest / largest : 1};
+}
+
+void metrics_judge_goal(struct corun_case_application_result *result)
+{
+    result->goal_distance = result->goal_ipc > 0 ? result->ipc / result->goal_ipc - 1 : (double)NAN;
+    if (result->goal == CORUN_GOAL_NONE)
+        result->goal_outcome = CORUN_GOAL_NOT_SET;
+    else if (isnan(result->goal_distance))
+        result->goal_outcome = CORUN_GOAL_NOT_KNOWN;
+    else if (result->goal_distance >= 0)
+        result->goal_outcome = CORUN_GOAL_MET;
+    else if (result->result.out_of_reach || result->goal_ipc > result->ipc_isolated * (1 + ROUNDING))
+        result->goal_outcome = CORUN_GOAL_OUT_OF_REACH;
+    else
+        result->goal_outcome = CORUN_GOAL_MISSED;
 }

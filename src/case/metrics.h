@@ -3,6 +3,8 @@
 #ifndef CORUN_CASE_METRICS_H
 #define CORUN_CASE_METRICS_H
 
+#include "corun/case.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +18,8 @@ struct metrics {
 };
 /* All NAN if one of the values is NAN or there are none. */
 struct metrics metrics_of(const double *normalised, size_t count);
+
+/* Distance and outcome of the goal, from the goal, its IPC, and what was measured. */
+void metrics_judge_goal(struct corun_case_application_result *result);
 
 #endif

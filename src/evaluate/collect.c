@@ -10,26 +10,10 @@
 #include <string.h>
 
 #define MOST_INTERVALS 100u
-#define ROUNDING 1e-9
 
 static const char *keep_text(struct arena *arena, const char *text)
 {
     return text ? arena_copy_text(arena, text, strlen(text)) : NULL;
-}
-
-static void judge_goal(struct corun_case_application_result *row)
-{
-    row->goal_distance = row->goal_ipc > 0 ? row->ipc / row->goal_ipc - 1 : (double)NAN;
-    if (row->goal == CORUN_GOAL_NONE)
-        row->goal_outcome = CORUN_GOAL_NOT_SET;
-    else if (isnan(row->goal_distance))
-        row->goal_outcome = CORUN_GOAL_NOT_KNOWN;
-    else if (row->goal_distance >= 0)
-        row->goal_outcome = CORUN_GOAL_MET;
-    else if (row->result.out_of_reach || row->goal_ipc > row->ipc_isolated * (1 + ROUNDING))
-        row->goal_outcome = CORUN_GOAL_OUT_OF_REACH;
-    else
-        row->goal_outcome = CORUN_GOAL_MISSED;
 }
 
 static enum corun_status collect_application(struct evaluation *evaluation, uint32_t index,
@@ -61,7 +45,7 @@ static enum corun_status collect_application(struct evaluation *evaluation, uint
         .ipc = per_cycle(evaluation, rate),
         .ipc_isolated = member->rate > 0 ? per_cycle(evaluation, member->rate) : (double)NAN,
         .normalised_ipc = member->rate > 0 ? rate / member->rate : (double)NAN};
-    judge_goal(row);
+    metrics_judge_goal(row);
     return row->name && row->size ? CORUN_OK : CORUN_MEMORY;
 }
 
