@@ -28,6 +28,8 @@
 #define LATENCIES_KEPT 1000u
 #define SESSION_MOST_UNREAD (UINT32_C(64) << 20) /* bytes that a client has not read yet */
 
+struct session;
+
 struct node_settings {
     struct corun_gpu_config configuration;
     const struct corun_policy *policy; /* NULL: none */
@@ -43,6 +45,15 @@ struct node_settings {
     uint64_t launch_cycles;      /* a kernel may run, 0: any number */
     const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
     uint32_t expected_count;
+    /*
+     * The places of the expected clients are kept until node_place_ends: time stands still while a place is empty, a client there takes part
+     * as long as it is connected, and after it another one of that name can come.
+     */
+    bool keeps_places;
+    /* An application leaves the machine, and has come so far; the cycle is that of its end. NULL: nobody asks. */
+    void (*left)(void *user, const struct session *session, const struct corun_application_result *result,
+                 uint64_t cycle);
+    void *left_user;
 };
 
 /* A launch in flight. */
@@ -126,6 +137,7 @@ struct node {
     VECTOR(struct known_rate) known;
     struct space *spaces[CORUN_MAX_APPLICATIONS];
     bool *arrived;                 /* of the expected ones */
+    bool *ended;                   /* of their places: nobody comes there any more */
     bool begun;                    /* all expected ones are there */
     char policy[WIRE_MOST_POLICY]; /* as it was chosen */
     struct node_journal *journal;  /* NULL: none */
@@ -145,6 +157,9 @@ bool node_work(struct node *node);
 enum corun_status node_change_policy(struct node *node, const char *text, struct corun_diagnostics *list);
 /* The limits are others: rows of clients are found again. Nothing is taken from who has more than it may have now. `owner`: the daemon's own user. */
 void node_new_limits(struct node *node, uint32_t owner);
+
+/* Nobody of that name comes any more: an expected client that has not come is not waited for. */
+void node_place_ends(struct node *node, uint32_t place);
 
 /* The client for which everybody waits, since it computes; NULL: nobody. */
 struct session *node_holder(const struct node *node);
@@ -167,6 +182,8 @@ void session_send(struct session *session, enum wire_type type, const void *body
 bool session_serve(struct session *session, bool turn);
 /* Gives back all that is the client's; it takes part no more. */
 void session_clear(struct session *session);
+/* Whether the place is kept, and nobody is there. */
+bool node_place_is_empty(const struct node *node, uint32_t place);
 void session_refuse(struct session *session, enum corun_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* DONE, with how it went. */

@@ -23,7 +23,7 @@ struct server {
     uv_loop_t loop;
     uv_poll_t listener;
     uv_idle_t work;
-    uv_signal_t signals[3];
+    uv_signal_t signals[4];
     uv_timer_t timer;   /* of the one that holds up time */
     uv_timer_t metrics; /* until they are written again */
     const struct session *holder;
@@ -300,7 +300,12 @@ static void reload(struct server *server)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
-    if (number == SIGHUP && server->settings->reload)
+    const struct server_settings *settings = server->settings;
+    if (settings->interrupted) {
+        if (number == SIGCHLD ? settings->child(settings->user) : settings->interrupted(settings->user, number))
+            uv_stop(&server->loop);
+        wake(server); /* who is not there any more is not waited for */
+    } else if (number == SIGHUP && server->settings->reload)
         reload(server);
     else
         uv_stop(&server->loop);
@@ -308,13 +313,14 @@ static void on_signal(uv_signal_t *handle, int number)
 
 static bool start(struct server *server)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    size_t count = server->settings->child ? 4 : 3;
     uv_idle_init(&server->loop, &server->work);
     uv_timer_init(&server->loop, &server->timer);
     uv_timer_init(&server->loop, &server->metrics);
     server->timer.data = server->metrics.data = server;
     server->work.data = server->listener.data = server;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < count; i++) {
         server->signals[i].data = server;
         if (uv_signal_init(&server->loop, &server->signals[i]) != 0 ||
             uv_signal_start(&server->signals[i], on_signal, numbers[i]) != 0)
@@ -372,7 +378,8 @@ enum corun_status server_run(struct node *node, struct server_settings *settings
             if (settings->ready)
                 settings->ready(settings->user);
             listen_notify("READY=1");
-            (void)uv_run(&server.loop, UV_RUN_DEFAULT);
+            if (!settings->child || !settings->child(settings->user))
+                (void)uv_run(&server.loop, UV_RUN_DEFAULT);
             listen_notify("STOPPING=1");
             status = node->failed ? CORUN_POLICY : CORUN_OK;
         }

@@ -19,6 +19,12 @@ struct server_settings {
      * as SIGTERM.
      */
     void (*reload)(void *user);
+    /*
+     * For a server that starts its clients itself. `child`: a child may have ended (also called once at the start); true when the server is to
+     * end. `interrupted`: one of SIGINT, SIGTERM and SIGHUP came, and does not end the server unless that is true. Both or none are NULL.
+     */
+    bool (*child)(void *user);
+    bool (*interrupted)(void *user, int signal);
     void *user;
 };
 

@@ -134,12 +134,20 @@ static struct space *space_of(const struct session *session, uint32_t number)
 
 /* ---- joining ---- */
 
+/* Whether a client of that name gets this place. */
+static bool place_is_free(const struct node *node, uint32_t place)
+{
+    if (!node->settings.keeps_places)
+        return !node->begun && !node->arrived[place];
+    return node_place_is_empty(node, place);
+}
+
 /* Expected clients have the first numbers, in the order in which they are expected; others what is free behind these. */
 static bool take_number(struct session *session)
 {
     struct node *node = session->node;
     for (uint32_t i = 0; i < node->settings.expected_count; i++)
-        if (!node->begun && !node->arrived[i] && !strcmp(node->settings.expected[i], session->join.name)) {
+        if (place_is_free(node, i) && !strcmp(node->settings.expected[i], session->join.name)) {
             node->arrived[i] = true;
             session->number = i;
             session->takes_part = true;
@@ -225,6 +233,13 @@ static void make_context(struct session *session)
     place(session, status, space ? space->number : 0);
 }
 
+/* Then it takes part without a context, too. */
+static bool has_kept_place(const struct session *session)
+{
+    const struct node_settings *settings = &session->node->settings;
+    return settings->keeps_places && session->number < settings->expected_count;
+}
+
 static void end_context(struct session *session, const struct wire_frame *frame)
 {
     struct wire_memory wanted;
@@ -239,10 +254,12 @@ static void end_context(struct session *session, const struct wire_frame *frame)
         other |= i != wanted.memory && space_of(session, i);
     space->gone = true;
     enum corun_status status = space_leave(space);
-    if (!other)
+    if (!other) {
         session_clear(session);
-    else if (!space->lent) /* else the others still have memory of it */
+        session->takes_part = has_kept_place(session);
+    } else if (!space->lent) { /* else the others still have memory of it */
         space_destroy(space);
+    }
     session_done(session, status);
 }
 

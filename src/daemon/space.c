@@ -151,12 +151,23 @@ static void keep_rate(const struct space *space)
         (void)vector_push(&node->known, rate);
 }
 
+static void tell_leaving(const struct space *space)
+{
+    const struct node *node = space->session->node;
+    struct corun_application_result result;
+    if (!node->settings.left)
+        return;
+    corun_gpu_application(node->gpu, space->application, &result);
+    node->settings.left(node->settings.left_user, space->session, &result, corun_gpu_cycles(node->gpu));
+}
+
 enum corun_status space_leave(struct space *space)
 {
     struct node *node = space->session->node;
     if (space->application == CORUN_NO_APPLICATION)
         return CORUN_OK;
     keep_rate(space);
+    tell_leaving(space);
     enum corun_status status = corun_gpu_leave(node->gpu, space->application);
     space->application = CORUN_NO_APPLICATION;
     for (size_t i = 0; i < space->flights.count; i++)

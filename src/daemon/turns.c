@@ -23,7 +23,8 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
     node->arrived = calloc(settings->expected_count + 1, sizeof *node->arrived);
     struct corun_limits limits = {
         .threads = settings->threads, .launch_cycles = settings->launch_cycles, .applications = CORUN_MAX_APPLICATIONS};
-    enum corun_status status = node->arrived ? CORUN_OK : CORUN_MEMORY;
+    node->ended = calloc(settings->expected_count + 1, sizeof *node->ended);
+    enum corun_status status = node->arrived && node->ended ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_gpu_create(&settings->configuration, list, &node->gpu);
     if (status == CORUN_OK && settings->policy)
@@ -55,6 +56,7 @@ void node_destroy(struct node *node)
     corun_gpu_destroy(node->gpu);
     watch_end(node);
     free(node->arrived);
+    free(node->ended);
     free(node);
 }
 
@@ -64,6 +66,30 @@ static bool all_arrived(const struct node *node)
         if (!node->arrived[i])
             return false;
     return true;
+}
+
+void node_place_ends(struct node *node, uint32_t place)
+{
+    node->ended[place] = node->arrived[place] = true;
+}
+
+bool node_place_is_empty(const struct node *node, uint32_t place)
+{
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        const struct session *session = node->sessions.data[i];
+        if (session->joined && session->number == place && !session->gone && !session->broken)
+            return false;
+    }
+    return node->settings.keeps_places && place < node->settings.expected_count && !node->ended[place];
+}
+
+/* Whether a client below this number may still come: then it is its turn. */
+static bool has_empty_place(const struct node *node, uint32_t below)
+{
+    for (uint32_t i = 0; i < below && i < node->settings.expected_count; i++)
+        if (node_place_is_empty(node, i))
+            return true;
+    return false;
 }
 
 /* The client with the lowest number that takes part and does not wait; NULL: all wait. */
@@ -144,6 +170,8 @@ bool node_work(struct node *node)
         return any;
     struct session *session;
     while ((session = at_turn(node))) {
+        if (has_empty_place(node, session->number))
+            return any;
         if (!session_serve(session, true) && !session->broken) {
             if (!session->hung_up)
                 return any; /* it computes */
@@ -154,5 +182,5 @@ bool node_work(struct node *node)
         if (node->failed)
             return false;
     }
-    return advance(node) || any;
+    return (!has_empty_place(node, UINT32_MAX) && advance(node)) || any;
 }
