@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* corun exec: a CUDA program that nobody changed, on the simulated GPU. */
-#include "cli/program.h"
+#include "cli/program_records.h"
+#include "cli/together.h"
 
 #include "base/duration.h"
 #include "cuda/crew.h"
@@ -8,7 +9,6 @@
 #include "cuda/slicing.h"
 #include "report/program_record.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ enum {
     KEY_GPU = 'g',
     KEY_JSON = 'j',
     KEY_QUIET = 'q',
+    KEY_POLICY = 'p',
     KEY_FUNCTIONAL = 0x100,
     KEY_THREADS,
     KEY_CSV,
@@ -30,7 +31,8 @@ enum {
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS,
-    KEY_SAMPLE
+    KEY_SAMPLE,
+    KEY_BASELINES
 };
 
 static const struct argp_option options[] = {
@@ -38,6 +40,20 @@ static const struct argp_option options[] = {
      "a name (see `corun list gpus`) or a YAML file, with overrides; given again, the program sees one more GPU "
      "[gtx980]",
      1},
+    {"policy", KEY_POLICY, "POLICY", 0,
+     "several programs share the GPU, who gets what of it as this says, NAME[:parameter=value,...] (see `corun list "
+     "policies`): ./a : --goal 90% -- ./b",
+     1},
+    {"goal", KEY_SHARE_GOAL, "GOAL", 0,
+     "with --policy: what the program behind it is promised, 90% of its rate alone, or ipc=X thread instructions per "
+     "cycle; without it, it takes what is left",
+     1},
+    {"isolated", KEY_SHARE_ISOLATED, "IPC", 0,
+     "with --policy: its rate alone, in thread instructions per cycle [it runs alone first, where a goal or the policy "
+     "needs that]",
+     1},
+    {"name", KEY_SHARE_NAME, "NAME", 0, "with --policy: what it is called in reports [that of its file]", 1},
+    {"baselines", KEY_BASELINES, NULL, 0, "with --policy: every program runs alone first", 1},
     {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"slice", KEY_SLICE, "N[:SEED]", 0,
@@ -78,7 +94,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Runs a CUDA program on a simulated GPU: `corun exec --gpu quadro-v100 -- ./program arguments`. The program "
     "uses CUDA's runtime (static, unless it was stripped, or shared) or its driver API, and holds PTX (docs/cuda.md). "
-    "The table of its kernels goes to the standard error output; the exit status is the program's.";
+    "The table of its kernels goes to the standard error output; the exit status is the program's. With --policy, "
+    "several programs share the GPU: `corun exec --policy smqos -- ./a : --goal 90% -- ./b`.";
 
 /* The files that it writes. */
 enum { EXEC_CSV, EXEC_JSON, EXEC_TIMELINE, EXEC_OUTPUTS };
@@ -90,6 +107,8 @@ struct exec_options {
     bool quiet, keep_status, profiled;
     const char *kernel, *launches; /* that are timed; NULL: all */
     const char *folder;            /* for what the processes of the program leave */
+    struct together together;      /* several programs, if there is a policy */
+    bool baselines;
 };
 
 /* What is timed, as the libraries read it. */
@@ -147,6 +166,56 @@ static bool output_option(struct exec_options *exec, int key, const char *value)
     }
 }
 
+/* What is said once for all programs, and what their command lines are. */
+static void set_together(struct exec_options *exec, struct argp_state *state)
+{
+    struct program *program = &exec->program;
+    struct together *together = &exec->together;
+    const char *alone = program->functional                                ? "--functional"
+                        : program->sample                                  ? "--sample"
+                        : program->slice                                   ? "--slice"
+                        : program->workers                                 ? "--workers"
+                        : program->launch_costs                            ? "--launch-costs"
+                        : exec->kernel || exec->launches || exec->profiled ? "--kernel, --launch and --profiled"
+                        : program->gpus && strchr(program->gpus, ';')      ? "a second --gpu"
+                                                                           : NULL;
+    if (alone)
+        argp_error(state, "programs that share a GPU (--policy) have it whole and in full time, without %s", alone);
+    together->command = &exec->command;
+    together->setup.gpu = program->gpus ? program->gpus : DEFAULT_GPU;
+    together->setup.threads = program->threads;
+    together->setup.has_kernel_timeout = program->kernel_timeout != NULL;
+    if (program->kernel_timeout)
+        (void)simulated_duration_parse(program->kernel_timeout, &together->setup.kernel_timeout);
+    together->checks = program->checks;
+    together->wall_seconds = program->guard.wall_seconds;
+    together->baselines = exec->baselines;
+    struct program first = {
+        .name = program->name, .goal = program->goal, .goal_kind = program->goal_kind, .isolated = program->isolated};
+    together_split(together, &first, program->words, state);
+}
+
+/* Options that belong together, or exclude each other. */
+static void finish_options(struct exec_options *exec, struct argp_state *state)
+{
+    const struct program *program = &exec->program;
+    if (exec->together.setup.policy) {
+        set_together(exec, state);
+        return;
+    }
+    if (program->goal || program->isolated || program->name || exec->baselines)
+        argp_error(state, "--goal, --isolated, --name and --baselines are for programs that share a GPU: --policy");
+    if (program->functional && program->kernel_timeout)
+        argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
+    if (program->functional && exec->outputs[EXEC_TIMELINE].path)
+        argp_error(state, "--timeline shows simulated time, which --functional has not");
+    if (program->functional && program->sample)
+        argp_error(state, "--sample estimates simulated time, which --functional has not");
+    set_region(exec, state);
+    if (program->slice && program->workers)
+        argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct exec_options *exec = state->input;
@@ -196,58 +265,29 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         if (!duration_parse(value, &program->guard.wall_seconds))
             argp_error(state, "--wall-timeout is a time like 90s, 30m or 1h, not `%s`", value);
         break;
+    case KEY_POLICY:
+        exec->together.setup.policy = value;
+        break;
+    case KEY_BASELINES:
+        exec->baselines = true;
+        break;
     case ARGP_KEY_SUCCESS:
-        if (program->functional && program->kernel_timeout)
-            argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
-        if (program->functional && exec->outputs[EXEC_TIMELINE].path)
-            argp_error(state, "--timeline shows simulated time, which --functional has not");
-        if (program->functional && program->sample)
-            argp_error(state, "--sample estimates simulated time, which --functional has not");
-        set_region(exec, state);
-        if (program->slice && program->workers)
-            argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
+        finish_options(exec, state);
         return 0;
     case KEY_KEEP_STATUS:
         exec->keep_status = true;
         break;
     default:
-        return region_option(exec, key, value, state) || output_option(exec, key, value)
+        return region_option(exec, key, value, state) || output_option(exec, key, value) ||
+                       share_option(key, value, state, &exec->command, program)
                    ? 0
                    : program_option(key, state, program);
     }
     return 0;
 }
 
-static int by_number(const struct dirent **left, const struct dirent **right)
-{
-    long a = atol((*left)->d_name), b = atol((*right)->d_name);
-    return (a > b) - (a < b);
-}
-
-static int is_record(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* Reads what every process left. */
-static enum corun_status collect(const struct exec_options *exec, struct program_record *record)
-{
-    struct dirent **entries;
-    enum corun_status status = CORUN_OK;
-    int count = scandir(exec->folder, &entries, is_record, by_number);
-    for (int i = 0; i < count; i++) {
-        const char *path = arena_format(exec->command.arena, "%s/%s", exec->folder, entries[i]->d_name);
-        enum corun_status read = path ? program_record_read(record, path, exec->command.list) : CORUN_MEMORY;
-        status = status == CORUN_OK ? read : status;
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    return status;
-}
-
 /* The standard error output has no buffer: a table would be a system call for every piece of text. */
-static bool print_table(const struct program_record *record)
+static bool print_table(const struct program_record *record, const struct program_sharing *sharing)
 {
     struct report_style style = output_style(stderr);
     char *text = NULL;
@@ -255,7 +295,8 @@ static bool print_table(const struct program_record *record)
     FILE *memory = open_memstream(&text, &length);
     if (!memory)
         return false;
-    bool whole = program_table(record, &style, memory);
+    bool whole =
+        sharing ? program_sharing_table(sharing, record, &style, memory) : program_table(record, &style, memory);
     whole = fclose(memory) == 0 && whole;
     fflush(stdout);
     if (whole)
@@ -264,16 +305,20 @@ static bool print_table(const struct program_record *record)
     return whole;
 }
 
-static enum corun_status report(const struct exec_options *exec, const struct program_record *record)
+/* `sharing`: NULL for one program that had its GPU for itself. */
+static enum corun_status report(const struct exec_options *exec, const struct program_record *record,
+                                const struct program_sharing *sharing)
 {
     FILE *csv = exec->outputs[EXEC_CSV].file, *json = exec->outputs[EXEC_JSON].file;
-    if (!exec->quiet && record->devices.count && !print_table(record))
+    if (!exec->quiet && (sharing || record->devices.count) && !print_table(record, sharing))
         return CORUN_MEMORY;
     if (csv && !program_csv(record, csv))
         return CORUN_MEMORY;
     FILE *timeline = exec->outputs[EXEC_TIMELINE].file;
     enum corun_status status = timeline ? program_timeline(record, timeline) : CORUN_OK;
-    return status == CORUN_OK && json ? program_json(record, json) : status;
+    if (status != CORUN_OK || !json)
+        return status;
+    return sharing ? program_sharing_json(sharing, record, json) : program_json(record, json);
 }
 
 static enum corun_status run_in_folder(struct exec_options *exec, struct program_record *record)
@@ -295,26 +340,25 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     exec->command.exit_status = exec->program.exit_status;
     bool has_run = status == CORUN_OK;
     if (has_run)
-        status = collect(exec, record);
+        status = program_records_read(exec->folder, exec->command.arena, exec->command.list, record);
     program_folder_remove(exec->folder);
     guard_end(&exec->program.guard);
-    enum corun_status reported = has_run ? report(exec, record) : CORUN_OK; /* what is known, also if that is not all */
+    enum corun_status reported =
+        has_run ? report(exec, record, NULL) : CORUN_OK; /* what is known, also if that is not all */
     return status == CORUN_OK ? reported : status;
 }
 
-static enum corun_status report_out_of_time(const struct exec_options *exec)
+static enum corun_status report_out_of_time(const struct exec_options *exec, const char *who)
 {
+    double seconds = exec->together.command ? exec->together.wall_seconds : exec->program.guard.wall_seconds;
     return corun_report(exec->command.list, CORUN_TIMEOUT, CORUN_NOWHERE,
-                        "%s has not ended within %.0f s (--wall-timeout), and has been ended", exec->program.words[0],
-                        exec->program.guard.wall_seconds);
+                        "%s has not ended within %.0f s (--wall-timeout), and has been ended", who, seconds);
 }
 
 /* A program that ends well without the results of a kernel has not seen that they are not there. */
-static enum corun_status judge(const struct exec_options *exec, const struct program_record *record)
+static enum corun_status judge(const struct exec_options *exec, const struct program_record *record, const char *who)
 {
     size_t count = record->refusals.count;
-    if (exec->program.guard.out_of_time)
-        return report_out_of_time(exec);
     if (!count || exec->keep_status || exec->command.exit_status)
         return CORUN_OK;
     char more[64] = "";
@@ -323,7 +367,40 @@ static enum corun_status judge(const struct exec_options *exec, const struct pro
     return corun_report(exec->command.list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
                         "%s has ended with status 0 without launches of kernel %s (%s)%s; --keep-status makes that "
                         "the status of corun exec",
-                        exec->program.words[0], record->refusals.data[0].kernel, record->refusals.data[0].reason, more);
+                        who, record->refusals.data[0].kernel, record->refusals.data[0].reason, more);
+}
+
+/* ---- several programs ---- */
+
+/* The status is that of the first one that has not ended well. */
+static void note_ends(struct exec_options *exec, const struct program_sharing *sharing)
+{
+    for (uint32_t i = 0; i < sharing->count; i++) {
+        const struct program_share *share = &sharing->programs[i];
+        if (!share->exit_status)
+            continue;
+        (void)corun_report(exec->command.list, CORUN_OK, CORUN_NOWHERE, "%s has ended with status %d", share->row.name,
+                           share->exit_status);
+        if (!exec->command.exit_status)
+            exec->command.exit_status = share->exit_status;
+    }
+    if (exec->together.signal)
+        exec->command.exit_status = 128 + exec->together.signal;
+}
+
+static enum corun_status run_together(struct exec_options *exec, struct program_record *record)
+{
+    struct together *together = &exec->together;
+    struct program_sharing sharing = {0};
+    enum corun_status status = together_run(together, record, &sharing);
+    note_ends(exec, &sharing);
+    enum corun_status reported = sharing.count ? report(exec, record, &sharing) : CORUN_OK;
+    status = status == CORUN_OK ? reported : status;
+    if (status == CORUN_OK && together->out_of_time)
+        status = report_out_of_time(exec, "a program");
+    if (status == CORUN_OK && together->refused)
+        status = judge(exec, record, together->names[together->refused - 1]);
+    return status;
 }
 
 static enum corun_status run_exec(void *user)
@@ -332,13 +409,18 @@ static enum corun_status run_exec(void *user)
     struct program_record *record = program_record_create();
     if (!record)
         return CORUN_MEMORY;
-    enum corun_status status = program_find(&exec->program, exec->command.list);
+    bool several = exec->together.setup.policy != NULL;
+    enum corun_status status = several ? CORUN_OK : program_find(&exec->program, exec->command.list);
     if (status == CORUN_OK)
         status = outputs_open(exec->outputs, EXEC_OUTPUTS, exec->command.list);
     if (status == CORUN_OK)
-        status = outputs_close(exec->outputs, EXEC_OUTPUTS, run_in_folder(exec, record), exec->command.list);
-    if (status == CORUN_OK)
-        status = judge(exec, record);
+        status = outputs_close(exec->outputs, EXEC_OUTPUTS,
+                               several ? run_together(exec, record) : run_in_folder(exec, record), exec->command.list);
+    if (status == CORUN_OK && !several)
+        status = exec->program.guard.out_of_time ? report_out_of_time(exec, exec->program.words[0])
+                                                 : judge(exec, record, exec->program.words[0]);
+    if (several)
+        together_end(&exec->together);
     program_record_destroy(record);
     return status;
 }
@@ -347,7 +429,7 @@ int command_exec(int argc, char **argv)
 {
     static const struct argp argp = {.options = options,
                                      .parser = parse_option,
-                                     .args_doc = "-- PROGRAM [ARGUMENT...]",
+                                     .args_doc = "-- PROGRAM [ARGUMENT...] [: [OPTION...] -- PROGRAM [ARGUMENT...]]...",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct exec_options exec = {.command = {.rest_is_not_ours = true},

@@ -128,6 +128,12 @@ static bool is_plain_text(const char *path)
     return bytes > 0 && !memchr(head, 0, (size_t)bytes) && memcmp(head, "\177ELF", sizeof head) != 0;
 }
 
+static bool detach(void)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0;
+}
+
 /* For the guard: in the program's process. */
 static int become(const void *user)
 {
@@ -167,6 +173,8 @@ static int become(const void *user)
             return errno;
     }
     if (program->output_to_errors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return errno;
+    if (program->without_terminal && !detach())
         return errno;
     if (program->native) {
         signal(SIGPIPE, SIG_DFL);

@@ -22,8 +22,9 @@ struct program {
     const char *name, *goal, *goal_kind, *isolated; /* there, as the settings of the libraries have them; NULL: none */
     bool native;                                    /* without corun's libraries, as it is */
     bool output_to_errors;                          /* its standard output goes where its errors go */
-    const char *record, *capture;                   /* folders for what its processes leave; NULL: they leave none */
-    int exit_status;                                /* as shells have it */
+    bool without_terminal;        /* it reads nothing, and what it writes to its standard output is dropped */
+    const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
+    int exit_status;              /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
     bool fixed_path;
     struct guard guard;

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* corun share: a CUDA program that nobody changed, on the GPU that corund has. */
-#include "cli/daemon_goal.h"
-#include "cli/program.h"
+#include "cli/share_options.h"
 
-#include "base/number.h"
 #include "wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_GOAL = 0x100, KEY_NAME, KEY_ISOLATED, KEY_SOCKET, KEY_CHECK };
+enum { KEY_SOCKET = 0x100, KEY_CHECK };
 
 static const struct argp_option options[] = {
-    {"goal", KEY_GOAL, "GOAL", 0,
+    {"goal", KEY_SHARE_GOAL, "GOAL", 0,
      "what it is promised: 90% of its rate alone, or ipc=X thread instructions per cycle; without it, it takes what is "
      "left",
      1},
-    {"isolated", KEY_ISOLATED, "IPC", 0,
+    {"isolated", KEY_SHARE_ISOLATED, "IPC", 0,
      "its rate alone, in thread instructions per cycle [what corund saw when a program of that name ran alone]", 1},
-    {"name", KEY_NAME, "NAME", 0, "what it is called there [that of its file]", 1},
+    {"name", KEY_SHARE_NAME, "NAME", 0, "what it is called there [that of its file]", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"socket", KEY_SOCKET, "PATH", 0, "where corund is [$CORUN_DAEMON_SOCKET, corund.sock in $XDG_RUNTIME_DIR or /run]",
      2},
@@ -41,27 +39,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct share_options *share = state->input;
     struct program *program = &share->program;
-    struct daemon_goal goal;
-    double ipc;
     switch (key) {
-    case KEY_GOAL:
-        if (!daemon_goal_parse(value, &goal))
-            argp_error(state, DAEMON_GOAL_USAGE, value);
-        program->goal_kind = goal.kind == CORUN_GOAL_IPC ? "ipc" : "fraction";
-        program->goal = arena_format(share->command.arena, "%.17g", goal.value);
-        if (!program->goal)
-            command_keep(&share->command, CORUN_MEMORY);
-        break;
-    case KEY_ISOLATED:
-        if (!number_parse_real(value, &ipc) || ipc <= 0)
-            argp_error(state, "--isolated is a number of thread instructions per cycle, not `%s`", value);
-        program->isolated = value;
-        break;
-    case KEY_NAME:
-        if (!*value || strlen(value) >= WIRE_NAME_BYTES)
-            argp_error(state, "--name is at most %u bytes, not `%s`", WIRE_NAME_BYTES - 1, value);
-        program->name = value;
-        break;
     case KEY_CHECK:
         program->checks = value;
         command_checks(&share->command, value, &(uint32_t){0}); /* the libraries read it again */
@@ -70,7 +48,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         share->socket = command_name("--socket", value, state);
         break;
     default:
-        return program_option(key, state, program);
+        return share_option(key, value, state, &share->command, program) ? 0 : program_option(key, state, program);
     }
     return 0;
 }

@@ -118,10 +118,13 @@ static bool read_line(struct program_record *record, char *line)
         fields[count++] = strsep(&rest, "\t");
     struct program_event event = {.process = record->processes};
     if (!strcmp(fields[0], "device") && count == 6) {
-        struct program_device device = {
-            record->processes,           (uint32_t)number(fields[1]),
-            (uint32_t)number(fields[3]), (uint32_t)number(fields[5]),
-            fields[4][0] == '1',         arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
+        struct program_device device = {record->processes,
+                                        (uint32_t)number(fields[1]),
+                                        (uint32_t)number(fields[3]),
+                                        (uint32_t)number(fields[5]),
+                                        fields[4][0] == '1',
+                                        arena_copy_text(record->arena, fields[2], strlen(fields[2])),
+                                        NULL};
         return device.name && device.clock_khz && vector_push(&record->devices, device);
     }
     if (!strcmp(fields[0], "sampled") && count == 13)

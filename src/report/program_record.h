@@ -10,12 +10,14 @@
 #include "base/vector.h"
 #include "corun/gpu.h"
 #include "report/columns.h"
+#include "report/json_writer.h"
 
 struct program_device {
     uint32_t process, ordinal, clock_khz;
     uint32_t launch_cycles; /* what a profiler counts of a launch beside its kernel */
     bool timed;
     const char *name;
+    const char *program; /* of several, what it is called; NULL: there is one. Not of the record */
 };
 
 enum program_event_kind {
@@ -75,6 +77,8 @@ const struct program_event **program_events_in_order(const struct program_record
 bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream);
 /* One row per launch, copy and fill, in order of their start. */
 bool program_csv(const struct program_record *record, FILE *stream);
+/* Devices, launches, copies, and what was sampled, as members of an object. */
+void program_json_put(struct json_writer *writer, json_t *object, const struct program_record *record);
 enum corun_status program_json(const struct program_record *record, FILE *stream);
 /*
  * Streams with their launches and copies over time, as a trace that Perfetto opens (docs/timelines.md), for devices with timing. Write errors

@@ -307,29 +307,35 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     return object;
 }
 
-enum corun_status program_json(const struct program_record *record, FILE *stream)
+void program_json_put(struct json_writer *writer, json_t *object, const struct program_record *record)
 {
-    struct json_writer writer = {false};
-    json_t *object = json_object(), *devices = json_array(), *launches = json_array(), *copies = json_array();
+    json_t *devices = json_array(), *launches = json_array(), *copies = json_array();
     for (size_t i = 0; i < record->devices.count; i++) {
         const struct program_device *device = &record->devices.data[i];
         json_t *row = json_object();
-        json_put(&writer, row, "process", json_count(device->process));
-        json_put(&writer, row, "device", json_count(device->ordinal));
-        json_put(&writer, row, "gpu", json_text(device->name));
-        json_put(&writer, row, "core_clock_khz", json_count(device->clock_khz));
-        json_put(&writer, row, "timed", json_boolean(device->timed));
-        json_push(&writer, devices, row);
+        json_put(writer, row, "process", json_count(device->process));
+        json_put(writer, row, "device", json_count(device->ordinal));
+        json_put(writer, row, "gpu", json_text(device->name));
+        json_put(writer, row, "core_clock_khz", json_count(device->clock_khz));
+        json_put(writer, row, "timed", json_boolean(device->timed));
+        json_push(writer, devices, row);
     }
     for (size_t i = 0; i < record->events.count; i++) {
         const struct program_event *event = &record->events.data[i];
-        json_push(&writer, event->kind == PROGRAM_LAUNCH ? launches : copies, json_event(&writer, record, event));
+        json_push(writer, event->kind == PROGRAM_LAUNCH ? launches : copies, json_event(writer, record, event));
     }
-    json_put(&writer, object, "devices", devices);
-    json_put(&writer, object, "launches", launches);
-    json_put(&writer, object, "copies", copies);
+    json_put(writer, object, "devices", devices);
+    json_put(writer, object, "launches", launches);
+    json_put(writer, object, "copies", copies);
     if (record->sampled.count)
-        json_put(&writer, object, "sampling",
-                 sampled_json(&writer, record->sampled.data, (uint32_t)record->sampled.count));
+        json_put(writer, object, "sampling",
+                 sampled_json(writer, record->sampled.data, (uint32_t)record->sampled.count));
+}
+
+enum corun_status program_json(const struct program_record *record, FILE *stream)
+{
+    struct json_writer writer = {false};
+    json_t *object = json_object();
+    program_json_put(&writer, object, record);
     return json_write(&writer, object, stream);
 }

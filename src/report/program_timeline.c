@@ -80,8 +80,9 @@ static void put_devices(struct program_trace *trace)
 {
     for (size_t i = 0; i < trace->record->devices.count; i++) {
         const struct program_device *device = &trace->record->devices.data[i];
-        const char *name = arena_format(trace->arena, "%s, device %" PRIu32 " of process %" PRIu32, device->name,
-                                        device->ordinal, device->process);
+        const char *name = arena_format(trace->arena, "%s%s%s, device %" PRIu32 " of process %" PRIu32,
+                                        device->program ? device->program : "", device->program ? ": " : "",
+                                        device->name, device->ordinal, device->process);
         put_event(trace, "M", i + 1, 0, "process_name", 0, 0, name ? name_argument(name) : NULL);
     }
 }

@@ -66,24 +66,24 @@ static void print_heading(const struct corun_case_result *result, FILE *stream)
             result->interrupted ? " (ended early)" : "");
 }
 
-static void set_goal(struct columns *columns, const struct corun_case_application_result *application)
+void table_set_goal(struct columns *columns, uint32_t met, const struct corun_case_application_result *application)
 {
-    enum { GOAL = 1, MET = 6 };
+    enum { GOAL = 1 };
     char goal[48];
     figure_goal(application, goal, sizeof goal);
     columns_set(columns, GOAL, PAINT_NONE, "%s", goal[0] ? goal : "-");
     double distance = application->goal_distance * 100;
     if (application->result.status != CORUN_OK)
-        columns_set(columns, MET, PAINT_BAD, "stopped: %s", corun_status_name(application->result.status));
+        columns_set(columns, met, PAINT_BAD, "stopped: %s", corun_status_name(application->result.status));
     else if (application->goal_outcome == CORUN_GOAL_MET)
-        columns_set(columns, MET, PAINT_GOOD, "yes, %.1f %% above", fabs(distance));
+        columns_set(columns, met, PAINT_GOOD, "yes, %.1f %% above", fabs(distance));
     else if (application->goal_outcome == CORUN_GOAL_OUT_OF_REACH)
-        columns_set(columns, MET, PAINT_BAD, "out of reach: %.1f %% short, %.1f %% of it in the best epoch",
+        columns_set(columns, met, PAINT_BAD, "out of reach: %.1f %% short, %.1f %% of it in the best epoch",
                     fabs(distance), application->result.best_epoch_ipc / application->goal_ipc * 100);
     else if (application->goal_outcome == CORUN_GOAL_MISSED)
-        columns_set(columns, MET, PAINT_BAD, "no, %.1f %% short", fabs(distance));
+        columns_set(columns, met, PAINT_BAD, "no, %.1f %% short", fabs(distance));
     else
-        columns_set(columns, MET, PAINT_NONE, application->goal_outcome == CORUN_GOAL_NOT_SET ? "-" : "not known");
+        columns_set(columns, met, PAINT_NONE, application->goal_outcome == CORUN_GOAL_NOT_SET ? "-" : "not known");
 }
 
 /* Those of an application, in its order. NULL when out of memory. */
@@ -133,7 +133,7 @@ static bool print_speed(const struct corun_case_result *result, struct arena *ar
         set_number(columns, 3, 2, ran_nothing(application) ? (double)NAN : application->ipc);
         set_number(columns, 4, 2, application->ipc_isolated);
         set_number(columns, 5, 3, ran_nothing(application) ? (double)NAN : application->normalised_ipc);
-        set_goal(columns, application);
+        table_set_goal(columns, 6, application);
         for (uint32_t k = 0; k < application->kernel_count; k++) {
             const struct corun_case_kernel *kernel = &application->kernels[k];
             columns_row(columns);

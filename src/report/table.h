@@ -20,6 +20,8 @@ bool table_machines(const struct corun_case_result *hardware, const struct evalu
                     const struct report_style *style, FILE *stream);
 /* Per PTX line of each kernel: how often it was issued and what warps waited for before it. */
 bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
+/* The goal into column 1, and what became of it into column `met`. */
+void table_set_goal(struct columns *columns, uint32_t met, const struct corun_case_application_result *application);
 bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream);
 
 #endif

@@ -97,6 +97,8 @@ class Commands(Pages):
         options, positional = self.options(command), []
         words = iter(words)
         for word in words:
+            if word == "--" and command == "exec" and ":" in (rest := list(words)):
+                self.check(command, rest[rest.index(":") + 1:])
             if word == "--":
                 break
             if not word.startswith("-"):
@@ -140,7 +142,7 @@ class Commands(Pages):
 
 
 class Json(Pages):
-    """docs/json.md (a case: tests/python/test_run.py; a CUDA program: tests/cuda/test_exec.py)."""
+    """docs/json.md (a case: tests/python/test_run.py; CUDA programs: tests/cuda/test_exec.py, test_together.py)."""
     programs = {"one": {"rounds": 4}}
 
     def test_launch(self):
