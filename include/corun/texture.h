@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Textures and surfaces: how a kernel reads and writes memory by coordinates. A description belongs to the memory of an application; the
- * kernel knows it by a handle of 64 bits, as CUDA's texture and surface objects. Texels lie in rows (pitch linear), whatever they are in a
- * real GPU: results are the same, only the places of neighbouring rows differ.
+ * kernel knows it by a handle of 64 bits, as CUDA's texture and surface objects. Texels are kept in rows (pitch linear), whatever they are in
+ * a real GPU, so results do not depend on it; `gob_rows` says how a GPU arranges them, which decides what caches and DRAM see.
  */
 #ifndef CORUN_TEXTURE_H
 #define CORUN_TEXTURE_H
@@ -38,7 +38,16 @@ struct corun_texture {
     bool normalized_coordinates;     /* [0,1) is the whole width */
     bool normalized_values;          /* integers of 8 and 16 bits are read as floats in [0,1] or [-1,1] */
     float border[4];
+    /*
+     * Rows of the smallest block (GOB: "group of bytes", 64 bytes wide) that caches and DRAM see; 0: rows. 4: its rows one after the other, as
+     * before Fermi; 8: in sectors of 16 bytes by 2 rows (NVIDIA, Tegra X1 Technical Reference Manual, block linear). GOBs are stacked to blocks
+     * of corun_texture_block_rows. `row_bytes` is a multiple of 64, and slices have whole blocks.
+     */
+    uint32_t gob_rows;
 };
+
+/* Rows of a block of an array of that height: up to 16 GOBs, no more than half of the last ones empty. */
+uint32_t corun_texture_block_rows(uint32_t height, uint32_t gob_rows);
 
 /* Copies the description. ARGUMENT if it makes no sense or texels lie outside of an allocation, MEMORY. */
 enum corun_status corun_texture_create(struct corun_memory *memory, const struct corun_texture *texture,

@@ -48,6 +48,19 @@ static size_t at_least_one(size_t size)
     return size ? size : 1;
 }
 
+/* Arrays of two dimensions lie in blocks where those of their GPU do; how many rows a slice takes. */
+static uint32_t gob_rows(const struct context *context, struct abi_extent extent)
+{
+    return extent.height > 1 ? context->device->config.texture_gob_rows : 0;
+}
+
+static size_t rows_of_slice(const struct context *context, struct abi_extent extent)
+{
+    uint32_t gob = gob_rows(context, extent);
+    size_t block = gob ? corun_texture_block_rows((uint32_t)extent.height, gob) : 1;
+    return (at_least_one(extent.height) + block - 1) / block * block;
+}
+
 int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
                  struct array **result)
 {
@@ -71,7 +84,7 @@ int array_create(struct call *call, const struct abi_channel *channel, struct ab
                             .element_bytes = element,
                             .pitch = pitch};
     int error = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!__builtin_mul_overflow(pitch, at_least_one(extent.height), &array->slice_bytes) &&
+    if (!__builtin_mul_overflow(pitch, rows_of_slice(call->context, extent), &array->slice_bytes) &&
         !__builtin_mul_overflow(array->slice_bytes, at_least_one(extent.depth), &bytes))
         error = memory_allocate(call->process, call->context, bytes, &array->address, "an array");
     if (error == CUDA_SUCCESS && !object_add(call->process, &array->object)) {
@@ -122,6 +135,7 @@ int array_describe(const struct array *array, struct corun_texture *texture)
                                       .depth = (uint32_t)array->extent.depth,
                                       .layered = array->flags & (ARRAY_LAYERED | ARRAY_CUBE),
                                       .row_bytes = array->pitch,
-                                      .slice_bytes = array->slice_bytes};
+                                      .slice_bytes = array->slice_bytes,
+                                      .gob_rows = gob_rows(array->context, array->extent)};
     return channel_describe(&array->channel, texture);
 }

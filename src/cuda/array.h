@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; how a GPU arranges its
- * texels is not modelled. Objects are descriptions in the memory of their context (corun/texture.h), and their handles
+ * CUDA arrays, texture and surface objects. An array is memory with rows of a fixed pitch; its GPU's caches and DRAM see it
+ * in blocks (corun/texture.h). Objects are descriptions in the memory of their context (corun/texture.h), and their handles
  * are those.
  */
 #ifndef CORUN_CUDA_ARRAY_H

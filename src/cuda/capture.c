@@ -248,10 +248,11 @@ static uint64_t bits_of(float value)
 void capture_texture(struct process *process, struct context *context, uint64_t handle, const struct corun_texture *t)
 {
     if (wanted(process, context))
-        PUT(process, CAPTURE_TEXTURE, handle, t->address, t->width, t->height, t->depth, t->layered, t->row_bytes,
-            t->slice_bytes, t->channels, t->channel_bits, t->kind, t->mode[0], t->mode[1], t->mode[2], t->linear,
-            t->normalized_coordinates, t->normalized_values, bits_of(t->border[0]), bits_of(t->border[1]),
-            bits_of(t->border[2]), bits_of(t->border[3]));
+        PUT(process, CAPTURE_TEXTURE, handle, t->address, t->width, t->height, t->depth,
+            (uint64_t)t->layered | (uint64_t)t->gob_rows << 1, t->row_bytes, t->slice_bytes, t->channels,
+            t->channel_bits, t->kind, t->mode[0], t->mode[1], t->mode[2], t->linear, t->normalized_coordinates,
+            t->normalized_values, bits_of(t->border[0]), bits_of(t->border[1]), bits_of(t->border[2]),
+            bits_of(t->border[3]));
 }
 
 void capture_texture_end(struct process *process, struct context *context, uint64_t handle)

@@ -79,6 +79,8 @@ static void check_sm(struct check *check)
                 c->constant_line_bytes);
     check_cache(check, "texture cache", c->texture_bytes, c->texture_ways, c->texture_line_bytes,
                 c->texture_line_bytes);
+    require(check, c->texture_gob_rows == 0 || c->texture_gob_rows == 4 || c->texture_gob_rows == 8,
+            "texture_gob_rows is 0, 4 or 8, not %" PRIu32, c->texture_gob_rows);
     check_cache(check, "L1 cache", c->l1_bytes, c->l1_ways, c->l1_line_bytes, c->l1_sector_bytes);
     /* Each setting of the shared memory leaves whole ways. */
     uint32_t way = c->l1_ways ? c->l1_bytes / c->l1_ways : 0;

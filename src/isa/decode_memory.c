@@ -192,6 +192,7 @@ void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t i
     for (uint32_t i = 1; i < data.count; i++)
         op->extra[i - 1] = data.slots[i];
     op->extend = data.wide ? EXTEND_WIDE : 0;
+    op->variant |= MEMORY_SURFACE;
     describe(decoder, op, loads ? CORUN_LOAD : CORUN_STORE);
     decode_reads(decode_last(decoder), address, true);
 }

@@ -128,6 +128,13 @@ static bool execute_matrix(struct corun_warp *warp, const struct operation *op, 
     }
 }
 
+/* What the machine is told of an access to an array: where its GPU has these bytes. */
+static void arrange(struct corun_warp *warp, const struct operation *op, struct corun_issue *result, bool timed)
+{
+    if (timed && op->variant & MEMORY_SURFACE)
+        surface_arrange(warp, result);
+}
+
 /* Everything but lane functions. */
 static void execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                     bool timed)
@@ -166,10 +173,12 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         case OPERATION_LOAD:
         case OPERATION_BULK_LOAD:
             good = access_load(warp, op, mask, result, timed);
+            arrange(warp, op, result, timed);
             break;
         case OPERATION_STORE:
         case OPERATION_BULK_STORE:
             good = access_store(warp, op, mask, result, timed);
+            arrange(warp, op, result, timed);
             break;
         case OPERATION_TEXTURE:
             good = texture_fetch(warp, op, mask, result, timed);

@@ -19,7 +19,8 @@ enum memory_variant {
     MEMORY_FRAME = 1 << 1,      /* local memory, relative to the frame of the function */
     MEMORY_PARAMETER = 1 << 2,  /* constant space: the parameter block of the launch, not memory */
     MEMORY_SILENT = 1 << 3,     /* an argument of a device function: a move for the machine, not an access */
-    MEMORY_TEXTURE = 1 << 4     /* global memory through the read-only path */
+    MEMORY_TEXTURE = 1 << 4,    /* global memory through the read-only path */
+    MEMORY_SURFACE = 1 << 5     /* of an array, which a GPU may arrange in blocks */
 };
 
 /* Bits of operation.extend. */

@@ -544,6 +544,29 @@ static bool makes_sense(const struct corun_texture *t)
     return bits && shape && (t->channels == 1 || t->channels == 2 || t->channels == 4) && t->kind <= CORUN_TEXEL_FLOAT;
 }
 
+#define MOST_BLOCK_GOBS 16u
+
+uint32_t corun_texture_block_rows(uint32_t height, uint32_t gob_rows)
+{
+    uint32_t gobs = MOST_BLOCK_GOBS;
+    while (gobs > 1 && gob_rows * (gobs / 2) >= height)
+        gobs /= 2;
+    return gob_rows * gobs;
+}
+
+/* Rows of memory that a slice takes; 0: no blocks are like that. */
+static uint64_t rows_of_slice(const struct corun_texture *t)
+{
+    uint64_t rows = t->height ? t->height : 1;
+    if (!t->gob_rows)
+        return rows;
+    if ((t->gob_rows != 4 && t->gob_rows != 8) || t->row_bytes % 64 || t->address % 256 || rows > INT32_MAX)
+        return 0;
+    uint64_t block = corun_texture_block_rows(t->height, t->gob_rows);
+    rows = (rows + block - 1) / block * block;
+    return t->depth > 1 && t->slice_bytes < rows * t->row_bytes ? 0 : rows;
+}
+
 enum corun_status corun_texture_create(struct corun_memory *memory, const struct corun_texture *texture,
                                        uint64_t *handle)
 {
@@ -551,7 +574,9 @@ enum corun_status corun_texture_create(struct corun_memory *memory, const struct
     if (!makes_sense(texture))
         return CORUN_ARGUMENT;
     uint64_t texel = (uint64_t)texture->channels * texture->channel_bits / 8;
-    uint64_t rows = texture->height ? texture->height : 1, slices = texture->depth ? texture->depth : 1;
+    uint64_t rows = rows_of_slice(texture), slices = texture->depth ? texture->depth : 1;
+    if (!rows)
+        return CORUN_ARGUMENT;
     /* no overflow: factors have 32 bits, and steps beyond an allocation are found out first */
     uint64_t bytes = texture->width * texel;
     if ((rows > 1 && (texture->row_bytes < bytes || texture->row_bytes > UINT32_MAX)) ||
@@ -590,4 +615,20 @@ const struct corun_texture *memory_texture(const struct corun_memory *memory, ui
     if (handle == 0 || handle > memory->textures.count || !memory->textures.data[handle - 1].width)
         return NULL;
     return &memory->textures.data[handle - 1];
+}
+
+uint64_t memory_texture_bytes(const struct corun_texture *texture)
+{
+    uint64_t slice = (texture->height ? texture->height : 1) * texture->row_bytes;
+    return texture->depth > 1 ? (texture->depth - 1) * texture->slice_bytes + slice : slice;
+}
+
+const struct corun_texture *memory_texture_at(const struct corun_memory *memory, uint64_t address)
+{
+    for (size_t i = 0; i < memory->textures.count; i++) {
+        const struct corun_texture *texture = &memory->textures.data[i];
+        if (texture->width && texture->gob_rows && address - texture->address < memory_texture_bytes(texture))
+            return texture;
+    }
+    return NULL;
 }

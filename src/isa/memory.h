@@ -79,6 +79,10 @@ void memory_clear(struct corun_memory *memory, uint64_t address);
 
 /* NULL if there is none of that handle; valid until it is destroyed. */
 const struct corun_texture *memory_texture(const struct corun_memory *memory, uint64_t handle);
+/* One whose texels hold an address and lie in blocks; NULL: none. All of the same array have the same blocks. */
+const struct corun_texture *memory_texture_at(const struct corun_memory *memory, uint64_t address);
+/* From its first texel to the end of the last row. */
+uint64_t memory_texture_bytes(const struct corun_texture *texture);
 
 uint32_t memory_application(const struct corun_memory *memory);
 

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define GOB_ROW_BYTES UINT64_C(64)
+
 /* Texels of a texture as one SM sees them: allocations that were found are remembered as for loads. */
 struct sampler {
     struct corun_warp *warp;
@@ -81,6 +83,26 @@ static uint64_t address_of(const struct corun_texture *texture, int64_t x, int64
 {
     return texture->address + (uint64_t)x * texel_bytes(texture) + (uint64_t)y * texture->row_bytes +
            (uint64_t)z * texture->slice_bytes;
+}
+
+/* Where a GPU has the byte that is at `address` in rows. */
+static uint64_t arranged(const struct corun_texture *t, uint64_t address)
+{
+    if (!t->gob_rows)
+        return address;
+    uint64_t offset = address - t->address, slices = 0;
+    if (t->depth > 1) {
+        slices = offset / t->slice_bytes * t->slice_bytes;
+        offset %= t->slice_bytes;
+    }
+    uint64_t y = offset / t->row_bytes, x = offset % t->row_bytes, rows = t->gob_rows;
+    uint64_t block_rows = corun_texture_block_rows(t->height, t->gob_rows), gob_bytes = GOB_ROW_BYTES * rows;
+    uint64_t block = y / block_rows * (t->row_bytes / GOB_ROW_BYTES) + x / GOB_ROW_BYTES;
+    uint64_t gob = block * (block_rows / rows) + y % block_rows / rows;
+    uint64_t within = y % rows * GOB_ROW_BYTES + x % GOB_ROW_BYTES;
+    if (rows == 8) /* halves of 32 bytes, in those pairs of rows, in those sectors of 16 bytes by 2 rows */
+        within = x % 64 / 32 * 256 + y % 8 / 2 * 64 + x % 32 / 16 * 32 + y % 2 * 16 + x % 16;
+    return t->address + slices + gob * gob_bytes + within;
 }
 
 static float channel_as_float(const struct corun_texture *texture, uint32_t bits)
@@ -328,7 +350,7 @@ bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t
         if (!(cube ? fetch_cube : fetch_lane)(&sampler, op, lane, &texels[lane], &address))
             return false;
         if (timed)
-            result->address[lane] = address & ~(uint64_t)3;
+            result->address[lane] = arranged(sampler.texture, address) & ~(uint64_t)3;
     }
     if (timed)
         result->space = CORUN_SPACE_TEXTURE;
@@ -390,4 +412,18 @@ bool surface_address(struct corun_warp *warp, const struct operation *op, uint32
     }
     warp->lanes.predicates[op->predicate_out[0]] = found;
     return true;
+}
+
+void surface_arrange(struct corun_warp *warp, struct corun_issue *result)
+{
+    const struct corun_memory *memory = warp->tb->sm->memory;
+    const struct corun_texture *texture = NULL;
+    for (uint32_t rest = result->active; rest; rest &= rest - 1) {
+        uint64_t *address = &result->address[lowest_bit(rest)];
+        if (!texture || *address - texture->address >= memory_texture_bytes(texture))
+            texture = memory_texture_at(memory, *address);
+        if (!texture)
+            return;
+        *address = arranged(texture, *address);
+    }
 }

@@ -24,5 +24,7 @@ bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t
                    bool timed);
 /* Addresses of what a surface has at the coordinates into a register, and a predicate: it is inside. False: a fault was raised. */
 bool surface_address(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* The access behind it has put addresses into `result`: now they are those where the GPU has these bytes. */
+void surface_arrange(struct corun_warp *warp, struct corun_issue *result);
 
 #endif

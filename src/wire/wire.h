@@ -13,7 +13,7 @@
 #include "corun/module.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u

@@ -177,7 +177,7 @@ static enum corun_status add_launch(struct parser *parser, struct capture_operat
 static enum corun_status check_texture(const struct parser *parser, const uint64_t *numbers)
 {
     for (unsigned i = 2; i < CAPTURE_MOST_NUMBERS; i++) {
-        bool wide = i == 6 || i == 7, byte = i >= 8 && i <= 13, flag = i == 5 || (i >= 14 && i <= 16);
+        bool wide = i == 6 || i == 7, byte = (i >= 8 && i <= 13) || i == 5, flag = i >= 14 && i <= 16;
         uint64_t most = wide ? UINT64_MAX : flag ? 1 : byte ? UINT8_MAX : UINT32_MAX;
         if (numbers[i] > most)
             return wrong(parser, "the texture makes no sense");

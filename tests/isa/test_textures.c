@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "corun/source.h"
 #include "corun/texture.h"
 
 #define HANDLE_AT "65528" /* of the out buffer: the kernel reads its texture's handle there */
@@ -329,6 +330,11 @@ static void test_descriptions(void **state)
     REFUSED(depth = 1000);     /* beyond the allocation */
     REFUSED(slice_bytes = UINT64_MAX);
     REFUSED(address = 12345);
+    REFUSED(gob_rows = 2);
+    REFUSED(gob_rows = 8); /* slices of 4 rows have no whole block */
+    good.gob_rows = 4;
+    REFUSED(row_bytes = 80); /* no whole block in a row */
+    REFUSED(address += 64);
     assert_int_equal(corun_texture_create(runner.memory, &good, &handle), CORUN_OK);
     assert_int_equal(corun_texture_destroy(runner.memory, handle), CORUN_OK);
     assert_int_equal(corun_texture_destroy(runner.memory, handle), CORUN_ARGUMENT);
@@ -370,6 +376,154 @@ static void test_cubes(void **state)
     }
 }
 
+struct arranged_point {
+    uint32_t x, y, z, row_after_row, in_sectors; /* where it is with gob_rows of 4 and 8 */
+};
+
+/* Rows of 128 bytes, 20 of a slice: blocks of 64 bytes by 32 rows. */
+static const struct arranged_point arranged_points[] = {
+    {0, 0, 0, 0, 0},       {3, 0, 0, 12, 12},       {4, 0, 0, 16, 32},      {0, 1, 0, 64, 16},
+    {4, 1, 0, 80, 48},     {0, 2, 0, 128, 64},      {0, 4, 0, 256, 128},    {8, 0, 0, 32, 256},
+    {0, 8, 0, 512, 512},   {0, 16, 0, 1024, 1024},  {16, 0, 0, 2048, 2048}, {31, 0, 0, 2108, 2348},
+    {0, 0, 1, 4096, 4096}, {17, 19, 1, 7364, 7252},
+};
+enum { POINTS = sizeof arranged_points / sizeof *arranged_points, BLOCKED_BYTES = 8192 };
+
+/* What a machine is told of accesses to `texture` by the one warp of a thread block. */
+static uint32_t issue_accesses(const struct corun_grid *grid, const struct corun_texture *texture, uint32_t tb_index,
+                               struct corun_issue *found, uint32_t most)
+{
+    static const uint64_t cycle;
+    struct corun_warp *warps[1];
+    uint32_t count = 0;
+    assert_int_equal(grid->operations->attach(grid, 1, 1000000), CORUN_OK);
+    struct corun_tb *tb = grid->operations->tb_begin(grid, tb_index, 0, warps);
+    assert_non_null(tb);
+    grid->operations->warp_place(warps[0], 0, 1, &cycle);
+    for (struct corun_issue issue = {0}; issue.outcome != CORUN_OUTCOME_EXIT;) {
+        const struct corun_instruction *instruction = &grid->code[grid->operations->warp_pc(warps[0])];
+        grid->operations->issue(warps[0], &issue);
+        assert_int_not_equal(issue.outcome, CORUN_OUTCOME_FAULT);
+        if (instruction->flags & (CORUN_LOAD | CORUN_STORE) && issue.space != CORUN_SPACE_CONSTANT &&
+            issue.address[0] - texture->address < BLOCKED_BYTES) {
+            assert_true(count < most);
+            found[count++] = issue;
+        }
+    }
+    grid->operations->commit(grid, 0);
+    grid->operations->tb_end(tb);
+    return count;
+}
+
+static struct corun_texture describe_blocked(struct runner *runner, uint32_t gob_rows)
+{
+    struct corun_texture texture = describe(runner, HEIGHT, 0);
+    assert_int_equal(corun_memory_allocate(runner->memory, BLOCKED_BYTES, &texture.address), CORUN_OK);
+    texture.width = 32;
+    texture.height = 20;
+    texture.depth = 2;
+    texture.row_bytes = 128;
+    texture.slice_bytes = BLOCKED_BYTES / 2;
+    texture.gob_rows = gob_rows;
+    uint32_t *texels = corun_memory_pointer(runner->memory, texture.address, BLOCKED_BYTES);
+    for (uint32_t i = 0; i < POINTS; i++) {
+        const struct arranged_point *point = &arranged_points[i];
+        float value = texel((int)point->x, (int)point->y, (int)point->z);
+        memcpy(&texels[point->z * 1024 + point->y * 32 + point->x], &value, sizeof value);
+        uint64_t at = runner->out + 8192 + (uint64_t)i * 4;
+        assert_int_equal(corun_memory_write(runner->memory, at, &point->x, 4), CORUN_OK);
+        assert_int_equal(corun_memory_write(runner->memory, at + 256, &point->y, 4), CORUN_OK);
+        assert_int_equal(corun_memory_write(runner->memory, at + 512, &point->z, 4), CORUN_OK);
+    }
+    return texture;
+}
+
+/* Values are those of rows; the machine is told of places in blocks, of fetches and of both accesses to surfaces. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    for (uint32_t gob_rows = 0; gob_rows <= 8; gob_rows += 4) {
+        struct runner runner;
+        runner_load(&runner,
+                    WITH_TEXTURE("ld.global.u32 %r1, [%mine+8192];\nld.global.u32 %r2, [%mine+8448];\n"
+                                 "ld.global.u32 %r3, [%mine+8704];\nshl.b32 %r4, %r1, 2;\nadd.u32 %r6, %t, 7000;\n"
+                                 "tex.3d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1, %r2, %r3, %r3}];\n"
+                                 "st.global.f32 [%mine], %f1;\n"
+                                 "suld.b.3d.b32.trap {%r5}, [%rd1, {%r4, %r2, %r3, %r3}];\n"
+                                 "st.global.u32 [%mine+256], %r5;\n"
+                                 "sust.b.3d.b32.trap [%rd1, {%r4, %r2, %r3, %r3}], {%r6};"));
+        struct corun_texture texture = describe_blocked(&runner, gob_rows);
+        uint64_t handle;
+        assert_int_equal(corun_texture_create(runner.memory, &texture, &handle), CORUN_OK);
+        assert_int_equal(corun_memory_write(runner.memory, runner.out + 65528, &handle, 8), CORUN_OK);
+        struct corun_launch_description launch = {.kernel = corun_module_kernel(runner.module, "k"),
+                                                  .grid = {1, 1, 1},
+                                                  .block = {POINTS, 1, 1},
+                                                  .parameters = &runner.out,
+                                                  .parameter_bytes = 8};
+        struct corun_grid *grid;
+        struct corun_issue accesses[3];
+        assert_int_equal(corun_grid_create(runner.instance, &launch, runner.list, &grid), CORUN_OK);
+        assert_int_equal(issue_accesses(grid, &texture, 0, accesses, 3), 3);
+        const uint32_t *words = runner_words(&runner);
+        const uint32_t *texels = corun_memory_pointer(runner.memory, texture.address, BLOCKED_BYTES);
+        for (uint32_t i = 0; i < POINTS; i++) {
+            const struct arranged_point *p = &arranged_points[i];
+            uint32_t in_rows = p->z * 4096 + p->y * 128 + p->x * 4;
+            uint32_t place = gob_rows == 0 ? in_rows : gob_rows == 4 ? p->row_after_row : p->in_sectors;
+            for (uint32_t access = 0; access < 3; access++)
+                assert_int_equal(accesses[access].address[i], texture.address + place);
+            assert_true(real(words, i) == texel((int)p->x, (int)p->y, (int)p->z));
+            assert_int_equal(words[i + 64], words[i]);
+            assert_int_equal(texels[in_rows / 4], 7000 + i);
+        }
+        assert_int_equal(accesses[0].space, CORUN_SPACE_TEXTURE);
+        corun_grid_destroy(grid);
+        runner_free(&runner);
+    }
+}
+
+/* A whole slice: each byte has a place of its own within it. */
+static void test_blocks_hold_all(void **state)
+{
+    (void)state;
+    assert_int_equal(corun_texture_block_rows(1, 8), 8);
+    assert_int_equal(corun_texture_block_rows(9, 8), 16);
+    assert_int_equal(corun_texture_block_rows(64, 8), 64);
+    assert_int_equal(corun_texture_block_rows(65, 8), 128);
+    assert_int_equal(corun_texture_block_rows(5000, 8), 128);
+    assert_int_equal(corun_texture_block_rows(5000, 4), 64);
+    for (uint32_t gob_rows = 4; gob_rows <= 8; gob_rows += 4) {
+        struct runner runner;
+        runner_load(&runner, WITH_TEXTURE("mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, 0;\n"
+                                          "tex.3d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%t, %r2, %r3, %r3}];"));
+        struct corun_texture texture = describe_blocked(&runner, gob_rows);
+        texture.height = 32;
+        uint64_t handle;
+        assert_int_equal(corun_texture_create(runner.memory, &texture, &handle), CORUN_OK);
+        assert_int_equal(corun_memory_write(runner.memory, runner.out + 65528, &handle, 8), CORUN_OK);
+        bool taken[1024] = {false};
+        for (uint32_t y = 0; y < 32; y++) {
+            struct corun_launch_description launch = {.kernel = corun_module_kernel(runner.module, "k"),
+                                                      .grid = {32, 1, 1},
+                                                      .block = {32, 1, 1},
+                                                      .parameters = &runner.out,
+                                                      .parameter_bytes = 8};
+            struct corun_grid *grid;
+            struct corun_issue access;
+            assert_int_equal(corun_grid_create(runner.instance, &launch, runner.list, &grid), CORUN_OK);
+            assert_int_equal(issue_accesses(grid, &texture, y, &access, 1), 1);
+            for (uint32_t x = 0; x < 32; x++) {
+                uint64_t word = (access.address[x] - texture.address) / 4;
+                assert_true(word < 1024 && !taken[word]);
+                taken[word] = true;
+            }
+            corun_grid_destroy(grid);
+        }
+        runner_free(&runner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_blocks_hold_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
