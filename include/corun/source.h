@@ -52,8 +52,9 @@ enum corun_operation {
     CORUN_OPERATION_ADD, /* also logic, shifts, moves, selects, comparisons */
     CORUN_OPERATION_MAX, /* min, max */
     CORUN_OPERATION_MUL,
-    CORUN_OPERATION_MAD, /* mad, fma, dp4a, sad */
-    CORUN_OPERATION_DIV, /* div, rem, and for floats the precise div and sqrt */
+    CORUN_OPERATION_MAD,  /* mad, fma, dp4a, sad */
+    CORUN_OPERATION_DIV,  /* div, rem */
+    CORUN_OPERATION_SQRT, /* of floats the precise sqrt and rcp; of INT and FP64 as DIV */
     CORUN_OPERATION_COUNT
 };
 

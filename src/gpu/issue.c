@@ -37,18 +37,29 @@ static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uin
     return ((last - first) >> shift) + sm->now + sm->config->collect_cycles;
 }
 
+static uint64_t *free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
+{
+    uint32_t best = sm->first_unit[pipe][index];
+    for (uint32_t unit = best; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
+        if (sm->pipe_free[pipe][unit] < sm->pipe_free[pipe][best])
+            best = unit;
+    return &sm->pipe_free[pipe][best];
+}
+
 /* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
 static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
     if (op->pipe != PIPE_MEMORY) {
-        uint32_t best = sm->first_unit[op->pipe][index];
-        for (uint32_t unit = best; unit < sm->pipe_units[op->pipe]; unit += sm->scheduler_count)
-            if (sm->pipe_free[op->pipe][unit] < sm->pipe_free[op->pipe][best])
-                best = unit;
-        uint64_t *free_at = &sm->pipe_free[op->pipe][best];
+        uint64_t *free_at = free_pipe(sm, index, op->pipe);
         if (*free_at > start)
             start = *free_at;
+        if (op->special_interval) {
+            uint64_t *special = free_pipe(sm, index, PIPE_SFU);
+            if (*special > start)
+                start = *special;
+            *special = start + op->special_interval;
+        }
         /* A tensor pipeline reads the many operands of one product while it computes another. */
         uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
         *free_at = (*free_at > first ? *free_at : first) + op->interval;

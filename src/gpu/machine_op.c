@@ -10,17 +10,18 @@ struct timing {
 
 static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, uint32_t operation)
 {
-#define ROW(prefix) \
+#define ROW(prefix, sqrt) \
     { \
         [CORUN_OPERATION_ADD] = {c->prefix##_add_latency, c->prefix##_add_interval}, \
         [CORUN_OPERATION_MAX] = {c->prefix##_max_latency, c->prefix##_max_interval}, \
         [CORUN_OPERATION_MUL] = {c->prefix##_mul_latency, c->prefix##_mul_interval}, \
         [CORUN_OPERATION_MAD] = {c->prefix##_mad_latency, c->prefix##_mad_interval}, \
         [CORUN_OPERATION_DIV] = {c->prefix##_div_latency, c->prefix##_div_interval}, \
+        [CORUN_OPERATION_SQRT] = {c->prefix##_##sqrt##_latency, c->prefix##_##sqrt##_interval}, \
     }
-    const struct timing int_rows[CORUN_OPERATION_COUNT] = ROW(int);
-    const struct timing fp32_rows[CORUN_OPERATION_COUNT] = ROW(fp32);
-    const struct timing fp64_rows[CORUN_OPERATION_COUNT] = ROW(fp64);
+    const struct timing int_rows[CORUN_OPERATION_COUNT] = ROW(int, div);
+    const struct timing fp32_rows[CORUN_OPERATION_COUNT] = ROW(fp32, sqrt);
+    const struct timing fp64_rows[CORUN_OPERATION_COUNT] = ROW(fp64, div);
 #undef ROW
     switch (unit) {
     case CORUN_UNIT_FP32:
@@ -84,6 +85,16 @@ static void set_tensor(const struct corun_gpu_config *c, const struct corun_inst
     op->latency = (uint16_t)(latency < UINT16_MAX ? latency : UINT16_MAX);
 }
 
+/* What a precise quotient or root begins with, an approximation, keeps a special function pipeline as well. */
+static uint16_t special_interval(const struct corun_gpu_config *c, const struct corun_instruction *instruction)
+{
+    bool quotient = instruction->operation == CORUN_OPERATION_DIV || instruction->operation == CORUN_OPERATION_SQRT;
+    uint32_t interval = c->fp32_div_specials * c->sfu_interval;
+    if (instruction->unit != CORUN_UNIT_FP32 || !quotient)
+        return 0;
+    return (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
+}
+
 static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
 {
     for (uint32_t i = 0; i < *count; i++)
@@ -106,6 +117,7 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->flags = instruction->flags;
         op->latency = (uint16_t)timing.latency;
         op->interval = (uint16_t)timing.interval;
+        op->special_interval = special_interval(config, instruction);
         if (instruction->unit == CORUN_UNIT_TENSOR)
             set_tensor(config, instruction, op);
         for (uint32_t i = 0; i < instruction->source_count; i++) {

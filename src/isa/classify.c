@@ -18,9 +18,10 @@ static uint8_t operation_class(const struct ptx_instruction *instruction)
         return CORUN_OPERATION_MAD;
     case PTX_OP_DIV:
     case PTX_OP_REM:
+        return CORUN_OPERATION_DIV;
     case PTX_OP_RCP:
     case PTX_OP_SQRT:
-        return CORUN_OPERATION_DIV;
+        return CORUN_OPERATION_SQRT;
     case PTX_OP_MIN:
     case PTX_OP_MAX:
         return CORUN_OPERATION_MAX;

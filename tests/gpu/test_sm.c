@@ -75,6 +75,32 @@ static void independent_instructions_flow_at_the_initiation_interval(void **stat
                      100 * warps / 4 * config.fp64_mad_interval);
 }
 
+static void quotients_keep_a_special_function_pipeline_too(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint32_t warps = 32;
+    config.fp32_div_interval = 25;
+    config.fp32_sqrt_interval = 5;
+    config.sfu_interval = 8;
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_SQRT, false),
+                     100 * warps / 4 * 5);
+    config.fp32_div_specials = 1;
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_DIV, false),
+                     100 * warps / 4 * 25);
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_SQRT, false),
+                     100 * warps / 4 * 8);
+    config.fp32_div_specials = 2;
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_SQRT, false),
+                     100 * warps / 4 * 16);
+    /* other operations of that pipeline, and the roots of others, do not */
+    assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, false), 100 * warps / 4);
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP64, CORUN_OPERATION_SQRT, true),
+                     100 * (config.collect_cycles + config.fp64_div_latency));
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP32, CORUN_OPERATION_SQRT, true),
+                     100 * (config.collect_cycles + config.fp32_sqrt_latency));
+}
+
 static void a_warp_that_takes_four_issue_cycles_quarters_the_rate(void **state)
 {
     (void)state;
@@ -623,6 +649,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dependent_chain_takes_collection_plus_latency),
         cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
+        cmocka_unit_test(quotients_keep_a_special_function_pipeline_too),
         cmocka_unit_test(a_warp_that_takes_four_issue_cycles_quarters_the_rate),
         cmocka_unit_test(two_units_are_issued_together),
         cmocka_unit_test(register_banks_serve_one_or_two_reads_a_cycle),

@@ -64,6 +64,8 @@ const struct row latency_rows[] = {
     CHAIN("fp32 multiply", "mul.f32 %f1, %f1, %f1;", FP32, fp32_mul),
     CHAIN("fp32 multiply-add", "fma.rn.f32 %f1, %f1, %f1, %f1;", FP32, fp32_mad),
     CHAIN("fp32 divide", "div.rn.f32 %f1, %f1, %f1;", FP32, fp32_div),
+    CHAIN("fp32 square root", "sqrt.rn.f32 %f1, %f1;", FP32, fp32_sqrt),
+    CHAIN("fp32 reciprocal", "rcp.rn.f32 %f1, %f1;", FP32, fp32_sqrt),
     CHAIN("fp64 add", "add.f64 %fd1, %fd1, %fd1;", FP64, fp64_add),
     CHAIN("fp64 multiply", "mul.f64 %fd1, %fd1, %fd1;", FP64, fp64_mul),
     CHAIN("fp64 multiply-add", "fma.rn.f64 %fd1, %fd1, %fd1, %fd1;", FP64, fp64_mad),

@@ -101,6 +101,35 @@ static double implied_rate(const struct bench *bench, const struct row *row)
     return least(issue, (double)units_of(c, row->operation->unit) / config_at(c, row->operation->interval));
 }
 
+/* Precise quotients and roots keep two kinds of pipelines. */
+static double implied_quotients(const struct bench *bench, const struct row *row)
+{
+    const struct corun_gpu_config *c = bench->design;
+    double rate = implied_rate(bench, row);
+    return c->fp32_div_specials ? least(rate, (double)c->sfu_units / (c->fp32_div_specials * c->sfu_interval)) : rate;
+}
+
+static struct reading measure_quotient_and_specials(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return rate_of(bench,
+                   "sqrt.rn.f32 %f1, %f1;\nrsqrt.approx.f32 %f2, %f2;\nrsqrt.approx.f32 %f3, %f3;\n"
+                   "rsqrt.approx.f32 %f4, %f4;",
+                   16);
+}
+
+static double implied_quotient_and_specials(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    return 4.0 * c->sfu_units / ((3 + c->fp32_div_specials) * c->sfu_interval);
+}
+
+static bool quotients_have_specials(const struct corun_gpu_config *c)
+{
+    return c->fp32_div_specials > 0;
+}
+
 static struct reading measure_two_units(const struct bench *bench, const struct row *row)
 {
     (void)row;
@@ -147,6 +176,16 @@ static bool issues_slowly(const struct corun_gpu_config *c)
     }
 #define RATE(name, text, unit, prefix, off) RATE_IF(name, text, unit, prefix, "", #prefix "_interval=" off, NULL)
 
+#define QUOTIENTS(name, text, prefix) \
+    { \
+        "throughput of " name, "warp instructions per cycle", measure_rate, implied_quotients, ALONE, \
+            #prefix "_interval=1", NULL, NULL, 0, \
+            &(const struct operation_class){text, CORUN_UNIT_FP32, \
+                                            offsetof(struct corun_gpu_config, prefix##_latency), \
+                                            offsetof(struct corun_gpu_config, prefix##_interval)}, \
+            NULL \
+    }
+
 #define PRODUCT(name, text, type, off, applies) \
     { \
         "throughput of matrices of " name, "warp instructions per cycle", measure_product, implied_product, ALONE, \
@@ -165,7 +204,10 @@ const struct row throughput_rows[] = {
     RATE("fp32 add", "add.f32 %f#, %f#, %f#;", FP32, fp32_add, "3"),
     RATE("fp32 multiply", "mul.f32 %f#, %f#, %f#;", FP32, fp32_mul, "5"),
     RATE("fp32 multiply-add", "fma.rn.f32 %f#, %f#, %f#, %f#;", FP32, fp32_mad, "3"),
-    RATE("fp32 divide", "div.rn.f32 %f#, %f#, %f#;", FP32, fp32_div, "1"),
+    QUOTIENTS("fp32 divide", "div.rn.f32 %f#, %f#, %f#;", fp32_div),
+    QUOTIENTS("fp32 square root", "sqrt.rn.f32 %f#, %f#;", fp32_sqrt),
+    {"three special functions beside a square root", "warp instructions per cycle", measure_quotient_and_specials,
+     implied_quotient_and_specials, ALONE, "fp32_div_specials=0", quotients_have_specials, NULL, 0, NULL, NULL},
     RATE("fp64 multiply-add", "fma.rn.f64 %fd#, %fd#, %fd#, %fd#;", FP64, fp64_mad, "1"),
     RATE("fp64 divide", "div.rn.f64 %fd#, %fd#, %fd#;", FP64, fp64_div, "1"),
     RATE("special functions", "ex2.approx.f32 %f#, %f#;", SFU, sfu, "3"),
