@@ -150,6 +150,12 @@ again:
 CHAINS = {
     "int_add": ("add.u32 %r, %r, %r;", "u32", "r"),
     "fp32_fma": ("fma.rn.f32 %f, %f, %f, %f;", "f32", "f"),
+    "fp32_sqrt": ("sqrt.rn.f32 %f, %f;", "f32", "f"),
+    "fp32_rcp": ("rcp.rn.f32 %f, %f;", "f32", "f"),
+    "fp32_div_rate": ("div.rn.f32 %f, %f, %f;", "f32", "f"),
+    "fp32_mul": ("mul.f32 %f, %f, %f;", "f32", "f"),
+    "fp64_div_rate": ("div.rn.f64 %d, %d, %d;", "f64", "d"),
+    "fp64_mul": ("mul.f64 %d, %d, %d;", "f64", "d"),
     "fp64_fma": ("fma.rn.f64 %d, %d, %d, %d;", "f64", "d"),
     "fp64_div": ("div.rn.f64 %d, %d, %d;", "f64", "d"),
     "fp64_sqrt": ("sqrt.rn.f64 %d, %d;", "f64", "d"),
@@ -166,6 +172,20 @@ def chain(machine, quantity):
         ptx = machine.compile("chain.ptx", CHAIN.format(steps=f"    {text}\n" * count, stored=stored, result=result))
         clocks.append(machine.launch("chain", 1, ["buf=64"], 1, ptx)[1])
     return (clocks[1] - clocks[0]) / 64
+
+
+def rate(machine, quantity):
+    """How many multiplications a division takes, where chains of as many threads as there can be fill an SM."""
+    alone = Machine(machine.corun, f"{machine.gpu}{',' if ':' in machine.gpu else ':'}sms=1", machine.folder)
+    taken = []
+    for name in (quantity, quantity[:5] + "mul"):
+        text, stored, result = CHAINS[name]
+        cycles = []
+        for count in (128, 256):
+            ptx = machine.compile("chain.ptx", CHAIN.format(steps=f"    {text}\n" * count, stored=stored, result=result))
+            cycles.append(alone.launch("chain", int(machine.tbs() // machine.value("sms")), ["buf=64"], 256, ptx)[0])
+        taken.append(cycles[1] - cycles[0])
+    return taken[0] / taken[1]
 
 
 def power_below(number):
@@ -241,6 +261,10 @@ MEASURED = {
     "dram_triad": (stream, "DRAM, triad", "% of the pins"),
     "int_add": (chain, "integer add", "cycles"),
     "fp32_fma": (chain, "fp32 multiply-add", "cycles"),
+    "fp32_sqrt": (chain, "fp32 square root", "cycles"),
+    "fp32_rcp": (chain, "fp32 reciprocal", "cycles"),
+    "fp32_div_rate": (rate, "fp32 divide", "multiplications"),
+    "fp64_div_rate": (rate, "fp64 divide", "multiplications"),
     "fp64_fma": (chain, "fp64 multiply-add", "cycles"),
     "fp64_div": (chain, "fp64 divide", "cycles"),
     "fp64_sqrt": (chain, "fp64 square root", "cycles"),

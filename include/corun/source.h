@@ -54,7 +54,7 @@ enum corun_operation {
     CORUN_OPERATION_MUL,
     CORUN_OPERATION_MAD,  /* mad, fma, dp4a, sad */
     CORUN_OPERATION_DIV,  /* div, rem */
-    CORUN_OPERATION_SQRT, /* of floats the precise sqrt and rcp; of INT and FP64 as DIV */
+    CORUN_OPERATION_SQRT, /* of floats the precise sqrt and rcp; of INT as DIV */
     CORUN_OPERATION_COUNT
 };
 

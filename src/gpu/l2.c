@@ -145,7 +145,7 @@ static void serve_atomic(struct memory_shared *shared, struct l2_slice *slice, u
     /* A sector at a time; lanes at one address need each other's result and go one after the other. */
     uint32_t rounds = sectors > r->packet.repeats ? sectors : r->packet.repeats;
     slice->atomic_free = later(cycle, slice->atomic_free) + (uint64_t)rounds * shared->config.atomic_interval;
-    r->ready = slice->atomic_free;
+    r->ready = slice->atomic_free + shared->config.atomic_latency;
     shared->counters[r->packet.kernel].l2_atomics += sectors;
     request_list_append(&shared->pool, &slice->atomic_replies, request);
 }

@@ -10,7 +10,8 @@
  *   reads    a sector that is absent is fetched; the line's MSHR collects requests until all their sectors are there.
  *   writes   write-back, write-allocate, never fetch: a sector of which only some bytes were written is kept with its
  *            bytes' mask. It is dirty, but a read of it misses and fetches; the fill merges.
- *   atomics  need their sectors like a read, then take the slice's atomic unit for atomic_interval per sector.
+ *   atomics  need their sectors like a read, then take the slice's atomic unit for atomic_interval per sector; the reply leaves
+ *            atomic_latency later.
  *   no L2    reads and writes go to DRAM as they are. Atomics read, are performed at the slice, and write; those writes
  *            may exceed the DRAM queue.
  *

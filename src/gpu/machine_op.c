@@ -21,7 +21,7 @@ static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, 
     }
     const struct timing int_rows[CORUN_OPERATION_COUNT] = ROW(int, div);
     const struct timing fp32_rows[CORUN_OPERATION_COUNT] = ROW(fp32, sqrt);
-    const struct timing fp64_rows[CORUN_OPERATION_COUNT] = ROW(fp64, div);
+    const struct timing fp64_rows[CORUN_OPERATION_COUNT] = ROW(fp64, sqrt);
 #undef ROW
     switch (unit) {
     case CORUN_UNIT_FP32:

@@ -412,13 +412,13 @@ static void atomics_to_one_address_follow_one_another(void **state)
 {
     (void)state;
     struct corun_gpu_config c = one_slice();
-    for (c.atomic_interval = 1; c.atomic_interval <= 20; c.atomic_interval += 19) {
+    for (c.atomic_interval = 1; c.atomic_interval <= 20; c.atomic_interval += 19, c.atomic_latency += 32) {
         struct rig rig;
         rig_create(&rig, &c);
         rig_run(&rig, 1, same_sector);
         uint64_t cycles = rig_run(&rig, 10, atomic_one);
         assert_int_equal(rig.performed, 160);
-        assert_int_equal(cycles, 2 * c.icnt_latency + c.l2_latency + 160 * c.atomic_interval);
+        assert_int_equal(cycles, 2 * c.icnt_latency + c.l2_latency + 160 * c.atomic_interval + c.atomic_latency);
         assert_int_equal(rig_counters(&rig).l2_atomics, 160);
         rig_destroy(&rig);
     }

@@ -95,8 +95,11 @@ static void quotients_keep_a_special_function_pipeline_too(void **state)
                      100 * warps / 4 * 16);
     /* other operations of that pipeline, and the roots of others, do not */
     assert_int_equal(per_instruction(&config, warps, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, false), 100 * warps / 4);
+    config.fp64_sqrt_latency = 200;
     assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP64, CORUN_OPERATION_SQRT, true),
-                     100 * (config.collect_cycles + config.fp64_div_latency));
+                     100 * (config.collect_cycles + config.fp64_sqrt_latency));
+    assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_INT, CORUN_OPERATION_SQRT, true),
+                     100 * (config.collect_cycles + config.int_div_latency));
     assert_int_equal(per_instruction(&config, 1, CORUN_UNIT_FP32, CORUN_OPERATION_SQRT, true),
                      100 * (config.collect_cycles + config.fp32_sqrt_latency));
 }

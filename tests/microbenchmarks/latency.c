@@ -70,6 +70,7 @@ const struct row latency_rows[] = {
     CHAIN("fp64 multiply", "mul.f64 %fd1, %fd1, %fd1;", FP64, fp64_mul),
     CHAIN("fp64 multiply-add", "fma.rn.f64 %fd1, %fd1, %fd1, %fd1;", FP64, fp64_mad),
     CHAIN("fp64 divide", "div.rn.f64 %fd1, %fd1, %fd1;", FP64, fp64_div),
+    CHAIN("fp64 square root", "sqrt.rn.f64 %fd1, %fd1;", FP64, fp64_sqrt),
     CHAIN("special function", "ex2.approx.f32 %f1, %f1;", SFU, sfu),
     {0},
 };

@@ -210,6 +210,7 @@ const struct row throughput_rows[] = {
      implied_quotient_and_specials, ALONE, "fp32_div_specials=0", quotients_have_specials, NULL, 0, NULL, NULL},
     RATE("fp64 multiply-add", "fma.rn.f64 %fd#, %fd#, %fd#, %fd#;", FP64, fp64_mad, "1"),
     RATE("fp64 divide", "div.rn.f64 %fd#, %fd#, %fd#;", FP64, fp64_div, "1"),
+    RATE("fp64 square root", "sqrt.rn.f64 %fd#, %fd#;", FP64, fp64_sqrt, "1"),
     RATE("special functions", "ex2.approx.f32 %f#, %f#;", SFU, sfu, "3"),
     PRODUCT("f16",
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f#, %f1#, %f2#, %f3#}, {%r#, %r1#, %r2#, %r3#}, "
