@@ -92,7 +92,9 @@ static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
     tb_needs_compute(&gpu->config, launch->grid, &needs);
     if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, launch, &needs))
         return false;
-    uint64_t reason = later(use->freed_cycle, gpu->allowances_cycle) + gpu->config.dispatch_latency;
+    /* a launch that came later has paid for its way to the SMs */
+    uint64_t turn = launch->earliest < use->freed_cycle ? gpu->config.tb_turn_latency : 0;
+    uint64_t reason = later(use->freed_cycle + turn, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
     struct incoming_tb incoming = next_incoming(gpu, &gpu->applications[application], launch, start);
     if (!sm_announce(gpu->sms[sm], &incoming)) {

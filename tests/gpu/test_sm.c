@@ -104,6 +104,26 @@ static void quotients_keep_a_special_function_pipeline_too(void **state)
                      100 * (config.collect_cycles + config.fp32_sqrt_latency));
 }
 
+static void thread_blocks_that_wait_for_a_place_take_a_turn(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 1;
+    config.tbs_per_sm = 1;
+    uint64_t cycles[2][2];
+    for (uint32_t turn = 0; turn < 2; turn++)
+        for (uint32_t more = 0; more < 2; more++) {
+            struct script *script = script_new(more ? 9 : 1, 1);
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, 1, 2, 3);
+            script_end(script, 0, 1);
+            config.tb_turn_latency = 302 * turn;
+            cycles[turn][more] = script_run(&config, script, NULL);
+            free(script);
+        }
+    assert_int_equal(cycles[1][0], cycles[0][0]); /* the first finds an empty SM */
+    assert_int_equal(cycles[1][1] - cycles[0][1], 8 * 302);
+}
+
 static void a_warp_that_takes_four_issue_cycles_quarters_the_rate(void **state)
 {
     (void)state;
@@ -653,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_dependent_chain_takes_collection_plus_latency),
         cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
         cmocka_unit_test(quotients_keep_a_special_function_pipeline_too),
+        cmocka_unit_test(thread_blocks_that_wait_for_a_place_take_a_turn),
         cmocka_unit_test(a_warp_that_takes_four_issue_cycles_quarters_the_rate),
         cmocka_unit_test(two_units_are_issued_together),
         cmocka_unit_test(register_banks_serve_one_or_two_reads_a_cycle),
