@@ -4,7 +4,8 @@
 
     fidelity.py CORUN programs [--overrides machine_code=0]  [WORKLOAD...]   cycles beside published/v100-cycles.csv, in two halves
     fidelity.py CORUN probes [--overrides ...] [GPU...]        latencies and bandwidths, end to end, beside published/latencies-bandwidths.csv
-    fidelity.py CORUN all                                      both, the programs as the GPU has them and as PTX is written
+    fidelity.py CORUN sharing [GPU...]                         what programs on half of the SMs each do to one another
+    fidelity.py CORUN all                                      programs and probes, the programs as the GPU has them and as PTX is written
 
 The programs are in two halves by a rule that knows nothing of them: their names (the part before @) in the order of their SHA-256; the
 first, third, fifth ... decide, the others are only reported. A choice in the model is made from the deciding half, and the other
@@ -247,7 +248,21 @@ def stream(machine, quantity):
     return 100 * moved * length / seconds / pins
 
 
+def stream_of_few(machine, quantity):
+    """Bytes per cycle and SM where an SM may hold only so many threads, as two thread blocks."""
+    kind, threads = quantity.rsplit("_", 1)
+    few = Machine(machine.corun, f"{machine.gpu}{',' if ':' in machine.gpu else ':'}tbs_per_sm=2", machine.folder)
+    length, block = 16 << 20, int(threads) // 2
+    cycles = [few.launch(kind.replace("dram", "stream"), n // 8 // block, [f"buf={n}"] * 3, block)[0] for n in (length, 2 * length)]
+    return length / (cycles[1] - cycles[0]) / machine.value("sms")
+
+
+def few(kind):
+    return {f"dram_{kind}_{n}": (stream_of_few, f"DRAM, {kind}, {n} threads on an SM", "bytes per cycle and SM") for n in (64, 256, 512, 1024)}
+
+
 MEASURED = {
+    **few("read"), **few("write"),
     "l1": (l1, "L1 hit", "cycles"),
     "l2": (l2, "L2 hit", "cycles"),
     "dram": (dram, "DRAM", "cycles"),
@@ -303,18 +318,46 @@ def probes(corun, gpus, overrides):
           f"{sum(o >= 0.05 for o in off)} of them 5 % or more", flush=True)
 
 
+# ---- sharing ----
+
+VICTIMS = ["vector-add@large", "matmul@medium", "merge-sort@medium", "radix-sort@medium", "pointer-chasing@medium"]
+NEIGHBOURS = ["nbody@large", "vector-add@large"]
+
+
+def ipc(corun, gpu, policy, *names):
+    command = [corun, "run", "--quiet", "--no-cache", "--no-baselines", f"--gpu={gpu}", f"--policy={policy}", "--cycles=60K", "--json=-"]
+    return [a["ipc"] for a in simulated.command_output(command + list(names))["applications"]]
+
+
+def sharing(corun, gpus):
+    """Beside a neighbour on the other half of the SMs, over alone on one half of them; the L2 and the DRAM are whole either way."""
+    for gpu in gpus:
+        half = f"{gpu}:sms={int(simulated.value(gpu, 'sms')) // 2}"
+        print(f"\n{gpu}\n\n| program | alone on half of the SMs, over all | beside computing | beside streaming | the stream beside it |\n|---|--:|--:|--:|--:|")
+        stream = ipc(corun, half, "left-over", NEIGHBOURS[1])[0]
+        worst = []
+        for victim in VICTIMS:
+            alone, whole = (ipc(corun, g, "left-over", victim)[0] for g in (half, gpu))
+            pairs = [ipc(corun, gpu, "even", victim, neighbour) for neighbour in NEIGHBOURS]
+            worst.append(max(alone / pair[0] for pair in pairs) - 1)
+            print(f"| {victim} | {whole / alone:.2f} | " + " | ".join(f"{alone / pair[0]:.2f}" for pair in pairs) + f" | {stream / pairs[1][1]:.2f} |", flush=True)
+        print(f"\n* slower beside the worse neighbour: {100 * sum(worst) / len(worst):.1f} % in the mean, {100 * max(worst):.1f} % at most", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corun")
-    parser.add_argument("what", choices=["programs", "probes", "all"])
+    parser.add_argument("what", choices=["programs", "probes", "sharing", "all"])
     parser.add_argument("--overrides", default="")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_intermixed_args()
     gpus = list(dict.fromkeys(row["gpu"] for row in published()))
-    known = {"programs": list(simulated.published()), "probes": gpus, "all": []}[arguments.what]
+    known = {"programs": list(simulated.published()), "probes": gpus, "sharing": gpus, "all": []}[arguments.what]
     unknown = [name for name in arguments.names if name not in known]
     if unknown:
         parser.error(f"no published figures of {', '.join(unknown)}; there are some of: {', '.join(known)}")
+    if arguments.what == "sharing":
+        sharing(arguments.corun, arguments.names or ["quadro-v100"])
     suffix = [arguments.overrides] if arguments.overrides else []
     if arguments.what in ("programs", "all"):
         for more in [[], ["machine_code=0"]] if arguments.what == "all" else [[]]:

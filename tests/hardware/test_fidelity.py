@@ -87,6 +87,16 @@ class Probes(unittest.TestCase):
         half, whole = (self.measure("dram_read", f"gtx980:dram_bus_bytes={width}") for width in (4, 8))
         self.assertAlmostEqual(whole / half, 2, delta=0.2)
 
+    def test_divisions_beside_multiplications(self):
+        ten, twenty = (self.measure("fp32_div_rate", f"quadro-v100:fp32_div_interval={interval}") for interval in (10, 20))
+        self.assertAlmostEqual(ten, 5, delta=0.1)
+        self.assertAlmostEqual(twenty, 10, delta=0.1)
+
+    def test_thread_blocks_of_few_threads(self):
+        """Two thread blocks of 32 words of 8 bytes on an SM, and what goes by between one and the next."""
+        bytes_per_cycle = [self.measure("dram_write_64", f"gtx980:tb_turn_latency={turn}") for turn in (1000, 2000)]
+        self.assertAlmostEqual(512 / bytes_per_cycle[1] - 512 / bytes_per_cycle[0], 1000, delta=20)
+
     def test_a_gpu_without_published_figures(self):
         with contextlib.redirect_stderr(io.StringIO()) as text, self.assertRaises(SystemExit):
             sys.argv = ["fidelity.py", CORUN, "probes", "isca56"]
