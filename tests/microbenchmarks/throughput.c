@@ -90,7 +90,7 @@ static double implied_elsewhere(const struct bench *bench, const struct row *row
 {
     (void)row;
     const struct corun_gpu_config *c = bench->design;
-    return (double)c->fp32_units / (8 * 8 * 128 / 32 * c->fp32_mad_interval);
+    return (double)c->fp32_units / (8.0 * 8 * 128 / 32 * c->fp32_mad_interval);
 }
 
 /* The slowest of: schedulers, fetch, and the pipelines of the kind. */
