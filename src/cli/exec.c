@@ -32,7 +32,8 @@ enum {
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS,
     KEY_SAMPLE,
-    KEY_BASELINES
+    KEY_BASELINES,
+    KEY_PROFILE
 };
 
 static const struct argp_option options[] = {
@@ -86,6 +87,10 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
     {"timeline", KEY_TIMELINE, "FILE", 0,
      "launches and copies of each stream over time, as a trace that https://ui.perfetto.dev opens (docs/timelines.md)",
+     2},
+    {"profile", KEY_PROFILE, NULL, 0,
+     "also warp instructions and stall cycles of each kernel, per line of its CUDA source (nvcc -lineinfo) and of its "
+     "PTX",
      2},
     {"quiet", KEY_QUIET, NULL, 0, "no table at the end", 2},
     {0},
@@ -175,6 +180,7 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
                         : program->sample                                  ? "--sample"
                         : program->slice                                   ? "--slice"
                         : program->workers                                 ? "--workers"
+                        : program->profile                                 ? "--profile"
                         : program->launch_costs                            ? "--launch-costs"
                         : exec->kernel || exec->launches || exec->profiled ? "--kernel, --launch and --profiled"
                         : program->gpus && strchr(program->gpus, ';')      ? "a second --gpu"
@@ -209,6 +215,8 @@ static void finish_options(struct exec_options *exec, struct argp_state *state)
         argp_error(state, "--kernel-timeout is simulated time, which --functional has not");
     if (program->functional && exec->outputs[EXEC_TIMELINE].path)
         argp_error(state, "--timeline shows simulated time, which --functional has not");
+    if (program->functional && program->profile)
+        argp_error(state, "--profile tells where time went, which --functional has not");
     if (program->functional && program->sample)
         argp_error(state, "--sample estimates simulated time, which --functional has not");
     set_region(exec, state);
@@ -267,6 +275,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_POLICY:
         exec->together.setup.policy = value;
+        break;
+    case KEY_PROFILE:
+        program->profile = true;
         break;
     case KEY_BASELINES:
         exec->baselines = true;

@@ -156,6 +156,7 @@ static int become(const void *user)
                     {setting_WORKERS, program->workers},
                     {setting_REGION, program->region},
                     {setting_SAMPLE, program->sample},
+                    {setting_PROFILE, program->profile ? "1" : NULL},
                     {setting_KERNEL_TIMEOUT, program->kernel_timeout},
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},

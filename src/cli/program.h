@@ -16,6 +16,7 @@ struct program {
     const char *slice;                              /* how launches are cut, as --slice takes it; NULL: not at all */
     const char *workers;                            /* the seed of --workers; NULL: launches run as they are */
     const char *region;                             /* launches that are timed (cuda/region.h); NULL: all */
+    bool profile;                                   /* where kernels issue and wait goes into the record */
     const char *sample;                             /* how it is sampled, as --sample takes it; NULL: not at all */
     const char *checks;                             /* names of checks with commas; NULL: none */
     const char *daemon;                             /* socket of the corund whose GPU it shares; NULL: it has its own */

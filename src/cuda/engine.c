@@ -20,6 +20,7 @@
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
+#include "cuda/profile.h"
 #include "cuda/ranges.h"
 #include "cuda/record.h"
 #include "cuda/stream.h"
@@ -275,6 +276,7 @@ static enum corun_status join_machine(struct context *context)
 static void leave_machine(struct context *context)
 {
     const struct stream_machine *machine = &context->device->scheduler.machine;
+    profile_record(process_get(), context);
     if (context->application != CORUN_NO_APPLICATION)
         (void)machine->operations->leave(machine->machine, context->application);
     context->application = CORUN_NO_APPLICATION;
@@ -660,6 +662,9 @@ void engine_close(struct process *process, struct device *device)
 {
     struct stream_machine *machine = &device->scheduler.machine;
     record_sampled(process, device);
+    for (size_t c = 0; c < process->contexts.count; c++)
+        if (process->contexts.data[c]->device == device)
+            profile_record(process, process->contexts.data[c]);
     if (machine->operations)
         machine->operations->close(machine->machine);
     *machine = (struct stream_machine){NULL, NULL};

@@ -22,6 +22,7 @@ static bool open_gpu(struct process *process, struct device *device)
         .applications = CORUN_MAX_APPLICATIONS};
     scheduler->base_cycle = device->cycle;
     scheduler->machine = stream_machine_of_gpu(gpu);
+    corun_gpu_profile(gpu, process->profiles);
     if (process->samples && corun_gpu_sample(gpu, &process->sampling) != CORUN_OK)
         return false;
     return corun_gpu_open(gpu, &limits, process->list) == CORUN_OK;

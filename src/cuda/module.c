@@ -196,6 +196,8 @@ int module_load_text(struct process *process, struct context *context, const cha
         status = machine_module_load(process, context, &from, module->code, list, &module->loaded);
     if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
+    if (process->profiles && status == CORUN_OK)
+        module->text = strndup(from.text, from.bytes);
     free(rewritten);
     free(copy);
     if (status == CORUN_OK && (!add_variable_ranges(process, module) || !object_add(process, &module->object) ||
@@ -338,5 +340,6 @@ void module_free(struct process *process, struct module *module)
     corun_module_destroy(module->code);
     rewritten_destroy(&module->rewritten);
     free(module->name);
+    free(module->text);
     free(module);
 }

@@ -44,6 +44,7 @@ struct module {
     struct pointer_map functions;         /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
     char *name;
+    char *text; /* the PTX, for profiles; NULL: nobody wants one */
     bool unloaded;
 };
 

@@ -9,6 +9,7 @@
 #include "cuda/device.h"
 #include "cuda/engine.h"
 #include "cuda/entry.h"
+#include "cuda/profile.h"
 #include "cuda/record.h"
 #include "cuda/remote.h"
 #include "cuda/settings.h"
@@ -85,6 +86,8 @@ static __attribute__((destructor)) void finish(void)
     instance.ended = true;
     for (uint32_t i = 0; i < instance.device_count; i++)
         record_sampled(&instance, &instance.devices[i]);
+    for (size_t i = 0; i < instance.contexts.count; i++)
+        profile_record(&instance, instance.contexts.data[i]);
     record_close(instance.record);
     instance.record = NULL;
     capture_close(&instance);

@@ -101,6 +101,7 @@ struct process {
     uint32_t checks;                /* enum corun_check */
     struct parting parting;         /* of all launches */
     struct region region;           /* of those that are timed */
+    bool profiles; /* counts where kernels issue and wait */
     bool samples;
     struct corun_sampling sampling; /* if it does */
     uint32_t calls_running;

@@ -21,4 +21,14 @@ void record_sampled(struct process *process, const struct device *device);
 void record_refusal(struct process *process, const char *kernel, const char *reason);
 void record_close(struct record *record);
 
+/* A line of the PTX of a kernel, and what warps did there. */
+struct record_profile_line {
+    const char *kernel;
+    uint32_t line;
+    const char *text, *source; /* of the PTX, which need not end; of the CUDA source, "" if not known */
+    int text_bytes;
+    struct corun_profile_row counts;
+};
+void record_profile(struct process *process, const struct device *device, const struct record_profile_line *line);
+
 #endif

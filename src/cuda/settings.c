@@ -173,6 +173,8 @@ bool settings_read(struct process *process)
                      setting_CAPTURE, process->parting.crewing.on ? setting_WORKERS : setting_SLICE);
         return false;
     }
+    const char *profile = getenv(setting_PROFILE);
+    process->profiles = profile && strcmp(profile, "1") == 0;
     process->functional = functional && strcmp(functional, "1") == 0;
     process->threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 1;
     if (process->threads < 1 || process->threads > 1000)

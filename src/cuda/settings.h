@@ -23,6 +23,7 @@
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
       "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \
     S(REGION, "CORUN_CUDA_REGION", "launches that are timed, as in cuda/region.h; all others are carried out at once") \
+    S(PROFILE, "CORUN_CUDA_PROFILE", "1: the record has where kernels issue and wait, by line") \
     S(SAMPLE, "CORUN_CUDA_SAMPLE", "sampled simulation, as --sample takes it") \
     S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched") \
     S(CAPTURE, "CORUN_CUDA_CAPTURE", \

@@ -46,7 +46,7 @@ static json_t *gpu_parameters(struct json_writer *writer, const struct corun_gpu
     return object;
 }
 
-static json_t *profile(struct json_writer *writer, const struct corun_case_kernel *kernel)
+json_t *json_kernel_profile(struct json_writer *writer, const struct corun_case_kernel *kernel)
 {
     json_t *array = json_array();
     for (uint32_t i = 0; i < kernel->profile_count; i++) {
@@ -94,7 +94,7 @@ static json_t *kernel(struct json_writer *writer, const struct corun_gpu_config 
     json_put(writer, object, "stalls", stalls(writer, counters));
     json_put(writer, object, "counters", all_counters(writer, counters));
     if (row->profile_count)
-        json_put(writer, object, "profile", profile(writer, row));
+        json_put(writer, object, "profile", json_kernel_profile(writer, row));
     return object;
 }
 

@@ -6,6 +6,7 @@
 #include "case/launch.h"
 #include "corun/case.h"
 #include "evaluate/evaluate.h"
+#include "report/json_writer.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -24,6 +25,9 @@ json_t *json_case_read(const char *text, size_t bytes, char problem[JSON_PROBLEM
 const json_t *json_case_applications(const json_t *result);
 /* "energy.total": a member of a member of a result, or of one of its applications. NULL if there is none. */
 const json_t *json_case_value(const json_t *result, const char *path);
+
+/* The lines of the profile of a kernel, as a case has them. */
+json_t *json_kernel_profile(struct json_writer *writer, const struct corun_case_kernel *kernel);
 
 enum corun_status json_launch(const struct launch_result *result, FILE *stream);
 

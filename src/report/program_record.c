@@ -27,6 +27,7 @@ void program_record_destroy(struct program_record *record)
     vector_free(&record->events);
     vector_free(&record->refusals);
     vector_free(&record->sampled);
+    vector_free(&record->profile);
     arena_destroy(record->arena);
     free(record);
 }
@@ -109,6 +110,25 @@ static bool read_sampled(struct program_record *record, char **fields)
     return group.name && vector_push(&record->sampled, group);
 }
 
+static bool read_profile(struct program_record *record, char **fields)
+{
+    struct program_profile_line row = {.process = record->processes,
+                                       .device = (uint32_t)number(fields[1]),
+                                       .kernel = arena_copy_text(record->arena, fields[2], strlen(fields[2])),
+                                       .line = {.line = (uint32_t)number(fields[3]),
+                                                .source = arena_copy_text(record->arena, fields[4], strlen(fields[4])),
+                                                .text = arena_copy_text(record->arena, fields[13], strlen(fields[13])),
+                                                .counts = {.warp_instructions = number(fields[5]),
+                                                           .thread_instructions = number(fields[6]),
+                                                           .stall_data = number(fields[7]),
+                                                           .stall_memory_data = number(fields[8]),
+                                                           .stall_pipeline = number(fields[9]),
+                                                           .stall_memory = number(fields[10]),
+                                                           .stall_barrier = number(fields[11]),
+                                                           .stall_other = number(fields[12])}}};
+    return row.kernel && row.line.source && row.line.text && vector_push(&record->profile, row);
+}
+
 static bool read_line(struct program_record *record, char *line)
 {
     char *fields[MOST_FIELDS], *rest = line;
@@ -129,6 +149,8 @@ static bool read_line(struct program_record *record, char *line)
     }
     if (!strcmp(fields[0], "sampled") && count == 13)
         return read_sampled(record, fields);
+    if (!strcmp(fields[0], "profile") && count == 14)
+        return read_profile(record, fields);
     if (!strcmp(fields[0], "refusal") && count == 3) {
         struct program_refusal refusal = {arena_copy_text(record->arena, fields[1], strlen(fields[1])),
                                           arena_copy_text(record->arena, fields[2], strlen(fields[2]))};

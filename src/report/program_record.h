@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
-#include "corun/gpu.h"
+#include "corun/case.h"
 #include "report/columns.h"
 #include "report/json_writer.h"
 
@@ -48,13 +48,21 @@ struct program_refusal {
     const char *kernel, *reason;
 };
 
+/* What warps did at a line of the PTX of a kernel. */
+struct program_profile_line {
+    uint32_t process, device;
+    const char *kernel; /* as the compiler wrote it */
+    struct corun_profile_line line;
+};
+
 struct program_record {
     struct arena *arena;
     uint32_t processes;
     VECTOR(struct program_device) devices;
     VECTOR(struct program_event) events;
     VECTOR(struct program_refusal) refusals;
-    VECTOR(struct corun_sampled_group) sampled; /* of all processes and devices, as the machines gave them */
+    VECTOR(struct program_profile_line) profile; /* empty unless it was asked for */
+    VECTOR(struct corun_sampled_group) sampled;  /* of all processes and devices, as the machines gave them */
 };
 
 struct program_record *program_record_create(void); /* NULL when out of memory */

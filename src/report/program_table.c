@@ -5,6 +5,7 @@
 #include "report/figures.h"
 #include "report/json_writer.h"
 #include "report/kernel_labels.h"
+#include "report/program_profile.h"
 #include "report/sampled.h"
 
 #include <inttypes.h>
@@ -197,7 +198,7 @@ bool program_table(const struct program_record *record, const struct report_styl
         whole = whole && sampled_table(record->sampled.data, (uint32_t)record->sampled.count, arena, style, stream);
     }
     arena_destroy(arena);
-    return whole;
+    return whole && (!record->profile.count || program_profile_table(record, style, stream));
 }
 
 static void csv_rate(FILE *stream, double value)
@@ -330,6 +331,8 @@ void program_json_put(struct json_writer *writer, json_t *object, const struct p
     if (record->sampled.count)
         json_put(writer, object, "sampling",
                  sampled_json(writer, record->sampled.data, (uint32_t)record->sampled.count));
+    if (record->profile.count)
+        json_put(writer, object, "profile", program_profile_json(writer, record));
 }
 
 enum corun_status program_json(const struct program_record *record, FILE *stream)

@@ -538,7 +538,7 @@ bool table_machines(const struct corun_case_result *hardware, const struct evalu
     return whole;
 }
 
-static bool print_profile(const struct corun_case_kernel *kernel, struct arena *arena, const struct report_style *style,
+bool table_kernel_profile(const struct corun_case_kernel *kernel, struct arena *arena, const struct report_style *style,
                           FILE *stream)
 {
     static const char *const titles[] = {"line",   "warps",   "lanes", "data", "memory data", "pipeline",
@@ -583,7 +583,7 @@ bool table_profile(const struct corun_case_result *result, const struct report_s
             fprintf(stream,
                     "\n%s, kernel %s: warp instructions, mean active lanes, and warp cycles waited before it for\n",
                     title(application, name, sizeof name), labels[k]);
-            whole = print_profile(&application->kernels[k], arena, style, stream);
+            whole = table_kernel_profile(&application->kernels[k], arena, style, stream);
         }
     }
     arena_destroy(arena);

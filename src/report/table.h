@@ -19,6 +19,8 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
 bool table_machines(const struct corun_case_result *hardware, const struct evaluate_result *software,
                     const struct report_style *style, FILE *stream);
 /* Per PTX line of each kernel: how often it was issued and what warps waited for before it. */
+bool table_kernel_profile(const struct corun_case_kernel *kernel, struct arena *arena, const struct report_style *style,
+                          FILE *stream);
 bool table_profile(const struct corun_case_result *result, const struct report_style *style, FILE *stream);
 /* The goal into column 1, and what became of it into column `met`. */
 void table_set_goal(struct columns *columns, uint32_t met, const struct corun_case_application_result *application);

@@ -48,6 +48,22 @@ class Compile(unittest.TestCase):
                                         os.path.join(HERE, "include")).stderr, "", name)
             self.corun("exec", "-q", "--", f"./{name}")
 
+    def test_source_lines(self):
+        """A profile by lines of the CUDA source, inlined calls too."""
+        self.write("steps.h", "__device__ static inline float\ndouble_of(float x)\n{\n    return x * 2.0f + sqrtf(x);\n}\n")
+        self.write("lines.cu", '#include <cuda_runtime.h>\n#include "steps.h"\n__global__ void step(float *to)\n{\n'
+                               "    to[threadIdx.x] = double_of(to[threadIdx.x]);\n}\nint main()\n{\n    void *to;\n"
+                               "    if (cudaMalloc(&to, 4096))\n        return 1;\n    step<<<4, 256>>>((float *)to);\n"
+                               "    return cudaDeviceSynchronize();\n}\n")
+        self.corun("cc", "lines.cu", "-o", "lines", "--", "-gline-tables-only")
+        done = self.corun("exec", "--profile", "--", "./lines")
+        sources = re.findall(r"^((?:lines\.cu|steps\.h|device\.h):\d+(?:, inlined at \S+:\d+)?) +\d+\.\d %", done.stderr, re.M)
+        self.assertTrue(any(source.startswith("lines.cu:5") for source in sources), done.stderr)
+        self.assertTrue(any(source.startswith("steps.h:4") for source in sources), done.stderr)
+        shares = [float(share) for share in re.findall(r"^\S.*? +(\d+\.\d) %  +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+$", done.stderr, re.M)]
+        self.assertAlmostEqual(sum(shares), 100, delta=1)
+        self.assertEqual(shares, sorted(shares, reverse=True))
+
     def test_several_files(self):
         self.write("kernel.cu", "#include <cuda_runtime.h>\n__global__ void set(float *to) { to[threadIdx.x] = sinf(0.5f) * FACTOR; }\n"
                                 "void launch(float *to) { set<<<1, 32>>>(to); }\n")

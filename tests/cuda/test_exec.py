@@ -160,6 +160,34 @@ class Exec(unittest.TestCase):
         self.assertRegex(table, r"estimated: \d+ cycles of launches, ± \d\.\d\d % \(95 %\); \d+\.\d % of the instructions timed")
         self.assertRegex(table, r"diffuse +36 +130 +\d+ +0 +\d+\.\d % +\d+ +± \d\.\d\d %")
 
+    def test_profile(self):
+        """Every warp instruction of every launch is at a line; the cycles are those without a profile."""
+        told = []
+        for options in ([], ["--profile"], ["--profile", "--threads", "2"]):
+            done = run("-q", "--json", "-", *options, "--", program("heat"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told.append(json.loads(done.stdout))
+        plain, profiled, threads = told
+        self.assertEqual(profiled, threads)
+        profile = profiled.pop("profile")
+        self.assertEqual(profiled, plain)
+        self.assertEqual(differences("Profiles", {"profile": profile}), ([], []))
+        self.assertEqual([kernel["kernel"] for kernel in profile], ["diffuse", "largest_change"])
+        for kernel in profile:
+            for counter in ("warp_instructions", "thread_instructions"):
+                self.assertEqual(sum(line[counter] for line in kernel["lines"]),
+                                 sum(launch["counters"][counter] for launch in plain["launches"] if launch["symbol"] == kernel["symbol"]))
+            self.assertEqual(kernel["lines"], sorted(kernel["lines"], key=lambda line: line["line"]))
+        done = run("--profile", "--", program("heat"))
+        self.assertIn("kernel diffuse: warp instructions, and warp cycles waited before them for", done.stderr)
+        self.assertRegex(done.stderr, r"\d+ +37440 +32\.0 .* st\.shared\.f32")
+        self.assertIn("--functional has not", run("--profile", "--functional", "--", program("heat")).stderr)
+
+    def test_profile_of_a_region(self):
+        """Only what is timed is in it."""
+        done = run("-q", "--profile", "--kernel", "advance", "--json", "-", "--", program("profiled"))
+        self.assertEqual([kernel["kernel"] for kernel in json.loads(done.stdout)["profile"]], ["advance"])
+
     def test_wrong_samples(self):
         self.assertIn("--sample: expected error=PART or every=N, found `x`", run("--sample=x", "--", program("heat")).stderr)
         self.assertIn("--functional has not", run("--sample", "--functional", "--", program("heat")).stderr)
