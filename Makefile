@@ -14,7 +14,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench bench-come-and-go fidelity hardware host-profiles lint install deb fuzz clean dependencies
+.PHONY: help demo check check-full build bench bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,6 +45,10 @@ bench: build ## how fast it simulates, workload by workload
 bench-come-and-go: build ## what the hundred thousandth launch and the ten thousandth client cost, over the first
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_come_and_go
 	$(BUILD)/bench_come_and_go
+
+bench-launches: build ## what a launch of a CUDA program costs, in 100 000 of them over 10 000
+	cmake --build $(BUILD) --parallel $(JOBS)
+	bench/launches.py $(BUILD)
 
 fidelity: build ## how near the simulated GPUs are to real ones: the tables of docs/fidelity.md
 	bench/hardware/fidelity.py $(BUILD)/corun all

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct memory_file file = memory_file_create(data, size);
-    struct program_record *record = program_record_create();
+    struct program_record *record = program_record_create(true);
     const struct report_style plain = {0};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!list || !record || !nowhere)

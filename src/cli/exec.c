@@ -417,7 +417,10 @@ static enum corun_status run_together(struct exec_options *exec, struct program_
 static enum corun_status run_exec(void *user)
 {
     struct exec_options *exec = user;
-    struct program_record *record = program_record_create();
+    bool events = false;
+    for (size_t i = 0; i < EXEC_OUTPUTS; i++)
+        events |= exec->outputs[i].path != NULL;
+    struct program_record *record = program_record_create(events);
     if (!record)
         return CORUN_MEMORY;
     bool several = exec->together.setup.policy != NULL;

@@ -10,6 +10,7 @@
 
 /* Enough digits to tell results apart, few enough that the last one does not depend on the compiler. */
 #define REAL_DIGITS 12
+#define FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS))
 
 void json_put(struct json_writer *writer, json_t *object, const char *key, json_t *value)
 {
@@ -58,7 +59,7 @@ json_t *json_text(const char *value)
 
 enum corun_status json_write(const struct json_writer *writer, json_t *object, FILE *stream)
 {
-    char *text = writer->failed ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
+    char *text = writer->failed ? NULL : json_dumps(object, FORMAT);
     json_decref(object);
     if (!text)
         return CORUN_MEMORY;
@@ -66,4 +67,63 @@ enum corun_status json_write(const struct json_writer *writer, json_t *object, F
     fputc('\n', stream);
     free(text);
     return CORUN_OK;
+}
+
+/* ---- piece by piece ---- */
+
+/* Takes the value. Its lines but the first begin with so many blanks; ends of lines within strings are escaped. */
+static void put_value(struct json_stream *json, json_t *value, int blanks)
+{
+    char *text = value ? json_dumps(value, FORMAT | JSON_ENCODE_ANY) : NULL;
+    json_decref(value);
+    json->failed |= !text;
+    for (const char *line = text; line;) {
+        const char *end = strchr(line, '\n');
+        fprintf(json->stream, "%.*s", end ? (int)(end - line) : (int)strlen(line), line);
+        if (end)
+            fprintf(json->stream, "\n%*s", blanks, "");
+        line = end ? end + 1 : NULL;
+    }
+    free(text);
+}
+
+static void put_key(struct json_stream *json, const char *key)
+{
+    fprintf(json->stream, "%s\n  \"%s\": ", json->members++ ? "," : "", key);
+}
+
+void json_stream_begin(struct json_stream *json, FILE *stream)
+{
+    *json = (struct json_stream){.stream = stream};
+    fputc('{', stream);
+}
+
+void json_stream_member(struct json_stream *json, const char *key, json_t *value)
+{
+    put_key(json, key);
+    put_value(json, value, 2);
+}
+
+void json_stream_list(struct json_stream *json, const char *key)
+{
+    put_key(json, key);
+    json->items = 0;
+    fputc('[', json->stream);
+}
+
+void json_stream_item(struct json_stream *json, json_t *value)
+{
+    fputs(json->items++ ? ",\n    " : "\n    ", json->stream);
+    put_value(json, value, 4);
+}
+
+void json_stream_list_end(struct json_stream *json)
+{
+    fputs(json->items ? "\n  ]" : "]", json->stream);
+}
+
+enum corun_status json_stream_end(struct json_stream *json)
+{
+    fputs("\n}\n", json->stream);
+    return json->failed ? CORUN_MEMORY : CORUN_OK;
 }

@@ -26,4 +26,22 @@ json_t *json_text(const char *value);
 /* Takes the object. MEMORY; write errors are left to the stream. */
 enum corun_status json_write(const struct json_writer *writer, json_t *object, FILE *stream);
 
+/*
+ * The same text piece by piece, for an object with lists that are long: what has been written takes no memory. A member may be a list whose
+ * items come one after the other.
+ */
+struct json_stream {
+    FILE *stream;
+    uint64_t members, items; /* so far; items: of the list that is open */
+    bool failed;
+};
+void json_stream_begin(struct json_stream *json, FILE *stream);
+/* Takes the value. */
+void json_stream_member(struct json_stream *json, const char *key, json_t *value);
+void json_stream_list(struct json_stream *json, const char *key);
+void json_stream_item(struct json_stream *json, json_t *value);
+void json_stream_list_end(struct json_stream *json);
+/* MEMORY; write errors are left to the stream. */
+enum corun_status json_stream_end(struct json_stream *json);
+
 #endif

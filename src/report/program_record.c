@@ -9,9 +9,11 @@
 
 #define MOST_FIELDS 256u
 
-struct program_record *program_record_create(void)
+struct program_record *program_record_create(bool events)
 {
     struct program_record *record = calloc(1, sizeof *record);
+    if (record)
+        record->keeps_events = events;
     if (record && !(record->arena = arena_create())) {
         free(record);
         return NULL;
@@ -25,6 +27,8 @@ void program_record_destroy(struct program_record *record)
         return;
     vector_free(&record->devices);
     vector_free(&record->events);
+    vector_free(&record->kernels);
+    vector_free(&record->copies);
     vector_free(&record->refusals);
     vector_free(&record->sampled);
     vector_free(&record->profile);
@@ -51,6 +55,47 @@ static void set_counter(struct corun_counters *counters, const char *field)
             *(uint64_t *)((char *)counters + rows[i].offset) = number(field + length + 1);
 }
 
+/* Of the process that is being read. NULL when out of memory. */
+static struct program_kernel_sum *sum_of_kernel(struct program_record *record, const char *name)
+{
+    for (size_t i = record->kernels.count; i-- > 0 && record->kernels.data[i].process == record->processes;)
+        if (!strcmp(record->kernels.data[i].name, name))
+            return &record->kernels.data[i];
+    struct program_kernel_sum sum = {.process = record->processes,
+                                     .name = arena_copy_text(record->arena, name, strlen(name))};
+    return sum.name && vector_push(&record->kernels, sum) ? &record->kernels.data[record->kernels.count - 1] : NULL;
+}
+
+static void sum_launch(const struct program_record *record, const struct program_event *event,
+                       struct program_kernel_sum *sum)
+{
+    sum->untimed += event->untimed;
+    sum->launches += !event->untimed;
+    if (event->untimed)
+        return;
+    sum->cycles += event->end_cycle - event->start_cycle;
+    sum->nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
+    corun_counters_add(&sum->counters, &event->counters);
+}
+
+static bool sum_copy(struct program_record *record, const struct program_event *event)
+{
+    struct program_copy_sum *sum = NULL;
+    for (size_t i = record->copies.count; !sum && i-- > 0 && record->copies.data[i].process == record->processes;)
+        if (record->copies.data[i].kind == event->kind && record->copies.data[i].pageable == event->pageable)
+            sum = &record->copies.data[i];
+    if (!sum && vector_push(&record->copies,
+                            ((struct program_copy_sum){
+                                .process = record->processes, .kind = event->kind, .pageable = event->pageable})))
+        sum = &record->copies.data[record->copies.count - 1];
+    if (!sum)
+        return false;
+    sum->count++;
+    sum->bytes += event->bytes;
+    sum->nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
+    return true;
+}
+
 static bool read_launch(struct program_record *record, char **fields, size_t count, struct program_event *event)
 {
     if (count < 11)
@@ -58,7 +103,7 @@ static bool read_launch(struct program_record *record, char **fields, size_t cou
     event->kind = PROGRAM_LAUNCH;
     event->device = (uint32_t)number(fields[1]);
     event->stream = number(fields[2]);
-    event->name = arena_copy_text(record->arena, fields[3], strlen(fields[3]));
+    struct program_kernel_sum *sum = sum_of_kernel(record, fields[3]);
     event->registers = (uint32_t)number(fields[6]);
     event->static_shared_bytes = (uint32_t)number(fields[7]);
     event->dynamic_shared_bytes = (uint32_t)number(fields[8]);
@@ -69,7 +114,11 @@ static bool read_launch(struct program_record *record, char **fields, size_t cou
         event->estimated |= !strcmp(fields[i], "estimated");
         set_counter(&event->counters, fields[i]);
     }
-    return event->name && triple(fields[4], event->grid) && triple(fields[5], event->block);
+    if (!sum || !triple(fields[4], event->grid) || !triple(fields[5], event->block))
+        return false;
+    event->name = sum->name;
+    sum_launch(record, event, sum);
+    return true;
 }
 
 static bool read_copy(char **fields, size_t count, struct program_event *event)
@@ -156,10 +205,11 @@ static bool read_line(struct program_record *record, char *line)
                                           arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
         return refusal.kernel && refusal.reason && vector_push(&record->refusals, refusal);
     }
-    if (!strcmp(fields[0], "launch") ? !read_launch(record, fields, count, &event)
-                                     : strcmp(fields[0], "copy") || !read_copy(fields, count, &event))
+    bool launch = !strcmp(fields[0], "launch");
+    if (launch ? !read_launch(record, fields, count, &event)
+               : strcmp(fields[0], "copy") || !read_copy(fields, count, &event) || !sum_copy(record, &event))
         return false;
-    return vector_push(&record->events, event);
+    return !record->keeps_events || vector_push(&record->events, event);
 }
 
 enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list)

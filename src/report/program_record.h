@@ -43,6 +43,25 @@ struct program_event {
     bool pageable;
 };
 
+/* Launches of a kernel by a process. Cycles, time and counters are of those that were timed, or of all without timing. */
+struct program_kernel_sum {
+    uint32_t process;
+    const char *name;
+    uint64_t launches, untimed; /* untimed: beside these */
+    uint64_t cycles;
+    double nanoseconds;
+    struct corun_counters counters;
+};
+
+/* Copies or fills of a process in one direction. */
+struct program_copy_sum {
+    uint32_t process;
+    enum program_event_kind kind;
+    bool pageable;
+    uint64_t count, bytes;
+    double nanoseconds;
+};
+
 /* A kernel that a process was to launch and that corun cannot run. */
 struct program_refusal {
     const char *kernel, *reason;
@@ -59,13 +78,17 @@ struct program_record {
     struct arena *arena;
     uint32_t processes;
     VECTOR(struct program_device) devices;
+    bool keeps_events; /* else only their sums: many launches take no memory then */
     VECTOR(struct program_event) events;
+    VECTOR(struct program_kernel_sum) kernels; /* in the order of their first launch, process by process */
+    VECTOR(struct program_copy_sum) copies;
     VECTOR(struct program_refusal) refusals;
     VECTOR(struct program_profile_line) profile; /* empty unless it was asked for */
     VECTOR(struct corun_sampled_group) sampled;  /* of all processes and devices, as the machines gave them */
 };
 
-struct program_record *program_record_create(void); /* NULL when out of memory */
+/* `events`: rows, JSON or a timeline will be wanted, which need each of them. NULL when out of memory. */
+struct program_record *program_record_create(bool events);
 void program_record_destroy(struct program_record *record);
 /*
  * Adds what one process left. SYNTAX if a line is not understood, FILE if not everything could be written; what is there
@@ -83,10 +106,15 @@ const struct program_event **program_events_in_order(const struct program_record
 
 /* Kernels with their launches summed up, and copies by direction. False when out of memory. */
 bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream);
+/* The same of some of the processes, without what is known of all together: samples and profiles. */
+bool program_table_of(const struct program_record *record, uint32_t first_process, uint32_t processes,
+                      const struct report_style *style, FILE *stream);
+/* Of these processes, the untimed ones among them. */
+uint64_t program_launches(const struct program_record *record, uint32_t first_process, uint32_t processes);
 /* One row per launch, copy and fill, in order of their start. */
 bool program_csv(const struct program_record *record, FILE *stream);
-/* Devices, launches, copies, and what was sampled, as members of an object. */
-void program_json_put(struct json_writer *writer, json_t *object, const struct program_record *record);
+/* Devices, launches, copies, what was sampled, and profiles, as members of an object. */
+void program_json_put(struct json_stream *json, const struct program_record *record);
 enum corun_status program_json(const struct program_record *record, FILE *stream);
 /*
  * Streams with their launches and copies over time, as a trace that Perfetto opens (docs/timelines.md), for devices with timing. Write errors

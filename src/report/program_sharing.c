@@ -8,28 +8,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* What a program left: its processes lie one behind the other. The view has nothing of its own. */
-static struct program_record view_of(const struct program_record *record, const struct program_share *share)
+static uint64_t launches_of(const struct program_record *record, const struct program_share *share)
 {
-    struct program_record view = *record;
-    uint32_t end = share->first_process + share->processes;
-    size_t first = 0;
-    while (first < record->events.count && record->events.data[first].process < share->first_process)
-        first++;
-    view.events.data += view.events.data ? first : 0;
-    for (view.events.count = 0; first + view.events.count < record->events.count; view.events.count++)
-        if (record->events.data[first + view.events.count].process >= end)
-            break;
-    view.processes = share->processes;
-    return view;
-}
-
-static uint64_t launches_of(const struct program_record *view)
-{
-    uint64_t launches = 0;
-    for (size_t i = 0; i < view->events.count; i++)
-        launches += view->events.data[i].kind == PROGRAM_LAUNCH;
-    return launches;
+    return program_launches(record, share->first_process, share->processes);
 }
 
 static void set_speed(struct columns *columns, uint32_t column, int digits, double value)
@@ -48,10 +29,9 @@ static bool print_programs(const struct program_sharing *sharing, const struct p
     struct columns *columns = columns_create(arena, titles, sizeof titles / sizeof *titles);
     for (uint32_t i = 0; columns && i < sharing->count; i++) {
         const struct program_share *share = &sharing->programs[i];
-        struct program_record view = view_of(record, share);
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", share->row.name);
-        columns_set(columns, 2, PAINT_NONE, "%" PRIu64, launches_of(&view));
+        columns_set(columns, 2, PAINT_NONE, "%" PRIu64, launches_of(record, share));
         columns_set(columns, 3, PAINT_NONE, "%" PRIu64, share->row.cycles);
         set_speed(columns, 4, 2, share->row.ipc);
         set_speed(columns, 5, 2, share->row.ipc_isolated);
@@ -72,12 +52,11 @@ bool program_sharing_table(const struct program_sharing *sharing, const struct p
             sharing->cycles);
     bool whole = print_programs(sharing, record, arena, style, stream);
     for (uint32_t i = 0; whole && i < sharing->count; i++) {
-        struct program_record view = view_of(record, &sharing->programs[i]);
-        view.sampled.count = 0;
-        if (!view.events.count)
+        const struct program_share *share = &sharing->programs[i];
+        if (!share->processes)
             continue;
-        fprintf(stream, "\n%s: ", sharing->programs[i].row.name);
-        whole = program_table(&view, style, stream);
+        fprintf(stream, "\n%s: ", share->row.name);
+        whole = program_table_of(record, share->first_process, share->processes, style, stream);
     }
     arena_destroy(arena);
     return whole;
@@ -115,7 +94,6 @@ static json_t *share_json(struct json_writer *writer, const struct program_share
                           const struct program_record *record)
 {
     json_t *object = json_object(), *words = json_array(), *processes = json_array();
-    struct program_record view = view_of(record, share);
     for (char *const *word = share->words; *word; word++)
         json_push(writer, words, json_text(*word));
     for (uint32_t i = 0; i < share->processes; i++)
@@ -124,7 +102,7 @@ static json_t *share_json(struct json_writer *writer, const struct program_share
     json_put(writer, object, "command", words);
     json_put(writer, object, "exit_status", json_count((uint64_t)share->exit_status));
     json_put(writer, object, "processes", processes);
-    json_put(writer, object, "launches", json_count(launches_of(&view)));
+    json_put(writer, object, "launches", json_count(launches_of(record, share)));
     put_speed(writer, object, &share->row);
     return object;
 }
@@ -133,14 +111,17 @@ enum corun_status program_sharing_json(const struct program_sharing *sharing, co
                                        FILE *stream)
 {
     struct json_writer writer = {false};
-    json_t *object = json_object(), *programs = json_array();
-    json_put(&writer, object, "gpu", json_text(sharing->gpu));
-    json_put(&writer, object, "core_clock_khz", json_count(sharing->core_clock_khz));
-    json_put(&writer, object, "policy", json_text(sharing->policy));
-    json_put(&writer, object, "cycles", json_count(sharing->cycles));
+    struct json_stream json;
+    json_t *programs = json_array();
+    json_stream_begin(&json, stream);
+    json_stream_member(&json, "gpu", json_text(sharing->gpu));
+    json_stream_member(&json, "core_clock_khz", json_count(sharing->core_clock_khz));
+    json_stream_member(&json, "policy", json_text(sharing->policy));
+    json_stream_member(&json, "cycles", json_count(sharing->cycles));
     for (uint32_t i = 0; i < sharing->count; i++)
         json_push(&writer, programs, share_json(&writer, &sharing->programs[i], record));
-    json_put(&writer, object, "programs", programs);
-    program_json_put(&writer, object, record);
-    return json_write(&writer, object, stream);
+    json_stream_member(&json, "programs", programs);
+    program_json_put(&json, record);
+    json.failed |= writer.failed;
+    return json_stream_end(&json);
 }

@@ -13,19 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kernel_sum {
-    const char *name;
-    uint32_t launches;
-    uint64_t cycles, start_cycle;
-    double nanoseconds;
-    struct corun_counters counters;
+/* Processes from `first` on, `end` excluded. */
+struct range {
+    uint32_t first, end;
 };
 
-struct copy_sum {
-    uint32_t count;
-    uint64_t bytes;
-    double nanoseconds;
-};
+static bool is_in(struct range range, uint32_t process)
+{
+    return process >= range.first && process < range.end;
+}
 
 static const char *const copy_names[] = {[PROGRAM_COPY_TO_DEVICE] = "host to device",
                                          [PROGRAM_COPY_TO_HOST] = "device to host",
@@ -39,7 +35,7 @@ static bool is_timed(const struct program_record *record)
 
 static int by_cycles(const void *left, const void *right)
 {
-    const struct kernel_sum *a = left, *b = right;
+    const struct program_kernel_sum *a = left, *b = right;
     if (a->cycles != b->cycles)
         return a->cycles < b->cycles ? 1 : -1;
     if (a->counters.warp_instructions != b->counters.warp_instructions)
@@ -66,23 +62,24 @@ static void set_rate(struct columns *columns, uint32_t column, double value)
         columns_set(columns, column, PAINT_NONE, "%.1f %%", value * 100);
 }
 
-static struct kernel_sum *sum_kernels(const struct program_record *record, size_t *count)
+/* The timed ones of these processes, those of one name together. */
+static struct program_kernel_sum *sum_kernels(const struct program_record *record, struct range range, size_t *count)
 {
-    struct kernel_sum *sums = calloc(record->events.count + 1, sizeof *sums);
+    struct program_kernel_sum *sums = calloc(record->kernels.count + 1, sizeof *sums);
     *count = 0;
-    for (size_t i = 0; sums && i < record->events.count; i++) {
-        const struct program_event *event = &record->events.data[i];
-        if (event->kind != PROGRAM_LAUNCH || event->untimed)
+    for (size_t i = 0; sums && i < record->kernels.count; i++) {
+        const struct program_kernel_sum *one = &record->kernels.data[i];
+        if (!one->launches || !is_in(range, one->process))
             continue;
         size_t k = 0;
-        while (k < *count && strcmp(sums[k].name, event->name))
+        while (k < *count && strcmp(sums[k].name, one->name))
             k++;
         *count += k == *count;
-        sums[k].name = event->name;
-        sums[k].launches++;
-        sums[k].cycles += event->end_cycle - event->start_cycle;
-        sums[k].nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
-        corun_counters_add(&sums[k].counters, &event->counters);
+        sums[k].name = one->name;
+        sums[k].launches += one->launches;
+        sums[k].cycles += one->cycles;
+        sums[k].nanoseconds += one->nanoseconds;
+        corun_counters_add(&sums[k].counters, &one->counters);
     }
     if (sums)
         qsort(sums, *count, sizeof *sums, by_cycles);
@@ -90,7 +87,7 @@ static struct kernel_sum *sum_kernels(const struct program_record *record, size_
 }
 
 /* NULL when out of memory. */
-static const char *const *labels_of(const struct kernel_sum *sums, size_t count, struct arena *arena)
+static const char *const *labels_of(const struct program_kernel_sum *sums, size_t count, struct arena *arena)
 {
     const char **symbols = ARENA_ARRAY(arena, const char *, count + 1);
     for (size_t i = 0; symbols && i < count; i++)
@@ -98,15 +95,15 @@ static const char *const *labels_of(const struct kernel_sum *sums, size_t count,
     return symbols ? kernel_labels(arena, symbols, (uint32_t)count) : NULL;
 }
 
-static bool print_kernels(const struct program_record *record, struct arena *arena, const struct report_style *style,
-                          FILE *stream)
+static bool print_kernels(const struct program_record *record, struct range range, struct arena *arena,
+                          const struct report_style *style, FILE *stream)
 {
     static const char *const titles[] = {"<kernel", "launches", "cycles",  "time",    "mean",
                                          "share",   "IPC",      "L1 hits", "L2 hits", "DRAM"};
     static const char *const functional_titles[] = {"<kernel", "launches", "warp instructions", "thread instructions"};
     size_t count;
     bool timed = is_timed(record);
-    struct kernel_sum *sums = sum_kernels(record, &count);
+    struct program_kernel_sum *sums = sum_kernels(record, range, &count);
     struct columns *columns = columns_create(arena, timed ? titles : functional_titles, timed ? 10 : 4);
     const char *const *labels = sums ? labels_of(sums, count, arena) : NULL;
     double all = 0;
@@ -116,7 +113,7 @@ static bool print_kernels(const struct program_record *record, struct arena *are
         char text[32];
         columns_row(columns);
         columns_set(columns, 0, PAINT_NONE, "%s", labels[i]);
-        columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sums[i].launches);
+        columns_set(columns, 1, PAINT_NONE, "%" PRIu64, sums[i].launches);
         if (!timed) {
             columns_set(columns, 2, PAINT_NONE, "%" PRIu64, sums[i].counters.warp_instructions);
             columns_set(columns, 3, PAINT_NONE, "%" PRIu64, sums[i].counters.thread_instructions);
@@ -124,7 +121,7 @@ static bool print_kernels(const struct program_record *record, struct arena *are
         }
         columns_set(columns, 2, PAINT_NONE, "%" PRIu64, sums[i].cycles);
         columns_set(columns, 3, PAINT_NONE, "%s", duration(sums[i].nanoseconds, text));
-        columns_set(columns, 4, PAINT_NONE, "%s", duration(sums[i].nanoseconds / sums[i].launches, text));
+        columns_set(columns, 4, PAINT_NONE, "%s", duration(sums[i].nanoseconds / (double)sums[i].launches, text));
         set_rate(columns, 5, all > 0 ? sums[i].nanoseconds / all : (double)NAN);
         columns_set(columns, 6, PAINT_NONE, "%.2f",
                     sums[i].cycles ? (double)sums[i].counters.thread_instructions / (double)sums[i].cycles : 0.0);
@@ -138,28 +135,30 @@ static bool print_kernels(const struct program_record *record, struct arena *are
     return whole;
 }
 
-static bool print_copies(const struct program_record *record, struct arena *arena, const struct report_style *style,
-                         FILE *stream)
+static bool print_copies(const struct program_record *record, struct range range, struct arena *arena,
+                         const struct report_style *style, FILE *stream)
 {
     static const char *const titles[] = {"<copies", "count", "bytes", "time", "rate"};
-    struct copy_sum sums[PROGRAM_FILL + 1][2] = {0};
-    for (size_t i = 0; i < record->events.count; i++) {
-        const struct program_event *event = &record->events.data[i];
-        struct copy_sum *sum = &sums[event->kind][event->pageable];
-        sum->count++;
-        sum->bytes += event->bytes;
-        sum->nanoseconds += program_nanoseconds(record, event, event->end_cycle - event->start_cycle);
+    struct program_copy_sum sums[PROGRAM_FILL + 1][2] = {0};
+    for (size_t i = 0; i < record->copies.count; i++) {
+        const struct program_copy_sum *one = &record->copies.data[i];
+        struct program_copy_sum *sum = &sums[one->kind][one->pageable];
+        if (!is_in(range, one->process))
+            continue;
+        sum->count += one->count;
+        sum->bytes += one->bytes;
+        sum->nanoseconds += one->nanoseconds;
     }
     struct columns *columns = columns_create(arena, titles, is_timed(record) ? 5 : 3);
     for (int kind = PROGRAM_COPY_TO_DEVICE; kind <= PROGRAM_FILL; kind++)
         for (int pageable = 0; pageable < 2; pageable++) {
-            const struct copy_sum *sum = &sums[kind][pageable];
+            const struct program_copy_sum *sum = &sums[kind][pageable];
             char text[32];
             if (!sum->count)
                 continue;
             columns_row(columns);
             columns_set(columns, 0, PAINT_NONE, "%s%s", copy_names[kind], pageable ? ", pageable" : "");
-            columns_set(columns, 1, PAINT_NONE, "%" PRIu32, sum->count);
+            columns_set(columns, 1, PAINT_NONE, "%" PRIu64, sum->count);
             columns_set(columns, 2, PAINT_NONE, "%s", report_size(sum->bytes, text));
             if (!is_timed(record))
                 continue;
@@ -173,16 +172,28 @@ static bool print_copies(const struct program_record *record, struct arena *aren
     return columns_print(columns, style, stream);
 }
 
-bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream)
+static uint64_t launches_in(const struct program_record *record, struct range range, uint64_t *untimed)
 {
-    struct arena *arena = arena_create();
-    if (!arena)
-        return false;
-    uint64_t launches = 0, untimed = 0;
-    for (size_t i = 0; i < record->events.count; i++) {
-        launches += record->events.data[i].kind == PROGRAM_LAUNCH;
-        untimed += record->events.data[i].untimed;
-    }
+    uint64_t launches = 0;
+    *untimed = 0;
+    for (size_t i = 0; i < record->kernels.count; i++)
+        if (is_in(range, record->kernels.data[i].process)) {
+            launches += record->kernels.data[i].launches + record->kernels.data[i].untimed;
+            *untimed += record->kernels.data[i].untimed;
+        }
+    return launches;
+}
+
+uint64_t program_launches(const struct program_record *record, uint32_t first_process, uint32_t processes)
+{
+    uint64_t untimed;
+    return launches_in(record, (struct range){first_process, first_process + processes}, &untimed);
+}
+
+static bool print_range(const struct program_record *record, struct range range, struct arena *arena,
+                        const struct report_style *style, FILE *stream)
+{
+    uint64_t untimed, launches = launches_in(record, range, &untimed);
     if (record->devices.count)
         fprintf(stream, "%s at %" PRIu32 " MHz%s: %" PRIu64 " launch%s", record->devices.data[0].name,
                 record->devices.data[0].clock_khz / 1000, is_timed(record) ? "" : ", without timing", launches,
@@ -191,11 +202,28 @@ bool program_table(const struct program_record *record, const struct report_styl
         fprintf(stream, ", %" PRIu64 " of them timed", launches - untimed);
     if (record->devices.count)
         fputs("\n\n", stream);
-    bool whole = launches == untimed || print_kernels(record, arena, style, stream);
-    whole = whole && print_copies(record, arena, style, stream);
-    if (record->sampled.count) {
+    return (launches == untimed || print_kernels(record, range, arena, style, stream)) &&
+           print_copies(record, range, arena, style, stream);
+}
+
+bool program_table_of(const struct program_record *record, uint32_t first_process, uint32_t processes,
+                      const struct report_style *style, FILE *stream)
+{
+    struct range range = {first_process, first_process + processes};
+    struct arena *arena = arena_create();
+    bool whole = arena && print_range(record, range, arena, style, stream);
+    arena_destroy(arena);
+    return whole;
+}
+
+bool program_table(const struct program_record *record, const struct report_style *style, FILE *stream)
+{
+    struct range all = {0, UINT32_MAX};
+    struct arena *arena = arena_create();
+    bool whole = arena && print_range(record, all, arena, style, stream);
+    if (whole && record->sampled.count) {
         fputc('\n', stream);
-        whole = whole && sampled_table(record->sampled.data, (uint32_t)record->sampled.count, arena, style, stream);
+        whole = sampled_table(record->sampled.data, (uint32_t)record->sampled.count, arena, style, stream);
     }
     arena_destroy(arena);
     return whole && (!record->profile.count || program_profile_table(record, style, stream));
@@ -308,37 +336,46 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     return object;
 }
 
-void program_json_put(struct json_writer *writer, json_t *object, const struct program_record *record)
+static void put_events(struct json_stream *json, const struct program_record *record, bool launches)
 {
-    json_t *devices = json_array(), *launches = json_array(), *copies = json_array();
+    struct json_writer writer = {false};
+    json_stream_list(json, launches ? "launches" : "copies");
+    for (size_t i = 0; i < record->events.count; i++)
+        if ((record->events.data[i].kind == PROGRAM_LAUNCH) == launches)
+            json_stream_item(json, json_event(&writer, record, &record->events.data[i]));
+    json_stream_list_end(json);
+    json->failed |= writer.failed;
+}
+
+void program_json_put(struct json_stream *json, const struct program_record *record)
+{
+    struct json_writer writer = {false};
+    json_t *devices = json_array();
     for (size_t i = 0; i < record->devices.count; i++) {
         const struct program_device *device = &record->devices.data[i];
         json_t *row = json_object();
-        json_put(writer, row, "process", json_count(device->process));
-        json_put(writer, row, "device", json_count(device->ordinal));
-        json_put(writer, row, "gpu", json_text(device->name));
-        json_put(writer, row, "core_clock_khz", json_count(device->clock_khz));
-        json_put(writer, row, "timed", json_boolean(device->timed));
-        json_push(writer, devices, row);
+        json_put(&writer, row, "process", json_count(device->process));
+        json_put(&writer, row, "device", json_count(device->ordinal));
+        json_put(&writer, row, "gpu", json_text(device->name));
+        json_put(&writer, row, "core_clock_khz", json_count(device->clock_khz));
+        json_put(&writer, row, "timed", json_boolean(device->timed));
+        json_push(&writer, devices, row);
     }
-    for (size_t i = 0; i < record->events.count; i++) {
-        const struct program_event *event = &record->events.data[i];
-        json_push(writer, event->kind == PROGRAM_LAUNCH ? launches : copies, json_event(writer, record, event));
-    }
-    json_put(writer, object, "devices", devices);
-    json_put(writer, object, "launches", launches);
-    json_put(writer, object, "copies", copies);
+    json_stream_member(json, "devices", devices);
+    put_events(json, record, true);
+    put_events(json, record, false);
     if (record->sampled.count)
-        json_put(writer, object, "sampling",
-                 sampled_json(writer, record->sampled.data, (uint32_t)record->sampled.count));
+        json_stream_member(json, "sampling",
+                           sampled_json(&writer, record->sampled.data, (uint32_t)record->sampled.count));
     if (record->profile.count)
-        json_put(writer, object, "profile", program_profile_json(writer, record));
+        json_stream_member(json, "profile", program_profile_json(&writer, record));
+    json->failed |= writer.failed;
 }
 
 enum corun_status program_json(const struct program_record *record, FILE *stream)
 {
-    struct json_writer writer = {false};
-    json_t *object = json_object();
-    program_json_put(&writer, object, record);
-    return json_write(&writer, object, stream);
+    struct json_stream json;
+    json_stream_begin(&json, stream);
+    program_json_put(&json, record);
+    return json_stream_end(&json);
 }

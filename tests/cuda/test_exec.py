@@ -268,6 +268,15 @@ class Exec(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertRegex(done.stderr, said)
 
+    def test_many_launches(self):
+        """Nothing of them stays in the program; the table has them all."""
+        done = run("--", program("many_launches"), "4000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, last = (float(mib) for mib in re.findall(r"([\d.]+) MiB", done.stdout))
+        self.assertLess(last - first, 0.5, done.stdout)
+        self.assertIn("gtx980 at 1216 MHz: 4000 launches\n", done.stderr)
+        self.assertRegex(done.stderr, r"add_one +4000 ")
+
     def test_kernel_timeout(self):
         """The kernel that ran before is told as ever; one that stores for ever ends, with where it was and for how long."""
         for timeout, least in (("100us", 121600), ("150K", 150000)):
