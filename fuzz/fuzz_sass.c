@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define MOST_UNPACKED ((size_t)1 << 22)
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -26,6 +28,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (kernel->warps.count != (size_t)kernel->tb_count * kernel->tb_warps)
             abort();
         sass_kernel_destroy(kernel);
+    }
+    static const char *const names_of_files[] = {"fuzz.gz", "fuzz.xz"};
+    for (int i = 0; i < 2; i++) {
+        char *text;
+        size_t bytes;
+        if (sass_unpack(names_of_files[i], data, size, MOST_UNPACKED, list, &text, &bytes) != CORUN_OK)
+            continue;
+        if (bytes > MOST_UNPACKED || text[bytes])
+            abort();
+        free(text);
     }
     corun_diagnostics_destroy(list);
     return 0;

@@ -5,6 +5,7 @@
  *
  *   trace_text.c    the text of a kernel: header, thread blocks, instructions
  *   trace_list.c    the folder
+ *   trace_file.c    its files, which may be compressed
  *   trace_write.c   kernels of other sources as traces
  *   trace_source.c  a kernel as a source of warp instructions (corun/source.h)
  */
@@ -83,6 +84,12 @@ struct sass_trace {
 /* NOT_FOUND, FILE, SYNTAX, UNSUPPORTED, LIMIT (memory of the traced program), MEMORY. */
 enum corun_status sass_trace_load(const char *folder, struct corun_diagnostics *list, struct sass_trace **trace);
 void sass_trace_destroy(struct sass_trace *trace);
+/* As text_file_read, and unpacked where the name ends in .gz or .xz; `most` bytes when unpacked. SYNTAX: it cannot be. */
+enum corun_status sass_file_read(const char *path, size_t most, struct corun_diagnostics *list, char **text,
+                                 size_t *bytes);
+/* The same of what lies in memory; the name ends in .gz, or it is .xz. */
+enum corun_status sass_unpack(const char *path, const void *data, size_t data_bytes, size_t most,
+                              struct corun_diagnostics *list, char **text, size_t *bytes);
 /* The files that the text of a list names, in order; to be freed, each and all. */
 struct sass_names {
     VECTOR(char *) items;

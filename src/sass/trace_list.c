@@ -19,12 +19,6 @@ static bool starts_with(const char *line, size_t length, const char *word)
     return length >= strlen(word) && memcmp(line, word, strlen(word)) == 0;
 }
 
-static bool ends_with(const char *line, size_t length, const char *word)
-{
-    size_t bytes = strlen(word);
-    return length >= bytes && memcmp(line + length - bytes, word, bytes) == 0;
-}
-
 static enum corun_status read_entry(const char *line, size_t length, struct corun_place place,
                                     struct corun_diagnostics *list, struct sass_names *names)
 {
@@ -36,10 +30,6 @@ static enum corun_status read_entry(const char *line, size_t length, struct coru
                             shown, line);
     if (memchr(line, '/', length) || memchr(line, 0, length))
         return corun_report(list, CORUN_SYNTAX, place, "'%.*s' does not lie beside the list", shown, line);
-    if (ends_with(line, length, ".xz") || ends_with(line, length, ".gz"))
-        return corun_report(list, CORUN_UNSUPPORTED, place,
-                            "'%.*s' is compressed: unpack it (xz -d, gunzip), and take the ending out of the list",
-                            shown, line);
     char *name = strndup(line, length);
     if (name && vector_push(&names->items, name))
         return CORUN_OK;
@@ -162,7 +152,7 @@ static enum corun_status load_kernel(struct sass_trace *trace, const char *name,
     struct sass_kernel *kernel = NULL;
     if (asprintf(&path, "%s/%s", trace->path, name) < 0)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    enum corun_status status = text_file_read(path, MOST_KERNEL_BYTES, list, &text, &bytes);
+    enum corun_status status = sass_file_read(path, MOST_KERNEL_BYTES, list, &text, &bytes);
     if (!status)
         status = sass_kernel_read(path, text, bytes, list, &kernel);
     if (!status) {

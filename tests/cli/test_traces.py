@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Traces of machine code as workloads: counts that are known beforehand, mistakes, sharing. Usage: test_traces.py CORUN [TEST...]"""
 
+import gzip
 import json
+import lzma
 import os
 import sys
 import unittest
@@ -107,6 +109,42 @@ class Traces(InFolder):
         counts, application = self.counters(name)
         self.assertEqual([(k["name"], k["launches"]) for k in application["kernels"]], [("one", 2), ("two", 1)])
         self.assertEqual([c["warp_instructions"] for c in counts], [72, 54])
+
+    def pack(self, folder, pack, ending):
+        """The kernels of a folder, packed, in its list too."""
+        path = self.folder / folder
+        for file in path.glob("*.traceg"):
+            (path / (file.name + ending)).write_bytes(pack(file.read_bytes()))
+            file.unlink()
+        (path / "kernelslist.g").write_text((path / "kernelslist.g").read_text().replace(".traceg", ".traceg" + ending))
+
+    def test_compressed(self):
+        plain = self.counters(self.trace("plain", [kernel("one", 2, exchange), kernel("two", 3, exchange)]))[0]
+
+        def halves(pack):
+            return lambda data: pack(data[:len(data) // 2]) + pack(data[len(data) // 2:])
+        for name, pack, ending in (("gz", gzip.compress, ".gz"), ("xz", lzma.compress, ".xz"), ("members", halves(gzip.compress), ".gz"),
+                                   ("streams", halves(lzma.compress), ".xz")):
+            with self.subTest(name):
+                trace = self.trace(name, [kernel("one", 2, exchange), kernel("two", 3, exchange)])
+                self.pack(name, pack, ending)
+                self.assertEqual(self.counters(trace)[0], plain)
+
+    def test_broken_files(self):
+        for name, pack, ending, text in (("short", lambda data: gzip.compress(data)[:-20], ".gz", "its end is missing"),
+                                         ("tail", lambda data: gzip.compress(data) + b"tail", ".gz", "incorrect header check"),
+                                         ("empty", lambda data: b"", ".gz", "its end is missing"),
+                                         ("other", lambda data: data, ".gz", "incorrect header check"),
+                                         ("cut", lambda data: lzma.compress(data)[:-20], ".xz", "its end is missing"),
+                                         ("mixed", gzip.compress, ".xz", "no xz data"),
+                                         ("nothing", lambda data: b"", ".xz", "its end is missing"),
+                                         ("turned", lambda data: lzma.compress(data)[:40] + bytes(8) + lzma.compress(data)[48:], ".xz",
+                                          "corrupt xz data")):
+            with self.subTest(name):
+                trace = self.trace(name, [kernel("one", 2, exchange)])
+                self.pack(name, pack, ending)
+                done = self.corun("run", "--gpu", "quadro-v100:sms=4", "--runs", "1", "--no-baselines", trace, status=SYNTAX)
+                self.assertIn(f"kernel-1.traceg{ending}: cannot be unpacked: {text}", done.stderr)
 
     def test_shares_a_gpu(self):
         name = self.trace("shared", [kernel("exchange", 40, exchange)])
