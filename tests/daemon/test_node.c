@@ -19,16 +19,27 @@ struct rig {
     struct node *node;
 };
 
-static int set_up(void **state)
+static int set_up_as(void **state, struct node_settings settings)
 {
     struct rig *rig = calloc(1, sizeof *rig);
-    struct node_settings settings = {.threads = 1};
+    settings.threads = 1;
     corun_gpu_config_default(&settings.configuration);
     settings.configuration.sms = 2;
     rig->list = corun_diagnostics_create();
     assert_int_equal(node_create(&settings, rig->list, &rig->node), CORUN_OK);
     *state = rig;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_as(state, (struct node_settings){0});
+}
+
+static int set_up_places(void **state)
+{
+    static const char *const names[] = {"first", "second"};
+    return set_up_as(state, (struct node_settings){.expected = names, .expected_count = 2, .keeps_places = true});
 }
 
 static int tear_down(void **state)
@@ -181,6 +192,78 @@ static void test_turns(void **state)
     assert_true(corun_gpu_cycles(rig->node->gpu) > 0);
 }
 
+static uint64_t cycles(const struct rig *rig)
+{
+    return corun_gpu_cycles(rig->node->gpu);
+}
+
+/* Takes all that a client has been told. */
+static void listen(struct session *session)
+{
+    session->out.taken = session->out.bytes;
+    session->file = -1;
+}
+
+/* Time stands still while the first place is empty: before its client comes, between its contexts, and before the next client. */
+static void test_places(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_done done = {0};
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    assert_int_equal(second->number, 1);
+    launch(second, memories[1], buffers[1]);
+    wait_long(second);
+    work(rig);
+    assert_int_equal(cycles(rig), 0);
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    assert_int_equal(first->number, 0);
+    struct wire_memory gone = {memories[0]};
+    say(first, WIRE_CONTEXT_GONE, &gone, NULL, 0);
+    work(rig);
+    assert_true(hear(first, WIRE_DONE, &done));
+    assert_true(first->takes_part); /* without a context, too */
+    assert_int_equal(cycles(rig), 0);
+    session_hang_up(first);
+    work(rig);
+    assert_true(first->gone);
+    session_end(first);
+    work(rig);
+    assert_int_equal(cycles(rig), 0);
+    first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    assert_int_equal(first->number, 0);
+    struct session *other = join(rig, "first"); /* the place is taken */
+    assert_int_equal(other->number, 2);
+    session_hang_up(first);
+    work(rig);
+    session_end(first);
+    listen(second);
+    work(rig);
+    assert_int_equal(cycles(rig), 0);
+    node_place_ends(rig->node, 0); /* nobody comes there any more */
+    work(rig);
+    assert_true(cycles(rig) > 0);
+    assert_false(node_place_is_empty(rig->node, 0));
+    assert_int_equal(join(rig, "first")->number, 3);
+}
+
+/* One that ends without having come is not waited for. */
+static void test_place_of_nobody(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memory;
+    uint64_t buffer;
+    struct session *second = join_whole(rig, "second", &memory, &buffer);
+    launch(second, memory, buffer);
+    wait_long(second);
+    work(rig);
+    assert_int_equal(cycles(rig), 0);
+    node_place_ends(rig->node, 0);
+    work(rig);
+    assert_true(cycles(rig) > 0);
+}
+
 static void test_gone(void **state)
 {
     struct rig *rig = *state;
@@ -295,7 +378,9 @@ static void test_limits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_places, set_up_places, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_place_of_nobody, set_up_places, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
