@@ -180,7 +180,6 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
                         : program->sample                                  ? "--sample"
                         : program->slice                                   ? "--slice"
                         : program->workers                                 ? "--workers"
-                        : program->profile                                 ? "--profile"
                         : program->launch_costs                            ? "--launch-costs"
                         : exec->kernel || exec->launches || exec->profiled ? "--kernel, --launch and --profiled"
                         : program->gpus && strchr(program->gpus, ';')      ? "a second --gpu"
@@ -196,6 +195,7 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     together->checks = program->checks;
     together->wall_seconds = program->guard.wall_seconds;
     together->baselines = exec->baselines;
+    together->profile = program->profile;
     struct program first = {
         .name = program->name, .goal = program->goal, .goal_kind = program->goal_kind, .isolated = program->isolated};
     together_split(together, &first, program->words, state);

@@ -43,6 +43,7 @@ struct pass {
     pid_t *starters; /* 0: has ended */
     int go[2];       /* a byte for each starter, once clients can come; -1: closed */
     struct tally *tallies;
+    bool out_of_memory; /* not all of the profile is there */
 };
 
 /* ---- starters ---- */
@@ -175,6 +176,15 @@ static void left(void *user, const struct session *session, const struct corun_a
     sum->out_of_reach |= result->out_of_reach;
 }
 
+static void profiled(void *user, const struct session *session, const char *kernel,
+                     const struct corun_profile_line *line)
+{
+    struct pass *pass = user;
+    if (session->number < pass->count &&
+        !program_record_add_profile(pass->together->profiles[session->number], kernel, line))
+        pass->out_of_memory = true;
+}
+
 static double rate_of(const struct tally *tally)
 {
     const struct corun_application_result *result = &tally->result;
@@ -216,6 +226,7 @@ static enum corun_status serve(struct pass *pass, bool alone)
     settings.keeps_places = true;
     settings.left = left;
     settings.left_user = pass;
+    settings.profiled = together->profile && !alone ? profiled : NULL;
     settings.choose = NULL;
     if (alone) {
         settings.policy = NULL;
@@ -346,6 +357,7 @@ static void fill_share(const struct pass *pass, uint32_t number, struct program_
                     : row->goal == CORUN_GOAL_FRACTION ? row->goal_value * row->ipc_isolated
                                                        : (double)NAN;
     metrics_judge_goal(row);
+    share->profile = pass->together->profile ? pass->together->profiles[number] : NULL;
     share->words = program->words;
     share->exit_status = pass->outcomes[number].ended ? pass->outcomes[number].status : 128 + SIGKILL;
 }
@@ -375,6 +387,16 @@ static enum corun_status collect(const struct pass *pass, struct program_record 
     return status;
 }
 
+static bool make_profiles(struct together *together)
+{
+    size_t count = together->profile ? together->programs.count : 0;
+    together->profiles = ARENA_ARRAY(together->command->arena, struct program_record *, count + 1);
+    for (size_t i = 0; together->profiles && i < count; i++)
+        if (!(together->profiles[i] = program_record_create(false)))
+            return false;
+    return together->profiles != NULL;
+}
+
 static enum corun_status run_all(struct together *together, struct program_record *record,
                                  struct program_sharing *sharing)
 {
@@ -386,7 +408,7 @@ static enum corun_status run_all(struct together *together, struct program_recor
     sharing->core_clock_khz = settings->configuration.core_clock_khz;
     sharing->programs = ARENA_ARRAY(together->command->arena, struct program_share, count);
     enum corun_status status = begin_pass(together, 0, count, &pass);
-    if (status == CORUN_OK && !sharing->programs)
+    if (status == CORUN_OK && (!sharing->programs || !make_profiles(together)))
         status = CORUN_MEMORY;
     if (status == CORUN_OK)
         status = serve(&pass, false);
@@ -395,6 +417,7 @@ static enum corun_status run_all(struct together *together, struct program_recor
     if (status == CORUN_OK) {
         sharing->count = count;
         status = collect(&pass, record, sharing);
+        status = status == CORUN_OK && pass.out_of_memory ? CORUN_MEMORY : status;
     }
     end_pass(&pass);
     return status;
@@ -423,6 +446,8 @@ enum corun_status together_run(struct together *together, struct program_record 
 
 void together_end(struct together *together)
 {
+    for (size_t i = 0; together->profiles && together->profile && i < together->programs.count; i++)
+        program_record_destroy(together->profiles[i]);
     daemon_set_down(&together->setup);
     vector_free(&together->programs);
 }

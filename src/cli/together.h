@@ -12,10 +12,12 @@
 
 struct together {
     struct command *command;
-    struct daemon_setup setup; /* gpu, policy, threads and kernel timeout of the command line */
-    const char *checks;        /* of all programs; NULL: none */
-    double wall_seconds;       /* that each may take; 0: any time */
-    bool baselines;            /* every program's rate alone is wanted */
+    struct daemon_setup setup;        /* gpu, policy, threads and kernel timeout of the command line */
+    const char *checks;               /* of all programs; NULL: none */
+    double wall_seconds;              /* that each may take; 0: any time */
+    bool profile;                     /* where kernels issue and wait is wanted */
+    struct program_record **profiles; /* [programs] if so */
+    bool baselines;                   /* every program's rate alone is wanted */
     VECTOR(struct program) programs;
     const char **names; /* of them, no two alike */
     int signal;         /* that ended them; 0: none */

@@ -154,21 +154,21 @@ static void put_words(FILE *file, const char *text)
         fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
 }
 
-void record_profile(struct process *process, const struct device *device, const struct record_profile_line *line)
+void record_profile(struct process *process, const struct device *device, const char *kernel,
+                    const struct corun_profile_line *line)
 {
     if (!process->record)
         return;
     FILE *file = process->record->file;
     const struct corun_profile_row *row = &line->counts;
-    fprintf(file, "profile\t%" PRIu32 "\t%s\t%" PRIu32 "\t", device->ordinal, line->kernel, line->line);
+    fprintf(file, "profile\t%" PRIu32 "\t%s\t%" PRIu32 "\t", device->ordinal, kernel, line->line);
     put_words(file, line->source);
     fprintf(file,
             "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
             "\t",
             row->warp_instructions, row->thread_instructions, row->stall_data, row->stall_memory_data,
             row->stall_pipeline, row->stall_memory, row->stall_barrier, row->stall_other);
-    for (int i = 0; i < line->text_bytes; i++)
-        fputc((unsigned char)line->text[i] < ' ' ? ' ' : line->text[i], file);
+    put_words(file, line->text);
     fputc('\n', file);
     check(process->record);
 }

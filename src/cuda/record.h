@@ -3,7 +3,7 @@
 #ifndef CORUN_CUDA_RECORD_H
 #define CORUN_CUDA_RECORD_H
 
-#include "corun/gpu.h"
+#include "corun/case.h"
 
 struct device;
 struct process;
@@ -21,14 +21,9 @@ void record_sampled(struct process *process, const struct device *device);
 void record_refusal(struct process *process, const char *kernel, const char *reason);
 void record_close(struct record *record);
 
-/* A line of the PTX of a kernel, and what warps did there. */
-struct record_profile_line {
-    const char *kernel;
-    uint32_t line;
-    const char *text, *source; /* of the PTX, which need not end; of the CUDA source, "" if not known */
-    int text_bytes;
-    struct corun_profile_row counts;
-};
-void record_profile(struct process *process, const struct device *device, const struct record_profile_line *line);
+struct corun_profile_line;
+/* What warps did at a line of a kernel (isa/profile_lines.h). */
+void record_profile(struct process *process, const struct device *device, const char *kernel,
+                    const struct corun_profile_line *line);
 
 #endif

@@ -28,6 +28,7 @@
 #define LATENCIES_KEPT 1000u
 #define SESSION_MOST_UNREAD (UINT32_C(64) << 20) /* bytes that a client has not read yet */
 
+struct corun_profile_line;
 struct session;
 
 struct node_settings {
@@ -54,6 +55,9 @@ struct node_settings {
     void (*left)(void *user, const struct session *session, const struct corun_application_result *result,
                  uint64_t cycle);
     void *left_user;
+    /* What a kernel of that application did at a line of its PTX, before `left`; NULL: nothing is counted. */
+    void (*profiled)(void *user, const struct session *session, const char *kernel,
+                     const struct corun_profile_line *line);
 };
 
 /* A launch in flight. */
@@ -77,6 +81,7 @@ struct space {
     struct corun_diagnostics *list; /* of its application */
     VECTOR(struct corun_module *) modules;
     VECTOR(struct corun_module_instance *) instances; /* by number of its module */
+    VECTOR(char *) texts;                             /* of the modules, for profiles; else none */
     VECTOR(struct flight) flights;
     VECTOR(struct wire_allocate) pinned; /* memory that is the host's */
 };

@@ -4,6 +4,7 @@
 
 #include "isa/executor.h"
 #include "isa/memory.h"
+#include "isa/profile_lines.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -71,6 +72,9 @@ void space_destroy(struct space *space)
         corun_module_instance_destroy(space->instances.data[i]);
         corun_module_destroy(space->modules.data[i]);
     }
+    for (size_t i = 0; i < space->texts.count; i++)
+        free(space->texts.data[i]);
+    vector_free(&space->texts);
     vector_free(&space->instances);
     vector_free(&space->modules);
     vector_free(&space->flights);
@@ -151,6 +155,36 @@ static void keep_rate(const struct space *space)
         (void)vector_push(&node->known, rate);
 }
 
+struct told {
+    const struct space *space;
+    const char *kernel;
+};
+
+static void tell_line(void *user, const struct corun_profile_line *line)
+{
+    const struct told *told = user;
+    const struct node_settings *settings = &told->space->session->node->settings;
+    settings->profiled(settings->left_user, told->space->session, told->kernel, line);
+}
+
+static void tell_profile(const struct space *space, uint32_t number)
+{
+    const struct corun_gpu *gpu = space->session->node->gpu;
+    uint32_t count;
+    const struct corun_instruction *code;
+    struct corun_kernel_result kernel;
+    const struct corun_profile_row *rows = corun_gpu_kernel_profile(gpu, space->application, number, &count, &code);
+    corun_gpu_kernel(gpu, space->application, number, &kernel);
+    struct told told = {space, kernel.name};
+    bool whole = space->texts.count == space->modules.count; /* else there was no memory for one of them */
+    for (size_t m = 0; rows && m < space->modules.count; m++)
+        if (profile_is_of(space->modules.data[m], code)) {
+            (void)profile_tell_lines(space->modules.data[m], whole ? space->texts.data[m] : "", rows, code, count,
+                                     tell_line, &told);
+            return;
+        }
+}
+
 static void tell_leaving(const struct space *space)
 {
     const struct node *node = space->session->node;
@@ -158,6 +192,8 @@ static void tell_leaving(const struct space *space)
     if (!node->settings.left)
         return;
     corun_gpu_application(node->gpu, space->application, &result);
+    for (uint32_t k = 0; node->settings.profiled && k < result.kernel_count; k++)
+        tell_profile(space, k);
     node->settings.left(node->settings.left_user, space->session, &result, corun_gpu_cycles(node->gpu));
 }
 
@@ -193,6 +229,9 @@ enum corun_status space_load(struct space *space, const struct wire_module *want
         space->modules.count = space->instances.count;
         status = CORUN_MEMORY;
     }
+    char *copy = status == CORUN_OK && space->session->node->settings.profiled ? strndup(text, bytes) : NULL;
+    if (copy && !vector_push(&space->texts, copy))
+        free(copy);
     space_say(space);
     if (status != CORUN_OK) {
         corun_module_instance_destroy(instance);

@@ -27,6 +27,8 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
     enum corun_status status = node->arrived && node->ended ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = corun_gpu_create(&settings->configuration, list, &node->gpu);
+    if (status == CORUN_OK)
+        corun_gpu_profile(node->gpu, settings->profiled != NULL);
     if (status == CORUN_OK && settings->policy)
         status = corun_gpu_set_policy(node->gpu, settings->policy, settings->parameters, list);
     if (status == CORUN_OK && !watch_begin(node))

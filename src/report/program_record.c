@@ -345,3 +345,12 @@ void program_kernel_name(const char *mangled, char *name, size_t bytes)
     if (used && used < sizeof text)
         snprintf(name, bytes, "%.*s", (int)used, text);
 }
+
+bool program_record_add_profile(struct program_record *record, const char *kernel,
+                                const struct corun_profile_line *line)
+{
+    struct program_profile_line row = {.kernel = arena_copy_text(record->arena, kernel, strlen(kernel)), .line = *line};
+    row.line.text = arena_copy_text(record->arena, line->text, strlen(line->text));
+    row.line.source = arena_copy_text(record->arena, line->source, strlen(line->source));
+    return row.kernel && row.line.text && row.line.source && vector_push(&record->profile, row);
+}

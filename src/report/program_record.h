@@ -96,6 +96,9 @@ void program_record_destroy(struct program_record *record);
  */
 enum corun_status program_record_read(struct program_record *record, const char *path, struct corun_diagnostics *list);
 
+/* Adds a line of a profile; texts are copied. False when out of memory. */
+bool program_record_add_profile(struct program_record *record, const char *kernel,
+                                const struct corun_profile_line *line);
 /* NULL if the record does not name it. */
 const struct program_device *program_event_device(const struct program_record *record,
                                                   const struct program_event *event);

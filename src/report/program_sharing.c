@@ -3,6 +3,7 @@
 #include "report/program_sharing.h"
 
 #include "report/figures.h"
+#include "report/program_profile.h"
 #include "report/table.h"
 
 #include <inttypes.h>
@@ -56,7 +57,8 @@ bool program_sharing_table(const struct program_sharing *sharing, const struct p
         if (!share->processes)
             continue;
         fprintf(stream, "\n%s: ", share->row.name);
-        whole = program_table_of(record, share->first_process, share->processes, style, stream);
+        whole = program_table_of(record, share->first_process, share->processes, style, stream) &&
+                (!share->profile || program_profile_table(share->profile, style, stream));
     }
     arena_destroy(arena);
     return whole;
@@ -104,6 +106,8 @@ static json_t *share_json(struct json_writer *writer, const struct program_share
     json_put(writer, object, "processes", processes);
     json_put(writer, object, "launches", json_count(launches_of(record, share)));
     put_speed(writer, object, &share->row);
+    if (share->profile)
+        json_put(writer, object, "profile", program_profile_json(writer, share->profile));
     return object;
 }
 

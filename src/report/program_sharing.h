@@ -9,9 +9,10 @@
 struct program_share {
     /* Of this: name, goal, status, cycles, what it completed, speed. `result` is that of all its contexts together. */
     struct corun_case_application_result row;
-    char *const *words;                /* of its command line, NULL behind the last */
-    uint32_t first_process, processes; /* that left a record */
-    int exit_status;                   /* as shells have it */
+    char *const *words;                   /* of its command line, NULL behind the last */
+    uint32_t first_process, processes;    /* that left a record */
+    const struct program_record *profile; /* only that; NULL: none was wanted */
+    int exit_status;                      /* as shells have it */
 };
 
 struct program_sharing {

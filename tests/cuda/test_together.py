@@ -109,6 +109,21 @@ class Together(unittest.TestCase):
             self.assertLess(row["normalised_ipc"], 0.95)
         self.assertLess(max(one["arrived_cycle"], other["arrived_cycle"]), one["cycles"])
 
+    def test_profile(self):
+        """Of each program by itself; cycles stay the same."""
+        plain, profiled = (self.told("--policy", "even", *options, *self.TWO) for options in ((), ("--profile",)))
+        for one in profiled["programs"]:
+            profile = one.pop("profile")
+            self.assertEqual(differences("Profiles", {"profile": profile}), ([], []))
+            launches = [launch for launch in profiled["launches"] if launch["process"] in one["processes"]]
+            self.assertEqual({kernel["symbol"] for kernel in profile}, {launch["symbol"] for launch in launches})
+            for kernel in profile:
+                self.assertEqual(sum(line["warp_instructions"] for line in kernel["lines"]),
+                                 sum(launch["counters"]["warp_instructions"] for launch in launches if launch["symbol"] == kernel["symbol"]))
+        self.assertEqual(profiled, plain)
+        _, _, err = self.run_all("--policy", "even", "--profile", *self.TWO)
+        self.assertRegex(err, r"(?s)\nheat: .*kernel diffuse: warp instructions, .*\ntrain: .*kernel pivot: warp instructions, ")
+
     def test_crash(self):
         """One that ends otherwise, never uses its GPU or has a kernel that faults: the others go on."""
         status, out, err = self.run_all("-q", "--json", "-", "--policy", "even", "--", program("heat"), ":", "--", program("fault"), ":", "--name",
