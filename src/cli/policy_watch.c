@@ -199,12 +199,19 @@ static void on_call(void *user, bool begins)
     enter(begins ? CALL : OURS);
 }
 
+policy_call *policy_watch_calls(const struct corun_policy *policy)
+{
+    if (!page || !policy || corun_policy_find(policy->name) == policy)
+        return NULL;
+    snprintf(page->whose, sizeof page->whose, "policy %.80s", policy->name);
+    return on_call;
+}
+
 void policy_watch(struct corun_case *job)
 {
-    if (!page || !job->policy || corun_policy_find(job->policy->name) == job->policy)
-        return;
-    snprintf(page->whose, sizeof page->whose, "policy %.80s", job->policy->name);
-    job->policy_call = on_call;
+    policy_call *call = policy_watch_calls(job->policy);
+    if (call)
+        job->policy_call = call;
 }
 
 void policy_watch_end(int exit_status)

@@ -14,6 +14,9 @@ void policy_watch_loading(const char *where);
 void policy_watch_loaded(void);
 /* If the policy of the case is a shared object: its calls are watched as well. */
 void policy_watch(struct corun_case *job);
+/* The same without a case: what is to be called before and after each call of the policy; NULL: nothing. */
+typedef void policy_call(void *user, bool begins);
+policy_call *policy_watch_calls(const struct corun_policy *policy);
 /* All is done, and only the end of the process with that status is to come. */
 void policy_watch_end(int exit_status);
 

@@ -3,6 +3,7 @@
 #include "cli/together.h"
 
 #include "case/metrics.h"
+#include "cli/policy_watch.h"
 #include "cli/program_records.h"
 
 #include <errno.h>
@@ -14,7 +15,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define AGAIN_SECONDS 1.0 /* after which a second signal is meant */
 
 /* What a starter finds, for us to read: in memory that both have. */
 struct outcome {
@@ -41,10 +45,53 @@ struct pass {
     struct guard guard; /* of ours: signals wait while there is something to be taken away */
     struct outcome *outcomes;
     pid_t *starters; /* 0: has ended */
-    int go[2];       /* a byte for each starter, once clients can come; -1: closed */
+    pid_t sweeper;
+    int sweep[2]; /* a byte if there is nothing to be swept; -1: closed */
+    int go[2];    /* a byte for each starter, once clients can come; -1: closed */
     struct tally *tallies;
+    double signalled;   /* when the programs were told to end */
     bool out_of_memory; /* not all of the profile is there */
 };
+
+/* ---- the sweeper ---- */
+
+/* Takes the folders away when this process has ended without having done so. */
+static _Noreturn void sweep(struct pass *pass)
+{
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "sweeper");
+    close(pass->sweep[1]);
+    if (read(pass->sweep[0], &byte, 1) != 1)
+        for (uint32_t i = 0; i < pass->count; i++)
+            program_folder_remove(pass->folders[i]);
+    _exit(0);
+}
+
+static bool fork_sweeper(struct pass *pass)
+{
+    if (pipe2(pass->sweep, O_CLOEXEC))
+        return false;
+    pid_t process = fork();
+    if (process == 0)
+        sweep(pass);
+    pass->sweeper = process > 0 ? process : 0;
+    close(pass->sweep[0]);
+    return process > 0;
+}
+
+static void end_sweeper(struct pass *pass)
+{
+    if (!pass->sweeper)
+        return;
+    (void)!write(pass->sweep[1], "", 1);
+    close(pass->sweep[1]);
+    (void)waitpid(pass->sweeper, NULL, 0);
+    pass->sweeper = 0;
+}
 
 /* ---- starters ---- */
 
@@ -57,6 +104,7 @@ static _Noreturn void start(struct pass *pass, uint32_t number, pid_t parent)
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(pass->go[1]);
+    close(pass->sweep[1]);
     sigprocmask(SIG_SETMASK, &pass->guard.before, NULL);
     guard_begin(&program->guard);
     if (getppid() != parent || read(pass->go[0], &byte, 1) != 1)
@@ -75,10 +123,10 @@ static _Noreturn void start(struct pass *pass, uint32_t number, pid_t parent)
 static enum corun_status fork_starters(struct pass *pass)
 {
     pid_t self = getpid();
-    if (pipe2(pass->go, O_CLOEXEC))
+    fflush(NULL);
+    if (!fork_sweeper(pass) || pipe2(pass->go, O_CLOEXEC))
         return corun_report(pass->together->command->list, CORUN_FILE, CORUN_NOWHERE, "no program can be started: %s",
                             strerror(errno));
-    fflush(NULL);
     for (uint32_t i = 0; i < pass->count; i++) {
         pid_t process = fork();
         if (process == 0)
@@ -146,12 +194,25 @@ static bool child_ended(void *user)
     return !pass->running;
 }
 
-/* All are told to end; who is told a second time ends at once. */
+static double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* All are told to end; who is told again later ends at once. What comes to the process and to its group is told once. */
 static bool interrupted(void *user, int number)
 {
     struct pass *pass = user;
-    signal_starters(pass, pass->together->signal ? SIGKILL : SIGTERM);
-    pass->together->signal = number;
+    double now = clock_seconds();
+    if (!pass->together->signal) {
+        pass->together->signal = number;
+        pass->signalled = now;
+        signal_starters(pass, SIGTERM);
+    } else if (now >= pass->signalled + AGAIN_SECONDS) {
+        signal_starters(pass, SIGKILL);
+    }
     return false;
 }
 
@@ -227,6 +288,7 @@ static enum corun_status serve(struct pass *pass, bool alone)
     settings.left = left;
     settings.left_user = pass;
     settings.profiled = together->profile && !alone ? profiled : NULL;
+    settings.policy_call = policy_watch_calls(settings.policy);
     settings.choose = NULL;
     if (alone) {
         settings.policy = NULL;
@@ -254,6 +316,7 @@ static void end_pass(struct pass *pass)
     for (uint32_t i = 0; i < pass->count; i++)
         if (pass->folders[i])
             program_folder_remove(pass->folders[i]);
+    end_sweeper(pass);
     if (pass->outcomes != MAP_FAILED)
         munmap(pass->outcomes, pass->count * sizeof *pass->outcomes);
     guard_end(&pass->guard);
@@ -435,8 +498,13 @@ enum corun_status together_run(struct together *together, struct program_record 
         program->guard.wall_seconds = together->wall_seconds;
         status = program_find(program, list);
     }
+    bool file = strchr(together->setup.policy, '/') != NULL;
+    if (status == CORUN_OK && file)
+        policy_watch_loading(together->setup.policy);
     if (status == CORUN_OK)
         status = daemon_set_up(&together->setup);
+    if (file)
+        policy_watch_loaded();
     if (status == CORUN_OK)
         status = run_those_alone(together);
     if (status == CORUN_OK && !together->signal && !together->out_of_time)

@@ -42,8 +42,9 @@ struct node_settings {
     enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
                                 const struct corun_policy **policy, const double **parameters);
     void *user;
-    uint32_t threads;            /* that advance SMs */
-    uint64_t launch_cycles;      /* a kernel may run, 0: any number */
+    void (*policy_call)(void *user, bool begins); /* as of a case (corun/case.h), with no user; NULL: none */
+    uint32_t threads;                             /* that advance SMs */
+    uint64_t launch_cycles;                       /* a kernel may run, 0: any number */
     const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
     uint32_t expected_count;
     /*

@@ -21,8 +21,10 @@ enum corun_status node_create(const struct node_settings *settings, struct corun
     snprintf(node->policy, sizeof node->policy, "%s", settings->policy_text ? settings->policy_text : "");
     node->begun = settings->expected_count == 0;
     node->arrived = calloc(settings->expected_count + 1, sizeof *node->arrived);
-    struct corun_limits limits = {
-        .threads = settings->threads, .launch_cycles = settings->launch_cycles, .applications = CORUN_MAX_APPLICATIONS};
+    struct corun_limits limits = {.threads = settings->threads,
+                                  .launch_cycles = settings->launch_cycles,
+                                  .applications = CORUN_MAX_APPLICATIONS,
+                                  .policy_call = settings->policy_call};
     node->ended = calloc(settings->expected_count + 1, sizeof *node->ended);
     enum corun_status status = node->arrived && node->ended ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)

@@ -165,6 +165,29 @@ class Together(unittest.TestCase):
     def running(mark):
         return subprocess.run(["pgrep", "-fx", f"sleep {mark}"], capture_output=True, check=False).returncode == 0
 
+    def test_policy_that_crashes(self):
+        """It is named, nothing of the programs is left, and no folder, also of a program that had ended before."""
+        source, policy = os.path.join(self.folder, "mine.c"), os.path.join(self.folder, "mine.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("""#include "corun/policy.h"
+static enum corun_status start(void *state, const struct corun_view *view, const double *parameters, struct corun_allowances *allowances)
+{ (void)state, (void)view, (void)parameters, (void)allowances; return CORUN_OK; }
+static void decide(void *state, const struct corun_view *view, struct corun_policy_moment moment, struct corun_allowances *allowances)
+{ (void)state, (void)moment, (void)allowances; if (view->cycle > 50000) *(volatile int *)0 = 1; }
+const struct corun_policy corun_policy = {.version = CORUN_POLICY_VERSION, .name = "mine", .summary = "", .paper = "",
+    .needs = 1u << CORUN_CAN_TB_LIMIT, .state_bytes = 64, .start = start, .decide = decide};
+""")
+        include = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include")
+        subprocess.run(["cc", "-shared", "-fPIC", "-I", include, source, "-o", policy], check=True)
+        with self.start("-q", "--policy", policy, "--", program("heat"), ":", program("elimination"), ":", "true") as process:
+            err = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 12, err)
+        self.assertIn("policy mine crashed in one of its calls (Segmentation fault)", err)
+        deadline = time.monotonic() + 10
+        while len(os.listdir(self.folder)) > 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["mine.c", "mine.so"])
+
     def test_wall_timeout(self):
         status, _, err = self.run_all("-q", "--policy", "even", "--wall-timeout", "1s", "--", program("heat"), ":", "--", "sleep", "300")
         self.assertEqual(status, 15, err)
