@@ -116,6 +116,7 @@ static _Noreturn void start(struct pass *pass, uint32_t number, pid_t parent)
     outcome->ended = true;
     if (outcome->problem)
         (void)output_diagnostics(list, CORUN_FILE);
+    corun_diagnostics_destroy(list);
     guard_end(&program->guard);
     _exit(0);
 }
