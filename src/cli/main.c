@@ -7,8 +7,9 @@
  *
  *   src/cli       the command: one file per subcommand (run.c, characterize.c, launch.c, …), and what they share: command.c
  *                 (options, the end), output.c (messages, files), progress.c (the line on the terminal, SIGINT), program.c
- *                 (starts CUDA programs), guard.c (ends them with us), python.c (starts what makes reports), policy_watch.c (a
- *                 process that watches policies of users), candidates.c (what could come next, for completion)
+ *                 (starts CUDA programs), together.c (several on one GPU), guard.c (ends them with us), python.c (starts what
+ *                 makes reports), policy_watch.c (a process that watches policies of users), candidates.c (what could come
+ *                 next, for completion)
  *   src/cuda      CUDA's runtime and driver API for programs that nobody changed; a library that they load (docs/cuda.md)
  *   src/daemon    corund: one simulated GPU for several programs (node.h), behind a socket (server.c); src/wire: what is said there
  *   src/split     one task divided between CPU and GPUs; a library of its own for programs (docs/split.md)
@@ -19,7 +20,7 @@
  *   src/serve     queues of kernels (corun queue): served by events at measured speeds, or simulated in full (serve.c)
  *   src/queue     the ready queue, kernel schedulers, one file each, and runs (docs/queue.md)
  *   src/report    results as a table for people (table.c), as JSON (json.c), traces (trace.c), timelines (timeline.c),
- *                 characterisations (characterization.c), what a CUDA program did (program_record.c)
+ *                 characterisations (characterization.c), what a CUDA program did (program_record.c), and several together (program_sharing.c)
  *   src/case      a case from its description to its result (case.c), or from the words of a command line (request.c), and how it
  *                 went over time (history.c), isolated baselines (baseline.c) and their cache,
  *                 characterisations of workloads (characterize.c),
