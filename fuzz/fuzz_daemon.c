@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct input input = {data, bytes};
     struct corun_policy policy = {.version = CORUN_POLICY_VERSION, .name = "fuzz", .start = start, .decide = decide};
-    struct node_settings settings = {.threads = 1, .launch_cycles = 20000, .choose = choose, .user = &policy};
+    struct node_settings settings = {.threads = 1, .choose = choose, .user = &policy};
     const struct limits limits = {.rows = {{.of = LIMIT_OF_EVERYBODY, .clients = 1, .memory = 1 << 20, .share = 0.5}},
                                   .count = 1};
     struct corun_diagnostics *list = corun_diagnostics_create();
@@ -129,8 +129,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct wire_frame frame;
     (void)wire_take(data, bytes, false, &frame);
     settings.limits = &limits;
-    corun_gpu_config_default(&settings.configuration);
-    settings.configuration.sms = 1;
+    struct node_gpu gpus[2] = {{.launch_cycles = 20000}, {.launch_cycles = 20000}};
+    for (size_t i = 0; i < 2; i++) {
+        corun_gpu_config_default(&gpus[i].configuration);
+        gpus[i].configuration.sms = (uint32_t)i + 1;
+    }
+    settings.gpus = gpus;
+    settings.gpu_count = 2;
     if (!list || node_create(&settings, list, &node) != CORUN_OK)
         abort();
     for (uint32_t i = 0; i < CLIENTS; i++)

@@ -33,6 +33,7 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
     fuzz_experiment) seeds=$source/experiments ;;
     fuzz_sass) seeds=$source/tests/sass/corpus ;;
+    fuzz_daemon_configuration) seeds=$source/examples/corund ;;
     fuzz_capture) seeds=$source/tests/workload/captures ;;
     *) seeds= ;;
     esac
@@ -67,6 +68,9 @@ for fuzzer in "$build"/fuzz_*; do
         for seed in "$0" "$source"/fuzz/fuzz_s*.c; do
             { printf '\1'; cat "$seed"; } > "$corpus/made-$(basename "$seed")"
         done
+        ;;
+    fuzz_daemon | fuzz_handover)
+        "$source/scripts/seed_daemon.py" "$name" "$corpus"
         ;;
     fuzz_print)
         printf '%%-5d|%%+08.3f|%%*.*s|%%%%|%%lld %%p %%c %%hx\n\0\1\0\0\0\0\0\0\0' > "$corpus/formats"

@@ -5,6 +5,10 @@
 : "${CORUN:=corun}" "${CORUN_JOBS:=/run/corun}"
 folder=$CORUN_JOBS/$SLURM_JOB_ID
 [ -d "$folder" ] || exit 0
+if [ -f "$folder/share" ]; then # its programs have left corund when they ended
+    rm -rf "$folder"
+    exit 0
+fi
 agent=$(cat "$folder/pid" 2>/dev/null)
 
 # Its number may be another process's by now.

@@ -12,6 +12,8 @@
 #include "corun/policy.h"
 #include "corun/status.h"
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,15 @@ extern "C" {
  * fit. UNSUPPORTED: the process has no GPU of corund. DEADLOCK: the connection to corund is gone.
  */
 enum corun_status corun_set_goal(enum corun_goal_kind kind, double value);
+
+/*
+ * A run of the program, a request that it answers, for the P99 of its runs in `corun top`: from begin_run to end_run with what that gave, in time of the simulated
+ * GPU as the program sees it, which has come as far as the last call that waited. Runs may overlap. The first begin_run ends what corund takes for
+ * runs by itself (docs/daemon.md). begin_run gives 0 in a process without a GPU of corund. From any thread. end_run: UNSUPPORTED: there is no GPU of
+ * corund; ARGUMENT: no begin_run gave that.
+ */
+uint64_t corun_begin_run(void);
+enum corun_status corun_end_run(uint64_t begun);
 
 #ifdef __cplusplus
 }

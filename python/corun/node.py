@@ -12,12 +12,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import shutil
 import subprocess
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
 from .library import CorunError
 
@@ -58,6 +59,29 @@ def set_goal(goal: Union[None, float, str]) -> None:
         raise CorunError(name, "this process has no GPU of corund" if name == "UNSUPPORTED" else f"corund refuses the goal {goal!r}")
 
 
+@contextlib.contextmanager
+def one_run() -> "Iterator[None]":
+    """A run of this process, a request that it answers, for the P99 of its runs in `corun top` (include/corun/client.h).
+
+        with corun.one_run():
+            answer(request)
+
+    In a process without a GPU of corund nothing happens.
+    """
+    try:
+        library = ctypes.CDLL("libcorun-cuda.so", mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+        begin, end = library.corun_cuda_begin_run, library.corun_cuda_end_run
+    except (OSError, AttributeError):
+        yield
+        return
+    begin.restype, end.argtypes = ctypes.c_uint64, [ctypes.c_uint64]
+    begun = begin()
+    try:
+        yield
+    finally:
+        end(begun)
+
+
 class Node:
     """corund as `corun ps`, `corun goal` and `corun policy` see it.
 
@@ -90,8 +114,9 @@ class Node:
 
     @property
     def policy(self) -> str:
-        return self._ask(["policy"]).strip()
+        """Of the first GPU; list() has those of all."""
+        return self._ask(["policy", "--gpu", "0"]).strip()
 
-    def set_policy(self, policy: str) -> None:
-        """`policy` as for `corun policy`: "smqos", "time-slice:slice=20K"."""
-        self._ask(["policy", policy])
+    def set_policy(self, policy: str, gpu: Optional[str] = None) -> None:
+        """`policy` as for `corun policy`: "smqos", "time-slice:slice=20K"; of all GPUs, or of one by number or name."""
+        self._ask(["policy", *(["--gpu", gpu] if gpu is not None else []), policy])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* corun daemon, and corund: one simulated GPU for the programs of `corun share`. */
+/* corun daemon, and corund: simulated GPUs for the programs of `corun share`. */
 #include "cli/command.h"
 
 #include "base/duration.h"
 #include "cli/daemon_setup.h"
+#include "daemon/upgrade.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +18,17 @@ enum {
     KEY_THREADS,
     KEY_KERNEL_TIMEOUT,
     KEY_PATIENCE,
+    KEY_PACE,
     KEY_CONFIGURATION,
     KEY_CHECK,
+    KEY_TAKES_OVER,
     KEY_METRICS,
     KEY_JOURNAL
 };
 
 static const struct argp_option options[] = {
-    {"simulate", KEY_SIMULATE, "GPU", 0, "a name (see `corun list gpus`) or a YAML file, with overrides", 1},
+    {"simulate", KEY_SIMULATE, "GPU", 0,
+     "a name (see `corun list gpus`) or a YAML file, with overrides; given again, there are several GPUs", 1},
     {"policy", KEY_POLICY, "POLICY", 0,
      "who shares it how, NAME[:parameter=value,...] (see `corun list policies`) [left-over]", 1},
     {"expect", KEY_EXPECT, "NAME", 0,
@@ -35,10 +39,17 @@ static const struct argp_option options[] = {
      "time of the host, 10s, 5m or 1h, after which a program that computes holds up simulated time no longer; then "
      "results depend on the host [without end]",
      1},
+    {"pace", KEY_PACE, "X", 0,
+     "simulated seconds in a second of the host, at most 1, like 0.001: time follows the host's clock, whoever "
+     "computes "
+     "holds up nobody, and results depend on the host [time goes on while every program waits]",
+     1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"configuration", KEY_CONFIGURATION, "FILE", 0,
      "all of this in YAML, and who may come; options given here count more. SIGHUP reads it again", 2},
     {"check", KEY_CHECK, "FILE", 0, "tell what is wrong in such a file, and where; nothing is started", 2},
+    {"takes-over", KEY_TAKES_OVER, NULL, 0,
+     "tell from which corund it takes over at SIGUSR2, versions and GPUs; nothing is started", 2},
     {"metrics", KEY_METRICS, "FILE", 0, "write metrics for Prometheus there, again and again", 2},
     {"journal", KEY_JOURNAL, "FILE", 0, "write what happens as a timeline there: open it in ui.perfetto.dev", 2},
     {"socket", KEY_SOCKET, "PATH", 0,
@@ -48,16 +59,19 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Has one simulated GPU, which several CUDA programs share: `corund --simulate gtx980 --policy even`, then `corun "
+    "Has simulated GPUs, which several CUDA programs share: `corund --simulate gtx980 --policy even`, then `corun "
     "share -- ./program` for each of them. Simulated time goes on only while every program waits for the GPU, so "
-    "results do not depend on the host (docs/daemon.md). SIGTERM ends it.";
+    "results do not depend on the host, or follows the host's clock with --pace (docs/daemon.md). SIGTERM ends it; at "
+    "SIGUSR2 it becomes the corund that "
+    "its file is by now, and programs run on.";
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct daemon_setup *daemon = state->input;
     switch (key) {
     case KEY_SIMULATE:
-        daemon->gpu = value;
+        if (!vector_push(&daemon->gpus, value))
+            command_keep(daemon->command, CORUN_MEMORY);
         break;
     case KEY_POLICY:
         daemon->policy = value;
@@ -68,6 +82,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_CHECK:
         daemon->file = command_name("--check", value, state);
         daemon->check = true;
+        break;
+    case KEY_TAKES_OVER:
+        daemon->takes_over = true;
         break;
     case KEY_METRICS:
         daemon->metrics = command_name("--metrics", value, state);
@@ -98,6 +115,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         if (!duration_parse(value, &daemon->patience))
             argp_error(state, "--patience is a time like 10s, 5m or 1h, not `%s`", value);
         break;
+    case KEY_PACE:
+        if (!daemon_configuration_pace(value, &daemon->pace))
+            argp_error(state, "--pace is a number above 0 and at most 1, like 0.001, not `%s`", value);
+        break;
     case KEY_QUIET:
         daemon->quiet = true;
         break;
@@ -105,7 +126,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         argp_error(state, "`%s`: programs are started by `corun share`", value);
         break;
     case ARGP_KEY_SUCCESS:
-        if (!daemon->gpu && !daemon->file)
+        if (!daemon->gpus.count && !daemon->file)
             argp_error(state, "--simulate GPU is missing: GPUs of hardware cannot be shared by it");
         break;
     default:
@@ -119,7 +140,7 @@ static void tell_ready(void *user)
     const struct daemon_setup *daemon = user;
     if (daemon->quiet)
         return;
-    printf("%s, policy %s, at %s\n", daemon->settings.configuration.name,
+    printf("%s, policy %s, at %s\n", daemon->gpu_names,
            daemon->settings.policy ? daemon->settings.policy->name : CORUN_NO_POLICY, daemon->server.path);
     fflush(stdout);
 }
@@ -128,12 +149,16 @@ static enum corun_status run_daemon(void *user)
 {
     struct daemon_setup *daemon = user;
     struct node *node = NULL;
+    char version[HANDOVER_TEXT_BYTES];
     enum corun_status status = daemon_set_up(daemon);
     daemon->server.ready = tell_ready;
     if (status == CORUN_OK && daemon->check) {
-        printf("%s: %s, policy %s, %u row%s of limits\n", daemon->file, daemon->settings.configuration.name,
-               daemon->settings.policy_text, daemon->limits.count, daemon->limits.count == 1 ? "" : "s");
+        printf("%s: %s, policy %s, %u row%s of limits\n", daemon->file, daemon->gpu_names, daemon->settings.policy_text,
+               daemon->limits.count, daemon->limits.count == 1 ? "" : "s");
+    } else if (status == CORUN_OK && daemon->takes_over) {
+        puts(handover_version(&daemon->settings, version));
     } else if (status == CORUN_OK) {
+        daemon->settings.goes_on = upgrade_takes_over();
         status = node_create(&daemon->settings, daemon->command->list, &node);
         daemon->node = node;
         if (status == CORUN_OK)

@@ -2,6 +2,8 @@
 /* What corund is asked, and what it answers. */
 #include "cli/daemon_link.h"
 
+#include "base/number.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +34,17 @@ static bool keep_client(struct daemon_list *list, const struct wire_frame *frame
     struct daemon_client client = {.sample_count = frame->tail_bytes / (uint32_t)sizeof client.samples[0]};
     wire_body(frame, &client.row);
     client.row.name[sizeof client.row.name - 1] = 0;
+    if (client.row.gpu >= list->gpu_count) /* GPUs come first */
+        return true;
     memcpy(client.samples, frame->tail, client.sample_count * sizeof client.samples[0]);
     return vector_push(&list->clients, client);
+}
+
+static void keep_node(struct wire_node *node, const struct wire_frame *frame)
+{
+    wire_body(frame, node);
+    node->gpu[sizeof node->gpu - 1] = 0;
+    node->policy[sizeof node->policy - 1] = 0;
 }
 
 enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnostics *list, struct daemon_list *result)
@@ -41,21 +52,45 @@ enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnosti
     const struct wire_none none = {0};
     struct wire_frame frame = {.type = WIRE_NODE};
     result->clients.count = 0;
+    result->gpu_count = 0;
     if (!wire_send(link, WIRE_LIST, &none, NULL, 0))
         return lost(list);
     while (frame.type != WIRE_DONE) {
         if (!wire_receive(link, &frame))
             return lost(list);
-        if (frame.type == WIRE_NODE)
-            wire_body(&frame, &result->node);
+        if (frame.type == WIRE_NODE && result->gpu_count < WIRE_MOST_GPUS)
+            keep_node(&result->nodes[result->gpu_count++], &frame);
         if (frame.type == WIRE_CLIENT && !keep_client(result, &frame))
             return CORUN_MEMORY;
     }
-    result->node.gpu[sizeof result->node.gpu - 1] = 0;
-    result->node.policy[sizeof result->node.policy - 1] = 0;
+    if (!result->gpu_count)
+        return lost(list);
     if (result->clients.count)
         qsort(result->clients.data, result->clients.count, sizeof *result->clients.data, by_number);
     return CORUN_OK;
+}
+
+enum corun_status daemon_find_gpu(const struct daemon_list *list, const char *text, struct corun_diagnostics *said,
+                                  uint32_t *gpu)
+{
+    uint64_t number;
+    uint32_t found = 0;
+    if (number_parse(text, 1000, &number)) {
+        *gpu = (uint32_t)number;
+        found = number < list->gpu_count;
+    } else {
+        for (uint32_t i = 0; i < list->gpu_count; i++)
+            if (!strcmp(list->nodes[i].gpu, text)) {
+                *gpu = i;
+                found++;
+            }
+    }
+    if (found == 1)
+        return CORUN_OK;
+    return corun_report(said, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                        found ? "there are several GPUs `%s`: `corun ps --json -` has their numbers"
+                              : "there is no GPU `%s`: `corun ps --json -` has those that there are",
+                        text);
 }
 
 void daemon_list_free(struct daemon_list *list)

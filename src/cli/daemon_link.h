@@ -21,7 +21,8 @@ struct daemon_client {
 
 /* Who is there, in the order of their numbers. */
 struct daemon_list {
-    struct wire_node node; /* its texts end within */
+    struct wire_node nodes[WIRE_MOST_GPUS]; /* their texts end within */
+    uint32_t gpu_count;
     VECTOR(struct daemon_client) clients;
 };
 
@@ -30,6 +31,9 @@ enum corun_status daemon_reach(struct wire_link *link, const char *path, struct 
 /* FILE: the connection is gone. What was in the list before is replaced. */
 enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnostics *list, struct daemon_list *result);
 void daemon_list_free(struct daemon_list *list);
+/* A number or a name: which of them. NOT_FOUND: none, or there are several of that name. */
+enum corun_status daemon_find_gpu(const struct daemon_list *list, const char *text, struct corun_diagnostics *said,
+                                  uint32_t *gpu);
 /* Asks what is answered by DONE or REFUSED; why not goes into the list. */
 enum corun_status daemon_ask(struct wire_link *link, enum wire_type type, const void *body, const void *tail,
                              uint32_t tail_bytes, struct corun_diagnostics *list);

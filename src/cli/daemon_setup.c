@@ -23,22 +23,47 @@ static enum corun_status add_place(const struct corun_diagnostics *said, struct 
 
 /* ---- GPU and policy ---- */
 
-static enum corun_status find_gpu(struct daemon_setup *setup, struct corun_diagnostics *list)
+static enum corun_status find_gpu(struct daemon_setup *setup, const char *text, struct corun_place place,
+                                  struct corun_diagnostics *list)
 {
-    struct corun_gpu_config *gpu = &setup->settings.configuration;
-    const struct value *given = &setup->configuration.simulate;
+    struct node_settings *settings = &setup->settings;
     char data[PATH_BYTES];
-    if (!setup->gpu && !given->text)
-        return corun_report(list, CORUN_USAGE, (struct corun_place){setup->file, 0, 0},
-                            "it names no GPU: `simulate: gtx980`");
+    if (settings->gpu_count == WIRE_MOST_GPUS)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "there are more than %u GPUs", WIRE_MOST_GPUS);
+    struct corun_gpu_config *gpu = &setup->gpus_found[settings->gpu_count].configuration;
     struct corun_diagnostics *said = corun_diagnostics_create();
     enum corun_status status = said ? corun_data_directory(data, sizeof data, said) : CORUN_MEMORY;
     if (status == CORUN_OK)
-        status = corun_gpu_config_load(setup->gpu ? setup->gpu : given->text, data, said, gpu);
+        status = corun_gpu_config_load(text, data, said, gpu);
     if (status == CORUN_OK)
         status = corun_gpu_config_check(gpu, said);
-    status = add_place(said, setup->gpu ? CORUN_NOWHERE : given->place, status, list);
+    status = add_place(said, place, status, list);
     corun_diagnostics_destroy(said);
+    settings->gpu_count += status == CORUN_OK;
+    return status;
+}
+
+static void name_gpus(struct daemon_setup *setup)
+{
+    size_t length = 0;
+    for (uint32_t i = 0; i < setup->settings.gpu_count && length < sizeof setup->gpu_names; i++)
+        length += (size_t)snprintf(setup->gpu_names + length, sizeof setup->gpu_names - length, "%s%s", i ? ", " : "",
+                                   setup->gpus_found[i].configuration.name);
+}
+
+static enum corun_status find_gpus(struct daemon_setup *setup, struct corun_diagnostics *list)
+{
+    const struct daemon_configuration *configuration = &setup->configuration;
+    enum corun_status status = CORUN_OK;
+    if (!setup->gpus.count && !configuration->gpu_count)
+        return corun_report(list, CORUN_USAGE, (struct corun_place){setup->file, 0, 0},
+                            "it names no GPU: `simulate: gtx980`");
+    for (size_t i = 0; i < setup->gpus.count && status == CORUN_OK; i++)
+        status = find_gpu(setup, setup->gpus.data[i], CORUN_NOWHERE, list);
+    for (uint32_t i = 0; !setup->gpus.count && i < configuration->gpu_count && status == CORUN_OK; i++)
+        status = find_gpu(setup, configuration->gpus[i].text, configuration->gpus[i].place, list);
+    setup->settings.gpus = setup->gpus_found;
+    name_gpus(setup);
     return status;
 }
 
@@ -97,7 +122,7 @@ static enum corun_status reload_policy(struct daemon_setup *setup, const struct 
     struct corun_diagnostics *list = corun_diagnostics_create();
     enum corun_status status = CORUN_OK;
     if (!setup->policy && differ(before, now)) {
-        status = node_change_policy(setup->node, now->text ? now->text : CORUN_NO_POLICY, list);
+        status = node_change_policy(setup->node, WIRE_ALL_GPUS, now->text ? now->text : CORUN_NO_POLICY, list);
         struct corun_diagnostics *placed = corun_diagnostics_create();
         status = add_place(list, now->place, status, placed);
         (void)output_diagnostics(placed, status);
@@ -109,18 +134,21 @@ static enum corun_status reload_policy(struct daemon_setup *setup, const struct 
 
 static void say_what_stays(const struct daemon_configuration *before, const struct daemon_configuration *now)
 {
-    bool expected = before->expected_count != now->expected_count;
+    bool expected = before->expected_count != now->expected_count, gpus = before->gpu_count != now->gpu_count;
+    for (uint32_t i = 0; !gpus && i < now->gpu_count; i++)
+        gpus = differ(&before->gpus[i], &now->gpus[i]);
     for (uint32_t i = 0; !expected && i < now->expected_count; i++)
         expected = differ(&before->expected[i], &now->expected[i]);
     const struct {
         const char *key;
         bool differs;
-    } rows[] = {{"simulate", differ(&before->simulate, &now->simulate)},
+    } rows[] = {{"simulate", gpus},
                 {"socket", differ(&before->socket, &now->socket)},
                 {"kernel_timeout", differ(&before->kernel_timeout, &now->kernel_timeout)},
                 {"expect", expected},
                 {"journal", differ(&before->journal, &now->journal)},
-                {"threads", before->threads != now->threads}};
+                {"threads", before->threads != now->threads},
+                {"pace", before->pace < now->pace || before->pace > now->pace}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].differs)
             fprintf(stderr, "corund: `%s` changes when corund is started again\n", rows[i].key);
@@ -148,6 +176,12 @@ static void reload(void *user)
     say_what_stays(&before, &now);
     arena_destroy(setup->texts);
     setup->texts = texts;
+}
+
+static void tell(void *user, const char *what, const char *why)
+{
+    (void)user;
+    fprintf(stderr, "corund: %s: %s\n", what, why);
 }
 
 static void complain(void *user, const char *metrics, const char *problem)
@@ -193,7 +227,7 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
     if (setup->file)
         status = daemon_configuration_load(setup->file, setup->texts, list, &setup->configuration);
     if (status == CORUN_OK)
-        status = find_gpu(setup, list);
+        status = find_gpus(setup, list);
     if (status == CORUN_OK)
         status = find_policy(setup, list);
     if (status == CORUN_OK)
@@ -207,13 +241,21 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
     uint64_t threads = setup->threads ? setup->threads : configuration->threads;
     struct node_settings *settings = &setup->settings;
     settings->threads = threads ? (uint32_t)threads : 1;
-    settings->launch_cycles = simulated_duration_cycles(&timeout, settings->configuration.core_clock_khz);
+    settings->pace = setup->pace > 0 ? setup->pace : configuration->pace;
+    if (settings->pace > 0 && (setup->patience > 0 || configuration->patience > 0))
+        return corun_report(list, CORUN_USAGE, (struct corun_place){setup->file, 0, 0},
+                            "at a pace nobody is waited for: `patience` has no meaning beside `pace`");
+    for (uint32_t i = 0; i < settings->gpu_count; i++) {
+        struct node_gpu *gpu = &setup->gpus_found[i];
+        gpu->launch_cycles = simulated_duration_cycles(&timeout, gpu->configuration.core_clock_khz);
+    }
     settings->limits = &setup->limits;
     settings->journal = setup->journal ? setup->journal : configuration->journal.text;
     settings->choose = choose;
     settings->user = setup;
     setup->server.reload = reload;
     setup->server.complain = complain;
+    setup->server.tell = tell;
     setup->server.user = setup;
     set_changeable(setup);
     return CORUN_OK;
@@ -222,6 +264,7 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
 void daemon_set_down(struct daemon_setup *setup)
 {
     vector_free(&setup->expected);
+    vector_free(&setup->gpus);
     arena_destroy(setup->chosen);
     arena_destroy(setup->texts);
 }

@@ -14,17 +14,20 @@
 struct daemon_setup {
     struct command *command;
     /* of the command line; NULL and 0: not given */
-    const char *gpu, *policy, *socket, *metrics, *journal, *file;
+    VECTOR(const char *) gpus;
+    const char *policy, *socket, *metrics, *journal, *file;
     VECTOR(const char *) expected;
     struct simulated_duration kernel_timeout;
     uint64_t threads;
-    double patience;
-    bool check, quiet, has_kernel_timeout;
+    double patience, pace;
+    bool check, takes_over, quiet, has_kernel_timeout;
     /* of both */
     struct daemon_configuration configuration; /* as it was read last */
     struct arena *texts;                       /* of that */
     struct arena *chosen;                      /* parameters of the policy that was chosen while it runs */
     struct limits limits;
+    struct node_gpu gpus_found[WIRE_MOST_GPUS];
+    char gpu_names[4 * WIRE_NAME_BYTES]; /* "gtx980, quadro-v100", shortened where there are many */
     struct node_settings settings;
     struct server_settings server;
     struct node *node; /* once there is one */

@@ -187,7 +187,9 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     if (alone)
         argp_error(state, "programs that share a GPU (--policy) have it whole and in full time, without %s", alone);
     together->command = &exec->command;
-    together->setup.gpu = program->gpus ? program->gpus : DEFAULT_GPU;
+    const char *gpu = program->gpus ? program->gpus : DEFAULT_GPU;
+    if (!vector_push(&together->setup.gpus, gpu))
+        command_keep(&exec->command, CORUN_MEMORY);
     together->setup.threads = program->threads;
     together->setup.has_kernel_timeout = program->kernel_timeout != NULL;
     if (program->kernel_timeout)

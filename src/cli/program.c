@@ -105,15 +105,19 @@ static enum corun_status check_gpus(struct program *program, struct corun_diagno
     return status;
 }
 
-/* VARIABLE=first:what was there; false when out of memory */
+/* VARIABLE=first/second:what was there, once, as programs start others; false when out of memory */
 static bool put_first(const char *variable, const char *first, const char *second)
 {
-    char *value = NULL;
+    char *value = NULL, *path = NULL;
     const char *before = getenv(variable);
-    bool good = asprintf(&value, "%s%s%s%s%s", first, *second ? "/" : "", second, before && *before ? ":" : "",
-                         before ? before : "") >= 0 &&
-                !setenv(variable, value, 1);
+    bool good = asprintf(&path, "%s%s%s", first, *second ? "/" : "", second) >= 0;
+    size_t length = good ? strlen(path) : 0;
+    bool there = good && before && !strncmp(before, path, length) && (before[length] == ':' || !before[length]);
+    if (good && !there)
+        good = asprintf(&value, "%s%s%s", path, before && *before ? ":" : "", before ? before : "") >= 0 &&
+               !setenv(variable, value, 1);
     free(value);
+    free(path);
     return good;
 }
 
@@ -134,10 +138,9 @@ static bool detach(void)
     return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0;
 }
 
-/* For the guard: in the program's process. */
-static int become(const void *user)
+/* A program that shares a GPU, or has its own, has what the command says, not what is around it. 0, or the error. */
+static int set_settings(const struct program *program)
 {
-    const struct program *program = user;
     char threads[24];
     snprintf(threads, sizeof threads, "%" PRIu64, program->threads);
     const struct {
@@ -147,6 +150,7 @@ static int become(const void *user)
                     {setting_CAPTURE, program->capture},
                     {setting_GPU, program->gpus},
                     {setting_DAEMON, program->daemon},
+                    {setting_DAEMON_GPU, program->daemon_gpu},
                     {setting_NAME, program->name},
                     {setting_GOAL, program->goal},
                     {setting_GOAL_KIND, program->goal_kind},
@@ -161,7 +165,6 @@ static int become(const void *user)
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_THREADS, program->threads ? threads : NULL}};
-    /* A program that shares a GPU, or has its own, has what this command says, not what is around it. */
     static const char *const alone[] = {setting_GPU,     setting_FUNCTIONAL,     setting_CAPTURE,
                                         setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION,
                                         setting_SAMPLE};
@@ -173,6 +176,23 @@ static int become(const void *user)
         if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
             return errno;
     }
+    return 0;
+}
+
+/* LD_AUDIT: every program that this one starts may hold the static runtime, too (src/cuda/static_runtime.c). */
+static bool set_libraries(const struct program *program)
+{
+    return put_first("LD_LIBRARY_PATH", program->libraries, "") &&
+           put_first("LD_AUDIT", program->libraries, "libcorun-static-runtime.so");
+}
+
+/* For the guard: in the program's process. */
+static int become(const void *user)
+{
+    const struct program *program = user;
+    int problem = set_settings(program);
+    if (problem)
+        return problem;
     if (program->output_to_errors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return errno;
     if (program->without_terminal && !detach())
@@ -182,9 +202,7 @@ static int become(const void *user)
         execv(program->path, program->words);
         return errno;
     }
-    /* LD_AUDIT: every program that this one starts may hold the static runtime, too (src/cuda/static_runtime.c). */
-    if (!put_first("LD_LIBRARY_PATH", program->libraries, "") ||
-        !put_first("LD_AUDIT", program->libraries, "libcorun-static-runtime.so") ||
+    if (!set_libraries(program) ||
         (program->fixed_path && program->runtime[0] && !put_first("LD_PRELOAD", program->libraries, program->runtime)))
         return ENOMEM;
     signal(SIGPIPE, SIG_DFL); /* which the command ignores */
@@ -194,6 +212,28 @@ static int become(const void *user)
     if (errno == ENOEXEC && is_plain_text(program->path))
         execvp(program->path, program->words); /* gives it to the shell */
     return errno;
+}
+
+enum corun_status program_environment(struct program *program, struct corun_diagnostics *list, FILE *stream)
+{
+    static const char *const names[] = {"LD_LIBRARY_PATH",  "LD_AUDIT",   setting_DATA, setting_DAEMON,
+                                        setting_DAEMON_GPU, setting_NAME, setting_GOAL, setting_GOAL_KIND,
+                                        setting_ISOLATED,   setting_CHECK};
+    enum corun_status status = program_libraries(program->libraries, list);
+    if (status == CORUN_OK)
+        status = corun_data_directory(program->data, sizeof program->data, list);
+    if (status != CORUN_OK)
+        return status;
+    if (set_settings(program) || !set_libraries(program))
+        return CORUN_MEMORY;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && strchr(value, '\n'))
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has more than one line", names[i]);
+        if (value)
+            fprintf(stream, "%s=%s\n", names[i], value);
+    }
+    return CORUN_OK;
 }
 
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list)

@@ -20,6 +20,7 @@ struct program {
     const char *sample;                             /* how it is sampled, as --sample takes it; NULL: not at all */
     const char *checks;                             /* names of checks with commas; NULL: none */
     const char *daemon;                             /* socket of the corund whose GPU it shares; NULL: it has its own */
+    const char *daemon_gpu;                         /* which of its GPUs, number or name; NULL: any */
     const char *name, *goal, *goal_kind, *isolated; /* there, as the settings of the libraries have them; NULL: none */
     bool native;                                    /* without corun's libraries, as it is */
     bool output_to_errors;                          /* its standard output goes where its errors go */
@@ -37,6 +38,8 @@ error_t program_option(int key, struct argp_state *state, struct program *progra
 enum corun_status program_find(struct program *program, struct corun_diagnostics *list);
 /* The folder with the CUDA libraries that programs get. NOT_FOUND. */
 enum corun_status program_libraries(char path[PATH_BYTES], struct corun_diagnostics *list);
+/* What the environment of such programs has, a line for each variable, NAME=value; changes that of this process. ARGUMENT: no line can have it. */
+enum corun_status program_environment(struct program *program, struct corun_diagnostics *list, FILE *stream);
 /* Starts it and waits for its end, between guard_begin and guard_end of its guard. FILE if it cannot be started. */
 enum corun_status program_run(struct program *program, struct corun_diagnostics *list);
 

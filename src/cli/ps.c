@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { KEY_JSON = 'j' };
+enum { KEY_JSON = 'j', KEY_GPU = 0x100 };
 
 static const struct argp_option ps_options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the list as JSON; - is stdout, and then there is no table", 1},
@@ -17,11 +17,17 @@ static const struct argp_option ps_options[] = {
     {0},
 };
 static const struct argp_option options[] = {DAEMON_SOCKET_OPTION(1), {0}};
+static const struct argp_option policy_options[] = {
+    {"gpu", KEY_GPU, "GPU", 0, "number or name of the GPU whose policy is meant [all of them]", 1},
+    DAEMON_SOCKET_OPTION(1),
+    {0},
+};
 
 struct ask_options {
     struct command command;
     const char *socket;
     const char *text; /* POLICY */
+    const char *gpu;  /* NULL: all */
     uint32_t words;   /* that have come */
     uint64_t pid;     /* GOAL */
     struct daemon_goal goal;
@@ -59,14 +65,19 @@ static void add_row(struct columns *columns, const struct wire_client *client)
 
 static enum corun_status print_table(const struct ask_options *ask, const struct daemon_list *list)
 {
-    static const char *const titles[] = {"client",   "pid",    "<name", "<state",     "goal",
-                                         "launches", "cycles", "IPC",   "normalised", "memory"};
+    static const char *const titles[] = {"client", "pid", "<name",      "<state", "goal", "launches",
+                                         "cycles", "IPC", "normalised", "memory", "<GPU"};
     struct report_style style = output_style(stdout);
-    struct columns *columns = columns_create(ask->command.arena, titles, sizeof titles / sizeof *titles);
+    size_t count = sizeof titles / sizeof *titles - (list->gpu_count == 1);
+    struct columns *columns = columns_create(ask->command.arena, titles, count);
     if (!columns)
         return CORUN_MEMORY;
-    for (size_t i = 0; i < list->clients.count; i++)
+    for (size_t i = 0; i < list->clients.count; i++) {
         add_row(columns, &list->clients.data[i].row);
+        if (list->gpu_count > 1)
+            columns_set(columns, 10, PAINT_NONE, "%u %s", list->clients.data[i].row.gpu,
+                        list->nodes[list->clients.data[i].row.gpu].gpu);
+    }
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -84,6 +95,7 @@ static json_t *client_json(struct json_writer *writer, const struct daemon_clien
     json_put(writer, object, "pid", json_count(row->pid));
     json_put(writer, object, "uid", json_count(row->uid));
     json_put(writer, object, "name", json_text(row->name));
+    json_put(writer, object, "device", json_count(row->gpu));
     json_put(writer, object, "state", json_text(daemon_state(row->state)));
     json_put(writer, object, "goal", json_text(goal_kind(row->goal)));
     json_put(writer, object, "goal_value", row->goal == CORUN_GOAL_NONE ? json_null() : json_number(row->goal_value));
@@ -91,6 +103,9 @@ static json_t *client_json(struct json_writer *writer, const struct daemon_clien
     json_put(writer, object, "launches_in_flight", json_count(row->in_flight));
     json_put(writer, object, "launch_p50_cycles", ended ? json_count(row->p50_cycles) : json_null());
     json_put(writer, object, "launch_p99_cycles", ended ? json_count(row->p99_cycles) : json_null());
+    json_put(writer, object, "runs", json_count(row->runs));
+    json_put(writer, object, "run_p50_cycles", row->runs ? json_count(row->run_p50_cycles) : json_null());
+    json_put(writer, object, "run_p99_cycles", row->runs ? json_count(row->run_p99_cycles) : json_null());
     json_put(writer, object, "cycles", json_count(row->cycles));
     json_put(writer, object, "thread_instructions", json_count(row->thread_instructions));
     json_put(writer, object, "ipc", json_number(row->cycles ? row->ipc : (double)NAN));
@@ -103,20 +118,33 @@ static json_t *client_json(struct json_writer *writer, const struct daemon_clien
     return object;
 }
 
+static void put_gpu(struct json_writer *writer, json_t *object, const struct wire_node *node)
+{
+    json_put(writer, object, "gpu", json_text(node->gpu));
+    json_put(writer, object, "sms", json_count(node->sms));
+    json_put(writer, object, "core_clock_khz", json_count(node->core_clock_khz));
+    json_put(writer, object, "policy", json_text(node->policy));
+    json_put(writer, object, "cycle", json_count(node->cycle));
+    json_put(writer, object, "sample_cycles", json_count(node->sample_cycles));
+    json_put(writer, object, "memory_bytes", json_count(node->memory_bytes));
+    json_put(writer, object, "used_bytes", json_count(node->used_bytes));
+    json_put(writer, object, "pace", node->pace > 0 ? json_number(node->pace) : json_null());
+    json_put(writer, object, "missed_cycles", json_count(node->missed_cycles));
+    json_put(writer, object, "holder", node->holder ? json_count(node->holder) : json_null());
+}
+
+/* The first GPU has its members at the top, as where there is no other. */
 static enum corun_status print_json(const struct daemon_list *list, FILE *stream)
 {
     struct json_writer writer = {false};
-    json_t *object = json_object(), *clients = json_array();
-    const struct wire_node *node = &list->node;
-    json_put(&writer, object, "gpu", json_text(node->gpu));
-    json_put(&writer, object, "sms", json_count(node->sms));
-    json_put(&writer, object, "core_clock_khz", json_count(node->core_clock_khz));
-    json_put(&writer, object, "policy", json_text(node->policy));
-    json_put(&writer, object, "cycle", json_count(node->cycle));
-    json_put(&writer, object, "sample_cycles", json_count(node->sample_cycles));
-    json_put(&writer, object, "memory_bytes", json_count(node->memory_bytes));
-    json_put(&writer, object, "used_bytes", json_count(node->used_bytes));
-    json_put(&writer, object, "holder", node->holder ? json_count(node->holder) : json_null());
+    json_t *object = json_object(), *clients = json_array(), *gpus = json_array();
+    put_gpu(&writer, object, &list->nodes[0]);
+    for (uint32_t i = 0; i < list->gpu_count; i++) {
+        json_t *gpu = json_object();
+        put_gpu(&writer, gpu, &list->nodes[i]);
+        json_push(&writer, gpus, gpu);
+    }
+    json_put(&writer, object, "gpus", gpus);
     for (size_t i = 0; i < list->clients.count; i++)
         json_push(&writer, clients, client_json(&writer, &list->clients.data[i]));
     json_put(&writer, object, "clients", clients);
@@ -235,23 +263,40 @@ static error_t parse_policy(int key, char *value, struct argp_state *state)
             argp_error(state, "a policy is NAME[:parameter=value,...], at most %u bytes", WIRE_MOST_POLICY - 1);
         ask->text = value;
         return 0;
+    case KEY_GPU:
+        ask->gpu = command_name("--gpu", value, state);
+        return 0;
     default:
         return parse_socket(key, value, state);
     }
 }
 
+/* One GPU's alone, or a line for each with its number and name. */
+static void print_policies(const struct daemon_list *list, uint32_t gpu)
+{
+    bool one = gpu != WIRE_ALL_GPUS || list->gpu_count == 1;
+    for (uint32_t i = 0; i < list->gpu_count; i++)
+        if (!one)
+            printf("%u %s %s\n", i, list->nodes[i].gpu, list->nodes[i].policy);
+        else if (i == gpu || list->gpu_count == 1)
+            printf("%s\n", list->nodes[i].policy);
+}
+
 static enum corun_status run_policy(void *user)
 {
     struct ask_options *ask = user;
-    const struct wire_none none = {0};
+    struct wire_policy wanted = {WIRE_ALL_GPUS};
     struct daemon_list list = {.clients = {0}};
     enum corun_status status = daemon_reach(&ask->link, ask->socket, ask->command.list);
-    if (status == CORUN_OK && ask->text)
-        status = daemon_ask(&ask->link, WIRE_POLICY, &none, ask->text, (uint32_t)strlen(ask->text), ask->command.list);
-    else if (status == CORUN_OK)
+    if (status == CORUN_OK && (!ask->text || ask->gpu))
         status = daemon_ask_list(&ask->link, ask->command.list, &list);
+    if (status == CORUN_OK && ask->gpu)
+        status = daemon_find_gpu(&list, ask->gpu, ask->command.list, &wanted.gpu);
+    if (status == CORUN_OK && ask->text)
+        status =
+            daemon_ask(&ask->link, WIRE_POLICY, &wanted, ask->text, (uint32_t)strlen(ask->text), ask->command.list);
     if (status == CORUN_OK && !ask->text)
-        printf("%s\n", list.node.policy);
+        print_policies(&list, wanted.gpu);
     daemon_list_free(&list);
     wire_close(&ask->link);
     return status;
@@ -260,11 +305,13 @@ static enum corun_status run_policy(void *user)
 int command_policy(int argc, char **argv)
 {
     static const struct argp argp = {
-        .options = options,
+        .options = policy_options,
         .parser = parse_policy,
         .args_doc = "[POLICY]",
-        .doc = "Gives corund another policy, NAME[:parameter=value,...] as for `corun run` (see `corun list "
-               "policies`), while programs run. Without one, prints the policy that it has.",
+        .doc =
+            "Gives corund another policy, NAME[:parameter=value,...] as for `corun run` (see `corun list "
+            "policies`), while programs run. Without one, prints the policy that it has; for each GPU where there are "
+            "several.",
         .help_filter = command_help_filter};
     struct ask_options ask = {.link = {.socket = -1, .file = -1}};
     return command_perform(&ask.command, &argp, argc, argv, run_policy, &ask);

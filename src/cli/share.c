@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SOCKET = 0x100, KEY_CHECK };
+enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT };
 
 static const struct argp_option options[] = {
     {"goal", KEY_SHARE_GOAL, "GOAL", 0,
@@ -17,7 +17,13 @@ static const struct argp_option options[] = {
     {"isolated", KEY_SHARE_ISOLATED, "IPC", 0,
      "its rate alone, in thread instructions per cycle [what corund saw when a program of that name ran alone]", 1},
     {"name", KEY_SHARE_NAME, "NAME", 0, "what it is called there [that of its file]", 1},
+    {"gpu", KEY_GPU, "GPU", 0,
+     "where corund has several: number or name of the one that it gets [the first of $CUDA_VISIBLE_DEVICES, else the "
+     "one with the fewest programs for each SM]",
+     1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
+    {"environment", KEY_ENVIRONMENT, NULL, 0,
+     "no program is started: print what its environment has, NAME=value, for those who start programs themselves", 2},
     {"socket", KEY_SOCKET, "PATH", 0, "where corund is [$CORUN_DAEMON_SOCKET, corund.sock in $XDG_RUNTIME_DIR or /run]",
      2},
     {0},
@@ -33,6 +39,7 @@ struct share_options {
     struct program program;
     const char *socket;
     char path[PATH_BYTES];
+    bool environment;
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -40,9 +47,23 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct share_options *share = state->input;
     struct program *program = &share->program;
     switch (key) {
+    case KEY_GPU:
+        if (!*value || strlen(value) >= WIRE_NAME_BYTES)
+            argp_error(state, "--gpu is a number or a name, at most %u bytes, not `%s`", WIRE_NAME_BYTES - 1, value);
+        program->daemon_gpu = value;
+        break;
     case KEY_CHECK:
         program->checks = value;
         command_checks(&share->command, value, &(uint32_t){0}); /* the libraries read it again */
+        break;
+    case KEY_ENVIRONMENT:
+        share->environment = true;
+        break;
+    case ARGP_KEY_SUCCESS:
+        if (share->environment ? program->words != NULL : !program->words)
+            argp_error(state, program->words ? "--environment starts no program" : "a program is missing");
+        break;
+    case ARGP_KEY_NO_ARGS: /* said at the end */
         break;
     case KEY_SOCKET:
         share->socket = command_name("--socket", value, state);
@@ -75,6 +96,8 @@ static enum corun_status run_share(void *user)
 {
     struct share_options *share = user;
     enum corun_status status = find_daemon(share);
+    if (status == CORUN_OK && share->environment)
+        return program_environment(&share->program, share->command.list, stdout);
     if (status == CORUN_OK)
         status = program_find(&share->program, share->command.list);
     if (status != CORUN_OK)

@@ -447,7 +447,7 @@ static enum corun_status collect(const struct pass *pass, struct program_record 
         if (!together->refused && record->refusals.count > refusals)
             together->refused = i + 1;
     }
-    sharing->cycles = corun_gpu_cycles(pass->node->gpu);
+    sharing->cycles = corun_gpu_cycles(pass->node->devices[0].gpu);
     return status;
 }
 
@@ -467,9 +467,9 @@ static enum corun_status run_all(struct together *together, struct program_recor
     const struct node_settings *settings = &together->setup.settings;
     struct pass pass;
     uint32_t count = (uint32_t)together->programs.count;
-    sharing->gpu = settings->configuration.name;
+    sharing->gpu = settings->gpus[0].configuration.name;
     sharing->policy = settings->policy_text;
-    sharing->core_clock_khz = settings->configuration.core_clock_khz;
+    sharing->core_clock_khz = settings->gpus[0].configuration.core_clock_khz;
     sharing->programs = ARENA_ARRAY(together->command->arena, struct program_share, count);
     enum corun_status status = begin_pass(together, 0, count, &pass);
     if (status == CORUN_OK && (!sharing->programs || !make_profiles(together)))

@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Shows the programs that share the GPU of corund: state and goal, what is reached of the goal, thread instructions "
     "per cycle and the same beside the rate alone since the picture before, SMs on average and over time, launches and "
-    "their P50 and P99 on the simulated GPU, memory. Keys: q ends it, h tells of the others.";
+    "runs with their P50 and P99 on the simulated GPU, memory. Keys: q ends it, h tells of the others.";
 
 struct top_options {
     struct command command;
@@ -92,7 +92,7 @@ static enum corun_status refresh_list(struct top_options *top)
     struct daemon_list older = top->before;
     top->before = top->now;
     top->now = older;
-    top->has_before = top->before.node.sms != 0;
+    top->has_before = top->before.gpu_count != 0;
     return daemon_ask_list(&top->link, top->command.list, &top->now);
 }
 

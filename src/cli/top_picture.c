@@ -132,40 +132,65 @@ static void add_row(struct columns *columns, const struct top_view *view, const 
     columns_set(columns, 9, PAINT_NONE, "%llu", (unsigned long long)row->launches);
     columns_set(columns, 10, PAINT_NONE, "%s", duration(row->p50_cycles, node->core_clock_khz, time, sizeof time));
     columns_set(columns, 11, PAINT_NONE, "%s", duration(row->p99_cycles, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 12, PAINT_NONE, "%s", report_size(row->bytes, size));
+    columns_set(columns, 12, PAINT_NONE, "%llu", (unsigned long long)row->runs);
+    columns_set(columns, 13, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 14, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 15, PAINT_NONE, "%s", report_size(row->bytes, size));
 }
 
-static void print_head(const struct daemon_list *now, FILE *stream)
+static void print_head(const struct daemon_list *now, const struct wire_node *node, size_t programs, FILE *stream)
 {
-    const struct wire_node *node = &now->node;
     char used[REPORT_SIZE_BYTES], all[REPORT_SIZE_BYTES], time[32], name[WIRE_NAME_BYTES];
+    if (now->gpu_count > 1)
+        fprintf(stream, "%u ", node->index);
     fprintf(stream, "%s, %u SMs, policy %s, cycle %llu (%s)\n", node->gpu, node->sms, node->policy,
             (unsigned long long)node->cycle, duration(node->cycle, node->core_clock_khz, time, sizeof time));
-    fprintf(stream, "%zu program%s, memory %s of %s", now->clients.count, now->clients.count == 1 ? "" : "s",
+    fprintf(stream, "%zu program%s, memory %s of %s", programs, programs == 1 ? "" : "s",
             report_size(node->used_bytes, used), report_size(node->memory_bytes, all));
     for (size_t i = 0; node->holder && i < now->clients.count; i++)
         if (now->clients.data[i].row.pid == node->holder) {
             fprintf(stream, "; time stands still: %s computes", daemon_name(&now->clients.data[i].row, name));
             break;
         }
+    if (node->pace > 0)
+        fprintf(stream, "; at %g of the host's clock, %.0f%% of it missed", node->pace,
+                node->missed_cycles ? 100.0 * (double)node->missed_cycles / (double)(node->missed_cycles + node->cycle)
+                                    : 0.0);
     fputs("\n\n", stream);
+}
+
+/* One GPU: its head, and its programs. */
+static bool print_gpu(const struct top_view *view, const struct daemon_list *now, const struct wire_node *node,
+                      const struct daemon_list *before, FILE *stream)
+{
+    static const char *const titles[] = {
+        "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
+        "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
+    struct arena *arena = arena_create();
+    struct columns *columns = arena ? columns_create(arena, titles, sizeof titles / sizeof *titles) : NULL;
+    bool fine = columns != NULL;
+    size_t programs = 0;
+    for (size_t i = 0; fine && i < now->clients.count; i++)
+        if (now->clients.data[i].row.gpu == node->index) {
+            add_row(columns, view, node, &now->clients.data[i], before);
+            programs++;
+        }
+    if (fine) {
+        print_head(now, node, programs, stream);
+        fine = columns_print(columns, &view->style, stream);
+    }
+    arena_destroy(arena);
+    return fine;
 }
 
 bool top_print(const struct top_view *view, struct daemon_list *now, const struct daemon_list *before, FILE *stream)
 {
-    static const char *const titles[] = {"<name", "pid",      "<state", "goal",           "of goal",
-                                         "IPC",   "of alone", "SMs",    "<SMs over time", "launches",
-                                         "P50",   "P99",      "memory"};
-    struct arena *arena = arena_create();
-    struct columns *columns = arena ? columns_create(arena, titles, sizeof titles / sizeof *titles) : NULL;
-    bool fine = columns != NULL;
-    if (fine) {
-        sort(view, now);
-        for (size_t i = 0; i < now->clients.count; i++)
-            add_row(columns, view, &now->node, &now->clients.data[i], before);
-        print_head(now, stream);
-        fine = columns_print(columns, &view->style, stream);
+    bool fine = true;
+    sort(view, now);
+    for (uint32_t i = 0; i < now->gpu_count && fine; i++) {
+        if (i)
+            fputc('\n', stream);
+        fine = print_gpu(view, now, &now->nodes[i], before, stream);
     }
-    arena_destroy(arena);
     return fine;
 }

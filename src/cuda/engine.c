@@ -23,6 +23,7 @@
 #include "cuda/profile.h"
 #include "cuda/ranges.h"
 #include "cuda/record.h"
+#include "cuda/remote.h"
 #include "cuda/stream.h"
 #include "cuda/stream_value.h"
 #include "cuda/task.h"
@@ -494,6 +495,7 @@ static void host_arrives(struct process *process, const struct awaited *awaited,
     struct device *device = awaited->context->device;
     if (cycle > device->host_cycle)
         device->host_cycle = cycle;
+    runs_waited(process, cycle);
     capture_wait(process, awaited->context, awaited->stream, awaited->event, awaited->count);
 }
 
@@ -509,6 +511,28 @@ static int wait_for(struct process *process, const struct awaited *awaited)
     return context->error;
 }
 
+/* The host has the time of the machine. */
+static void host_follows(struct process *process)
+{
+    for (uint32_t i = 0; i < process->device_count; i++)
+        if (process->devices[i].host_cycle < process->devices[i].cycle)
+            process->devices[i].host_cycle = process->devices[i].cycle;
+}
+
+void engine_look(struct process *process)
+{
+    bool any = true;
+    for (uint32_t turn = 0; any && turn < 2; turn++) { /* what has ended lets others start */
+        any = false;
+        for (uint32_t i = 0; i < process->device_count; i++)
+            while (start_one(process, &process->devices[i]))
+                ;
+        for (uint32_t i = 0; !turn && i < process->device_count; i++)
+            any |= advance_device(process, &process->devices[i], 0, false);
+    }
+    host_follows(process);
+}
+
 /* Advances a little, so that programs that ask again and again come to an end. */
 static int ask_for(struct process *process, const struct awaited *awaited)
 {
@@ -516,7 +540,10 @@ static int ask_for(struct process *process, const struct awaited *awaited)
     struct device *device = context->device;
     uint64_t cycle, until = device->cycle + NUDGE_CYCLES;
     bool ended;
-    while (!(ended = reached(process, awaited, &cycle)) && !context->error && device->cycle < until &&
+    bool paced = remote_paced(process->remote);
+    if (paced)
+        engine_look(process);
+    while (!(ended = reached(process, awaited, &cycle)) && !context->error && !paced && device->cycle < until &&
            work(process, until - device->cycle))
         ;
     if (context->error)
@@ -597,9 +624,7 @@ int engine_host_sleeps(struct process *process, struct context *context, uint64_
 bool engine_nudge(struct process *process)
 {
     bool any = work(process, NUDGE_CYCLES);
-    for (uint32_t i = 0; i < process->device_count; i++)
-        if (process->devices[i].host_cycle < process->devices[i].cycle)
-            process->devices[i].host_cycle = process->devices[i].cycle;
+    host_follows(process);
     return any;
 }
 

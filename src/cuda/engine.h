@@ -27,6 +27,8 @@ int engine_ask_stream(struct process *process, struct stream *stream);
 int engine_ask_event(struct process *process, struct event *event, uint64_t count);
 /* Advances a little, for a program that does not call. */
 bool engine_nudge(struct process *process);
+/* Where time goes on by itself (remote_paced): starts what can start, and sees what has ended meanwhile. */
+void engine_look(struct process *process);
 /* Waits until there are not too many launches ahead. */
 int engine_make_room(struct process *process, struct context *context);
 /* The host spends the time of a launch, where launches have a cost. To be called before it is put into its stream. */

@@ -2,7 +2,8 @@
 /*
  * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine advances
  * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
- * there is work, a thread of ours advances it instead. Whoever calls in time never meets it.
+ * there is work, a thread of ours advances it instead. Whoever calls in time never meets it. Where the machine's time follows the clock of the
+ * host (corund --pace), that thread looks all the time.
  */
 #include "cuda/idle.h"
 
@@ -10,6 +11,7 @@
 #include "cuda/device.h"
 #include "cuda/engine.h"
 #include "cuda/process.h"
+#include "cuda/remote.h"
 #include "cuda/stream.h"
 
 #include <signal.h>
@@ -17,6 +19,7 @@
 
 #define LOOK_MICROSECONDS 250000u
 #define QUIET_LOOKS 12u /* 3 s */
+#define PACED_LOOK_MICROSECONDS 2000u
 
 static bool has_work(const struct process *process)
 {
@@ -29,6 +32,22 @@ static bool has_work(const struct process *process)
             return true;
     }
     return false;
+}
+
+/* Where time goes on by itself, what the program has asked for starts without its help. */
+static void *look_alone(void *user)
+{
+    struct process *process = user;
+    bool ended = false;
+    while (!ended) {
+        usleep(PACED_LOOK_MICROSECONDS);
+        pthread_mutex_lock(&process->lock);
+        ended = process->ended;
+        if (!ended && has_work(process))
+            engine_look(process);
+        pthread_mutex_unlock(&process->lock);
+    }
+    return NULL;
 }
 
 static void *advance_alone(void *user)
@@ -61,7 +80,7 @@ void idle_start(struct process *process)
     process->watched = true;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
-    if (pthread_create(&thread, NULL, advance_alone, process) == 0)
+    if (pthread_create(&thread, NULL, remote_paced(process->remote) ? look_alone : advance_alone, process) == 0)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -48,6 +48,7 @@
 #include "cuda/pointer_map.h"
 #include "cuda/ranges.h"
 #include "cuda/region.h"
+#include "cuda/runs.h"
 
 #include <pthread.h>
 
@@ -108,6 +109,7 @@ struct process {
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
+    struct runs runs;                      /* under corund */
     struct remote *remote;                 /* NULL: the GPUs are in this process */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct pointer_map complained;         /* names of what is absent that were said */

@@ -10,6 +10,7 @@
 #include "isa/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,6 +98,11 @@ static void describe(struct wire_join *join)
         join->goal = kind && !strcmp(kind, "ipc") ? CORUN_GOAL_IPC : CORUN_GOAL_FRACTION;
     name = name && *name ? name : program_invocation_short_name;
     memcpy(join->name, name, strnlen(name, sizeof join->name - 1));
+    const char *gpu = getenv(setting_DAEMON_GPU), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (gpu && *gpu)
+        memcpy(join->gpu, gpu, strnlen(gpu, sizeof join->gpu - 1));
+    else if (visible) /* the first of them */
+        snprintf(join->gpu, sizeof join->gpu, "%.*s", (int)strspn(visible, "0123456789"), visible);
 }
 
 static bool be_welcome(struct remote *remote, const char *path, struct corun_gpu_config *configuration)
@@ -116,7 +122,13 @@ static bool be_welcome(struct remote *remote, const char *path, struct corun_gpu
     }
     wire_body(&frame, &welcome);
     *configuration = remote->configuration = welcome.configuration;
+    remote->paced = welcome.paced != 0;
     return true;
+}
+
+bool remote_paced(const struct remote *remote)
+{
+    return remote && remote->paced;
 }
 
 struct remote *remote_join(const char *path, struct corun_diagnostics *list, struct corun_gpu_config *configuration)
@@ -142,6 +154,13 @@ enum corun_status remote_set_goal(struct remote *remote, enum corun_goal_kind ki
 {
     const struct wire_goal body = {0, (uint32_t)kind, value};
     return remote->lost ? CORUN_DEADLOCK : remote_ask(remote, WIRE_GOAL, &body);
+}
+
+void remote_run(struct remote *remote, uint64_t cycles, bool again)
+{
+    const struct wire_run body = {cycles, again, 0};
+    if (!remote->lost)
+        (void)wire_send(&remote->link, WIRE_RUN, &body, NULL, 0);
 }
 
 void remote_forked(struct remote *remote)

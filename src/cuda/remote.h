@@ -16,11 +16,16 @@ struct remote;
  * the list as well.
  */
 struct remote *remote_join(const char *path, struct corun_diagnostics *list, struct corun_gpu_config *configuration);
+/* Whether time there follows the clock of the host. NULL: there is no daemon, and it does not. */
+bool remote_paced(const struct remote *remote);
 /* In a child of this process, which must not keep the connection open. */
 void remote_forked(struct remote *remote);
 
 /* The goal of this process, in its order between launches; docs of corun/client.h. */
 enum corun_status remote_set_goal(struct remote *remote, enum corun_goal_kind kind, double value);
+
+/* A run of this process took so many cycles; `again`: the one that was told last has become longer. */
+void remote_run(struct remote *remote, uint64_t cycles, bool again);
 
 struct stream_machine remote_machine(struct remote *remote);
 bool remote_memory_create(struct remote *remote, struct context *context);

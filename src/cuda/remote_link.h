@@ -37,7 +37,7 @@ struct remote_launch {
 
 struct remote {
     struct wire_link link;
-    bool lost, complained;
+    bool lost, complained, paced;
     struct corun_diagnostics *list; /* the process's */
     struct corun_gpu_config configuration;
     uint64_t cycle; /* of the machine, when it told last */

@@ -6,6 +6,7 @@
 #include "cuda/process.h"
 #include "cuda/remote.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,10 @@ static bool join_daemon(struct process *process, const char *path)
             return false;
         }
     }
+    /* A list of GPUs that begins with none: the program is to see none. */
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *wanted = getenv(setting_DAEMON_GPU);
+    if (visible && !(wanted && *wanted) && !isdigit((unsigned char)*visible))
+        return true;
     process->remote = remote_join(path, process->list, &process->devices[0].config);
     process->device_count = process->remote ? 1 : 0;
     return process->remote != NULL;
@@ -122,9 +127,11 @@ static bool make_devices(struct process *process)
 bool settings_read(struct process *process)
 {
     const char *daemon = getenv(setting_DAEMON);
-    if (!(daemon && *daemon ? join_daemon(process, daemon) : make_devices(process)))
+    bool shared = daemon && *daemon;
+    if (!(shared ? join_daemon(process, daemon) : make_devices(process)))
         return false;
-    choose_visible(process);
+    if (!shared) /* else corund has been asked for it */
+        choose_visible(process);
     const char *functional = getenv(setting_FUNCTIONAL), *threads = getenv(setting_THREADS);
     const char *checks = getenv(setting_CHECK);
     if (checks && *checks && !corun_checks_parse(checks, &process->checks)) {

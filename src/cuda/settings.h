@@ -13,6 +13,7 @@
     S(CHECK, "CORUN_CUDA_CHECK", "what is checked, as --check takes it") \
     S(SLICE, "CORUN_CUDA_SLICE", "how launches are cut into slices, as --slice takes it") \
     S(WORKERS, "CORUN_CUDA_WORKERS", "launches run by workers, as --workers takes it; without a seed 0") \
+    S(DAEMON_GPU, "CORUN_CUDA_DAEMON_GPU", "number or name of the GPU that it gets there") \
     S(DAEMON, "CORUN_CUDA_DAEMON", "socket of the corund whose GPU the program shares, as `corun share` says it") \
     S(NAME, "CORUN_CUDA_NAME", "the name of the program there; without it that of its file") \
     S(GOAL, "CORUN_CUDA_GOAL", "its goal there, a number above 0; without it none") \

@@ -138,6 +138,7 @@ int stream_ask(struct process *process, struct stream *stream, struct task *task
         task->queued.event_count = task->event.count;
     }
     process->values_waiting += task->kind == TASK_WAIT_VALUE;
+    runs_asked(process, task);
     stream_append(&process->host, &stream->queue, &task->queued, stream->context->device->host_cycle);
     return CUDA_SUCCESS;
 }

@@ -40,7 +40,7 @@ const char *share_problem(const struct session *session, uint32_t goal, double v
     const struct node *node = session->node;
     for (size_t i = 0; i < node->sessions.count; i++) {
         const struct session *other = node->sessions.data[i];
-        if (other != session && other->joined && shares_with(session, other))
+        if (other != session && other->joined && other->device == session->device && shares_with(session, other))
             sum += part_of(other->join.goal, other->join.goal_value, other->join.isolated_ipc);
     }
     if (isnan(sum))
@@ -57,9 +57,10 @@ bool allowance_has_memory(const struct session *session, uint64_t bytes)
     uint64_t sum = 0;
     if (!limit)
         return true;
-    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
-        if (node->spaces[i] && shares_with(session, node->spaces[i]->session))
-            sum += space_device_bytes(node->spaces[i]);
+    for (size_t s = 0; s < node->sessions.count; s++)
+        for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+            if (node->sessions.data[s]->spaces[i] && shares_with(session, node->sessions.data[s]))
+                sum += space_device_bytes(node->sessions.data[s]->spaces[i]);
     return bytes <= limit->memory && sum <= limit->memory - bytes;
 }
 
@@ -68,8 +69,9 @@ bool allowance_has_context(const struct session *session)
     const struct limit *limit = limit_of(session);
     const struct node *node = session->node;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
-        count += node->spaces[i] && shares_with(session, node->spaces[i]->session);
+    for (size_t s = 0; s < node->sessions.count; s++)
+        for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+            count += node->sessions.data[s]->spaces[i] && shares_with(session, node->sessions.data[s]);
     return !limit || count < limit->clients;
 }
 

@@ -35,7 +35,7 @@ const char *goal_problem(const struct session *session, uint32_t goal, double va
 static uint32_t describe_applications(const struct session *session, struct wire_client *row,
                                       uint32_t samples[WIRE_MOST_SAMPLES])
 {
-    const struct node *node = session->node;
+    const struct device *device = session->device;
     uint32_t count = 0;
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
         const struct space *space = session->spaces[i];
@@ -47,13 +47,13 @@ static uint32_t describe_applications(const struct session *session, struct wire
         if (space->application == CORUN_NO_APPLICATION)
             continue;
         uint32_t slot = corun_application_slot(space->application);
-        corun_gpu_application(node->gpu, space->application, &result);
-        uint64_t cycles = corun_gpu_cycles(node->gpu) - result.arrived_cycle;
+        corun_gpu_application(device->gpu, space->application, &result);
+        uint64_t cycles = corun_gpu_cycles(device->gpu) - result.arrived_cycle;
         row->cycles = cycles > row->cycles ? cycles : row->cycles;
         row->thread_instructions += result.thread_instructions;
-        row->sm_cycles += watch_sm_cycles(node, slot);
+        row->sm_cycles += watch_sm_cycles(device, slot);
         if (!count)
-            count = watch_samples(node, slot, samples);
+            count = watch_samples(device, slot, samples);
     }
     return count;
 }
@@ -63,6 +63,7 @@ uint32_t session_describe(const struct session *session, struct wire_client *row
     *row = (struct wire_client){.number = session->number,
                                 .pid = session->pid,
                                 .uid = session->uid,
+                                .gpu = session->device->index,
                                 .state = WIRE_STATE_GUEST,
                                 .goal = session->join.goal,
                                 .launches = session->launches,
@@ -72,25 +73,30 @@ uint32_t session_describe(const struct session *session, struct wire_client *row
     if (session->takes_part)
         row->state = session->waits ? WIRE_STATE_WAITS : session->idle ? WIRE_STATE_IDLE : WIRE_STATE_HOST;
     uint32_t count = describe_applications(session, row, samples);
-    launches_tell(&session->latencies, &row->p50_cycles, &row->p99_cycles);
+    lengths_tell(&session->latencies, &row->p50_cycles, &row->p99_cycles);
+    lengths_tell(&session->runs, &row->run_p50_cycles, &row->run_p99_cycles);
+    row->runs = session->runs.count;
     if (row->cycles)
         row->ipc = (double)row->thread_instructions / (double)row->cycles;
     return count;
 }
 
-void node_describe(const struct node *node, struct wire_node *row)
+void device_describe(const struct device *device, struct wire_node *row)
 {
-    const struct corun_gpu_config *configuration = &node->settings.configuration;
-    const struct session *holder = node_holder(node);
-    *row = (struct wire_node){.cycle = corun_gpu_cycles(node->gpu),
-                              .sample_cycles = node->sample_cycles,
+    const struct corun_gpu_config *configuration = &device->configuration;
+    const struct session *holder = device_holder(device);
+    *row = (struct wire_node){.index = device->index,
+                              .cycle = corun_gpu_cycles(device->gpu),
+                              .sample_cycles = device->sample_cycles,
                               .memory_bytes = (uint64_t)configuration->memory_mib << 20,
-                              .used_bytes = node_device_bytes(node),
+                              .used_bytes = device_bytes(device),
+                              .pace = device->node->settings.pace,
+                              .missed_cycles = device->missed_cycles,
                               .sms = configuration->sms,
                               .core_clock_khz = configuration->core_clock_khz,
                               .holder = holder ? holder->pid : 0};
     snprintf(row->gpu, sizeof row->gpu, "%s", configuration->name);
-    memcpy(row->policy, node->policy, sizeof row->policy);
+    memcpy(row->policy, device->policy_text, sizeof row->policy);
 }
 
 void asked_list(struct session *session)
@@ -98,8 +104,10 @@ void asked_list(struct session *session)
     const struct node *node = session->node;
     uint32_t samples[WIRE_MOST_SAMPLES];
     struct wire_node head;
-    node_describe(node, &head);
-    session_send(session, WIRE_NODE, &head, NULL, 0);
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        device_describe(&node->devices[i], &head);
+        session_send(session, WIRE_NODE, &head, NULL, 0);
+    }
     for (size_t i = 0; i < node->sessions.count; i++) {
         struct wire_client row;
         if (!node->sessions.data[i]->joined)
@@ -120,20 +128,19 @@ static void note_goal(const struct session *client)
         snprintf(text, sizeof text, "%.6g%%", 100 * join->goal_value);
     else if (join->goal == CORUN_GOAL_IPC)
         snprintf(text, sizeof text, "ipc=%.6g", join->goal_value);
-    node_journal_note(client->node->journal, client, "goal", text);
+    node_journal_note(client->node->journal, client->device, client, "goal", text);
 }
 
 /* Every application of the client gets it; one that the machine refuses keeps what it had. */
 static enum corun_status give_goal(struct session *client, const struct wire_goal *goal)
 {
-    const struct node *node = client->node;
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS && status == CORUN_OK; i++)
         if (client->spaces[i] && client->spaces[i]->application != CORUN_NO_APPLICATION)
-            status = corun_gpu_set_goal(node->gpu, client->spaces[i]->application, (enum corun_goal_kind)goal->goal,
-                                        goal->value, 0, node->list);
+            status = corun_gpu_set_goal(client->device->gpu, client->spaces[i]->application,
+                                        (enum corun_goal_kind)goal->goal, goal->value, 0, client->node->list);
     if (status != CORUN_OK) {
-        corun_diagnostics_clear(node->list);
+        corun_diagnostics_clear(client->node->list);
         return status;
     }
     client->join.goal = goal->goal;
@@ -188,19 +195,21 @@ void asked_goal(struct session *session, const struct wire_frame *frame)
 /* ---- policies ---- */
 
 /* A client whose rate alone is not known; NULL: none. */
-static const struct session *without_rate(const struct node *node)
+static const struct session *without_rate(const struct device *device)
 {
+    const struct node *node = device->node;
     for (size_t i = 0; i < node->sessions.count; i++)
-        if (node->sessions.data[i]->joined && node->sessions.data[i]->join.isolated_ipc <= 0)
+        if (node->sessions.data[i]->joined && node->sessions.data[i]->device == device &&
+            node->sessions.data[i]->join.isolated_ipc <= 0)
             return node->sessions.data[i];
     return NULL;
 }
 
 /* What the programs that are there lack for it. */
-static enum corun_status policy_fits(const struct node *node, const struct corun_policy *policy,
+static enum corun_status policy_fits(const struct device *device, const struct corun_policy *policy,
                                      struct corun_diagnostics *list)
 {
-    const struct session *session = policy->needs_isolated_ipc ? without_rate(node) : NULL;
+    const struct session *session = policy->needs_isolated_ipc ? without_rate(device) : NULL;
     if (policy->needs_speedup)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "policy %s needs speed-up curves of its applications, which are not known of programs",
@@ -212,31 +221,42 @@ static enum corun_status policy_fits(const struct node *node, const struct corun
     return CORUN_OK;
 }
 
-enum corun_status node_change_policy(struct node *node, const char *text, struct corun_diagnostics *list)
+static enum corun_status change_policy(struct device *device, const char *text, const struct corun_policy *policy,
+                                       const double *parameters, struct corun_diagnostics *list)
 {
+    enum corun_status status = corun_gpu_change_policy(device->gpu, policy, parameters, list);
+    if (status != CORUN_OK)
+        return status;
+    device->policy = policy;
+    snprintf(device->policy_text, sizeof device->policy_text, "%s", text);
+    node_journal_note(device->node->journal, device, NULL, "policy", text);
+    return CORUN_OK;
+}
+
+enum corun_status node_change_policy(struct node *node, uint32_t gpu, const char *text, struct corun_diagnostics *list)
+{
+    uint32_t first = gpu == WIRE_ALL_GPUS ? 0 : gpu, end = gpu == WIRE_ALL_GPUS ? node->device_count : gpu + 1;
     const struct corun_policy *policy = NULL;
     const double *parameters = NULL;
+    if (end > node->device_count)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no GPU %u", gpu);
     if (!node->settings.choose)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "this daemon has one policy");
     if (strchr(text, '/'))
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
                             "policies of files are chosen when corund starts: `%s`", text);
     enum corun_status status = node->settings.choose(node->settings.user, text, list, &policy, &parameters);
-    if (status == CORUN_OK && policy)
-        status = policy_fits(node, policy, list);
-    if (status == CORUN_OK)
-        status = corun_gpu_change_policy(node->gpu, policy, parameters, list);
-    if (status != CORUN_OK)
-        return status;
-    node->settings.policy = policy;
-    snprintf(node->policy, sizeof node->policy, "%s", text);
-    node_journal_note(node->journal, NULL, "policy", text);
-    return CORUN_OK;
+    for (uint32_t i = first; i < end && status == CORUN_OK && policy; i++)
+        status = policy_fits(&node->devices[i], policy, list);
+    for (uint32_t i = first; i < end && status == CORUN_OK; i++)
+        status = change_policy(&node->devices[i], text, policy, parameters, list);
+    return status;
 }
 
 void asked_policy(struct session *session, const struct wire_frame *frame)
 {
     char text[WIRE_MOST_POLICY] = "";
+    struct wire_policy wanted;
     struct corun_diagnostics *list = corun_diagnostics_create();
     if (!list || frame->tail_bytes >= sizeof text || memchr(frame->tail, 0, frame->tail_bytes)) {
         session->broken = true;
@@ -244,12 +264,13 @@ void asked_policy(struct session *session, const struct wire_frame *frame)
         return;
     }
     memcpy(text, frame->tail, frame->tail_bytes);
+    wire_body(frame, &wanted);
     if (session->row != LIMITS_OWNER) {
         session_refuse(session, CORUN_ARGUMENT, "only the user of corund, and root, choose its policy");
         corun_diagnostics_destroy(list);
         return;
     }
-    enum corun_status status = node_change_policy(session->node, text, list);
+    enum corun_status status = node_change_policy(session->node, wanted.gpu, text, list);
     if (status == CORUN_OK)
         session_done(session, status);
     else

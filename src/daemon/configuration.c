@@ -115,6 +115,43 @@ static enum corun_status read_limits(struct yaml_reader *reader, const struct ya
 
 /* ---- the rest ---- */
 
+/* One, or a list. */
+static enum corun_status read_gpus(struct yaml_reader *reader, const struct yaml_node *root,
+                                   struct daemon_configuration *result)
+{
+    const struct yaml_node *node = yaml_find(root, "simulate");
+    if (!node)
+        return CORUN_OK;
+    bool several = node->kind == YAML_LIST;
+    if (several && !node->first)
+        return YAML_WRONG(reader, node, "'simulate' is an empty list");
+    for (const struct yaml_node *one = several ? node->first : node; one; one = several ? one->next : NULL) {
+        if (result->gpu_count == CONFIGURATION_MOST_GPUS)
+            return YAML_WRONG(reader, one, "there are more than %u GPUs", CONFIGURATION_MOST_GPUS);
+        enum corun_status status = yaml_expect(reader, one, YAML_TEXT);
+        if (status)
+            return status;
+        if (!*one->text)
+            return YAML_WRONG(reader, one, "'simulate' is empty");
+        result->gpus[result->gpu_count++] = (struct value){one->text, one->place, one->plain};
+    }
+    return CORUN_OK;
+}
+
+bool daemon_configuration_pace(const char *text, double *pace)
+{
+    return number_parse_real(text, pace) && *pace >= CONFIGURATION_LEAST_PACE && *pace <= 1;
+}
+
+static enum corun_status read_pace(struct yaml_reader *reader, const struct yaml_node *root, double *pace)
+{
+    struct value value = {0};
+    enum corun_status status = yaml_value(reader, root, "pace", &value);
+    if (status == CORUN_OK && value.text && !daemon_configuration_pace(value.text, pace))
+        return wrong(reader, &value, "no pace above 0 and at most 1");
+    return status;
+}
+
 static enum corun_status read_expected(struct yaml_reader *reader, const struct yaml_node *root,
                                        struct daemon_configuration *result)
 {
@@ -140,9 +177,11 @@ static enum corun_status read_texts(struct yaml_reader *reader, const struct yam
     const struct {
         const char *key;
         struct value *value;
-    } texts[] = {{"simulate", &result->simulate}, {"policy", &result->policy},
-                 {"socket", &result->socket},     {"metrics", &result->metrics},
-                 {"journal", &result->journal},   {"kernel_timeout", &result->kernel_timeout}};
+    } texts[] = {{"policy", &result->policy},
+                 {"socket", &result->socket},
+                 {"metrics", &result->metrics},
+                 {"journal", &result->journal},
+                 {"kernel_timeout", &result->kernel_timeout}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         enum corun_status status = yaml_value(reader, root, texts[i].key, texts[i].value);
         if (status)
@@ -164,7 +203,9 @@ enum corun_status daemon_configuration_parse(const char *path, const char *text,
     if (status == CORUN_OK)
         status = yaml_expect_map(&reader, root,
                                  "| simulate policy socket expect threads kernel_timeout patience metrics "
-                                 "metrics_interval journal limits");
+                                 "metrics_interval journal limits pace");
+    if (status == CORUN_OK)
+        status = read_gpus(&reader, root, result);
     if (status == CORUN_OK)
         status = read_texts(&reader, root, result);
     if (status == CORUN_OK && result->kernel_timeout.text &&
@@ -178,6 +219,8 @@ enum corun_status daemon_configuration_parse(const char *path, const char *text,
         status = read_duration(&reader, root, "patience", &result->patience);
     if (status == CORUN_OK)
         status = read_duration(&reader, root, "metrics_interval", &result->metrics_interval);
+    if (status == CORUN_OK)
+        status = read_pace(&reader, root, &result->pace);
     return status == CORUN_OK ? read_limits(&reader, root, &result->limits) : status;
 }
 

@@ -2,13 +2,14 @@
 /*
  * corund's configuration in YAML:
  *
- *     simulate: gtx980             as --simulate
+ *     simulate: gtx980             as --simulate; [gtx980, quadro-v100] where there are several GPUs
  *     policy: smqos                as --policy
  *     socket: /run/corund/corund.sock
  *     expect: [server, train]      as --expect, in this order
  *     threads: 1
  *     kernel_timeout: 10ms
  *     patience: 10s
+ *     pace: 0.001
  *     metrics: /run/corund/corund.prom, every metrics_interval: 5s
  *     journal: /var/log/corund/journal.json
  *     limits:                      who may come, and how much each may have; the first row that fits counts
@@ -27,16 +28,24 @@
 
 #define CONFIGURATION_MOST_BYTES (1u << 18)
 #define CONFIGURATION_MOST_EXPECTED 16u
+#define CONFIGURATION_MOST_GPUS 8u
+#define CONFIGURATION_LEAST_PACE 1e-6
 
 struct daemon_configuration {
-    struct value simulate, policy, socket, metrics, journal, kernel_timeout; /* text == NULL: not given */
+    struct value gpus[CONFIGURATION_MOST_GPUS];
+    uint32_t gpu_count;                                            /* 0: none is given */
+    struct value policy, socket, metrics, journal, kernel_timeout; /* text == NULL: not given */
     struct value expected[CONFIGURATION_MOST_EXPECTED];
     uint32_t expected_count;
     uint64_t threads;        /* 0: not given */
     double patience;         /* seconds; 0: not given */
+    double pace;             /* 0: not given */
     double metrics_interval; /* seconds; 0: not given */
     struct limits limits;
 };
+
+/* A pace: above 0, at most 1. */
+bool daemon_configuration_pace(const char *text, double *pace);
 
 /* Texts lie in the arena. SYNTAX and NOT_FOUND (a user or group that is not there) with places. */
 enum corun_status daemon_configuration_parse(const char *path, const char *text, size_t bytes, struct arena *arena,

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NODE_PROCESS 1u
-
 struct node_journal {
     FILE *file;
     const struct node *node;
-    uint32_t allowed[CORUN_MAX_APPLICATIONS]; /* SMs, when it was told last */
-    bool told;
+    uint32_t allowed[WIRE_MOST_GPUS][CORUN_MAX_APPLICATIONS]; /* SMs, when it was told last */
+    bool told[WIRE_MOST_GPUS];
 };
 
 /* What is no plain text becomes question marks: nothing of a client's ends a text of ours. */
@@ -24,10 +22,11 @@ static void print_text(struct node_journal *journal, const char *text)
 }
 
 /* Up to its arguments. */
-static void begin(struct node_journal *journal, const char *phase, uint64_t cycle, const char *name)
+static void begin(struct node_journal *journal, const struct device *device, const char *phase, uint64_t cycle,
+                  const char *name)
 {
-    uint32_t khz = journal->node->settings.configuration.core_clock_khz;
-    fprintf(journal->file, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":1,\"ts\":%.3f,%s\"name\":", phase, NODE_PROCESS,
+    uint32_t khz = device->configuration.core_clock_khz;
+    fprintf(journal->file, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":1,\"ts\":%.3f,%s\"name\":", phase, device->index + 1,
             (double)cycle * 1e3 / khz, *phase == 'i' ? "\"s\":\"p\"," : "");
     print_text(journal, name);
     fputs(",\"args\":{", journal->file);
@@ -53,16 +52,21 @@ struct node_journal *node_journal_open(const char *path, const struct node *node
     struct node_journal *journal = calloc(1, sizeof *journal);
     if (!journal)
         return NULL;
-    *journal = (struct node_journal){.file = fopen(path, "we"), .node = node};
+    *journal = (struct node_journal){.file = fopen(path, node->settings.goes_on ? "ae" : "we"), .node = node};
     if (!journal->file) {
         free(journal);
         return NULL;
     }
-    fprintf(journal->file,
-            "[\n{\"ph\":\"M\",\"pid\":%u,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":", NODE_PROCESS);
-    print_text(journal, node->settings.configuration.name);
-    end(journal);
-    node_journal_note(journal, NULL, "policy", node->policy);
+    if (node->settings.goes_on && fseek(journal->file, 0, SEEK_END) == 0 && ftell(journal->file) > 0)
+        return journal;
+    fputs("[\n", journal->file);
+    for (uint32_t i = 0; i < node->device_count && writes(journal); i++) {
+        fprintf(journal->file,
+                "{\"ph\":\"M\",\"pid\":%u,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":", i + 1);
+        print_text(journal, node->devices[i].configuration.name);
+        end(journal);
+        node_journal_note(journal, &node->devices[i], NULL, "policy", node->devices[i].policy_text);
+    }
     return journal;
 }
 
@@ -71,19 +75,22 @@ void node_journal_close(struct node_journal *journal)
     if (!journal)
         return;
     if (journal->file) {
-        fprintf(journal->file,
-                "{\"ph\":\"M\",\"pid\":%u,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"policy\"}}\n]\n",
-                NODE_PROCESS);
+        for (uint32_t i = 1; i <= journal->node->device_count; i++)
+            fprintf(journal->file,
+                    "{\"ph\":\"M\",\"pid\":%u,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"policy\"}}%s\n",
+                    i, i < journal->node->device_count ? "," : "");
+        fputs("]\n", journal->file);
         fclose(journal->file);
     }
     free(journal);
 }
 
-void node_journal_note(struct node_journal *journal, const struct session *session, const char *what, const char *text)
+void node_journal_note(struct node_journal *journal, const struct device *device, const struct session *session,
+                       const char *what, const char *text)
 {
-    if (!writes(journal))
+    if (!writes(journal) || !device)
         return;
-    begin(journal, "i", corun_gpu_cycles(journal->node->gpu), what);
+    begin(journal, device, "i", corun_gpu_cycles(device->gpu), what);
     if (session) {
         fprintf(journal->file, "\"client\":%u,\"pid\":%u,\"uid\":%u,\"program\":", session->number, session->pid,
                 session->uid);
@@ -96,10 +103,10 @@ void node_journal_note(struct node_journal *journal, const struct session *sessi
 }
 
 /* The first space whose application has the slot; NULL: none. */
-static const struct space *space_at(const struct node *node, uint32_t slot)
+static const struct space *space_at(const struct device *device, uint32_t slot)
 {
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
-        const struct space *space = node->spaces[i];
+        const struct space *space = device->spaces[i];
         if (space && space->application != CORUN_NO_APPLICATION && corun_application_slot(space->application) == slot)
             return space;
     }
@@ -107,12 +114,13 @@ static const struct space *space_at(const struct node *node, uint32_t slot)
 }
 
 /* Its arguments: a number for each application, called by client and program. */
-static void print_numbers(struct node_journal *journal, const double numbers[CORUN_MAX_APPLICATIONS])
+static void print_numbers(struct node_journal *journal, const struct device *device,
+                          const double numbers[CORUN_MAX_APPLICATIONS])
 {
     char name[WIRE_NAME_BYTES + 16];
     bool any = false;
     for (uint32_t slot = 0; slot < CORUN_MAX_APPLICATIONS; slot++) {
-        const struct space *space = space_at(journal->node, slot);
+        const struct space *space = space_at(device, slot);
         if (!space)
             continue;
         snprintf(name, sizeof name, "%u %s", space->session->number, space->session->join.name);
@@ -123,7 +131,8 @@ static void print_numbers(struct node_journal *journal, const double numbers[COR
     }
 }
 
-void node_journal_moment(struct node_journal *journal, const struct corun_observation *seen)
+void node_journal_moment(struct node_journal *journal, const struct device *device,
+                         const struct corun_observation *seen)
 {
     static const char *const names[] = {"ARRIVE", "LEAVE",        "KERNEL_START",  "RUN_COMPLETE",
                                         "EPOCH",  "QUOTAS_SPENT", "LIMIT_REACHED", "TB_COMPLETE"};
@@ -133,31 +142,31 @@ void node_journal_moment(struct node_journal *journal, const struct corun_observ
         return;
     for (uint32_t slot = 0; slot < CORUN_MAX_APPLICATIONS; slot++) {
         uint32_t allowed = 0;
-        for (uint32_t s = 0; s < journal->node->settings.configuration.sms; s++)
+        for (uint32_t s = 0; s < device->configuration.sms; s++)
             allowed += seen->allowances->tb_limit[s * CORUN_MAX_APPLICATIONS + slot] != 0;
-        changed |= allowed != journal->allowed[slot];
-        journal->allowed[slot] = allowed;
+        changed |= allowed != journal->allowed[device->index][slot];
+        journal->allowed[device->index][slot] = allowed;
         numbers[slot] = allowed;
     }
-    if (!changed && journal->told)
+    if (!changed && journal->told[device->index])
         return;
-    journal->told = true;
-    begin(journal, "i", seen->cycle, names[seen->event]);
-    print_numbers(journal, numbers);
+    journal->told[device->index] = true;
+    begin(journal, device, "i", seen->cycle, names[seen->event]);
+    print_numbers(journal, device, numbers);
     end(journal);
 }
 
-void node_journal_sample(struct node_journal *journal, uint64_t cycle)
+void node_journal_sample(struct node_journal *journal, const struct device *device, uint64_t cycle)
 {
     double numbers[CORUN_MAX_APPLICATIONS] = {0};
     uint32_t samples[WIRE_MOST_SAMPLES];
     if (!writes(journal))
         return;
     for (uint32_t slot = 0; slot < CORUN_MAX_APPLICATIONS; slot++) {
-        uint32_t count = watch_samples(journal->node, slot, samples);
+        uint32_t count = watch_samples(device, slot, samples);
         numbers[slot] = count ? samples[count - 1] / 100.0 : 0;
     }
-    begin(journal, "C", cycle, "SMs");
-    print_numbers(journal, numbers);
+    begin(journal, device, "C", cycle, "SMs");
+    print_numbers(journal, device, numbers);
     end(journal);
 }

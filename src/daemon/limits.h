@@ -25,9 +25,9 @@ enum limit_of { LIMIT_OF_USER, LIMIT_OF_GROUP, LIMIT_OF_EVERYBODY };
 struct limit {
     enum limit_of of;
     uint32_t id;      /* user or group */
-    uint32_t clients; /* contexts at a time; UINT32_MAX: not limited */
-    uint64_t memory;  /* bytes; UINT64_MAX: not limited */
-    double share;     /* of the GPU, that goals may promise together; INFINITY: not limited */
+    uint32_t clients; /* contexts at a time, of all GPUs; UINT32_MAX: not limited */
+    uint64_t memory;  /* bytes, of all GPUs; UINT64_MAX: not limited */
+    double share;     /* of a GPU, that goals may promise together; INFINITY: not limited */
 };
 
 /* Without rows the daemon's own user and root may come, without limits; with rows these two as well. */

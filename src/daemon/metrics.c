@@ -7,16 +7,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the node. N(name, type, value, meaning) */
-#define NODE_METRICS(N) \
-    N(cycles_total, counter, (double)head.cycle, "cycles of the simulated GPU") \
-    N(simulated_seconds_total, counter, (double)head.cycle / (head.core_clock_khz * 1e3), "the same as time") \
-    N(sms, gauge, head.sms, "SMs of the GPU") \
-    N(memory_bytes, gauge, (double)head.memory_bytes, "memory of the device") \
-    N(memory_used_bytes, gauge, (double)head.used_bytes, "memory of the device that programs have") \
-    N(connections, gauge, (double)node->sessions.count, "connections, those of tools included") \
-    N(refused_connections_total, counter, (double)refused, "connections that were turned away") \
-    N(time_stands_still, gauge, head.holder != 0, "1: a program computes, and everybody waits for it")
+/* Of a GPU. N(name, type, value, meaning) */
+#define GPU_METRICS(N) \
+    N(cycles_total, counter, (double)head->cycle, "cycles of the simulated GPU") \
+    N(simulated_seconds_total, counter, (double)head->cycle / (head->core_clock_khz * 1e3), "the same as time") \
+    N(sms, gauge, head->sms, "SMs of the GPU") \
+    N(memory_bytes, gauge, (double)head->memory_bytes, "memory of the device") \
+    N(memory_used_bytes, gauge, (double)head->used_bytes, "memory of the device that programs have") \
+    N(pace, gauge, head->pace, "simulated seconds in a second of the host; 0: time goes on while all wait") \
+    N(pace_missed_seconds_total, counter, (double)head->missed_cycles / (head->core_clock_khz * 1e3), \
+      "simulated time that the host was too slow for") \
+    N(time_stands_still, gauge, head->holder != 0, "1: a program computes, and everybody waits for it")
+
+/* Of the daemon. D(name, type, value, meaning) */
+#define DAEMON_METRICS(D) \
+    D(gpus, gauge, node->device_count, "GPUs") \
+    D(connections, gauge, (double)node->sessions.count, "connections, those of tools included") \
+    D(refused_connections_total, counter, (double)refused, "connections that were turned away")
 
 /* Of a program. T(name, type, value, meaning) */
 #define TENANT_METRICS(T) \
@@ -25,6 +32,9 @@
     T(launch_p50_seconds, gauge, (double)row->p50_cycles / hz, \
       "of the last 1000 launches, from when they could begin to their end; 0: none") \
     T(launch_p99_seconds, gauge, (double)row->p99_cycles / hz, "the same") \
+    T(runs_total, counter, (double)row->runs, "runs of the program that have ended") \
+    T(run_p50_seconds, gauge, (double)row->run_p50_cycles / hz, "of the last 1000 runs; 0: none") \
+    T(run_p99_seconds, gauge, (double)row->run_p99_cycles / hz, "the same") \
     T(thread_instructions_total, counter, (double)row->thread_instructions, "since its first launch") \
     T(gpu_cycles_total, counter, (double)row->cycles, "cycles of the GPU since its first launch") \
     T(sm_cycles_total, counter, (double)row->sm_cycles, "of each SM while thread blocks of it were there, summed up") \
@@ -57,39 +67,74 @@ static void print_head(const char *name, const char *type, const char *meaning, 
     fprintf(stream, "# HELP corun_%s %s\n# TYPE corun_%s %s\n", name, meaning, name, type);
 }
 
-static void print_tenant(const char *name, const struct wire_client *row, double value, FILE *stream)
+/* Where there are several GPUs, every row says which one it is of. */
+static void print_gpu(const char *name, const struct node *node, uint32_t gpu, double value, FILE *stream)
+{
+    fprintf(stream, "corun_%s", name);
+    if (node->device_count > 1)
+        fprintf(stream, "{device=\"%u\"}", gpu);
+    fprintf(stream, " %.17g\n", value);
+}
+
+static void print_tenant(const char *name, const struct node *node, const struct wire_client *row, double value,
+                         FILE *stream)
 {
     fprintf(stream, "corun_%s{client=\"%u\",", name, row->number);
     print_label("name", row->name, stream);
-    fprintf(stream, ",pid=\"%u\",uid=\"%u\"} %.17g\n", row->pid, row->uid, value);
+    fprintf(stream, ",pid=\"%u\",uid=\"%u\"", row->pid, row->uid);
+    if (node->device_count > 1)
+        fprintf(stream, ",device=\"%u\"", row->gpu);
+    fprintf(stream, "} %.17g\n", value);
+}
+
+static void print_info(const struct node *node, const struct wire_node *heads, FILE *stream)
+{
+    print_head("node_info", "gauge", "the GPUs and their policies", stream);
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fputs("corun_node_info{", stream);
+        if (node->device_count > 1)
+            fprintf(stream, "device=\"%u\",", i);
+        print_label("gpu", heads[i].gpu, stream);
+        fputc(',', stream);
+        print_label("policy", heads[i].policy, stream);
+        fputs("} 1\n", stream);
+    }
+}
+
+static void print_node(const struct node *node, uint64_t refused, const struct wire_node *heads, FILE *stream)
+{
+    print_info(node, heads, stream);
+#define PRINT_DAEMON(name, type, value, meaning) \
+    print_head(#name, #type, meaning, stream); \
+    fprintf(stream, "corun_" #name " %.17g\n", (double)(value));
+    DAEMON_METRICS(PRINT_DAEMON)
+#undef PRINT_DAEMON
+#define PRINT_GPUS(name, type, value, meaning) \
+    print_head(#name, #type, meaning, stream); \
+    for (const struct wire_node *head = heads; head < heads + node->device_count; head++) \
+        print_gpu(#name, node, head->index, (double)(value), stream);
+    GPU_METRICS(PRINT_GPUS)
+#undef PRINT_GPUS
 }
 
 void metrics_print(const struct node *node, uint64_t refused, FILE *stream)
 {
     uint32_t samples[WIRE_MOST_SAMPLES], count = 0;
-    struct wire_node head;
+    struct wire_node heads[WIRE_MOST_GPUS];
     struct wire_client *rows = calloc(node->sessions.count + 1, sizeof *rows);
-    node_describe(node, &head);
+    for (uint32_t i = 0; i < node->device_count; i++)
+        device_describe(&node->devices[i], &heads[i]);
     for (size_t i = 0; rows && i < node->sessions.count; i++)
         if (node->sessions.data[i]->joined)
             (void)session_describe(node->sessions.data[i], &rows[count++], samples);
-    double hz = head.core_clock_khz * 1e3;
-    print_head("node_info", "gauge", "the GPU and its policy", stream);
-    fputs("corun_node_info{", stream);
-    print_label("gpu", head.gpu, stream);
-    fputc(',', stream);
-    print_label("policy", head.policy, stream);
-    fputs("} 1\n", stream);
-#define PRINT_NODE(name, type, value, meaning) \
-    print_head(#name, #type, meaning, stream); \
-    fprintf(stream, "corun_" #name " %.17g\n", (double)(value));
-    NODE_METRICS(PRINT_NODE)
-#undef PRINT_NODE
-    const struct wire_client *row;
+    print_node(node, refused, heads, stream);
 #define PRINT_TENANTS(name, type, value, meaning) \
     print_head("client_" #name, #type, meaning, stream); \
-    for (row = rows; row && row < rows + count; row++) \
-        print_tenant("client_" #name, row, (double)(value), stream);
+    for (const struct wire_client *row = rows; row && row < rows + count; row++) { \
+        double hz = heads[row->gpu].core_clock_khz * 1e3; \
+        (void)hz; \
+        print_tenant("client_" #name, node, row, (double)(value), stream); \
+    }
     TENANT_METRICS(PRINT_TENANTS)
 #undef PRINT_TENANTS
     free(rows);

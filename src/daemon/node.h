@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A node: one simulated GPU and the programs that share it, without sockets. Bytes of clients come in (session_receive), bytes for them go
+ * A node: simulated GPUs and the programs that share them, without sockets. Bytes of clients come in (session_receive), bytes for them go
  * out (session.out), and node_work does what there is to do.
  *
- *     node        the machine, its clients, whose turn it is, and time (turns.c)
+ *     node        the GPUs, and all clients (node.c); which GPU a client gets (placement.c)
+ *     device      a GPU: its machine, whose turn it is, and time, which is its own (turns.c)
  *     session     a client: what it has sent, what it is still to get, its spaces (session.c)
  *     space       one context of a client: its memory, modules and application (space.c)
  *     asked       what tools ask for: the list, goals, another policy (asked.c); what that is known from: watch.c
@@ -12,7 +13,12 @@
  * order of their numbers, each until it waits. So what happens does not depend on how fast they are. A client takes part while it has a
  * space, one that was expected from its JOIN on.
  *
- * Who owns what: the node its sessions, a session its spaces, a space everything that its client has made there, and its file. Whatever a
+ * At a pace (settings.pace) it is the clock of the host that time follows: every client is served when it calls, whoever computes holds up
+ * nobody, and what happens depends on the host.
+ *
+ * A program has one GPU, from its JOIN on. What follows is of each GPU for itself.
+ *
+ * Who owns what: the node its GPUs and sessions, a session its spaces, a space everything that its client has made there, and its file. Whatever a
  * client sends, and whenever it goes, nothing of another client is touched: session_end gives back all that is its own.
  */
 #ifndef CORUN_DAEMON_NODE_H
@@ -26,25 +32,33 @@
 #define NODE_MOST_SESSIONS 256u
 #define SPACE_MOST_MODULES 4096u
 #define LATENCIES_KEPT 1000u
+#define SESSION_MOST_LOG (UINT32_C(8) << 20)     /* bytes of what it has allocated and freed that are kept */
 #define SESSION_MOST_UNREAD (UINT32_C(64) << 20) /* bytes that a client has not read yet */
 
 struct corun_profile_line;
 struct session;
 
-struct node_settings {
+struct node_gpu {
     struct corun_gpu_config configuration;
-    const struct corun_policy *policy; /* NULL: none */
+    uint64_t launch_cycles; /* a kernel may run, 0: any number */
+};
+
+struct node_settings {
+    const struct node_gpu *gpus; /* at least one */
+    uint32_t gpu_count;
+    const struct corun_policy *policy; /* of each GPU; NULL: none */
     const double *parameters;
     const struct limits *limits; /* NULL: none */
     const char *journal;         /* a file (journal.h); NULL: none */
+    bool goes_on;                /* another corund takes over: the journal goes on */
     const char *policy_text;     /* as it was chosen, for the list */
-    /* Another policy, as --policy has it; NULL: it cannot be changed. *policy becomes NULL for none; parameters stay until the next call. */
+    /* Another policy, as --policy has it; NULL: none can be chosen. *policy becomes NULL for none; parameters stay until the next call. */
     enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
                                 const struct corun_policy **policy, const double **parameters);
     void *user;
     void (*policy_call)(void *user, bool begins); /* as of a case (corun/case.h), with no user; NULL: none */
-    uint32_t threads;                             /* that advance SMs */
-    uint64_t launch_cycles;                       /* a kernel may run, 0: any number */
+    double pace;                 /* simulated seconds in a second of the host; 0: time goes on while all wait */
+    uint32_t threads;            /* that advance SMs, of each GPU */
     const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
     uint32_t expected_count;
     /*
@@ -92,15 +106,16 @@ struct buffer {
     size_t bytes, taken, capacity;
 };
 
-/* Of the last launches, in any order. */
-struct launch_lengths {
+/* Of the last launches or runs, in any order. */
+struct lengths {
     uint64_t count;
     uint64_t cycles[LATENCIES_KEPT];
 };
 
 struct session {
     struct node *node;
-    uint32_t number; /* once joined */
+    struct device *device; /* NULL before it has joined */
+    uint32_t number;       /* once joined */
     uint32_t pid, uid;
     struct peer peer;
     uint32_t row; /* of the limits */
@@ -112,10 +127,13 @@ struct session {
     struct wire_join join;
     uint64_t until, wake;
     uint64_t launches;
-    struct launch_lengths latencies;
+    struct lengths latencies, runs;
     struct space *spaces[CORUN_MAX_APPLICATIONS];
     struct buffer in, out;
-    int file; /* to be sent with the byte `file_at` of `out`; -1: none. Its space owns it */
+    struct buffer log; /* what its spaces were made with, for another corund that takes over */
+    size_t log_memory; /* of that, without modules */
+    bool log_lost;     /* there is no such log */
+    int file;          /* to be sent with the byte `file_at` of `out`; -1: none. Its space owns it */
     size_t file_at;
     void *user; /* the server's */
 };
@@ -135,22 +153,37 @@ struct slot_use {
     uint32_t samples[WIRE_MOST_SAMPLES]; /* hundredths of SMs, a ring */
 };
 
-struct node {
-    struct node_settings settings;
+/* A GPU of the node. */
+struct device {
+    struct node *node;
+    uint32_t index;
+    struct corun_gpu_config configuration;
+    const struct corun_policy *policy;  /* NULL: none */
+    char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct corun_gpu *gpu;
-    struct corun_diagnostics *list; /* of the machine */
-    VECTOR(struct session *) sessions;
     VECTOR(struct known_rate) known;
     struct space *spaces[CORUN_MAX_APPLICATIONS];
-    bool *arrived;                 /* of the expected ones */
-    bool *ended;                   /* of their places: nobody comes there any more */
-    bool begun;                    /* all expected ones are there */
-    char policy[WIRE_MOST_POLICY]; /* as it was chosen */
-    struct node_journal *journal;  /* NULL: none */
+    uint64_t paced_until;   /* at a pace: the cycle to which time may go */
+    double paced_part;      /* of a cycle, that has passed besides */
+    uint64_t missed_cycles; /* that the host was too slow for */
     uint64_t sample_cycles;
     struct slot_use *uses; /* [slot] */
     uint16_t *held;        /* [slot][sm]: thread blocks there */
-    bool failed;           /* the machine cannot continue: the list says why */
+};
+
+struct node {
+    struct node_settings settings;
+    struct corun_diagnostics *list; /* of the machines */
+    VECTOR(struct session *) sessions;
+    struct device devices[WIRE_MOST_GPUS];
+    uint32_t device_count;
+    bool *arrived;                /* of the expected ones */
+    bool *ended;                  /* of their places: nobody comes there any more */
+    uint32_t *places;             /* the GPU of each of them */
+    bool begun;                   /* all expected ones are there */
+    struct node_journal *journal; /* NULL: none */
+    bool draining;                /* launches wait, and time goes on until none is under way */
+    bool failed;                  /* a machine cannot continue: the list says why */
 };
 
 /* What a setting names has to live as long as the node. */
@@ -159,16 +192,29 @@ void node_destroy(struct node *node);
 /* Does what can be done now. True: there is more, without waiting for a client. */
 bool node_work(struct node *node);
 
-/* Another policy, as --policy has it. After an error the old one goes on. */
-enum corun_status node_change_policy(struct node *node, const char *text, struct corun_diagnostics *list);
+/*
+ * Another policy, as --policy has it, for a GPU or for each (WIRE_ALL_GPUS). After an error the old one goes on, also on the GPUs behind the
+ * one that the error is of.
+ */
+enum corun_status node_change_policy(struct node *node, uint32_t gpu, const char *text, struct corun_diagnostics *list);
 /* The limits are others: rows of clients are found again. Nothing is taken from who has more than it may have now. `owner`: the daemon's own user. */
 void node_new_limits(struct node *node, uint32_t owner);
 
+/* At a pace: nanoseconds of the host have passed. What a machine has not done after PACE_MOST_BEHIND_NS is missed for good. */
+#define PACE_MOST_BEHIND_NS UINT64_C(100000000)
+void node_pass(struct node *node, uint64_t nanoseconds);
+/* Whether time goes on by node_pass: at a pace, as long as a client takes part. */
+bool node_follows_clock(const struct node *node);
+
+/* While it drains: whether no launch is under way any more. */
+bool node_is_drained(const struct node *node);
+/* What a client has had done in its spaces, once more. False: it comes to something else. */
+bool session_replay(struct session *session, const uint8_t *log, size_t bytes);
+
+/* The client for which everybody on its GPU waits, since it computes; NULL: nobody. */
+struct session *device_holder(const struct device *device);
 /* Nobody of that name comes any more: an expected client that has not come is not waited for. */
 void node_place_ends(struct node *node, uint32_t place);
-
-/* The client for which everybody waits, since it computes; NULL: nobody. */
-struct session *node_holder(const struct node *node);
 
 /* NULL: out of memory, or there are too many. */
 struct session *session_begin(struct node *node, uint32_t pid, uint32_t uid);
@@ -194,8 +240,19 @@ void session_refuse(struct session *session, enum corun_status status, const cha
     __attribute__((format(printf, 3, 4)));
 /* DONE, with how it went. */
 void session_done(struct session *session, enum corun_status status);
+/* turns.c: does what can be done now, of what others notice. True: there is more. */
+bool device_work(struct device *device);
+bool device_follows_clock(const struct device *device);
+void device_pass(struct device *device, uint64_t nanoseconds);
 /* Of the device, by all clients together. */
-uint64_t node_device_bytes(const struct node *node);
+uint64_t device_bytes(const struct device *device);
+/* placement.c: the GPU that the client wants, or the one on which a program has most. NULL: there is none like that. */
+struct device *placement_find(struct node *node, const char *wanted);
+/* The GPUs of expected programs, as if they came in their order. */
+void placement_of_expected(struct node *node);
+/* "0 gtx980, 1 quadro-v100" */
+#define PLACEMENT_TEXT_BYTES 512u
+const char *placement_list(const struct node *node, char text[PLACEMENT_TEXT_BYTES]);
 uint64_t space_device_bytes(const struct space *space);
 
 /* What is wrong with a goal for the client, the share of its user looked at as well; NULL: nothing. */
@@ -208,19 +265,26 @@ void asked_goal(struct session *session, const struct wire_frame *frame);
 void asked_policy(struct session *session, const struct wire_frame *frame);
 /* A row for the list of clients; returns how many samples. */
 uint32_t session_describe(const struct session *session, struct wire_client *row, uint32_t samples[WIRE_MOST_SAMPLES]);
-void node_describe(const struct node *node, struct wire_node *row);
+void device_describe(const struct device *device, struct wire_node *row);
 
 /* watch.c */
-bool watch_begin(struct node *node);
-void watch_end(struct node *node);
-uint32_t watch_samples(const struct node *node, uint32_t slot, uint32_t samples[WIRE_MOST_SAMPLES]);
-uint64_t watch_sm_cycles(const struct node *node, uint32_t slot);
-void launches_add(struct launch_lengths *latencies, uint64_t cycles);
+bool watch_begin(struct device *device);
+void watch_end(struct device *device);
+uint32_t watch_samples(const struct device *device, uint32_t slot, uint32_t samples[WIRE_MOST_SAMPLES]);
+uint64_t watch_sm_cycles(const struct device *device, uint32_t slot);
+/* `again`: in place of the one before. */
+void lengths_add(struct lengths *lengths, uint64_t cycles, bool again);
 /* By nearest rank; 0: there are none. */
-void launches_tell(const struct launch_lengths *latencies, uint64_t *p50, uint64_t *p99);
+void lengths_tell(const struct lengths *lengths, uint64_t *p50, uint64_t *p99);
 
 enum corun_status space_create(struct session *session, struct space **space);
 void space_destroy(struct space *space);
+/*
+ * The space of another corund that is taken over: it has its number and its file, whose content stays. What is written until space_settle, as
+ * modules are loaded once more, is not written to the file. NULL: that cannot be.
+ */
+struct space *space_restore(struct session *session, uint32_t number, int file);
+bool space_settle(struct space *space);
 enum corun_status space_enter(struct space *space);
 enum corun_status space_leave(struct space *space);
 enum corun_status space_load(struct space *space, const struct wire_module *module, const void *text, uint32_t bytes,

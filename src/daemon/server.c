@@ -4,8 +4,10 @@
 
 #include "daemon/listen.h"
 #include "daemon/metrics.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,8 +17,18 @@
 #include <unistd.h>
 #include <uv.h>
 
-#define CONNECTIONS_OF_USER 64u          /* where limits let others come */
+#define CONNECTIONS_OF_USER 64u /* where limits let others come */
+#define PACE_LOOKS_MS 1u
+#define DRAIN_MS 10000u
 #define MOST_AT_ONCE (UINT32_C(1) << 20) /* bytes of a client before others have their turn */
+
+/* How long everybody on a GPU has waited for one. */
+struct patience {
+    struct server *server;
+    struct device *device;
+    uv_timer_t timer;
+    const struct session *holder;
+};
 
 struct server {
     struct node *node;
@@ -24,9 +36,12 @@ struct server {
     uv_poll_t listener;
     uv_idle_t work;
     uv_signal_t signals[4];
-    uv_timer_t timer;   /* of the one that holds up time */
+    uv_timer_t upgrade; /* while it drains, to become another one */
+    char file[UPGRADE_PATH_BYTES];
     uv_timer_t metrics; /* until they are written again */
-    const struct session *holder;
+    uv_timer_t pace;    /* while time follows the clock */
+    uint64_t paced_at;  /* nanoseconds of that clock */
+    struct patience patience[WIRE_MOST_GPUS];
     struct server_settings *settings;
     int socket;
     uint64_t refused;
@@ -147,6 +162,12 @@ static void settle(struct connection *connection)
     connection->events = events;
 }
 
+static void forget_holders(struct server *server)
+{
+    for (uint32_t i = 0; i < server->node->device_count; i++)
+        server->patience[i].holder = NULL;
+}
+
 static void on_event(uv_poll_t *handle, int status, int events)
 {
     struct connection *connection = handle->data;
@@ -155,30 +176,139 @@ static void on_event(uv_poll_t *handle, int status, int events)
     if (status < 0 || events & UV_READABLE)
         hear(connection);
     settle(connection);
-    connection->server->holder = NULL; /* it calls, or another one does */
+    forget_holders(connection->server); /* it calls, or another one does */
     wake(connection->server);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct server *server = timer->data;
-    struct session *holder = node_holder(server->node);
-    if (holder && holder == server->holder)
+    struct patience *patience = timer->data;
+    struct session *holder = device_holder(patience->device);
+    if (holder && holder == patience->holder)
         holder->idle = true;
-    server->holder = NULL;
-    wake(server);
+    patience->holder = NULL;
+    wake(patience->server);
 }
 
 /* Measures how long everybody waits for one. */
-static void watch_holder(struct server *server)
+static void watch_holders(struct server *server)
 {
-    const struct session *holder = node_holder(server->node);
-    if (server->settings->patience > 0 && holder != server->holder) {
-        uv_timer_stop(&server->timer);
+    double seconds = server->settings->patience;
+    for (uint32_t i = 0; seconds > 0 && i < server->node->device_count; i++) {
+        struct patience *patience = &server->patience[i];
+        const struct session *holder = device_holder(patience->device);
+        if (holder == patience->holder)
+            continue;
+        uv_timer_stop(&patience->timer);
         if (holder)
-            uv_timer_start(&server->timer, on_timer, (uint64_t)(server->settings->patience * 1000), 0);
-        server->holder = holder;
+            uv_timer_start(&patience->timer, on_timer, (uint64_t)(seconds * 1000), 0);
+        patience->holder = holder;
     }
+}
+
+static void on_pace(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    uint64_t now = uv_hrtime();
+    node_pass(server->node, now - server->paced_at);
+    server->paced_at = now;
+    wake(server);
+}
+
+/* Looks at the clock as long as time follows it. */
+static void follow_clock(struct server *server)
+{
+    bool follows = node_follows_clock(server->node), runs = uv_is_active((uv_handle_t *)&server->pace);
+    if (follows && !runs) {
+        node_pass(server->node, 0);
+        server->paced_at = uv_hrtime();
+        uv_timer_start(&server->pace, on_pace, PACE_LOOKS_MS, PACE_LOOKS_MS);
+    } else if (!follows && runs) {
+        uv_timer_stop(&server->pace);
+    }
+}
+
+/* ---- becoming another one ---- */
+
+static void stay(struct server *server, const char *why)
+{
+    uv_timer_stop(&server->upgrade);
+    server->node->draining = false;
+    server->settings->tell(server->settings->user, "it stays the corund that it is", why);
+    forget_holders(server);
+    wake(server);
+}
+
+static int socket_of(const struct session *session)
+{
+    const struct connection *connection = session->user;
+    return connection->socket;
+}
+
+/* The listener, sockets, and files of memory. */
+static size_t list_descriptors(const struct server *server, int *descriptors)
+{
+    const struct node *node = server->node;
+    size_t count = 0;
+    descriptors[count++] = server->socket;
+    for (size_t i = 0; i < node->sessions.count; i++) {
+        const struct session *session = node->sessions.data[i];
+        descriptors[count++] = socket_of(session);
+        for (uint32_t s = 0; s < CORUN_MAX_APPLICATIONS; s++)
+            if (session->spaces[s])
+                descriptors[count++] = session->spaces[s]->file;
+    }
+    return count;
+}
+
+/* Does not come back if that goes well. */
+static void hand_over(struct server *server)
+{
+    struct handover_server own = {.listener = server->socket, .handed_over = server->settings->handed_over};
+    struct buffer state = {.data = NULL};
+    const struct node *node = server->node;
+    const char *why = NULL;
+    int *descriptors = calloc(1 + node->sessions.count * (1 + CORUN_MAX_APPLICATIONS), sizeof *descriptors);
+    memcpy(own.path, server->settings->path, sizeof own.path);
+    if (handover_obstacle(node, &why)) {
+        stay(server, why);
+    } else if (!descriptors || !handover_pack(node, &own, socket_of, &state)) {
+        stay(server, "out of memory");
+    } else {
+        int problem = upgrade_become(server->file, &state, descriptors, list_descriptors(server, descriptors));
+        stay(server, strerror(problem));
+    }
+    free(state.data);
+    free(descriptors);
+}
+
+static void on_not_drained(uv_timer_t *timer)
+{
+    stay(timer->data, "a kernel has not ended for ten seconds");
+}
+
+/* Asks first: nothing changes unless the other one can take over. */
+static void begin_upgrade(struct server *server)
+{
+    char version[HANDOVER_TEXT_BYTES];
+    const struct node *node = server->node;
+    const char *why = NULL;
+    if (node->draining)
+        return;
+    (void)handover_obstacle(node, &why);
+    if (!why && !node->begun)
+        why = "programs are still expected";
+    if (!why && !*server->file)
+        why = "its file is not known";
+    if (!why)
+        why = upgrade_problem(server->file, handover_version(&node->settings, version));
+    if (why) {
+        stay(server, why);
+        return;
+    }
+    server->node->draining = true;
+    uv_timer_start(&server->upgrade, on_not_drained, DRAIN_MS, 0);
+    wake(server);
 }
 
 static void on_work(uv_idle_t *handle)
@@ -190,10 +320,13 @@ static void on_work(uv_idle_t *handle)
         settle(node->sessions.data[i]->user);
     if (node->failed)
         uv_stop(&server->loop);
+    follow_clock(server);
     if (more)
         return;
     uv_idle_stop(&server->work);
-    watch_holder(server);
+    if (node->draining && node_is_drained(node))
+        hand_over(server);
+    watch_holders(server);
 }
 
 /* One user does not take the places of all others. */
@@ -205,17 +338,25 @@ static bool has_place(const struct server *server, const struct peer *peer, uint
     return row == LIMITS_OWNER || count < CONNECTIONS_OF_USER;
 }
 
-static bool welcome(struct server *server, int socket, const struct peer *peer, uint32_t row)
+/* A connection without a session yet. NULL: out of memory. */
+static struct connection *connect_to(struct server *server, int socket)
 {
     struct connection *connection = calloc(1, sizeof *connection);
     if (!connection)
-        return false;
+        return NULL;
     *connection = (struct connection){.server = server, .socket = socket};
     connection->poll.data = connection;
-    if (uv_poll_init(&server->loop, &connection->poll, socket) != 0) {
-        free(connection);
+    if (uv_poll_init(&server->loop, &connection->poll, socket) == 0)
+        return connection;
+    free(connection);
+    return NULL;
+}
+
+static bool welcome(struct server *server, int socket, const struct peer *peer, uint32_t row)
+{
+    struct connection *connection = connect_to(server, socket);
+    if (!connection)
         return false;
-    }
     connection->session = session_begin(server->node, peer->pid, peer->uid);
     if (!connection->session) {
         uv_close((uv_handle_t *)&connection->poll, on_closed);
@@ -293,7 +434,7 @@ static void reload(struct server *server)
     const struct limits *limits = server->node->settings.limits;
     if (!server->settings->handed_over)
         (void)chmod(server->settings->path, limits && limits->count ? 0666 : 0600);
-    server->holder = NULL; /* patience may be another */
+    forget_holders(server); /* patience may be another */
     wake(server);
 }
 
@@ -307,23 +448,33 @@ static void on_signal(uv_signal_t *handle, int number)
         wake(server); /* who is not there any more is not waited for */
     } else if (number == SIGHUP && server->settings->reload)
         reload(server);
+    else if (number == SIGUSR2)
+        begin_upgrade(server);
     else
         uv_stop(&server->loop);
 }
 
 static bool start(struct server *server)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
-    size_t count = server->settings->child ? 4 : 3;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     uv_idle_init(&server->loop, &server->work);
-    uv_timer_init(&server->loop, &server->timer);
+    for (uint32_t i = 0; i < server->node->device_count; i++) {
+        struct patience *patience = &server->patience[i];
+        *patience = (struct patience){.server = server, .device = &server->node->devices[i]};
+        uv_timer_init(&server->loop, &patience->timer);
+        patience->timer.data = patience;
+    }
     uv_timer_init(&server->loop, &server->metrics);
-    server->timer.data = server->metrics.data = server;
+    uv_timer_init(&server->loop, &server->pace);
+    uv_timer_init(&server->loop, &server->upgrade);
+    server->upgrade.data = server;
+    server->metrics.data = server->pace.data = server;
     server->work.data = server->listener.data = server;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sizeof server->signals / sizeof *server->signals; i++) {
+        int last = server->settings->child ? SIGCHLD : SIGUSR2, number = i < 3 ? numbers[i] : last;
         server->signals[i].data = server;
         if (uv_signal_init(&server->loop, &server->signals[i]) != 0 ||
-            uv_signal_start(&server->signals[i], on_signal, numbers[i]) != 0)
+            uv_signal_start(&server->signals[i], on_signal, number) != 0)
             return false;
     }
     return uv_poll_init(&server->loop, &server->listener, server->socket) == 0 &&
@@ -365,26 +516,76 @@ static enum corun_status open_socket(struct server *server, struct corun_diagnos
                         errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
 }
 
+/* ---- taking over from another one ---- */
+
+static bool came_again(void *user, struct session *session, int socket)
+{
+    struct server *server = user;
+    struct connection *connection = session ? connect_to(server, socket) : NULL;
+    if (!session)
+        close(socket);
+    if (!connection)
+        return false;
+    (void)fcntl(socket, F_SETFD, FD_CLOEXEC);
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        if (session->spaces[i])
+            (void)fcntl(session->spaces[i]->file, F_SETFD, FD_CLOEXEC);
+    connection->session = session;
+    session->user = connection;
+    return true;
+}
+
+static enum corun_status take_over(struct server *server, struct corun_diagnostics *list)
+{
+    struct handover_server before;
+    uint8_t *state = NULL;
+    size_t bytes = 0;
+    enum corun_status status = CORUN_ARGUMENT;
+    if (upgrade_state(&state, &bytes))
+        status = handover_unpack(server->node, state, bytes, list, &before, came_again, server);
+    free(state);
+    if (status != CORUN_OK)
+        return status;
+    (void)fcntl(before.listener, F_SETFD, FD_CLOEXEC);
+    server->socket = before.listener;
+    server->settings->handed_over = before.handed_over;
+    memcpy(server->settings->path, before.path, sizeof before.path);
+    for (size_t i = server->node->sessions.count; i-- > 0;)
+        settle(server->node->sessions.data[i]->user);
+    node_new_limits(server->node, geteuid());
+    for (size_t i = 0; server->settings->tell && i < corun_diagnostics_count(list); i++)
+        server->settings->tell(server->settings->user, "of what it takes over",
+                               corun_diagnostics_get(list, i)->message);
+    corun_diagnostics_clear(list);
+    return CORUN_OK;
+}
+
 enum corun_status server_run(struct node *node, struct server_settings *settings, struct corun_diagnostics *list)
 {
     struct server server = {.node = node, .settings = settings, .socket = -1};
-    enum corun_status status = open_socket(&server, list);
+    bool takes_over = upgrade_takes_over();
+    enum corun_status status = takes_over ? CORUN_OK : open_socket(&server, list);
     if (status != CORUN_OK)
         return status;
-    status = CORUN_MEMORY;
-    if (uv_loop_init(&server.loop) == 0) {
-        if (start(&server)) {
-            begin_metrics(&server);
-            if (settings->ready)
-                settings->ready(settings->user);
-            listen_notify("READY=1");
-            if (!settings->child || !settings->child(settings->user))
-                (void)uv_run(&server.loop, UV_RUN_DEFAULT);
-            listen_notify("STOPPING=1");
-            status = node->failed ? CORUN_POLICY : CORUN_OK;
-        }
-        stop(&server);
+    (void)upgrade_file(server.file);
+    if (uv_loop_init(&server.loop) != 0)
+        return CORUN_MEMORY;
+    if (takes_over)
+        status = take_over(&server, list);
+    if (status == CORUN_OK && !start(&server))
+        status = CORUN_MEMORY;
+    if (status == CORUN_OK) {
+        begin_metrics(&server);
+        wake(&server);
+        if (settings->ready)
+            settings->ready(settings->user);
+        listen_notify("READY=1");
+        if (!settings->child || !settings->child(settings->user))
+            (void)uv_run(&server.loop, UV_RUN_DEFAULT);
+        listen_notify("STOPPING=1");
+        status = node->failed ? CORUN_POLICY : CORUN_OK;
     }
+    stop(&server);
     close(server.socket);
     if (!settings->handed_over) /* else whoever has it starts the next daemon with it */
         (void)unlink(settings->path);

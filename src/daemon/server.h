@@ -14,6 +14,8 @@ struct server_settings {
     double metrics_interval;   /* seconds */
     void (*ready)(void *user); /* clients can come; may be NULL */
     void (*complain)(void *user, const char *metrics, const char *problem); /* they cannot be written; said once */
+    void (*tell)(void *user, const char *what,
+                 const char *why); /* of a client, and of what it was asked for by SIGUSR2 */
     /*
      * SIGHUP: reads the configuration again, and changes patience, metrics and limits of the node, which must not be moved. NULL: the signal is
      * as SIGTERM.
@@ -29,7 +31,7 @@ struct server_settings {
 };
 
 /*
- * Serves the node at its socket until SIGTERM or SIGINT. FILE: there can be no socket; POLICY: the machine cannot continue, and the
+ * Serves the node at its socket until SIGTERM or SIGINT. At SIGUSR2 the process becomes the corund that its file is by now (upgrade.h). FILE: there can be no socket; POLICY: the machine cannot continue, and the
  * list of the node says why. The settings stay in use and may be changed by `reload`.
  */
 enum corun_status server_run(struct node *node, struct server_settings *settings, struct corun_diagnostics *list);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONGEST_WAIT (UINT64_C(1) << 42) /* cycles: nobody drives time to its end */
+
 bool buffer_add(struct buffer *buffer, const void *data, size_t bytes)
 {
     if (buffer->taken && buffer->bytes + bytes > buffer->capacity) {
@@ -55,6 +57,8 @@ void session_clear(struct session *session)
         if (session->spaces[i])
             space_destroy(session->spaces[i]);
     session->takes_part = session->waits = false;
+    session->log.bytes = session->log_memory = 0;
+    session->log_lost = false;
 }
 
 void session_hang_up(struct session *session)
@@ -71,7 +75,8 @@ void session_end(struct session *session)
 {
     struct node *node = session->node;
     if (session->joined)
-        node_journal_note(node->journal, session, "client", session->broken ? "is turned out" : "goes");
+        node_journal_note(node->journal, session->device, session, "client",
+                          session->broken ? "is turned out" : "goes");
     session_clear(session);
     for (size_t i = 0; i < node->sessions.count; i++)
         if (node->sessions.data[i] == session) {
@@ -80,6 +85,7 @@ void session_end(struct session *session)
         }
     free(session->in.data);
     free(session->out.data);
+    free(session->log.data);
     free(session);
 }
 
@@ -109,7 +115,7 @@ void session_done(struct session *session, enum corun_status status)
 
 static void place(struct session *session, enum corun_status status, uint64_t where)
 {
-    const struct wire_place body = {status, 0, where, corun_gpu_cycles(session->node->gpu)};
+    const struct wire_place body = {status, 0, where, session->device ? corun_gpu_cycles(session->device->gpu) : 0};
     session_send(session, WIRE_PLACE, &body, NULL, 0);
 }
 
@@ -142,17 +148,44 @@ static bool place_is_free(const struct node *node, uint32_t place)
     return node_place_is_empty(node, place);
 }
 
+/* Which of the expected ones it is; their count: none. */
+static uint32_t expected_as(const struct session *session)
+{
+    const struct node *node = session->node;
+    uint32_t i = 0;
+    while (i < node->settings.expected_count &&
+           (!place_is_free(node, i) || strcmp(node->settings.expected[i], session->join.name) != 0))
+        i++;
+    return i;
+}
+
+/* False: refused. */
+static bool take_gpu(struct session *session)
+{
+    struct node *node = session->node;
+    char list[PLACEMENT_TEXT_BYTES];
+    uint32_t expected = expected_as(session);
+    if (!*session->join.gpu && expected < node->settings.expected_count)
+        session->device = &node->devices[node->places[expected]];
+    else
+        session->device = placement_find(node, session->join.gpu);
+    if (!session->device)
+        session_refuse(session, CORUN_NOT_FOUND, "there is no GPU `%s` here: %s", session->join.gpu,
+                       placement_list(node, list));
+    return session->device != NULL;
+}
+
 /* Expected clients have the first numbers, in the order in which they are expected; others what is free behind these. */
 static bool take_number(struct session *session)
 {
     struct node *node = session->node;
-    for (uint32_t i = 0; i < node->settings.expected_count; i++)
-        if (place_is_free(node, i) && !strcmp(node->settings.expected[i], session->join.name)) {
-            node->arrived[i] = true;
-            session->number = i;
-            session->takes_part = true;
-            return true;
-        }
+    uint32_t expected = expected_as(session);
+    if (expected < node->settings.expected_count) {
+        node->arrived[expected] = true;
+        session->number = expected;
+        session->takes_part = true;
+        return true;
+    }
     for (uint32_t number = node->settings.expected_count; number < UINT32_MAX; number++) {
         bool taken = false;
         for (size_t i = 0; i < node->sessions.count; i++)
@@ -165,11 +198,11 @@ static bool take_number(struct session *session)
     return false;
 }
 
-static double rate_of(const struct node *node, const char *name)
+static double rate_of(const struct device *device, const char *name)
 {
-    for (size_t i = 0; i < node->known.count; i++)
-        if (!strcmp(node->known.data[i].name, name))
-            return node->known.data[i].ipc;
+    for (size_t i = 0; i < device->known.count; i++)
+        if (!strcmp(device->known.data[i].name, name))
+            return device->known.data[i].ipc;
     return 0;
 }
 
@@ -189,22 +222,27 @@ static void join(struct session *session, const struct wire_frame *frame)
                        "the program's libraries and the daemon are of different versions of corun");
         return;
     }
-    if (!wire_text(join->name, sizeof join->name) || !isfinite(join->isolated_ipc) || join->isolated_ipc < 0) {
+    if (!wire_text(join->name, sizeof join->name) || !wire_text(join->gpu, sizeof join->gpu) ||
+        !isfinite(join->isolated_ipc) || join->isolated_ipc < 0) {
         session->broken = true;
         return;
     }
+    if (!take_gpu(session))
+        return;
+    const struct device *device = session->device;
     if (join->isolated_ipc == 0)
-        join->isolated_ipc = rate_of(node, join->name);
+        join->isolated_ipc = rate_of(device, join->name);
     const char *problem = goal_problem(session, join->goal, join->goal_value);
-    if (!problem && node->settings.policy && node->settings.policy->needs_isolated_ipc && join->isolated_ipc <= 0)
+    if (!problem && device->policy && device->policy->needs_isolated_ipc && join->isolated_ipc <= 0)
         problem = "the policy needs the program's rate alone, which is not known: say --isolated";
     if (problem || !take_number(session)) {
+        session->device = NULL;
         session_refuse(session, CORUN_ARGUMENT, "%s", problem ? problem : "there are too many clients");
         return;
     }
     session->joined = true;
-    node_journal_note(node->journal, session, "client", "comes");
-    struct wire_welcome welcome = {session->number, 0, node->settings.configuration};
+    node_journal_note(node->journal, device, session, "client", "comes");
+    struct wire_welcome welcome = {session->number, node->settings.pace > 0, device->configuration};
     session_send(session, WIRE_WELCOME, &welcome, NULL, 0);
 }
 
@@ -253,6 +291,7 @@ static void end_context(struct session *session, const struct wire_frame *frame)
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
         other |= i != wanted.memory && space_of(session, i);
     space->gone = true;
+    session->log_lost |= other; /* what is left cannot be told apart from it */
     enum corun_status status = space_leave(space);
     if (!other) {
         session_clear(session);
@@ -271,24 +310,24 @@ uint64_t space_device_bytes(const struct space *space)
     return sum;
 }
 
-uint64_t node_device_bytes(const struct node *node)
+uint64_t device_bytes(const struct device *device)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
-        sum += node->spaces[i] ? space_device_bytes(node->spaces[i]) : 0;
+        sum += device->spaces[i] ? space_device_bytes(device->spaces[i]) : 0;
     return sum;
 }
 
 static enum corun_status allocate(const struct session *session, const struct wire_allocate *wanted)
 {
     struct space *space = space_of(session, wanted->memory);
-    uint64_t most = (uint64_t)session->node->settings.configuration.memory_mib << 20, address;
     void *host;
     if (!space)
         return CORUN_ARGUMENT;
+    uint64_t most = (uint64_t)session->device->configuration.memory_mib << 20, address;
     if (!wanted->pages && !allowance_has_memory(session, wanted->bytes))
         return CORUN_MEMORY;
-    if (!wanted->pages && (wanted->bytes > most || node_device_bytes(session->node) > most - wanted->bytes))
+    if (!wanted->pages && (wanted->bytes > most || device_bytes(session->device) > most - wanted->bytes))
         return CORUN_MEMORY;
     enum corun_status status = wanted->pages
                                    ? corun_memory_allocate_shared(space->memory, wanted->bytes, &address, &host)
@@ -348,6 +387,21 @@ static enum corun_status make_texture(const struct session *session, const struc
     return status == CORUN_OK && handle != wanted.handle ? CORUN_ARGUMENT : status;
 }
 
+/* What was done, for a corund that takes over. What grows too large is not kept. */
+static void keep_in_log(struct session *session, const struct wire_frame *frame)
+{
+    if (frame->type != WIRE_MODULE)
+        session->log_memory += frame->bytes;
+    if (session->log_lost)
+        return;
+    const uint8_t *whole = (const uint8_t *)frame->body - sizeof(struct wire_header);
+    session->log_lost = session->log_memory > SESSION_MOST_LOG || !buffer_add(&session->log, whole, frame->bytes);
+    if (!session->log_lost)
+        return;
+    free(session->log.data);
+    session->log = (struct buffer){.data = NULL};
+}
+
 /* ---- modules, launches, time ---- */
 
 static void load(struct session *session, const struct wire_frame *frame)
@@ -359,6 +413,8 @@ static void load(struct session *session, const struct wire_frame *frame)
     enum corun_status status = CORUN_ARGUMENT;
     if (space && wire_text(wanted.name, sizeof wanted.name) && space->modules.count < SPACE_MOST_MODULES)
         status = space_load(space, &wanted, frame->tail, frame->tail_bytes, &number);
+    if (status == CORUN_OK)
+        keep_in_log(session, frame);
     place(session, status, number);
 }
 
@@ -376,22 +432,36 @@ static void copy(struct session *session, const struct wire_frame *frame)
 {
     struct wire_copy wanted;
     wire_body(frame, &wanted);
-    struct corun_gpu *gpu = session->node->gpu;
+    struct corun_gpu *gpu = session->device->gpu; /* who copies takes part */
     uint64_t longest = UINT64_C(1) << 40;
     if (wanted.engine >= CORUN_COPY_ENGINES || wanted.cycles > longest ||
         wanted.since > longest + corun_gpu_cycles(gpu))
         place(session, CORUN_ARGUMENT, 0);
-    else
+    else {
+        uint64_t now = corun_gpu_cycles(gpu);
+        if (session->node->settings.pace > 0 && wanted.since < now) /* the client has not seen what time it is */
+            wanted.since = now;
         place(session, CORUN_OK,
               corun_gpu_copy(gpu, (enum corun_copy_engine)wanted.engine, wanted.since, wanted.cycles));
+    }
+}
+
+/* It is the client's own account of itself: nothing depends on it, and none is longer than the machine's life. */
+static void keep_run(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_run run;
+    wire_body(frame, &run);
+    uint64_t most = session->device ? corun_gpu_cycles(session->device->gpu) : 0;
+    lengths_add(&session->runs, run.cycles < most ? run.cycles : most, run.again);
 }
 
 static void wait_for(struct session *session, const struct wire_frame *frame)
 {
     struct wire_wait wanted;
     wire_body(frame, &wanted);
+    uint64_t furthest = corun_gpu_cycles(session->device->gpu) + LONGEST_WAIT; /* it asks again */
     session->until = wanted.until;
-    session->wake = wanted.wake;
+    session->wake = wanted.wake != UINT64_MAX && wanted.wake > furthest ? furthest : wanted.wake;
     session->waits = true;
 }
 
@@ -415,14 +485,15 @@ static void serve_memory(struct session *session, const struct wire_frame *frame
     struct wire_allocate wanted;
     struct wire_adopt other;
     struct wire_at gone;
+    enum corun_status status = CORUN_OK;
     switch (frame->type) {
     case WIRE_ALLOCATE:
         wire_body(frame, &wanted);
-        session_done(session, allocate(session, &wanted));
+        session_done(session, status = allocate(session, &wanted));
         break;
     case WIRE_ADOPT:
         wire_body(frame, &other);
-        session_done(session, adopt(session, &other));
+        session_done(session, status = adopt(session, &other));
         break;
     case WIRE_FREE:
         release(session, frame);
@@ -431,7 +502,7 @@ static void serve_memory(struct session *session, const struct wire_frame *frame
         name(session, frame);
         break;
     case WIRE_TEXTURE:
-        session_done(session, make_texture(session, frame));
+        session_done(session, status = make_texture(session, frame));
         break;
     default:
         wire_body(frame, &gone);
@@ -439,6 +510,8 @@ static void serve_memory(struct session *session, const struct wire_frame *frame
             (void)corun_texture_destroy(space_of(session, gone.memory)->memory, gone.address);
         break;
     }
+    if (status == CORUN_OK && session->takes_part)
+        keep_in_log(session, frame);
 }
 
 static void serve_machine(struct session *session, const struct wire_frame *frame)
@@ -483,6 +556,9 @@ static void serve(struct session *session, const struct wire_frame *frame)
     case WIRE_POLICY:
         asked_policy(session, frame);
         break;
+    case WIRE_RUN:
+        keep_run(session, frame);
+        break;
     case WIRE_CONTEXT:
         make_context(session);
         break;
@@ -522,7 +598,7 @@ bool session_serve(struct session *session, bool turn)
             session->broken = true;
             return false;
         }
-        if (!turn)
+        if (!turn || (frame.type == WIRE_LAUNCH && session->node->draining))
             return false;
     }
     serve(session, &frame);
@@ -530,4 +606,41 @@ bool session_serve(struct session *session, bool turn)
     if (in->taken == in->bytes)
         in->taken = in->bytes = 0;
     return true;
+}
+
+/* ---- once more ---- */
+
+/* Whether all that has been answered went well. */
+static bool went_well(const struct session *session)
+{
+    const struct buffer *out = &session->out;
+    struct wire_frame frame;
+    struct wire_done done;
+    for (size_t at = 0; at < out->bytes; at += frame.bytes) {
+        if (wire_take(out->data + at, out->bytes - at, false, &frame) != WIRE_WHOLE)
+            return false;
+        if (frame.type != WIRE_DONE && frame.type != WIRE_PLACE)
+            continue;
+        wire_body(&frame, &done); /* both begin with the status */
+        if (done.status != CORUN_OK)
+            return false;
+    }
+    return true;
+}
+
+bool session_replay(struct session *session, const uint8_t *log, size_t bytes)
+{
+    struct wire_frame frame;
+    bool good = true;
+    for (size_t at = 0; at < bytes && good; at += frame.bytes) {
+        good = wire_take(log + at, bytes - at, true, &frame) == WIRE_WHOLE &&
+               (frame.type == WIRE_MODULE || frame.type == WIRE_ALLOCATE || frame.type == WIRE_FREE ||
+                frame.type == WIRE_NAME || frame.type == WIRE_ADOPT || frame.type == WIRE_TEXTURE ||
+                frame.type == WIRE_TEXTURE_GONE);
+        if (good)
+            serve(session, &frame);
+    }
+    good = good && !session->broken && went_well(session);
+    session->out.bytes = session->out.taken = 0;
+    return good;
 }

@@ -10,19 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first space of a client has the client's number where that is free, so that its addresses are the same in every run. */
 static uint32_t free_number(const struct session *session)
 {
-    const struct node *node = session->node;
+    const struct device *device = session->device;
     uint32_t first = session->number;
-    if (first < CORUN_MAX_APPLICATIONS && !node->spaces[first])
+    if (first < CORUN_MAX_APPLICATIONS && !device->spaces[first])
         return first;
-    for (uint32_t i = node->settings.expected_count; i < CORUN_MAX_APPLICATIONS; i++)
-        if (!node->spaces[i])
+    for (uint32_t i = device->node->settings.expected_count; i < CORUN_MAX_APPLICATIONS; i++)
+        if (!device->spaces[i])
             return i;
     return CORUN_MAX_APPLICATIONS;
+}
+
+static bool map_storage(struct space *space, int flags)
+{
+    void *storage =
+        mmap(space->storage, MEMORY_BACKING_BYTES, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, space->file, 0);
+    if (storage == MAP_FAILED)
+        return false;
+    space->storage = storage;
+    (void)madvise(storage, MEMORY_BACKING_BYTES, MADV_DONTDUMP);
+    return true;
 }
 
 /* A file that nobody can make shorter: what is mapped here stays readable. It takes memory where it was written. */
@@ -32,13 +44,50 @@ static bool make_storage(struct space *space)
     if (space->file < 0 || ftruncate(space->file, (off_t)MEMORY_BACKING_BYTES) != 0 ||
         fcntl(space->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return false;
-    void *storage =
-        mmap(NULL, MEMORY_BACKING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, space->file, 0);
-    if (storage == MAP_FAILED)
-        return false;
-    space->storage = storage;
-    (void)madvise(storage, MEMORY_BACKING_BYTES, MADV_DONTDUMP);
-    return true;
+    return map_storage(space, MAP_SHARED);
+}
+
+/* Without storage. */
+static struct space *begin_space(struct session *session, uint32_t number)
+{
+    struct space *space = calloc(1, sizeof *space);
+    if (!space)
+        return NULL;
+    *space = (struct space){.session = session, .number = number, .file = -1, .application = CORUN_NO_APPLICATION};
+    session->spaces[number] = session->device->spaces[number] = space;
+    space->list = corun_diagnostics_create();
+    space->memory = corun_memory_create(number);
+    if (space->list && space->memory)
+        return space;
+    space_destroy(space);
+    return NULL;
+}
+
+/* ---- of another corund ---- */
+
+struct space *space_restore(struct session *session, uint32_t number, int file)
+{
+    struct stat about;
+    bool fits = number < CORUN_MAX_APPLICATIONS && !session->device->spaces[number] && fstat(file, &about) == 0 &&
+                about.st_size == (off_t)MEMORY_BACKING_BYTES;
+    struct space *space = fits ? begin_space(session, number) : NULL;
+    if (!space)
+        return NULL;
+    space->file = file;
+    if (!map_storage(space, MAP_PRIVATE)) {
+        space_destroy(space);
+        return NULL;
+    }
+    corun_memory_map_pages(space->memory);
+    struct memory_backing backing = {.file = -1, .storage = space->storage};
+    memory_back(space->memory, &backing);
+    return space;
+}
+
+bool space_settle(struct space *space)
+{
+    memory_back_file(space->memory, space->file);
+    return map_storage(space, MAP_SHARED | MAP_FIXED);
 }
 
 enum corun_status space_create(struct session *session, struct space **result)
@@ -47,14 +96,10 @@ enum corun_status space_create(struct session *session, struct space **result)
     *result = NULL;
     if (number == CORUN_MAX_APPLICATIONS)
         return CORUN_LIMIT;
-    struct space *space = calloc(1, sizeof *space);
+    struct space *space = begin_space(session, number);
     if (!space)
         return CORUN_MEMORY;
-    *space = (struct space){.session = session, .number = number, .file = -1, .application = CORUN_NO_APPLICATION};
-    session->spaces[number] = session->node->spaces[number] = space;
-    space->list = corun_diagnostics_create();
-    space->memory = corun_memory_create(number);
-    if (!space->list || !space->memory || !make_storage(space)) {
+    if (!make_storage(space)) {
         space_destroy(space);
         return CORUN_MEMORY;
     }
@@ -88,7 +133,7 @@ void space_destroy(struct space *space)
         session->file = -1;
     if (space->file >= 0)
         close(space->file);
-    session->spaces[space->number] = session->node->spaces[space->number] = NULL;
+    session->spaces[space->number] = session->device->spaces[space->number] = NULL;
     free(space);
 }
 
@@ -108,7 +153,7 @@ static void print(void *user, const char *text, size_t bytes)
 
 enum corun_status space_enter(struct space *space)
 {
-    struct node *node = space->session->node;
+    struct device *device = space->session->device;
     const struct wire_join *join = &space->session->join;
     if (space->application != CORUN_NO_APPLICATION)
         return CORUN_ARGUMENT;
@@ -123,12 +168,12 @@ enum corun_status space_enter(struct space *space)
         description.goal_ipc = join->goal_value * join->isolated_ipc;
     if (join->goal == CORUN_GOAL_IPC)
         description.goal_ipc = join->goal_value;
-    enum corun_status status = corun_gpu_add(node->gpu, &description, &space->application);
+    enum corun_status status = corun_gpu_add(device->gpu, &description, &space->application);
     if (status != CORUN_OK)
         return status;
     space->alone = true;
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++) {
-        struct space *other = node->spaces[i];
+        struct space *other = device->spaces[i];
         if (other && other != space && other->application != CORUN_NO_APPLICATION)
             space->alone = other->alone = false;
     }
@@ -138,21 +183,21 @@ enum corun_status space_enter(struct space *space)
 /* The rate of a program that had the machine for itself is kept under its name. */
 static void keep_rate(const struct space *space)
 {
-    struct node *node = space->session->node;
+    struct device *device = space->session->device;
     struct corun_application_result result;
-    corun_gpu_application(node->gpu, space->application, &result);
-    uint64_t cycles = corun_gpu_cycles(node->gpu) - result.arrived_cycle;
+    corun_gpu_application(device->gpu, space->application, &result);
+    uint64_t cycles = corun_gpu_cycles(device->gpu) - result.arrived_cycle;
     if (!space->alone || result.status != CORUN_OK || !result.thread_instructions || !cycles)
         return;
     struct known_rate rate = {.ipc = (double)result.thread_instructions / (double)cycles};
     memcpy(rate.name, space->session->join.name, sizeof rate.name);
-    for (size_t i = 0; i < node->known.count; i++)
-        if (!strcmp(node->known.data[i].name, rate.name)) {
-            node->known.data[i] = rate;
+    for (size_t i = 0; i < device->known.count; i++)
+        if (!strcmp(device->known.data[i].name, rate.name)) {
+            device->known.data[i] = rate;
             return;
         }
-    if (node->known.count < NODE_MOST_SESSIONS)
-        (void)vector_push(&node->known, rate);
+    if (device->known.count < NODE_MOST_SESSIONS)
+        (void)vector_push(&device->known, rate);
 }
 
 struct told {
@@ -169,7 +214,7 @@ static void tell_line(void *user, const struct corun_profile_line *line)
 
 static void tell_profile(const struct space *space, uint32_t number)
 {
-    const struct corun_gpu *gpu = space->session->node->gpu;
+    const struct corun_gpu *gpu = space->session->device->gpu;
     uint32_t count;
     const struct corun_instruction *code;
     struct corun_kernel_result kernel;
@@ -191,27 +236,28 @@ static void tell_leaving(const struct space *space)
     struct corun_application_result result;
     if (!node->settings.left)
         return;
-    corun_gpu_application(node->gpu, space->application, &result);
+    struct corun_gpu *gpu = space->session->device->gpu;
+    corun_gpu_application(gpu, space->application, &result);
     for (uint32_t k = 0; node->settings.profiled && k < result.kernel_count; k++)
         tell_profile(space, k);
-    node->settings.left(node->settings.left_user, space->session, &result, corun_gpu_cycles(node->gpu));
+    node->settings.left(node->settings.left_user, space->session, &result, corun_gpu_cycles(gpu));
 }
 
 enum corun_status space_leave(struct space *space)
 {
-    struct node *node = space->session->node;
+    struct device *device = space->session->device;
     if (space->application == CORUN_NO_APPLICATION)
         return CORUN_OK;
     keep_rate(space);
     tell_leaving(space);
-    enum corun_status status = corun_gpu_leave(node->gpu, space->application);
+    enum corun_status status = corun_gpu_leave(device->gpu, space->application);
     space->application = CORUN_NO_APPLICATION;
     for (size_t i = 0; i < space->flights.count; i++)
         corun_grid_destroy(space->flights.data[i].grid);
     space->flights.count = 0;
     corun_diagnostics_clear(space->list);
     if (status == CORUN_POLICY || status == CORUN_MEMORY) /* the machine cannot continue */
-        node->failed = true;
+        device->node->failed = true;
     return status;
 }
 
@@ -262,7 +308,7 @@ static enum corun_status make_grid(struct space *space, const struct wire_launch
 enum corun_status space_launch(struct space *space, const struct wire_launch *launch, const void *parameters,
                                uint32_t bytes, struct wire_launched *launched)
 {
-    struct corun_gpu *gpu = space->session->node->gpu;
+    struct corun_gpu *gpu = space->session->device->gpu;
     struct flight flight = {.module = launch->module};
     if (space->application == CORUN_NO_APPLICATION || launch->module >= space->instances.count ||
         space->flights.count >= WIRE_MOST_FLIGHTS)
@@ -288,7 +334,7 @@ enum corun_status space_launch(struct space *space, const struct wire_launch *la
 /* Of one that ended well nothing is kept; of a stopped application everything until it leaves. */
 static void tell_end(struct space *space, struct flight *flight, const struct corun_launched *launched)
 {
-    struct corun_gpu *gpu = space->session->node->gpu;
+    struct corun_gpu *gpu = space->session->device->gpu;
     struct wire_ended ended = {.memory = space->number,
                                .number = flight->number,
                                .status = launched->status,
@@ -302,8 +348,8 @@ static void tell_end(struct space *space, struct flight *flight, const struct co
     if (launched->status != CORUN_OK)
         return;
     space->session->launches++;
-    launches_add(&space->session->latencies,
-                 launched->last_cycle > flight->since ? launched->last_cycle - flight->since : 0);
+    lengths_add(&space->session->latencies,
+                launched->last_cycle > flight->since ? launched->last_cycle - flight->since : 0, false);
     (void)corun_gpu_forget(gpu, space->application, flight->number);
     corun_grid_destroy(flight->grid);
     flight->grid = NULL;
@@ -317,7 +363,7 @@ bool space_tell(struct space *space)
         struct flight flight = space->flights.data[i];
         struct corun_launched launched = {0};
         if (!flight.told)
-            corun_gpu_launched(space->session->node->gpu, space->application, flight.number, &launched);
+            corun_gpu_launched(space->session->device->gpu, space->application, flight.number, &launched);
         if (launched.ended) {
             tell_end(space, &flight, &launched);
             any = true;

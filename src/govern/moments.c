@@ -148,8 +148,9 @@ uint64_t governor_next_epoch(const struct governor *governor)
 
 void governor_skip_epochs(struct governor *governor, uint64_t now)
 {
-    while (governor->next_epoch <= now) {
-        governor->epoch_began = governor->next_epoch;
-        governor->next_epoch += governor->machine.epoch;
-    }
+    if (governor->next_epoch > now)
+        return;
+    uint64_t whole = (now - governor->next_epoch) / governor->machine.epoch; /* which may be very many */
+    governor->epoch_began = governor->next_epoch + whole * governor->machine.epoch;
+    governor->next_epoch = governor->epoch_began + governor->machine.epoch;
 }

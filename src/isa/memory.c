@@ -63,6 +63,11 @@ void memory_back(struct corun_memory *memory, const struct memory_backing *backi
     memory->backing = *backing;
 }
 
+void memory_back_file(struct corun_memory *memory, int file)
+{
+    memory->backing.file = file;
+}
+
 void memory_be_quiet(struct corun_memory *memory, bool quiet)
 {
     memory->quiet = quiet;

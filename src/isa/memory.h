@@ -36,6 +36,8 @@ struct memory_backing {
 #define MEMORY_BACKING_BYTES (UINT64_C(1) << 38)
 /* To be called before anything is allocated. */
 void memory_back(struct corun_memory *memory, const struct memory_backing *backing);
+/* Another descriptor of the file, with the same content at the same place. */
+void memory_back_file(struct corun_memory *memory, int file);
 /* While it is quiet, nothing is told: what happens now, the other process does by itself. */
 void memory_be_quiet(struct corun_memory *memory, bool quiet);
 

@@ -21,6 +21,8 @@
 #define WIRE_MOST_FLIGHTS 4096u /* launches of a context that have not ended */
 #define WIRE_MOST_POLICY 1024u
 #define WIRE_MOST_SAMPLES 60u
+#define WIRE_MOST_GPUS 8u
+#define WIRE_ALL_GPUS UINT32_MAX
 
 struct wire_none {
     uint32_t nothing;
@@ -34,10 +36,11 @@ struct wire_join {
     uint32_t unused;
     double goal_value, isolated_ipc; /* 0: none, not known */
     char name[WIRE_NAME_BYTES];
+    char gpu[WIRE_NAME_BYTES]; /* number or name of the GPU that it wants; empty: any */
 };
 
 struct wire_welcome {
-    uint32_t number, unused;
+    uint32_t number, paced; /* whether time follows the clock of the host */
     struct corun_gpu_config configuration;
 };
 
@@ -108,6 +111,15 @@ struct wire_goal {
     double value;
 };
 
+struct wire_run {
+    uint64_t cycles;
+    uint32_t again, unused; /* `again`: in place of the one before, which has become longer */
+};
+
+struct wire_policy {
+    uint32_t gpu; /* or WIRE_ALL_GPUS */
+};
+
 struct wire_done {
     uint32_t status;
 };
@@ -148,6 +160,7 @@ enum wire_state {
 
 struct wire_client {
     uint32_t number, pid, uid, state;
+    uint32_t gpu, unused;
     uint32_t goal, in_flight;                    /* launches that have not ended */
     uint64_t launches;                           /* that have */
     double goal_value, isolated_ipc, ipc;        /* ipc: since its first launch, 0 before */
@@ -155,15 +168,20 @@ struct wire_client {
     uint64_t sm_cycles;                          /* of each SM, while thread blocks of it were there, summed up */
     uint64_t p50_cycles,
         p99_cycles; /* of its last launches, from when they could begin to their end; 0: none has ended */
+    uint64_t runs, run_p50_cycles, run_p99_cycles; /* that it has told of; of the last ones */
     char name[WIRE_NAME_BYTES];
     /* behind it: on how many SMs it was, hundredths, uint32_t for each sample, the newest last */
 };
 
+/* A GPU. */
 struct wire_node {
     uint64_t cycle, sample_cycles;
     uint64_t memory_bytes, used_bytes; /* of the device, by all clients */
+    double pace;                       /* simulated seconds in a second of the host; 0: time goes on while all wait */
+    uint64_t missed_cycles;            /* at a pace: that the host was too slow for */
     uint32_t sms, core_clock_khz;
-    uint32_t holder, unused; /* pid of the client that computes while time stands still, 0: none */
+    uint32_t index;
+    uint32_t holder; /* pid of the client that computes while time stands still, 0: none */
     char gpu[WIRE_NAME_BYTES];
     char policy[WIRE_MOST_POLICY]; /* as it was chosen */
 };

@@ -20,18 +20,20 @@ static void test_whole(void **unused)
     (void)unused;
     struct arena *arena = arena_create();
     struct daemon_configuration c;
-    assert_int_equal(parse("simulate: gtx980:sms=4\npolicy: smqos\nsocket: /run/x\nexpect: [a, b]\nthreads: 2\n"
-                           "kernel_timeout: 5M\npatience: 1.5m\nmetrics: /m\nmetrics_interval: 2s\nlimits:\n"
-                           "  - {user: root, clients: 4, memory: 1G, share: 50%}\n  - {group: 77, memory: 512K}\n"
-                           "  - {clients: 0}\n",
-                           arena, NULL, &c),
-                     CORUN_OK);
-    assert_string_equal(c.simulate.text, "gtx980:sms=4");
+    assert_int_equal(
+        parse("simulate: gtx980:sms=4\npolicy: smqos\nsocket: /run/x\nexpect: [a, b]\nthreads: 2\n"
+              "kernel_timeout: 5M\npatience: 1.5m\npace: 0.25\nmetrics: /m\nmetrics_interval: 2s\nlimits:\n"
+              "  - {user: root, clients: 4, memory: 1G, share: 50%}\n  - {group: 77, memory: 512K}\n"
+              "  - {clients: 0}\n",
+              arena, NULL, &c),
+        CORUN_OK);
+    assert_int_equal(c.gpu_count, 1);
+    assert_string_equal(c.gpus[0].text, "gtx980:sms=4");
     assert_int_equal(c.policy.place.line, 2);
     assert_string_equal(c.policy.text, "smqos");
     assert_int_equal(c.expected_count, 2);
     assert_string_equal(c.expected[1].text, "b");
-    assert_true(c.threads == 2 && c.patience == 90 && c.metrics_interval == 2);
+    assert_true(c.threads == 2 && c.patience == 90 && c.pace == 0.25 && c.metrics_interval == 2);
     assert_int_equal(c.limits.count, 3);
     const struct limit *rows = c.limits.rows;
     assert_true(rows[0].of == LIMIT_OF_USER && rows[0].id == 0 && rows[0].clients == 4 && rows[0].memory == 1u << 30 &&
@@ -52,6 +54,11 @@ static void test_mistakes(void **unused)
         {"simulate: gtx980\nthreads: 0\n", "'0' is no number from 1 to 1000 for 'threads'", 2, 10},
         {"patience: soon\n", "'soon' is no time like 10s, 5m or 1h", 1, 11},
         {"kernel_timeout: 5x\n", "'5x' is no time like 10ms", 1, 17},
+        {"simulate: []\n", "'simulate' is an empty list", 1, 11},
+        {"simulate: [a, {b: c}]\n", "expected text, found a map", 1, 15},
+        {"simulate: [a, b, c, d, e, f, g, h, i]\n", "there are more than 8 GPUs", 1, 36},
+        {"pace: 1.5\n", "'1.5' is no pace above 0 and at most 1", 1, 7},
+        {"pace: 0\n", "'0' is no pace", 1, 7},
         {"socket: ''\n", "'socket' is empty", 1, 9},
         {"expect: server\n", "expected a list for 'expect', found text", 1, 9},
         {"expect: [a, {b: c}]\n", "expected text, found a map", 1, 13},

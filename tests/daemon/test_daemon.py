@@ -62,8 +62,9 @@ class Daemon(unittest.TestCase):
             del self.environment[name]
 
     def start_daemon(self, *options, gpu="gtx980"):
+        gpus = [word for one in gpu.split() for word in ("--simulate", one)]
         # pylint: disable=consider-using-with
-        daemon = subprocess.Popen([CORUN.parent / "corund", "--simulate", gpu, *options], env=self.environment,
+        daemon = subprocess.Popen([CORUN.parent / "corund", *gpus, *options], env=self.environment,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(daemon.stdout.close)
         self.addCleanup(daemon.stderr.close)
@@ -406,6 +407,280 @@ class Faults(Daemon):
         self.stop_daemon()
 
 
+class Pace(Daemon):
+    def test_results(self):
+        """Programs find what they find elsewhere; one that waits without calling, too."""
+        self.start_daemon("--pace", "0.0005")
+        for name in "vector_add reduction polling graph threads host_functions errors".split():
+            with self.subTest(name):
+                alone, shared = self.run_alone(PROGRAMS / name), self.run_shared(PROGRAMS / name)
+                self.assertEqual((shared[0], without_places(shared[1])), (alone[0], without_places(alone[1])), shared)
+        self.stop_daemon()
+
+    def test_nobody_holds_up(self):
+        """One that stands still with work under way: time goes on, no faster than the pace, and the other one ends."""
+        self.start_daemon("--pace", "0.0001", "--expect", "stopped", "--expect", "other")
+        stopped, other = self.share(PROGRAMS / "heat", "--name", "stopped"), self.share(PROGRAMS / "heat", "--name", "other")
+        self.wait_for(lambda: any(client["name"] == "stopped" and client["launches"] for client in self.told()["clients"]))
+        pid = next(client["pid"] for client in self.told()["clients"] if client["name"] == "stopped")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.end(other)[0], 0)
+            began, first = time.monotonic(), self.told()
+            time.sleep(0.5)
+            told = self.told()
+            passed = told["cycle"] - first["cycle"]
+            self.assertIsNone(told["holder"])
+            self.assertEqual(told["pace"], 0.0001)
+            self.assertGreater(passed, 0)  # what the stopped one had launched has long ended; its context is there
+            self.assertLessEqual(passed, 0.0001 * told["core_clock_khz"] * 1e3 * (time.monotonic() - began + 0.2) + 50000)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertEqual(self.end(stopped), self.run_alone(PROGRAMS / "heat"))
+        self.wait_for(lambda: not self.clients())
+        still = self.told()["cycle"]
+        time.sleep(0.1)
+        self.assertEqual(self.told()["cycle"], still)
+        self.stop_daemon()
+
+    def test_refused(self):
+        for pace in ("0", "2", "fast", "-1", "nan"):
+            self.assertEqual(self.ask("daemon", "--simulate", "gtx980", "--pace", pace).returncode, 2, pace)
+        done = self.ask("daemon", "--simulate", "gtx980", "--pace", "0.1", "--patience", "1s")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no meaning", done.stderr)
+
+
+class Several(Daemon):
+    """Several GPUs of one corund."""
+    GPUS = "gtx980 quadro-v100 gtx980"
+
+    def places(self):
+        told = self.told()
+        return {client["name"]: (client["device"], told["gpus"][client["device"]]["gpu"]) for client in told["clients"]}
+
+    def test_placement(self):
+        """By number, by name, by CUDA_VISIBLE_DEVICES; else where each program has most SMs. Results are those of that GPU."""
+        self.start_daemon("--policy", "even", gpu=self.GPUS)
+        held = []
+        for name, options, visible in (("first", (), None), ("number", ("--gpu", "0"), None), ("name", ("--gpu", "gtx980"), None),
+                                       ("seen", (), "2,1"), ("said", ("--gpu", "1"), "2"), ("next", (), None)):
+            if visible:
+                self.environment["CUDA_VISIBLE_DEVICES"] = visible
+            held.append(self.share(PROGRAMS / "own_goal", "--name", name, *options, words=("100000",)))
+            self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+            self.wait_for(lambda name=name: name in self.places())
+        self.assertEqual(self.places(), {"first": (1, "quadro-v100"), "number": (0, "gtx980"), "name": (2, "gtx980"), "seen": (2, "gtx980"),
+                                         "said": (1, "quadro-v100"), "next": (1, "quadro-v100")})
+        listed = {row[2]: row[-2:] for row in self.clients()}
+        self.assertEqual(listed["name"], ["2", "gtx980"])
+        for process in held:
+            os.killpg(process.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.clients())
+        for wanted, visible in (("3", None), ("titan", None), (None, "7")):
+            if visible:
+                self.environment["CUDA_VISIBLE_DEVICES"] = visible
+            status, _, said = self.run_shared(PROGRAMS / "vector_add", *(("--gpu", wanted) if wanted else ()))
+            self.assertNotEqual(status, 0)
+            self.assertIn(f"no GPU `{wanted or visible}` here: 0 gtx980, 1 quadro-v100, 2 gtx980".encode(), said)
+        self.environment["CUDA_VISIBLE_DEVICES"] = ""  # as ever: no GPU at all
+        self.assertNotEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        del self.environment["CUDA_VISIBLE_DEVICES"]
+        self.stop_daemon()
+
+    def test_cycles(self):
+        """Each GPU has its own time and clients: cycles are those of that GPU alone, however many run beside it."""
+        options = ("--policy", "even", "--expect", "one", "--expect", "two")
+        self.start_daemon(*options, gpu="quadro-v100 gtx980:sms=200")  # the larger one comes first
+        both = [self.share(PROGRAMS / "heat", "--name", name, "--gpu", gpu, record=self.folder / name) for name, gpu in (("one", "0"), ("two", "1"))]
+        for process in both:
+            self.assertEqual(self.end(process)[0], 0)
+        self.assertEqual(sorted(gpu["policy"] for gpu in self.told()["gpus"]), ["even", "even"])
+        self.stop_daemon()
+        for name, gpu in (("one", "quadro-v100"), ("two", "gtx980:sms=200")):
+            self.start_daemon("--policy", "even", gpu=gpu)
+            self.assertEqual(self.run_shared(PROGRAMS / "heat", record=self.folder / f"{name}-alone")[0], 0)
+            self.stop_daemon()
+            # Addresses are those of the client's number, which decide cache sets: what was launched and how much is the same.
+            self.assertEqual(len(self.recorded(self.folder / name)[0].splitlines()), len(self.recorded(self.folder / f"{name}-alone")[0].splitlines()))
+        self.assertEqual(self.recorded(self.folder / "one"), self.recorded(self.folder / "one-alone"))
+
+    def test_expected(self):
+        """The GPUs of expected programs do not depend on which of them comes first."""
+        for order in (("a", "b", "c"), ("c", "b", "a")):
+            self.start_daemon("--expect", "a", "--expect", "b", "--expect", "c", gpu="gtx980 gtx980")
+            for name in order[:2]:
+                self.share(PROGRAMS / "own_goal", "--name", name, words=("5",))
+                self.wait_for(lambda name=name: name in self.places())
+            places = {name: place[0] for name, place in self.places().items()}
+            self.assertEqual(places, {name: {"a": 0, "b": 1, "c": 0}[name] for name in order[:2]})
+            self.assertEqual(self.run_shared(PROGRAMS / "vector_add", "--name", order[2])[0], 0)
+            self.stop_daemon()
+
+    def test_tools(self):
+        """Policies of one and of all, pictures, metrics and the journal say which GPU it is."""
+        metrics, journal = self.folder / "corund.prom", self.folder / "journal.json"
+        self.start_daemon("--policy", "even", "--metrics", str(metrics), "--journal", str(journal), gpu="gtx980 quadro-v100")
+        for words, status, policies in ((("smqos", "--gpu", "1"), 0, "0 gtx980 even\n1 quadro-v100 smqos\n"),
+                                        (("spart-qos", "--gpu", "gtx980"), 0, "0 gtx980 spart-qos\n1 quadro-v100 smqos\n"),
+                                        (("even", "--gpu", "titan"), 5, None), (("even", "--gpu", "2"), 5, None),
+                                        (("smk",), 0, "0 gtx980 smk\n1 quadro-v100 smk\n")):
+            self.assertEqual(self.ask("policy", *words).returncode, status, words)
+            if policies:
+                self.assertEqual(self.ask("policy").stdout, policies)
+        self.assertEqual(self.ask("policy", "--gpu", "1").stdout, "smk\n")
+        process = self.share(PROGRAMS / "own_goal", "--name", "one", "--gpu", "1", words=("100000",))
+        self.wait_for(lambda: any(client["launches"] and client["sms"] for client in self.told()["clients"]))
+        self.assertEqual(json_page.differences("Programs under corund", self.told()), ([], []))
+        picture = self.ask("top", "--once").stdout.splitlines()
+        self.assertRegex(picture[0], "^0 gtx980, 16 SMs, policy smk")
+        self.assertRegex(picture[1], "^0 programs")
+        self.assertTrue(any(line.startswith("1 quadro-v100, 80 SMs, policy smk") for line in picture), picture)
+        self.assertTrue(picture[-1].startswith("one"), picture)
+        self.daemon.send_signal(signal.SIGHUP)  # there is no file; metrics are written again all the same
+        self.wait_for(lambda: metrics.exists() and 'corun_client_waits{client="0",name="one"' in metrics.read_text())
+        text = metrics.read_text()
+        self.assertIn('corun_sms{device="1"} 80\n', text)
+        self.assertRegex(text, r'corun_client_launches_total\{client="0",name="one",pid="[0-9]+",uid="[0-9]+",device="1"\}')
+        os.killpg(process.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+        events = json.loads(journal.read_text())
+        self.assertEqual([event["args"]["name"] for event in events if event["name"] == "process_name"], ["gtx980", "quadro-v100"])
+        seen = [(event["pid"], event["name"], event["args"].get("is")) for event in events if event.get("ph") == "i"]
+        for wanted in ((2, "client", "comes"), (2, "client", "goes"), (1, "policy", "spart-qos"), (2, "policy", "smqos")):
+            self.assertIn(wanted, seen)
+        self.assertNotIn((1, "client", "comes"), seen)
+
+    def test_faults(self):
+        """A client that stands still holds up its own GPU alone."""
+        self.start_daemon(gpu="gtx980 gtx980")
+        stopped = self.share(PROGRAMS / "own_goal", "--name", "stopped", "--gpu", "0", words=("100000",))
+        self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+        os.kill(self.told()["clients"][0]["pid"], signal.SIGSTOP)
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--gpu", "1"), self.run_alone(PROGRAMS / "heat"))
+        os.killpg(stopped.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+
+
+class Upgrade(Daemon):
+    """SIGUSR2: the process becomes the corund that its file is by now, and programs run on."""
+    def restarts(self):
+        """How often it has said that it is ready again."""
+        count = 0
+        while select.select([self.daemon.stdout], [], [], 0)[0]:
+            count += str(self.socket) in self.daemon.stdout.readline()
+        return count
+
+    def upgrade(self):
+        self.daemon.send_signal(signal.SIGUSR2)
+        self.assertTrue(select.select([self.daemon.stdout], [], [], 20)[0])
+        self.assertIn(str(self.socket), self.daemon.stdout.readline())
+
+    def test_programs_run_on(self):
+        """Goals, policies, rates and counts stay; results are as ever; descriptors do not grow; connections of all kinds go on."""
+        self.start_daemon("--policy", "even", gpu="gtx980 quadro-v100")
+        idle = socket.socket(socket.AF_UNIX)
+        self.addCleanup(idle.close)
+        idle.connect(str(self.socket))
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--name", "known", "--gpu", "0")[0], 0)
+        held = [self.share(PROGRAMS / "own_goal", "--name", f"held{gpu}", "--gpu", gpu, words=("40",)) for gpu in ("0", "1")]
+        self.wait_for(lambda: sum(client["launches"] > 3 for client in self.told()["clients"]) == 2)
+        self.assertEqual(self.ask("policy", "--gpu", "1", "smk").returncode, 0)
+        pids = {client["name"]: client["pid"] for client in self.told()["clients"]}
+        self.assertEqual(self.ask("goal", str(pids["held1"]), "ipc=7").returncode, 0)
+        idle.sendall(struct.pack("<II", 15, 4)[:5])  # the half of a message
+        before, files = self.told(), len(list(pathlib.Path(f"/proc/{self.daemon.pid}/fd").iterdir()))
+        for turn in range(4):
+            self.upgrade()
+            told = self.told()
+            self.assertEqual([gpu["policy"] for gpu in told["gpus"]], ["even", "smk"])
+            for now, then in zip(told["clients"], before["clients"]):
+                self.assertEqual([now[key] for key in ("client", "pid", "uid", "name", "device", "goal", "memory_bytes")],
+                                 [then[key] for key in ("client", "pid", "uid", "name", "device", "goal", "memory_bytes")])
+                self.assertGreaterEqual(now["launches"], then["launches"], turn)
+            for now, then in zip(told["gpus"], before["gpus"]):
+                self.assertGreaterEqual(now["cycle"], then["cycle"])
+            before = told
+        self.assertEqual(next(client["goal_value"] for client in told["clients"] if client["name"] == "held1"), 7)
+        self.wait_for(lambda: len(list(pathlib.Path(f"/proc/{self.daemon.pid}/fd").iterdir())) <= files)  # those of tools go
+        idle.sendall(struct.pack("<II", 15, 4)[5:] + b"\0" * 4)
+        self.assertGreater(len(idle.recv(100)), 8)
+        for process in held:
+            self.assertEqual(self.end(process)[0], 0)
+        self.assertEqual(self.run_shared(PROGRAMS / "heat", "--name", "known", "--gpu", "0", "--goal", "50%")[0], 0)
+        self.stop_daemon()
+
+    def test_every_kind(self):
+        """Textures, graphs, pools, managed memory, contexts that fail: programs find what they find alone, while one corund follows the other.
+
+        But for programs that count how often they had to ask (streams): time goes on while corund drains.
+        """
+        self.start_daemon("--policy", "even")
+        stop = threading.Event()
+
+        def again_and_again():
+            while not stop.wait(0.05):
+                self.daemon.send_signal(signal.SIGUSR2)
+        thread = threading.Thread(target=again_and_again)
+        thread.start()
+        try:
+            for name in ("heat vector_add reduction symbols host_memory managed errors fault device_printf graph cooperative pools threads "
+                         "device_heap textures surfaces structures graph_memory elimination-static heat-static".split()):
+                with self.subTest(name):
+                    alone, shared = self.run_alone(PROGRAMS / name), self.run_shared(PROGRAMS / name)
+                    self.assertEqual((shared[0], without_places(shared[1])), (alone[0], without_places(alone[1])), shared)
+        finally:
+            stop.set()
+            thread.join()
+        self.assertGreater(self.restarts(), 20)
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+
+    def test_refused(self):
+        """Another version, other GPUs, no file, a kernel that does not end: said, nothing changes, and programs run on."""
+        corund, file = self.folder / "bin" / "corund", self.folder / "corund.yaml"
+        corund.parent.mkdir()
+        shutil.copy(CORUN, corund)
+        file.write_text("simulate: gtx980:sms=4\n")
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([corund, "--configuration", file], env=dict(self.environment, CORUN_DATA=str(CORUN.parent / "data")), text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for end in (daemon.stdout.close, daemon.stderr.close, daemon.wait, daemon.kill):
+            self.addCleanup(end)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+        program = self.share(PROGRAMS / "endless")
+        self.wait_for(lambda: self.clients() and self.told()["cycle"] > 100000)
+
+        def refused(why):
+            daemon.send_signal(signal.SIGUSR2)
+            said = daemon.stderr.readline()
+            while "it stays the corund that it is" not in said:  # what the other one says of its configuration
+                said = daemon.stderr.readline()
+            self.assertIn(why, said)
+            self.assertEqual(len(self.clients()), 1)
+        refused("a kernel has not ended")
+        file.write_text("simulate: gtx980:sms=5\n")
+        refused("another version, or would have other GPUs")
+        file.write_text("simulate: [")
+        refused("another version, or would have other GPUs")
+        file.write_text("simulate: gtx980:sms=4\n")
+        corund.unlink()
+        refused("cannot be started")
+        corund.write_text("#!/bin/sh\necho corund handover=99\n")
+        corund.chmod(0o755)
+        refused("another version")
+        corund.unlink()
+        shutil.copy(CORUN, corund)
+        os.killpg(program.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.clients())
+        self.upgrade()
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+
 class Goals(Daemon):
     """Goals that a program gives itself: its calls in their order, so the digits are the same in every run."""
     def test_status(self):
@@ -462,6 +737,46 @@ class Goals(Daemon):
         high = self.run_beside("6", "1", "0.9")
         self.assertEqual(self.run_beside("6", "1", "0.9"), high)
         self.assertNotEqual(high, without)
+
+
+class Runs(Daemon):
+    """How long runs of a program take: those that corund sees, and those that the program marks."""
+    def told_of(self, *words):
+        self.start_daemon("--policy", "even")
+        process = self.share(PROGRAMS / "own_runs", words=(*words, "stay"))
+        self.assertEqual(process.stdout.readline(), b"5 5 1\n")
+        row = self.told()["clients"][0]
+        os.killpg(process.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+        return row
+
+    def test_lengths(self):
+        """A request is a run, from its first copy to its last, whether corund finds that out or is told; two that overlap take both."""
+        seen, said, overlap = (self.told_of("8", "3", marked) for marked in ("0", "1", "2"))
+        for row in (seen, said):
+            self.assertEqual((row["runs"], row["launches"]), (8, 24))
+            self.assertLess(row["launch_p99_cycles"] * 3, row["run_p50_cycles"] + 1)  # three launches, copies besides
+        self.assertEqual((seen["run_p50_cycles"], seen["run_p99_cycles"]), (said["run_p50_cycles"], said["run_p99_cycles"]))
+        self.assertEqual(overlap["runs"], 7)
+        self.assertGreater(overlap["run_p50_cycles"], 1.9 * said["run_p50_cycles"])
+        self.assertEqual(self.told_of("5", "1", "0")["runs"], 5)
+
+    def test_none(self):
+        """Copies alone are no run."""
+        row = self.told_of("3", "0", "0")
+        self.assertEqual((row["runs"], row["run_p50_cycles"], row["run_p99_cycles"]), (0, None, None))
+
+    def test_elsewhere(self):
+        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_runs", "2", "1", "1"], capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"3 3 1\n"), done.stderr)
+
+    @unittest.skipUnless(NUMPY, "no python has numpy")
+    def test_from_python(self):
+        script = "import sys; sys.path.insert(0, sys.argv[1]); import corun\nwith corun.one_run(): print('in it')"
+        self.start_daemon()
+        self.assertEqual(self.end(self.share(NUMPY, words=("-c", script, PYTHON)))[:2], (0, b"in it\n"))
+        self.stop_daemon()
 
 
 class Policies(Daemon):
@@ -845,10 +1160,10 @@ class Top(Daemon):
         lines = done.stdout.splitlines()
         self.assertRegex(lines[0], r"^gtx980, 16 SMs, policy even, cycle [0-9]+ \([0-9.]+ [um]s\)$")
         self.assertRegex(lines[1], r"^[23] programs, memory [0-9.]+ [kMG]?B of 4.29 GB")
-        self.assertEqual(lines[3].split(), "name pid state goal of goal IPC of alone SMs SMs over time launches P50 P99 memory".split())
+        self.assertEqual(lines[3].split(), "name pid state goal of goal IPC of alone SMs SMs over time launches P50 P99 runs P50 P99 memory".split())
         rows = {line.split()[0]: line for line in lines[5:]}
         self.assertIn("second?[31m", rows)
-        self.assertRegex(rows["first"], r"^first +[0-9]+ +(waits|host) +ipc=1 +[0-9]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ .*us +[0-9.]+ us +800.00 KB$")
+        self.assertRegex(rows["first"], r"^first +[0-9]+ +(waits|host) +ipc=1 +[0-9]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ .*us +[0-9.]+ us +[0-9]+ +(-|[0-9.]+ us) +(-|[0-9.]+ us) +800.00 KB$")
         self.assertNotIn("\x1b", done.stdout)
         self.assertNotIn("\x1b", self.ask("ps").stdout)
 

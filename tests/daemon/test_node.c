@@ -22,9 +22,15 @@ struct rig {
 static int set_up_as(void **state, struct node_settings settings)
 {
     struct rig *rig = calloc(1, sizeof *rig);
+    struct node_gpu gpus[2];
     settings.threads = 1;
-    corun_gpu_config_default(&settings.configuration);
-    settings.configuration.sms = 2;
+    settings.gpus = gpus;
+    settings.gpu_count = 1;
+    for (size_t i = 0; i < 2; i++) {
+        gpus[i] = (struct node_gpu){.launch_cycles = 0};
+        corun_gpu_config_default(&gpus[i].configuration);
+        gpus[i].configuration.sms = 2;
+    }
     rig->list = corun_diagnostics_create();
     assert_int_equal(node_create(&settings, rig->list, &rig->node), CORUN_OK);
     *state = rig;
@@ -176,25 +182,85 @@ static void test_turns(void **state)
     wait_long(second);
     work(rig);
     assert_false(hear(second, WIRE_PLACE, &place)); /* the first one computes */
-    assert_int_equal(corun_gpu_cycles(rig->node->gpu), 0);
-    assert_ptr_equal(node_holder(rig->node), first);
+    assert_int_equal(corun_gpu_cycles(rig->node->devices[0].gpu), 0);
+    assert_ptr_equal(device_holder(&rig->node->devices[0]), first);
     launch(first, memories[0], buffers[0]);
     work(rig);
     assert_true(hear(first, WIRE_PLACE, &place));
     assert_true(hear(first, WIRE_LAUNCHED, &launched));
     assert_false(hear(second, WIRE_PLACE, &place));
-    assert_int_equal(corun_gpu_cycles(rig->node->gpu), 0);
+    assert_int_equal(corun_gpu_cycles(rig->node->devices[0].gpu), 0);
     wait_long(first);
     work(rig);
     assert_true(hear(first, WIRE_ENDED, &ended));
     assert_true(hear(second, WIRE_PLACE, &place));
     assert_true(hear(second, WIRE_LAUNCHED, &launched));
-    assert_true(corun_gpu_cycles(rig->node->gpu) > 0);
+    assert_true(corun_gpu_cycles(rig->node->devices[0].gpu) > 0);
+}
+
+/* At a pace: cycles pass with the clock, no more than a tenth of a second is made up for, and nobody's turn is waited for. */
+static void test_pace(void **state)
+{
+    struct rig *rig = *state;
+    struct node *node = rig->node;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_place place = {0};
+    struct wire_launched launched = {0};
+    struct wire_ended ended = {0};
+    struct wire_time time = {0};
+    node->settings.pace = 0.001;
+    node->devices[0].configuration.core_clock_khz = 1000000; /* a million cycles in a second */
+    node_pass(node, 1000000);
+    assert_false(node_follows_clock(node));
+    assert_int_equal(node->devices[0].paced_until, 0); /* nobody is there */
+    join_whole(rig, "computes", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    assert_true(node_follows_clock(node));
+    launch(second, memories[1], buffers[1]);
+    wait_long(second);
+    work(rig);
+    assert_null(device_holder(&node->devices[0]));
+    assert_true(hear(second, WIRE_PLACE, &place));
+    assert_true(hear(second, WIRE_LAUNCHED, &launched));
+    assert_false(hear(second, WIRE_ENDED, &ended));
+    assert_int_equal(corun_gpu_cycles(node->devices[0].gpu), 0);
+    node_pass(node, 1500);
+    assert_int_equal(node->devices[0].paced_until, 1);
+    node_pass(node, 1500); /* what is left of a cycle counts later */
+    assert_int_equal(node->devices[0].paced_until, 3);
+    node_pass(node, 9997000);
+    assert_int_equal(node->devices[0].paced_until, 10000);
+    work(rig);
+    assert_true(hear(second, WIRE_ENDED, &ended));
+    assert_true(hear(second, WIRE_TIME, &time));
+    assert_true(time.cycle <= 10000);
+    uint64_t now = corun_gpu_cycles(node->devices[0].gpu);
+    assert_int_equal(now, 10000); /* also while nothing runs */
+    assert_int_equal(node->devices[0].missed_cycles, 0);
+    node_pass(node, 1000000000);
+    assert_int_equal(node->devices[0].paced_until, now + 100001);
+    assert_int_equal(node->devices[0].missed_cycles, 1000000 - 100001);
+}
+
+/* Time that nobody else wants passes at once, however long it is, and not to the end of all time. */
+static void test_long_wait(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memory;
+    uint64_t buffer;
+    struct wire_time time = {0};
+    struct session *session = join_whole(rig, "one", &memory, &buffer);
+    const struct wire_wait body = {UINT64_MAX, UINT64_C(1) << 62};
+    say(session, WIRE_WAIT, &body, NULL, 0);
+    work(rig);
+    assert_true(hear(session, WIRE_TIME, &time));
+    assert_int_equal(time.cycle, UINT64_C(1) << 42);
 }
 
 static uint64_t cycles(const struct rig *rig)
 {
-    return corun_gpu_cycles(rig->node->gpu);
+    return corun_gpu_cycles(rig->node->devices[0].gpu);
 }
 
 /* Takes all that a client has been told. */
@@ -286,7 +352,7 @@ static void test_gone(void **state)
     assert_true(hear(second, WIRE_LAUNCHED, &launched));
     assert_true(hear(second, WIRE_ENDED, &ended));
     assert_int_equal(ended.status, CORUN_OK);
-    assert_null(rig->node->spaces[memories[0]]);
+    assert_null(rig->node->devices[0].spaces[memories[0]]);
     join_whole(rig, "third", &again, &buffers[0]);
     assert_int_equal(again, memories[0]);
 }
@@ -365,7 +431,7 @@ static void test_limits(void **state)
         assert_true(hear(session, WIRE_PLACE, &place));
         assert_int_equal(place.status, i < CORUN_MAX_APPLICATIONS ? CORUN_OK : CORUN_LIMIT);
     }
-    uint64_t most = (uint64_t)rig->node->settings.configuration.memory_mib << 20;
+    uint64_t most = (uint64_t)rig->node->devices[0].configuration.memory_mib << 20;
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t first = ((uint64_t)(i + 1) << CORUN_APPLICATION_SHIFT) + 0x201000;
         struct wire_allocate allocate = {i, 0, first, most / 2 + 1};
@@ -382,6 +448,8 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_place_of_nobody, set_up_places, tear_down),
                                        cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_pace, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_long_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_versions, set_up, tear_down),

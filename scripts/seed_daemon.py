@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Seeds of fuzz_daemon and fuzz_handover: scripts/seed_daemon.py NAME FOLDER
+
+What the bytes mean is at the head of fuzz/fuzz_daemon.c and fuzz/fuzz_handover.c. Numbers of messages are those of src/wire/messages.def.
+"""
+import pathlib
+import re
+import struct
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+NAMES = re.findall(r"^FROM_CLIENT\((\w+),", (ROOT / "src/wire/messages.def").read_text(), re.MULTILINE)
+HAS_TAIL = {"MODULE", "LAUNCH", "POLICY"}
+BUFFER = (1 << 40) + 0x201000  # the first allocation of the first space
+
+
+def text(word):
+    return word.encode().ljust(64, b"\0")
+
+
+def message(client, name, body, tail=b""):
+    head = bytes([client + 3 * NAMES.index(name)])
+    return head + (bytes([len(tail)]) if name in HAS_TAIL else b"") + body + tail
+
+
+def join(client, name, gpu="", goal=0, value=0.0):
+    return message(client, "JOIN", struct.pack("<6I2d", 0, 0, goal, 0, 0, 0, value, 400.0) + text(name) + text(gpu))
+
+
+def begin(client, name, space, gpu=""):
+    """Up to a program that can launch."""
+    address = ((space + 1) << 40) + 0x201000
+    return (join(client, name, gpu) + message(client, "CONTEXT", bytes(4)) + message(client, "ALLOCATE", struct.pack("<2I2Q", space, 0, address, 4096)) +
+            message(client, "NAME", struct.pack("<2IQ", space, 0, address) + text("values")) +
+            message(client, "MODULE", struct.pack("<3I", space, 0, 0) + text("code.ptx")) + message(client, "ENTER", struct.pack("<I", space)))
+
+
+def launch(client, space):
+    address = ((space + 1) << 40) + 0x201000
+    return message(client, "LAUNCH", struct.pack("<3I6IIiI2Q", space, 0, 0, 4, 1, 1, 32, 1, 1, 0, 0, 0, 0, 0), struct.pack("<Q", address))
+
+
+def wait(client, until=2**64 - 1):
+    return message(client, "WAIT", struct.pack("<2Q", until, until))
+
+
+def daemon():
+    first = begin(0, "one", 0, "0")
+    yield "launch", first + launch(0, 0) + wait(0) + message(0, "LIST", bytes(4))
+    yield "two", first + begin(1, "two", 0, "1") + launch(0, 0) + launch(1, 0) + wait(0) + wait(1) + wait(0)
+    yield "together", first + begin(1, "two", 1, "0") + launch(0, 0) + launch(1, 1) + wait(1) + wait(0)
+    yield "goals", first + message(0, "GOAL", struct.pack("<2Id", 0, 1, 0.5)) + message(0, "GOAL", struct.pack("<2Id", 1, 2, 30.0)) + \
+        message(0, "POLICY", struct.pack("<I", 2**32 - 1), b"even") + message(0, "POLICY", struct.pack("<I", 1), b"smk") + launch(0, 0) + wait(0)
+    yield "runs", first + message(0, "RUN", struct.pack("<Q2I", 500, 0, 0)) + message(0, "RUN", struct.pack("<Q2I", 600, 1, 0)) + \
+        message(0, "COPY", struct.pack("<2I2Q", 1, 0, 0, 1000)) + wait(0, 1000)
+    yield "memory", first + message(0, "FREE", struct.pack("<2IQ", 0, 0, BUFFER) + text("cudaFree")) + \
+        message(0, "ALLOCATE", struct.pack("<2I2Q", 0, 1, BUFFER, 8192)) + message(0, "LEAVE", struct.pack("<I", 0)) + \
+        message(0, "CONTEXT_GONE", struct.pack("<I", 0))
+
+
+def handover():
+    yield "whole", b""
+    for cut in (0, 100, 4000, 16000, 20000):
+        yield f"cut-{cut}", struct.pack(">H", cut)
+    for at in (0, 4, 270, 272, 280, 284, 290, 300, 16500, 16520, 16530, 16536, 16540, 16600):
+        yield f"changed-{at}", struct.pack(">HHB", 65535, at, 255) + struct.pack(">HB", at + 1, 1)
+
+
+SEEDS = {"fuzz_daemon": daemon, "fuzz_handover": handover}
+
+if __name__ == "__main__":
+    folder = pathlib.Path(sys.argv[2])
+    for seed, data in SEEDS[sys.argv[1]]():
+        (folder / f"seed-{seed}").write_bytes(data)
