@@ -32,17 +32,18 @@ HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
 _Static_assert(sizeof(struct worker_place) == 16, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
-                   WORKERS_HAS_LAYERS == 16,
+                   WORKERS_HAS_LAYERS == 16 && WORKERS_ONCE == 32 && WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
 static const struct {
     const char *name, *text;
 } shorthands[] = {
-    {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
-    {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
-    {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
-    {"DONE", "4294967296"},  /* one more, in the two words of a place */
-    {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
+    {"RESIDENT", "65536"},           /* one more, in the word of limit and resident */
+    {"COUNT", "4095"},               /* WORKERS_UNLIMITED: what is above says who goes first */
+    {"UNLIMITED", "65535"},          /* nobody is there, and everybody may be */
+    {"DONE", "4294967296"},          /* one more, in the two words of a place */
+    {"DONE-RESIDENT", "4294901760"}, /* the same, and one less that is there */
+    {"ALIVE", "4294967297"},         /* one more, and a thread block drawn, in the first two words of a queue */
     {"GOLDEN",
      "2654435769"}, /* 2^32 times the golden section: its multiples are evenly spread, those by a stride too */
     {"place", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
@@ -115,7 +116,7 @@ static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flag
                                "<false out><false strict>";
 
 /*
- * It joins, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
+ * It joins, where the launch has not as many workers on the SM as it wants there, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
  * known of the queue before, next and alive; %time: its total.
  */
 static const char joining[] = "@%others bra SYNC;\n"
@@ -131,6 +132,11 @@ static const char joining[] = "@%others bra SYNC;\n"
                               "setp.ne.u64 %behind, %time, 0;\n"
                               "atom.global.add.u32 %word, [%place], <RESIDENT>;\n"
                               "@%behind ld.volatile.global.v2.u64 {%state, %time}, [%time];\n"
+                              "shr.u32 %a, %flags, 16;\n"
+                              "sub.u32 %a, %a, 1;\n"
+                              "shr.u32 %u, %word, 16;\n"
+                              "setp.gt.u32 %p, %u, %a;\n"
+                              "@%p bra FULL;\n"
                               "add.u32 %word, %word, <RESIDENT>;\n"
                               "<too-many>"
                               "@%p bra FULL;\n"
@@ -150,7 +156,8 @@ static const char joining[] = "@%others bra SYNC;\n"
                               "neg.s64 %time, %time;\n"
                               "red.global.add.u64 [%place+8], %time;\n"
                               "BEGIN:\n"
-                              "mov.u64 %state, <UNLIMITED>;\n";
+                              "mov.u64 %state, <UNLIMITED>;\n"
+                              "BEGUN:\n";
 
 /*
  * What is rare at the beginning. The launch before is not complete: its thread blocks need places, or it is waited for, without a place. FULL: no place
@@ -159,7 +166,14 @@ static const char joining[] = "@%others bra SYNC;\n"
 static const char rare_beginning[] = "SEATED:\n"
                                      "red.global.add.u32 [%place], <RESIDENT>;\n"
                                      "mov.u32 %drawn, %ctaid.x;\n"
-                                     "bra STAY;\n"
+                                     "<test 32>"
+                                     "@!%p bra STAY;\n"
+                                     "<false claimed>"
+                                     "mov.u64 %time, %globaltimer;\n"
+                                     "neg.s64 %time, %time;\n"
+                                     "red.global.add.u64 [%place+8], %time;\n"
+                                     "mov.u64 %state, <RESIDENT>;\n" /* more than are owed: it is not to ask for more */
+                                     "bra BEGUN;\n"
                                      "BEHIND:\n"
                                      "mov.b64 {%t, %u}, %state;\n"
                                      "cvt.u32.u64 %a, %time;\n"
@@ -228,6 +242,8 @@ static const char thrifty_ending[] = "mov.u32 %slot, worker;\n"
                                      "mov.u64 %state, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                      "@%claimed bra TAKEN;\n"
+                                     "<test 32>"
+                                     "@%p bra TAKEN;\n"
                                      "<ask>"
                                      "@%strict bra STRICTLY;\n"
                                      "TAKEN:\n";
@@ -250,7 +266,10 @@ static const char going[] = "ON:\n"
                             "red.global.add.u32 [%queue+4], -1;\n"
                             "TOLD:\n"
                             "@%claimed ret;\n"
+                            "<test 32>"
+                            "@%p bra ONCE;\n"
                             "red.global.add.u32 [%place], -<RESIDENT>;\n"
+                            "LEFT:\n"
                             "<leave>"
                             "ret;\n";
 
@@ -260,16 +279,25 @@ static const char late[] = "LATE:\n"
                            "bra TAKE;\n";
 
 /* What is rare: a place that is given up, whose last thread block is counted beforehand. */
-static const char rare[] = "CLAIM:\n"
+static const char rare[] = "ONCE:\n"
+                           "mov.u64 %time, <DONE-RESIDENT>;\n"
+                           "red.global.add.u64 [%place], %time;\n"
+                           "bra LEFT;\n"
+                           "CLAIM:\n"
+                           "ld.param.u32 %flags, [arguments+44];\n"
+                           "<test 32>"
+                           "@%p bra QUIETLY;\n"
                            "<place><claim CLAIM_>"
                            "bra $;\n"
                            "CLAIM_CLAIMED:\n"
-                           "<leave><true quiet>"
-                           "mov.u64 %state, <UNLIMITED>;\n"
-                           "mov.u32 %drawn, -1;\n"
+                           "<leave>"
                            "mov.u64 %time, <DONE>;\n"
                            "setp.ne.u32 %p, %x, -1;\n"
                            "@%p red.global.add.u64 [%place], %time;\n"
+                           "QUIETLY:\n"
+                           "<true quiet>"
+                           "mov.u64 %state, <UNLIMITED>;\n"
+                           "mov.u32 %drawn, -1;\n"
                            "bra $;\n"
                            "STRICTLY:\n"
                            "<place>"

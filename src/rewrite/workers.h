@@ -14,7 +14,8 @@
  *
  *     previous    If queue `previous` is not complete: ends when thread blocks of that one have not been drawn, which need places; else
  *                 waits until it is.
- *     join        places[s].resident += 1. If it was at least places[s].limit: places[s].resident -= 1, and the worker ends. Where the limit says
+ *     join        places[s].resident += 1. If it was at least places[s].limit, or as many as the launch wants on an SM (workers_per_sm):
+ *                 places[s].resident -= 1, and the worker ends. Where the limit says
  *                 `after`, it waits until that place is empty. A worker that is SEATED stays whatever the limit says.
  *     draw        index = queue.next, queue.next += 1, in one step. From queue.total on: nothing is left, and the worker leaves.
  *     run         the old kernel, with %ctaid made of the index, x fastest, and %nctaid and %gridid from the arguments. Shortly before the
@@ -89,8 +90,25 @@ enum worker_flag {
      * all have a place at once, which workers could not give back any sooner. Nothing of queue and places is read or counted.
      */
     WORKERS_DIRECT = 8,
-    WORKERS_HAS_LAYERS = 16 /* grid_z is above 1; set by worker_arguments_set */
+    WORKERS_HAS_LAYERS = 16, /* grid_z is above 1; set by worker_arguments_set */
+    /*
+     * With SEATED: as many workers as the grid has thread blocks, each of which runs its own and leaves. Places are counted; nothing of queue and
+     * `previous` is read. For a grid whose thread blocks all have a place that is owed, behind launches that are complete: it saves the round trips of
+     * joining and drawing. A limit that is lowered meanwhile is not seen.
+     */
+    WORKERS_ONCE = 32
 };
+
+/*
+ * A flag besides, from this bit on: how many workers of the application an SM may have for another one to join; 0: `limit` alone decides. For grids
+ * of fewer thread blocks than there are places: the first workers that draw would have them all, on the SMs on which they happen to be together.
+ */
+#define WORKERS_MOST_SHIFT 16u
+#define WORKERS_MOST_PER_SM 65535u
+static inline uint32_t workers_per_sm(uint32_t most)
+{
+    return (most < WORKERS_MOST_PER_SM ? most : 0) << WORKERS_MOST_SHIFT;
+}
 
 /*
  * Filled by worker_arguments_set. Addresses are those of device memory. What a worker reads for each thread block lies together: a load of

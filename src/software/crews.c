@@ -87,6 +87,28 @@ static uint32_t size_of(struct want want, uint32_t draws)
     return workers < INT32_MAX ? (uint32_t)workers : INT32_MAX;
 }
 
+/* Workers of a kind that all SMs owe together, where none has more than `most`. */
+static uint64_t owed_with(const struct software *software, const struct application *a, const struct kind *kind,
+                          uint32_t most)
+{
+    uint64_t owed = 0;
+    for (uint32_t place = 0; place < software->places; place++)
+        owed += least(least(share_of(software, place, a->index)->given, places_of(kind)), most);
+    return owed;
+}
+
+/*
+ * A launch of fewer thread blocks than it is owed places is spread over its SMs, as a grid would be: no SM has more workers than are needed
+ * for all thread blocks to run at once. 0: it has as many as are owed.
+ */
+static uint32_t most_per_sm(const struct software *software, const struct application *a, const struct kind *kind)
+{
+    uint32_t most = 1, places = places_of(kind);
+    while (most < places && owed_with(software, a, kind, most) < kind->draws)
+        most++;
+    return most < places ? most : 0;
+}
+
 bool crew_is_owed(const struct software *software, const struct application *a)
 {
     bool owed = false;
@@ -110,19 +132,47 @@ static const struct job_of_run *job_of(const struct application *a, uint64_t n)
     return NULL;
 }
 
+/* Nobody else has a place anywhere, nor somebody of its own whom others wait for, and all its thread blocks are owed one. */
+static bool is_owed_all(const struct software *software, const struct application *a, const struct kind *kind)
+{
+    for (uint32_t place = 0; place < software->places; place++)
+        for (uint32_t i = 0; i < software->count; i++) {
+            const struct share *share = share_of(software, place, i);
+            if (i == a->index ? share->given < places_of(kind) || share->after : share->given || share->resident)
+                return false;
+        }
+    return kind->draws <= (uint64_t)software->places * places_of(kind);
+}
+
+bool crew_can_run_once(const struct software *software, struct application *a, uint64_t n)
+{
+    const struct kind *kind = kind_at(a, n);
+    bool behind = n > a->head && !order_at(a, n - 1)->once && !kind_at(a, n - 1)->about.refusal;
+    return !behind && !order_at(a, n)->workers && is_owed_all(software, a, kind);
+}
+
+static uint32_t flags_of(const struct software *software, struct application *a, uint64_t n, bool first)
+{
+    uint32_t most = workers_per_sm(most_per_sm(software, a, kind_at(a, n)));
+    if (order_at(a, n)->once)
+        return WORKERS_SEATED | WORKERS_ONCE;
+    return first ? most : most | WORKERS_TELL; /* the end of a first crew is seen by its stream */
+}
+
 static enum corun_status give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
                               uint32_t stream)
 {
     struct order *order = order_at(a, n);
     unsigned long long table = runtime_table_address(software->runtime);
     unsigned long long queues = table + queues_offset(software, a->index);
-    bool follows = n > 0 && !kind_at(a, n - 1)->about.refusal, first = stream == crews_first_stream(software, a);
+    bool first = stream == crews_first_stream(software, a);
+    bool follows = n > 0 && !kind_at(a, n - 1)->about.refusal && !order_at(a, n - 1)->once;
     struct runtime_crew crew = {
         .job = job_of(a, n)->job,
         .launch = (uint32_t)(n % a->launch_count),
         .workers = workers,
         .stream = stream,
-        .flags = first ? 0 : WORKERS_TELL, /* the end of a first crew is seen by its stream */
+        .flags = flags_of(software, a, n, first),
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
         .stride = software->places * (uint32_t)sizeof(struct worker_place),
@@ -137,7 +187,8 @@ static enum corun_status give(struct software *software, struct application *a, 
     order->first_in_flight += first;
     order->given = true;
     order->workers += workers;
-    order->given_ns = software->now;
+    order->given_write = runtime_table_written(software->runtime);
+    order->could_begin_ns = software->now;
     a->crews += workers != 0;
     a->workers += workers;
     return CORUN_OK;
@@ -148,10 +199,12 @@ enum corun_status crew_give(struct software *software, struct application *a, ui
     return give(software, a, n, workers, crews_first_stream(software, a));
 }
 
-/* Workers of an order that have been given and have neither a place nor ended. */
-static bool any_on_the_way(const struct software *software, const struct order *order)
+/* Workers of the order at the head that have been given and have neither a place nor ended. */
+static bool any_on_the_way(const struct software *software, struct order *order)
 {
-    return software->now < order->given_ns + LANDING_NANOSECONDS;
+    if (runtime_table_settled(software->runtime) < order->given_write)
+        order->could_begin_ns = software->now;
+    return software->now < order->could_begin_ns + LANDING_NANOSECONDS;
 }
 
 enum corun_status crews_grow(struct software *software, struct application *a)
@@ -159,7 +212,7 @@ enum corun_status crews_grow(struct software *software, struct application *a)
     if (a->head >= a->given || a->state != CORUN_APPLICATION_RUNNING)
         return CORUN_OK;
     const struct kind *kind = kind_at(a, a->head);
-    const struct order *order = order_at(a, a->head);
+    struct order *order = order_at(a, a->head);
     if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->draws ||
         any_on_the_way(software, order))
         return CORUN_OK;

@@ -59,8 +59,8 @@ static void read_queues(const struct software *software, struct application *a, 
     for (uint64_t n = a->retired; n < a->given; n++) {
         const struct worker_queue *queue = &queues[n % RING];
         struct order *order = order_at(a, n);
-        order->next = queue->next;
-        order->alive = queue->alive;
+        order->next = order->once ? kind_at(a, n)->draws : queue->next;
+        order->alive = order->once ? 0 : queue->alive;
     }
 }
 

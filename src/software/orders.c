@@ -79,7 +79,7 @@ static bool can_follow(const struct software *software, struct application *a, u
     struct order *order = order_at(a, n);
     if (order->sliced)
         return false;
-    if (goes_whole(software, before)) /* the stream keeps the order */
+    if (goes_whole(software, before) || order->once) /* the stream keeps the order */
         return true;
     if (goes_whole(software, kind))
         return false;
@@ -130,7 +130,9 @@ enum corun_status orders_proceed(struct software *software, struct application *
         uint32_t workers = whole ? 0 : crew_size(software, a, a->given);
         if (whole ? !crew_is_owed(software, a) : !workers)
             break;
-        if (!order_at(a, a->given)->workers) /* not again */
+        struct order *order = order_at(a, a->given);
+        order->once = order->sealed = !whole && crew_can_run_once(software, a, a->given);
+        if (!order->workers) /* not again */
             a->launches++;
         a->whole += whole;
         status = crew_give(software, a, a->given, workers);
@@ -170,6 +172,7 @@ static enum corun_status end_order(struct software *software, struct application
     const struct job_of_run *job = orders_job(a, n / a->launch_count);
     uint32_t launch = (uint32_t)(n % a->launch_count);
     order->complete = true;
+    order_at(a, a->head)->could_begin_ns = time;
     a->progress_before += kind->progress;
     a->thread_blocks += kind->about.tbs;
     a->skipped += goes_whole(software, kind) ? 0 : kind->about.tbs;
@@ -192,8 +195,9 @@ static bool is_complete(const struct software *software, struct application *a, 
         return false;
     if (order->sliced)
         return order->done == kind->about.tbs;
-    return goes_whole(software, kind) ? !order->in_flight
-                                      : !order->first_in_flight && order->next >= kind->draws && !order->alive;
+    return goes_whole(software, kind) || order->once
+               ? !order->in_flight
+               : !order->first_in_flight && order->next >= kind->draws && !order->alive;
 }
 
 static void retire(struct application *a)
@@ -237,6 +241,13 @@ static void crew_ended(const struct software *software, struct application *a, c
         a->tbs_in_flight -= a->kinds[event->launch].about.tbs;
     if (time > order->ended_ns)
         order->ended_ns = time;
+}
+
+static bool ends_with_its_crew(const struct software *software, struct application *a, const struct job_of_run *job,
+                               const struct runtime_event *event)
+{
+    return goes_whole(software, &a->kinds[event->launch]) ||
+           order_at(a, job->run * a->launch_count + event->launch)->once;
 }
 
 /* Are the results what a run without timing leaves? */
@@ -298,7 +309,7 @@ enum corun_status orders_take(struct software *software, const struct runtime_ev
         return CORUN_OK;
     case RUNTIME_CREW_ENDED:
         crew_ended(software, a, job, event, time);
-        return goes_whole(software, &a->kinds[event->launch]) ? orders_complete(software, a, time) : CORUN_OK;
+        return ends_with_its_crew(software, a, job, event) ? orders_complete(software, a, time) : CORUN_OK;
     case RUNTIME_SLICE_ENDED:
         return grants_slice_ended(software, a, event, job->run, time);
     case RUNTIME_ENDED:

@@ -49,8 +49,10 @@ struct order {
     uint64_t handed_out, done; /* thread blocks in slices */
     bool sliced;
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
+    bool once;                    /* its workers run a thread block each; its stream sees its end */
+    uint64_t given_write;         /* its last crew waits for writes of limits up to this one */
+    uint64_t could_begin_ns;      /* its last crew, as far as is known: the launch before had ended, and those writes */
     uint32_t next, alive;         /* thread blocks that were drawn, and workers that may run some, by the last look */
-    uint64_t given_ns;            /* its last crew */
     uint64_t ended_ns;            /* its last crew that ended */
 };
 
@@ -200,6 +202,8 @@ uint64_t requests_time(const struct application *a, uint64_t run);
 /* crews.c */
 /* The stream of the first crews of an application's launches, one behind the other. */
 uint32_t crews_first_stream(const struct software *software, const struct application *a);
+/* May every thread block of an order have a worker at once, with nobody else on the GPU? Those that come behind what is given may. */
+bool crew_can_run_once(const struct software *software, struct application *a, uint64_t n);
 /* Workers that the first crew of an order is to have; 0: nothing is owed. */
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
 /* Is it owed a place anywhere? */

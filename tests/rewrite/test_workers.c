@@ -423,6 +423,67 @@ static void some_come_after_others(void **state)
     rewrite_case_destroy(&item);
 }
 
+/* Where so many are there as a launch wants on an SM, no more join, whatever the limit says; others do. */
+static void so_many_on_an_sm(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b64 %d;\nld.param.u64 %d, [out];\n"
+                                    "red.global.add.u32 [%d], 1;\nret;\n}\n";
+    static const struct {
+        uint16_t limit, resident;
+        uint32_t most, count;
+    } rows[] = {{9, 2, 2, 0}, {9, 3, 2, 0}, {9, 2, 3, 8}, {9, 0, 1, 8}, {9, 8, 0, 8}, {9, 8, WORKERS_MOST_PER_SM, 8},
+                {2, 2, 3, 0}};
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct crew crew = {3, workers_per_sm(rows[i].most), 0};
+        struct loaded loaded = load_text(&item, item.text);
+        const struct worker_table table = table_create(&loaded, &launch, &crew);
+        const struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        struct worker_place place = {.limit = rows[i].limit, .resident = rows[i].resident};
+        write_device(&loaded, table.place, &place, sizeof place);
+        run_launch(&loaded, &item, &launch, (struct corun_dim3){3, 1, 1}, &arguments, sizeof arguments);
+        read_device(&loaded, table.place, &place, sizeof place);
+        assert_int_equal(place.done, rows[i].count);
+        assert_int_equal(place.resident, rows[i].resident);
+        free(unload(&loaded));
+    }
+    rewrite_case_destroy(&item);
+}
+
+/* Each worker its own thread block, and no other: with no place owed, a queue that nobody reads, and a launch before that is not complete. */
+static void once_each(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b64 %d<3>; .reg .b32 %r;\n"
+                                    "ld.param.u64 %d0, [out];\nmov.u32 %r, %ctaid.x;\nmul.wide.u32 %d1, %r, 4;\n"
+                                    "add.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], 1;\nret;\n}\n";
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
+    const struct crew crew = {8, WORKERS_SEATED | WORKERS_ONCE, 0};
+    struct loaded loaded = load_text(&item, item.text);
+    const struct worker_table table = table_create(&loaded, &launch, &crew);
+    struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+    struct worker_queue queue = {.next = 3, .alive = 7, .total = 8};
+    struct worker_place place = {0};
+    arguments.previous = table.queue; /* never complete */
+    write_device(&loaded, table.queue, &queue, sizeof queue);
+    write_device(&loaded, table.place, &place, sizeof place);
+    run_launch(&loaded, &item, &launch, (struct corun_dim3){8, 1, 1}, &arguments, sizeof arguments);
+    read_device(&loaded, table.place, &place, sizeof place);
+    read_device(&loaded, table.queue, &queue, sizeof queue);
+    assert_int_equal(place.done, 8);
+    assert_int_equal(place.resident, 0);
+    assert_int_equal(queue.next, 3);
+    assert_int_equal(queue.alive, 7);
+    uint8_t *found = unload(&loaded);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_int_equal(((const uint32_t *)found)[i], i < 8 ? 32 : 0);
+    free(found);
+    rewrite_case_destroy(&item);
+}
+
 /* All workers of a launch read one %gridid, and the shape of the grid, wherever they do. */
 static void grid_is_that_of_the_launch(void **state)
 {
@@ -458,6 +519,8 @@ int main(void)
         cmocka_unit_test(endings_before_acts_of_a_warp),
         cmocka_unit_test(later_launches_wait),
         cmocka_unit_test(some_come_after_others),
+        cmocka_unit_test(so_many_on_an_sm),
+        cmocka_unit_test(once_each),
         cmocka_unit_test(grid_is_that_of_the_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,12 @@ static inline uint8_t *expect_same_by_workers(const char *text, const struct tes
                      (unsigned long long)crews[i].random, item.text);
         free(found);
     }
-    uint8_t *found = run_straight(&item, launch);
+    const struct crew once = {total_of(launch->grid), SEATED | WORKERS_ONCE, 0};
+    uint8_t *found = run_crew(&item, launch, &once);
+    if (memcmp(whole, found, OUT_BYTES) != 0)
+        fail_msg("a thread block for each worker: the buffer differs:\n%s", item.text);
+    free(found);
+    found = run_straight(&item, launch);
     if (memcmp(whole, found, OUT_BYTES) != 0)
         fail_msg("without workers the buffer differs:\n%s", item.text);
     free(found);

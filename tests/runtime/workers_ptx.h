@@ -41,6 +41,8 @@ static const char hand_workers_ptx[] = WORKERS_HEAD
     "setp.lt.u32 %p2, %r25, %r26;\n@%p2 bra SAY;\nld.volatile.global.u32 %r25, [%rd12+4];\n"
     "setp.ne.u32 %p2, %r25, 0;\n@%p2 bra PREVIOUS;\n"
     "JOIN:\natom.global.add.u32 %r25, [%rd11], 0x10000;\nmov.u32 %r24, 1;\nsetp.ne.u32 %p2, %r21, 0;\n@%p2 bra SAY;\n"
+    "ld.param.u32 %r28, [corun_workers+44];\nshr.u32 %r28, %r28, 16;\nsub.u32 %r28, %r28, 1;\n"
+    "shr.u32 %r27, %r25, 16;\nsetp.gt.u32 %p2, %r27, %r28;\n@%p2 bra GOES;\n"
     "and.b32 %r26, %r25, 0xffff;\nshr.u32 %r25, %r25, 16;\nsetp.lt.u32 %p2, %r25, %r26;\n@%p2 bra STAYS;\n"
     "GOES:\nred.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\nbra SAY;\n"
     /* after somebody else */
@@ -60,6 +62,8 @@ static const char hand_workers_ptx[] = WORKERS_HEAD
     "DRAWN:\nsetp.ge.u32 %p2, %r1, %r22;\n@%p2 bra LEAVE;\n" WORKERS_BODY "bar.sync 0;\n"
     /* stay? */
     "@!%p8 bra ASKED;\nred.global.add.u32 [%rd11+4], 1;\nmov.u32 %r24, 1;\n"
+    "ld.param.u32 %r26, [corun_workers+44];\nand.b32 %r26, %r26, 32;\nsetp.eq.u32 %p2, %r26, 0;\n@%p2 bra ASK;\n"
+    "red.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\nbra STAY;\n"
     "ASK:\nld.volatile.global.u32 %r25, [%rd11];\nshr.u32 %r27, %r25, 16;\nand.b32 %r26, %r25, 0xffff;\n"
     "setp.le.u32 %p2, %r27, %r26;\n@%p2 bra STAY;\nsub.u32 %r26, %r25, 0x10000;\n"
     "atom.global.cas.b32 %r27, [%rd11], %r25, %r26;\nsetp.ne.u32 %p2, %r27, %r25;\n@%p2 bra ASK;\nmov.u32 %r24, 0;\n"

@@ -43,6 +43,23 @@ static void fixed_split(void **state)
     stage_end(&stage);
 }
 
+/* A launch of as many thread blocks as its application has SMs has one on each, not two where two workers came first. */
+static void few_thread_blocks_are_spread(void **state)
+{
+    (void)state;
+    double parameters[64] = {1, 3};
+    struct stage stage = stage_begin();
+    stage_add(&stage, 4, 20000, 1); /* there is room beside it, in which workers of the other one land and leave */
+    stage_add(&stage, 3, 6000, 1);
+    stage.options.policy = corun_policy_find("fixed");
+    stage.options.parameters = parameters;
+    stage.options.check = false;
+    stage_run(&stage, &(struct software_limits){.window_ns = 2000000});
+    print_message("3 thread blocks on %.3f SMs of 3\n", mean_sms(&stage, 1, 300000, 2000000));
+    assert_true(mean_sms(&stage, 1, 300000, 2000000) > 2.7);
+    stage_end(&stage);
+}
+
 static void even_follows_arrivals(void **state)
 {
     (void)state;
@@ -228,10 +245,15 @@ static void chaos_mixed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_split),        cmocka_unit_test(even_follows_arrivals),
-        cmocka_unit_test(smqos_meets_a_goal), cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
-        cmocka_unit_test(static_baselines),   cmocka_unit_test(power_is_refused),
-        cmocka_unit_test(chaos_apart),        cmocka_unit_test(chaos_mixed),
+        cmocka_unit_test(fixed_split),
+        cmocka_unit_test(few_thread_blocks_are_spread),
+        cmocka_unit_test(even_follows_arrivals),
+        cmocka_unit_test(smqos_meets_a_goal),
+        cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
+        cmocka_unit_test(static_baselines),
+        cmocka_unit_test(power_is_refused),
+        cmocka_unit_test(chaos_apart),
+        cmocka_unit_test(chaos_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

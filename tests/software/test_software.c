@@ -72,6 +72,25 @@ static void a_window(void **state)
     stage_end(&stage);
 }
 
+/* A chain of short launches, alone: there is nobody to ask for. */
+static void short_launches_alone(void **state)
+{
+    (void)state;
+    uint64_t times[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct stage stage = stage_begin();
+        stage_add(&stage, 8, 100, 12);
+        stage.options.check = false;
+        stage.options.launching = i ? SOFTWARE_WORKERS : SOFTWARE_WHOLE;
+        stage_run(&stage, &(struct software_limits){.runs = 20});
+        times[i] = stage.results[0].ended_ns - stage.results[0].run_ns[0];
+        assert_int_equal(stage.results[0].thread_blocks, 20 * 12 * 8);
+        stage_end(&stage);
+    }
+    print_message("as workers %.3f times as long\n", (double)times[1] / (double)times[0]);
+    assert_true((double)times[1] < 1.3 * (double)times[0]);
+}
+
 /* In the middle of long thread blocks the measure is that of the moment at which the last ones had ended. */
 static void long_thread_blocks(void **state)
 {
@@ -114,9 +133,10 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_launches),     cmocka_unit_test(workers),
-        cmocka_unit_test(the_same_again),     cmocka_unit_test(a_window),
-        cmocka_unit_test(long_thread_blocks), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(whole_launches),       cmocka_unit_test(workers),
+        cmocka_unit_test(the_same_again),       cmocka_unit_test(a_window),
+        cmocka_unit_test(short_launches_alone), cmocka_unit_test(long_thread_blocks),
+        cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
