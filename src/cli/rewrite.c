@@ -5,6 +5,7 @@
 #include "base/text_file.h"
 #include "base/vector.h"
 #include "report/rewrite_table.h"
+#include "rewrite/fence.h"
 #include "rewrite/slice.h"
 #include "rewrite/workers.h"
 
@@ -13,12 +14,13 @@
 
 #define PTX_MOST_BYTES (UINT64_C(1) << 30)
 
-enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q' };
+enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FENCE = 256 };
 
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the new PTX of one file goes; - is standard output", 1},
     {"json", KEY_JSON, "FILE", 0, "the table as JSON (docs/json.md); - is standard output", 1},
     {"quiet", KEY_QUIET, NULL, 0, "no table", 1},
+    {"fence", KEY_FENCE, NULL, 0, "accesses to global memory are bounded before the pass, as by the pass fence", 1},
     {0},
 };
 
@@ -27,7 +29,10 @@ static const struct argp_option options[] = {
     P(slice, "sliced", \
       "a launch may run any part of the grid; whatever the kernels read of their place is made right") \
     P(workers, "rewritten", \
-      "thread blocks of a launch stay and run those of the grid one after the other, where a table owes them a place")
+      "thread blocks of a launch stay and run those of the grid one after the other, where a table owes them a place") \
+    P(fence, "fenced", \
+      "accesses to global memory are bounded to the application's own; the others are left out, the first is " \
+      "recorded")
 
 enum rewrite_output { REWRITE_PTX, REWRITE_JSON, REWRITE_OUTPUTS };
 
@@ -36,7 +41,7 @@ struct rewrite_options {
     const char *pass;
     VECTOR(const char *) paths;
     struct output outputs[REWRITE_OUTPUTS];
-    bool quiet;
+    bool quiet, fence;
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -51,6 +56,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_QUIET:
         rewrite->quiet = true;
+        break;
+    case KEY_FENCE:
+        rewrite->fence = true;
         break;
     case ARGP_KEY_ARG:
         if (!rewrite->pass)
@@ -70,7 +78,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 struct pass_row {
     const char *name, *done;
-    rewrite_pass *run;
+    rewrite_pass *run, *fenced;
 };
 
 /* One file, whose text goes to the output if there is one. */
@@ -82,7 +90,8 @@ static enum corun_status rewrite_file(const struct rewrite_options *rewrite, con
     size_t bytes = 0, output_bytes = 0;
     enum corun_status status = text_file_read(file->path, PTX_MOST_BYTES, list, &text, &bytes);
     if (status == CORUN_OK)
-        status = rewrite_text(pass->run, file->path, text, bytes, list, &file->rewritten, &output, &output_bytes);
+        status = rewrite_text(rewrite->fence ? pass->fenced : pass->run, file->path, text, bytes, list,
+                              &file->rewritten, &output, &output_bytes);
     FILE *stream = rewrite->outputs[REWRITE_PTX].file;
     if (status == CORUN_OK && stream)
         fwrite(output, 1, output_bytes, stream); /* whether that arrived, outputs_close says */
@@ -117,10 +126,19 @@ static enum corun_status rewrite_files(struct rewrite_options *rewrite, const st
     return first;
 }
 
+#define FENCED_PASS(name, done, meaning) \
+    static enum corun_status fenced_##name(const struct ptx_module *source, struct corun_diagnostics *list, \
+                                           struct rewritten *rewritten) \
+    { \
+        rewrite_pass *pass = name##_module; \
+        return pass == fence_module ? pass(source, list, rewritten) : fence_before(pass, source, list, rewritten); \
+    }
+PASSES(FENCED_PASS)
+
 static enum corun_status run_rewrite(void *user)
 {
     static const struct pass_row passes[] = {
-#define PASS_ROW(name, done, meaning) {#name, done, name##_module},
+#define PASS_ROW(name, done, meaning) {#name, done, name##_module, fenced_##name},
         PASSES(PASS_ROW)
 #undef PASS_ROW
     };
@@ -135,9 +153,10 @@ static enum corun_status run_rewrite(void *user)
     while (pass < PASS_COUNT && strcmp(rewrite->pass, names[pass]) != 0)
         pass++;
     if (pass == PASS_COUNT)
-        return corun_report(
-            list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s", rewrite->pass,
-            command_hint(rewrite->pass, names, PASS_COUNT, "there are `slice` and `workers`", hint, sizeof hint));
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s",
+                            rewrite->pass,
+                            command_hint(rewrite->pass, names, PASS_COUNT, "there are `slice`, `workers` and `fence`",
+                                         hint, sizeof hint));
     if (!rewrite->paths.count)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
     if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)

@@ -442,6 +442,11 @@ const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enu
     return variable;
 }
 
+const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index)
+{
+    return builder->variables.data[index];
+}
+
 uint32_t ptx_builder_replace_special(struct ptx_builder *builder, uint32_t function, enum ptx_special_register special,
                                      uint32_t register_index)
 {

@@ -62,6 +62,9 @@ const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *build
 const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enum ptx_suffix space, const char *name,
                                                 enum ptx_type type, uint64_t count, uint32_t align);
 
+/* What a variable of the source's top level is in the finished module, by its index: for operands of new instructions. */
+const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index);
+
 /*
  * Every read of a special register becomes one of `register_index`, which has the special register's type. Returns how many there
  * were. Not between ptx_body_begin and ptx_body_end.

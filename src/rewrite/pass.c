@@ -120,11 +120,10 @@ void pass_refuse(struct pass *pass, const char *reason, struct ptx_place place)
     kernel->place = place;
 }
 
-static void decide(struct pass *pass, const struct ptx_function *function)
+static void decide_on_parameter(struct pass *pass, const struct ptx_function *function)
 {
     const struct grid_reads *row = &pass->reads[function->index];
     uint64_t align = pass->rules->parameter_align, behind = (function->parameter_bytes + align - 1) & ~(align - 1);
-    pass->kernels[pass->kernel_count++] = (struct rewritten_kernel){.function = function, .reads = row->reads};
     if (row->obstacle)
         pass_refuse(pass, row->obstacle, row->place);
     if (row->address_taken)
@@ -132,6 +131,14 @@ static void decide(struct pass *pass, const struct ptx_function *function)
                     function->place);
     if (behind + pass->rules->parameter_bytes > most_parameter_bytes(pass->source))
         pass_refuse(pass, "its parameters leave no room for one more", function->place);
+}
+
+static void decide(struct pass *pass, const struct ptx_function *function)
+{
+    pass->kernels[pass->kernel_count++] =
+        (struct rewritten_kernel){.function = function, .reads = pass->reads[function->index].reads};
+    if (pass->rules->parameter)
+        decide_on_parameter(pass, function);
     if (pass->rules->decide)
         pass->rules->decide(pass, function);
 }
@@ -281,9 +288,10 @@ static enum corun_status describe(struct pass *pass, struct ptx_module *module, 
         kernels[i] = pass->kernels[i];
         kernels[i].function = after;
         kernels[i].reads_noncoherent = pass_find(pass, before, is_noncoherent) != NULL;
-        kernels[i].parameter_index = signature->parameter_count - !kernels[i].refusal;
+        bool has_parameter = pass->rules->parameter && !kernels[i].refusal;
+        kernels[i].parameter_index = signature->parameter_count - has_parameter;
         kernels[i].parameter_offset =
-            kernels[i].refusal ? after->parameter_bytes : signature->parameters[kernels[i].parameter_index]->offset;
+            has_parameter ? signature->parameters[kernels[i].parameter_index]->offset : after->parameter_bytes;
         kernels[i].registers_before = registers[i];
         kernels[i].registers_after = registers[count + i];
         kernels[i].registers_from = from[i];
@@ -305,9 +313,10 @@ static enum corun_status rewrite(struct pass *pass, struct corun_diagnostics *li
         decide(pass, source->functions[i]);
         bool refused = pass->kernels[pass->kernel_count - 1].refusal;
         pass->functions[i].reached = !refused;
-        pass->functions[i].origin = refused ? PASS_FROM_SPECIAL : PASS_FROM_ARGUMENT;
+        pass->functions[i].origin = refused || !pass->rules->parameter ? PASS_FROM_SPECIAL : PASS_FROM_ARGUMENT;
     }
-    reach(pass);
+    if (pass->rules->parameter)
+        reach(pass);
     for (uint32_t i = 0; i < source->function_count; i++)
         add_parameters(pass, i);
     enum corun_status status = pass->rules->prepare ? pass->rules->prepare(pass) : CORUN_OK;

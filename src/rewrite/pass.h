@@ -29,7 +29,7 @@ struct pass;
 /* What makes a pass. */
 struct pass_rules {
     const char *doing;     /* "slicing kernels" */
-    const char *parameter; /* name of the new one */
+    const char *parameter; /* name of the new one. NULL: none, and reads of the grid stay what they are */
     uint64_t parameter_bytes;
     uint32_t parameter_align;
     const int64_t

@@ -18,8 +18,8 @@ struct rewritten_kernel {
      */
     bool reads_noncoherent;
     uint32_t
-        parameter_index; /* of the parameter that the pass has added, from 0; the number of parameters if refused */
-    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if refused */
+        parameter_index; /* of the parameter that the pass has added, from 0; the number of parameters if there is none */
+    uint64_t parameter_offset; /* in the parameter block, bytes; parameter_bytes if there is none */
     /* 32-bit registers per thread as ptx_registers_per_thread has them, in the source and in the new module. */
     uint32_t registers_before, registers_after;
     enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
