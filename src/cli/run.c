@@ -32,6 +32,7 @@ enum {
     KEY_LOAD,
     KEY_CHECK,
     KEY_NATIVE,
+    KEY_FENCE,
     KEY_SAMPLE
 };
 
@@ -55,6 +56,8 @@ static const struct argp_option options[] = {
      "time, as 50%; each is a run, whose time counts from then on",
      5},
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
+    {"fence", KEY_FENCE, NULL, 0,
+     "software: an application accesses its own memory alone; one that tries another access fails", 5},
     {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
     {"sample", KEY_SAMPLE, "error=PART,every=N", OPTION_ARG_OPTIONAL, COMMAND_SAMPLE_TEXT, 2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
@@ -77,7 +80,8 @@ static const char arguments_doc[] = "APPLICATION...";
 static const char doc[] =
     "Runs applications together on one simulated GPU and compares each with itself alone.\n\n"
     "An APPLICATION is WORKLOAD[@SIZE[,PARAMETER=VALUE,...]][:goal=GOAL][:start=CYCLES]. WORKLOAD is a name (see "
-    "`corun list workloads`) or the path of a launch description or a captured program, or trace:FOLDER, a trace of machine code; SIZE is small, medium, large "
+    "`corun list workloads`) or the path of a launch description or a captured program, or trace:FOLDER, a trace of "
+    "machine code; SIZE is small, medium, large "
     "or another that it has, "
     "and VALUE what a parameter of that size is to be instead (sgemm@small,k=1K; K is 1024 here); GOAL is 90% of its "
     "speed alone, ipc=X thread instructions per cycle, ms=Y milliseconds for one run or fps=Z runs a second, of which "
@@ -181,6 +185,9 @@ static bool parse_software(struct run_options *run, int key, const char *value)
     case KEY_CHECK:
         run->software.check = true;
         break;
+    case KEY_FENCE:
+        run->software.fence = true;
+        break;
     case KEY_NATIVE:
         run->software.native = true;
         break;
@@ -197,7 +204,7 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     const struct output *outputs = run->outputs;
     bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
     if (run->for_software && !run->in_software)
-        argp_error(state, "--epoch, --launching, --load, --check and --native are for --machine software");
+        argp_error(state, "--epoch, --launching, --load, --check, --fence and --native are for --machine software");
     if (observed && !run->in_hardware)
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
     if (run->samples && run->in_software)

@@ -126,6 +126,7 @@ static enum corun_status create_shared(struct evaluation *evaluation)
     options.policy_call = job->policy_call;
     options.user = job->policy_call_user;
     options.check = evaluation->request->check;
+    options.fence = evaluation->request->fence;
     for (uint32_t i = 0; i < evaluation->count; i++) {
         struct member *member = &evaluation->members[i];
         double rate = goal_rate(evaluation, member);

@@ -22,6 +22,7 @@ struct evaluate_request {
      */
     double load;
     bool check;
+    bool fence; /* as in struct software_options; alone they run without */
 };
 
 /* Beside what `corun run` tells of an application. Times are cycles of the device's clock. */

@@ -12,8 +12,15 @@ uint64_t block_cost(uint64_t bytes)
 }
 
 /* Whole pages of the host: they can be page-locked, and are of use where the driver refuses that. */
-static int allocate(const struct blocks *blocks, uint64_t bytes, unsigned long long *address)
+static int allocate(struct blocks *blocks, uint64_t bytes, unsigned long long *address)
 {
+    if (blocks->arena.bytes) {
+        if (block_cost(bytes) > blocks->arena.bytes - blocks->arena_used)
+            return OUT_OF_MEMORY;
+        *address = blocks->arena.address + blocks->arena_used;
+        blocks->arena_used += block_cost(bytes);
+        return 0;
+    }
     if (!blocks->of_host)
         return blocks->driver->memory_allocate(address, bytes);
     void *place = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
@@ -27,6 +34,8 @@ static int allocate(const struct blocks *blocks, uint64_t bytes, unsigned long l
 static void release(const struct blocks *blocks, const struct block *block)
 {
     void *place = (void *)(uintptr_t)block->address;
+    if (blocks->arena.bytes)
+        return;
     if (!blocks->of_host) {
         (void)blocks->driver->memory_free(block->address);
         return;
@@ -96,6 +105,8 @@ void blocks_give(struct blocks *blocks, struct block *block)
 
 void blocks_clear(struct blocks *blocks)
 {
+    if (blocks->arena.bytes) /* parts come back in their size alone */
+        return;
     while (blocks->kept.count) {
         release(blocks, &blocks->kept.data[0]);
         drop(blocks, 0);
@@ -106,5 +117,6 @@ void blocks_clear(struct blocks *blocks)
 void blocks_forget(struct blocks *blocks)
 {
     vector_free(&blocks->kept);
-    blocks->kept_bytes = blocks->used_bytes = 0;
+    blocks->kept_bytes = blocks->used_bytes = blocks->arena_used = 0;
+    blocks->arena = (struct block){0};
 }

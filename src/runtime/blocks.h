@@ -2,7 +2,7 @@
 /*
  * Memory of a device, or page-locked memory of the host, in blocks that are kept when they are given back: jobs of a workload ask for the
  * same sizes again and again, and a driver may stop everything to allocate. Every block is an allocation of its own, so that an access
- * beside it is one outside.
+ * beside it is one outside; or all are parts of an arena.
  */
 #ifndef CORUN_RUNTIME_BLOCKS_H
 #define CORUN_RUNTIME_BLOCKS_H
@@ -22,6 +22,8 @@ struct blocks {
     uint64_t used_bytes, kept_bytes; /* rounded up to what an allocation takes at least */
     uint64_t peak_bytes;             /* most that was used */
     VECTOR(struct block) kept;
+    struct block arena; /* of no bytes: none */
+    uint64_t arena_used;
 };
 
 /* What blocks of that size count for. */

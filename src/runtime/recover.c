@@ -20,6 +20,7 @@ static void forget_device(struct runtime *runtime)
             if (job->state != JOB_OVER)
                 blocks_give(&runtime->pinned, &job->results[b]);
         }
+        blocks_give(&runtime->pinned, &job->record);
         workload_give_image(runtime, workload_of(runtime, job), job->image);
         job->image = NULL;
         job->gate = NULL;

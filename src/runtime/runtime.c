@@ -159,6 +159,8 @@ void runtime_close(struct runtime *runtime)
                                b < workload_of(runtime, &runtime->jobs.data[j])->commands->buffer_count;
                  b++)
                 blocks_give(&runtime->pinned, &runtime->jobs.data[j].results[b]);
+        for (size_t j = 0; j < runtime->jobs.count; j++)
+            blocks_give(&runtime->pinned, &runtime->jobs.data[j].record);
         table_drop(runtime);
         blocks_clear(&runtime->pinned);
         for (size_t i = 0; i < runtime->workloads.count; i++)

@@ -45,7 +45,12 @@ struct runtime_options {
      */
     bool refilled;
     bool no_results; /* jobs end without copying their results to the host */
-    bool workers;    /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
+    /*
+     * Kernels are fenced (rewrite/fence.h): a workload accesses the memory of its own jobs alone. A job that has tried to access other memory fails
+     * when it ends.
+     */
+    bool fence;
+    bool workers; /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
 };
 
 struct runtime_info {
@@ -65,7 +70,7 @@ void runtime_describe(const struct runtime *runtime, struct runtime_info *info);
 
 /*
  * Makes a workload known: its module, as it is and sliced. The commands must stay until the runtime is closed. LIMIT: a job of it can
- * never fit the memory; SYNTAX and others of slicing and loading; FAULT, MEMORY.
+ * never fit the memory; UNSUPPORTED: a kernel cannot be fenced; SYNTAX and others of slicing and loading; FAULT, MEMORY.
  */
 enum corun_status runtime_add_workload(struct runtime *runtime, const struct workload_commands *commands,
                                        struct corun_diagnostics *list, uint32_t *workload);

@@ -7,6 +7,7 @@
  *   workload.c   modules as they are and sliced, loaded as often as jobs need them
  *   transfer.c   the memory command scheduler: memory for jobs, copies in and out
  *   slice.c      launches, and what comes between two of a job
+ *   fence.c      memory of workloads, each for itself
  *   crew.c       launches as workers, and ahead of the one before
  *   table.c      memory that host and kernels share while kernels run
  *   wait.c       sees what has ended, and tells the caller
@@ -58,6 +59,9 @@ struct workload {
     void *resident_event;   /* its copies have ended; NULL: they have not begun, or it is known that they have ended */
     bool resident_loaded;
     struct image *free_images; /* without variables: the only one, shared */
+    struct blocks own;         /* fenced: its memory of the device */
+    char *fence_name;          /* fenced: the variable of its modules that has the bounds */
+    char *trespass;            /* what it has tried to access, in words; NULL: nothing */
 };
 
 enum job_state { JOB_FREE, JOB_WAITING, JOB_ARRIVING, JOB_READY, JOB_LEAVING, JOB_OVER };
@@ -78,6 +82,7 @@ struct job {
     struct image *image;
     struct block *blocks;  /* [buffers] of the device */
     struct block *results; /* [buffers] of the host */
+    struct block record;   /* fenced: of the host, a copy of the workload's */
     const char *failure;
     uint32_t next; /* waiting, or free */
 };
@@ -179,6 +184,21 @@ void workload_pin(struct runtime *runtime, const struct workload *workload);
 void workload_unpin(struct runtime *runtime, const struct workload *workload);
 /* The context has gone. */
 void workload_forget(struct workload *workload);
+
+/* fence.c */
+struct ptx_module;
+struct rewritten;
+enum corun_status fence_rewrite(struct workload *workload, const struct ptx_module *source,
+                                struct corun_diagnostics *list, struct rewritten *fenced);
+/* Memory of the device for a workload's buffers. */
+struct blocks *fence_blocks(struct runtime *runtime, struct workload *workload);
+/* A fenced workload has its arena in this context; the record says nothing yet. */
+bool fence_ready(struct runtime *runtime, struct workload *workload);
+/* Tells a module the bounds of its workload. */
+bool fence_set(struct runtime *runtime, struct workload *workload, void *module);
+/* Begins to copy the record for a job that leaves; then, what it says of the workload, or NULL. */
+bool fence_read(struct runtime *runtime, struct job *job, void *stream);
+const char *fence_trespass(struct runtime *runtime, const struct job *job);
 
 /* transfer.c */
 /* Gives memory to jobs that wait, as far as there is some, and begins their copies. MEMORY, FAULT. */

@@ -36,7 +36,7 @@ void transfer_return(struct runtime *runtime, struct job *job)
 {
     struct workload *workload = workload_of(runtime, job);
     for (size_t i = 0; i < workload->commands->buffer_count; i++)
-        blocks_give(&runtime->memory, &job->blocks[i]);
+        blocks_give(fence_blocks(runtime, workload), &job->blocks[i]);
     workload_give_image(runtime, workload, job->image);
     job->image = NULL;
     clock_give(runtime, job->gate);
@@ -129,10 +129,10 @@ static bool fill_all(struct runtime *runtime, const struct job *job, void *strea
 }
 
 /* One of so many bytes, unless it is there. False: there is no room now (*full), or an error that is noted. */
-static bool take_block(struct runtime *runtime, uint64_t bytes, struct block *block, bool *full)
+static bool take_block(struct runtime *runtime, struct blocks *blocks, uint64_t bytes, struct block *block, bool *full)
 {
     int error = 0;
-    if (block->address || blocks_take(&runtime->memory, bytes, block, &error))
+    if (block->address || blocks_take(blocks, bytes, block, &error))
         return true;
     *full = !error;
     (void)runtime_worked(runtime, error);
@@ -143,13 +143,14 @@ static bool take_block(struct runtime *runtime, uint64_t bytes, struct block *bl
 static enum corun_status take_blocks(struct runtime *runtime, struct job *job, bool *full)
 {
     struct workload *workload = workload_of(runtime, job);
+    struct blocks *blocks = fence_blocks(runtime, workload);
     bool good = true;
     for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         struct block *block = workload->resident[i].bytes ? &workload->resident[i] : &job->blocks[i];
         if (!buffer->symbol)
-            good = take_block(runtime, buffer->bytes, block, full) &&
-                   take_block(runtime, workload->pristine[i].bytes, &workload->pristine[i], full);
+            good = take_block(runtime, blocks, buffer->bytes, block, full) &&
+                   take_block(runtime, blocks, workload->pristine[i].bytes, &workload->pristine[i], full);
     }
     return runtime->error ? CORUN_FAULT : CORUN_OK;
 }
@@ -160,7 +161,10 @@ enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *
     struct workload *workload = workload_of(runtime, job);
     void *stream = runtime->streams[STREAM_IN].stream;
     struct flight flight = {.job = index};
-    *full = runtime->memory.used_bytes > runtime->memory.most_bytes - workload->cost;
+    const struct blocks *blocks = fence_blocks(runtime, workload);
+    if (!fence_ready(runtime, workload))
+        return runtime_trouble(runtime);
+    *full = blocks->used_bytes > blocks->most_bytes - workload->cost;
     enum corun_status status = *full ? CORUN_OK : take_blocks(runtime, job, full);
     if (status == CORUN_OK && !*full && !job->image && !(job->image = workload_take_image(runtime, workload)))
         status = runtime_trouble(runtime);
@@ -218,6 +222,8 @@ enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
             return runtime_trouble(runtime);
         flight.bytes += buffer->bytes;
     }
+    if (runtime->options.fence && !fence_read(runtime, job, stream))
+        return runtime_trouble(runtime);
     runtime->statistics.bytes_out += flight.bytes;
     return end_copies(runtime, copies, &flight) ? CORUN_OK : runtime_trouble(runtime);
 }
@@ -263,6 +269,7 @@ void runtime_release(struct runtime *runtime, uint32_t index)
     struct job *job = &runtime->jobs.data[index];
     for (size_t i = 0; i < workload_of(runtime, job)->commands->buffer_count; i++)
         blocks_give(&runtime->pinned, &job->results[i]);
+    blocks_give(&runtime->pinned, &job->record);
     free(job->blocks);
     free(job->results);
     *job = (struct job){.next = runtime->free_job};

@@ -60,8 +60,13 @@ static enum corun_status copies_ended(struct runtime *runtime, const struct flig
         return slice_proceed(runtime, flight->job, time);
     job->state = JOB_OVER;
     transfer_return(runtime, job);
-    runtime->statistics.jobs_ended++;
-    struct runtime_event event = {.kind = RUNTIME_ENDED, .job = flight->job, .time = time};
+    job->failure = runtime->options.fence ? fence_trespass(runtime, job) : NULL;
+    struct runtime_event event = {.kind = job->failure ? RUNTIME_FAILED : RUNTIME_ENDED,
+                                  .job = flight->job,
+                                  .launch = job->launch,
+                                  .time = time,
+                                  .failure = job->failure};
+    *(job->failure ? &runtime->statistics.jobs_failed : &runtime->statistics.jobs_ended) += 1;
     return wait_tell(runtime, &event) ? CORUN_OK : CORUN_MEMORY;
 }
 

@@ -46,7 +46,7 @@ static enum corun_status rewrite_module(const struct runtime *runtime, struct wo
     enum image_form form = runtime_form(runtime);
     size_t bytes;
     bool workers = form == IMAGE_WORKERS;
-    if (workers && workload->commands->workers_ptx)
+    if (workers && workload->commands->workers_ptx && !runtime->options.fence)
         return (workload->texts[form] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
     enum corun_status status =
         workers ? workers_module(module, list, &rewritten) : slice_module(module, list, &rewritten);
@@ -60,6 +60,18 @@ static enum corun_status rewrite_module(const struct runtime *runtime, struct wo
     return status;
 }
 
+static enum corun_status rewrite_fenced(const struct runtime *runtime, struct workload *workload,
+                                        const struct ptx_module *module, struct corun_diagnostics *list)
+{
+    struct rewritten fenced = {0};
+    enum corun_status status = fence_rewrite(workload, module, list, &fenced);
+    if (status == CORUN_OK)
+        status = rewrite_module(runtime, workload, fenced.module, list);
+    if (fenced.module)
+        rewritten_destroy(&fenced);
+    return status;
+}
+
 /* The text of the form that launches need which do not go whole. */
 static enum corun_status rewrite(const struct runtime *runtime, struct workload *workload,
                                  struct corun_diagnostics *list)
@@ -70,7 +82,8 @@ static enum corun_status rewrite(const struct runtime *runtime, struct workload 
     if (status == CORUN_OK)
         find_variables(workload, module);
     if (status == CORUN_OK)
-        status = rewrite_module(runtime, workload, module, list);
+        status = runtime->options.fence ? rewrite_fenced(runtime, workload, module, list)
+                                        : rewrite_module(runtime, workload, module, list);
     if (module)
         ptx_module_destroy(module);
     return status;
@@ -172,14 +185,16 @@ static void unload(struct runtime *runtime, struct image *image)
     free_image(image);
 }
 
-static struct image *load(struct runtime *runtime, const struct workload *workload)
+static struct image *load(struct runtime *runtime, struct workload *workload)
 {
     struct image *image = calloc(1, sizeof *image);
     bool good = image != NULL;
     for (uint32_t i = 0; i < IMAGE_FORMS && good; i++) {
-        const char *text = i == IMAGE_PLAIN ? workload->commands->ptx : workload->texts[i];
+        const char *text = i == IMAGE_PLAIN && !workload->texts[i] ? workload->commands->ptx : workload->texts[i];
         if (text)
             good = CALL(runtime, module_load(&image->modules[i], text)) && find_functions(runtime, workload, image, i);
+        if (text && good && runtime->options.fence)
+            good = fence_set(runtime, workload, image->modules[i]);
     }
     if (good)
         return image;
@@ -223,6 +238,7 @@ void workload_forget(struct workload *workload)
     }
     for (size_t i = 0; i < workload->commands->buffer_count; i++)
         workload->resident[i].address = workload->pristine[i].address = 0;
+    blocks_forget(&workload->own);
     workload->resident_loaded = false;
     workload->resident_event = NULL;
 }
@@ -238,6 +254,8 @@ void workload_free(struct workload *workload)
     free(workload->pristine);
     for (uint32_t i = 0; i < IMAGE_FORMS; i++)
         free(workload->texts[i]);
+    free(workload->fence_name);
+    free(workload->trespass);
 }
 
 static void find_occupancy(struct runtime *runtime, struct workload *workload, const struct image *image)

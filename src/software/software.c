@@ -42,6 +42,7 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .resident = true,
                                      .refilled = true,
                                      .no_results = !options->check,
+                                     .fence = options->fence,
                                      .workers = options->launching == SOFTWARE_WORKERS};
     struct runtime_info info;
     enum corun_status status = runtime_open(&opened, list, &software->runtime);

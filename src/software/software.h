@@ -34,8 +34,9 @@ struct software_options {
     uint64_t epoch_ns;                 /* 0: 1 ms, or 10 000 cycles on a simulated GPU */
     const struct corun_policy *policy; /* NULL: everybody may have every place */
     const double *parameters;          /* of the policy; NULL: the initial ones */
-    bool check;                        /* the results of every run are compared with those of a run without timing */
-    double policy_seconds;             /* as in struct governor_limits */
+    bool fence;            /* kernels access the memory of their own application alone; one that tried fails */
+    bool check;            /* the results of every run are compared with those of a run without timing */
+    double policy_seconds; /* as in struct governor_limits */
     void (*policy_call)(void *user, bool begins);
     void *user;
 };

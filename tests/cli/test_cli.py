@@ -418,6 +418,24 @@ class Rewrite(Command):
         self.assertEqual(differences("Rewritten kernels", written), ([], []))
         self.assertEqual({kernel["shared_bytes_added"] for kernel in written["files"][0]["kernels"]}, {32})
 
+    def test_fence(self):
+        text = self.run_command("rewrite", "fence", "kernels.ptx", "-o", "fenced.ptx").stdout
+        self.assertIn("5 of 5 kernels fenced", text)
+        self.assertIn("corun_fence", (self.folder / "fenced.ptx").read_text())
+        self.run_command("rewrite", "fence", "--json", "fenced.json", "kernels.ptx")
+        self.run_command("rewrite", "workers", "--fence", "--json", "both.json", "kernels.ptx", "-o", "both.ptx")
+        self.assertIn("corun_fence", (self.folder / "both.ptx").read_text())
+        fenced, both = (json.loads((self.folder / name).read_text()) for name in ("fenced.json", "both.json"))
+        self.assertEqual(differences("Rewritten kernels", fenced), ([], []))
+        self.assertEqual((fenced["pass"], both["pass"]), ("fence", "workers"))
+        for first, then in zip(fenced["files"][0]["kernels"], both["files"][0]["kernels"]):
+            self.assertEqual(first["registers"], then["registers"])
+            self.assertGreater(then["instructions_added"], first["instructions_added"])
+        self.write("heap.ptx", HEADER + ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.visible .entry heap()\n{\n    .reg .b64 %d;\n"
+                   "    { .param .b64 n; .param .b64 r;\n    st.param.b64 [n], 8;\n    call (r), malloc, (n); }\n    ret;\n}\n")
+        for arguments in (("fence",), ("slice", "--fence")):
+            self.assertRegex(self.run_command("rewrite", *arguments, "heap.ptx").stdout, r"heap +no .*calls a function without a body")
+
     def test_workers(self):
         text = self.run_command("rewrite", "workers", "kernels.ptx", "-o", "workers.ptx").stdout
         self.assertIn("5 of 5 kernels rewritten", text)

@@ -59,6 +59,14 @@ class Machine(unittest.TestCase):
         self.assertIn("on the software machine, launches as workers, through corun's driver on the simulated GPU", text)
         self.assertRegex(text, r"(?m)^normalised +goal +hardware +met +software +met$")
 
+    def test_fence(self):
+        for launching in ("workers", "slices", "whole"):
+            found = result("-m", "software", "--fence", "--launching", launching, "-c", "100K", "--check", *PAIR)
+            for row in found["applications"]:
+                self.assertEqual((row["status"], row["wrong_runs"], row["failure"]), ("OK", 0, None))
+                self.assertGreater(row["runs"], 0)
+        self.fails(USAGE, "are for --machine software", "--fence", *PAIR)
+
     def test_whole(self):
         found = result("-m", "software", "--launching", "whole", "--runs", "4", *PAIR)
         for row in found["applications"]:

@@ -2,6 +2,8 @@
 /* The software machine without a policy: runs, launches ahead, results, and times that do not depend on the host. */
 #include "software/stage.h"
 
+#include "runtime/wild_ptx.h"
+
 static void whole_launches(void **state)
 {
     (void)state;
@@ -110,6 +112,27 @@ static void long_thread_blocks(void **state)
     assert_true(rates[1] > 0.97 * rates[0] && rates[1] < 1.03 * rates[0]);
 }
 
+/* An application that writes all over the device fails, by name; the other one goes on as if it were not there. */
+static void a_fence(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct stage stage = stage_begin();
+        stage_add(&stage, 100, 50, 3);
+        stage_add(&stage, 4, 20000, 1);
+        make_wild(stage.hands[1]);
+        stage.options.launching =
+            (const enum software_launching[]){SOFTWARE_WORKERS, SOFTWARE_SLICES, SOFTWARE_WHOLE}[i];
+        stage.options.fence = true;
+        stage_run(&stage, &(struct software_limits){.runs = 20});
+        assert_int_equal(stage.results[0].status, CORUN_OK);
+        assert_int_equal(stage.results[0].runs, 20);
+        assert_int_equal(stage.results[1].status, CORUN_FAULT);
+        assert_non_null(strstr(stage.results[1].failure, " (st): 4 bytes at 0x"));
+        stage_end(&stage);
+    }
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
@@ -136,7 +159,7 @@ int main(void)
         cmocka_unit_test(whole_launches),       cmocka_unit_test(workers),
         cmocka_unit_test(the_same_again),       cmocka_unit_test(a_window),
         cmocka_unit_test(short_launches_alone), cmocka_unit_test(long_thread_blocks),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_is_refused),      cmocka_unit_test(a_fence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
