@@ -27,7 +27,7 @@ for fuzzer in "$build"/fuzz_*; do
     mkdir -p "$corpus"
     case $name in
     fuzz_fat_binary | fuzz_module) seeds="$source/tests/ptx/corpus" ;;
-    fuzz_ptx | fuzz_slice | fuzz_workers) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
+    fuzz_ptx | fuzz_slice | fuzz_workers | fuzz_fence) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
     fuzz_config) seeds=$source/configs/gpu ;;
     fuzz_workload) seeds=$source/kernels ;;
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
@@ -64,7 +64,7 @@ for fuzzer in "$build"/fuzz_*; do
             printf '\0\1\0\0\0\0\0\200\77%%d and %%s\n' >> "$seed"
         done
         ;;
-    fuzz_slice | fuzz_workers) # what is no text makes a kernel
+    fuzz_slice | fuzz_workers | fuzz_fence) # what is no text makes a kernel
         for seed in "$0" "$source"/fuzz/fuzz_s*.c; do
             { printf '\1'; cat "$seed"; } > "$corpus/made-$(basename "$seed")"
         done

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random kernels do in slices and as workers what they do whole, and as machine code what their PTX does; what cannot be sliced calls through
- * a pointer. `test_random FIRST COUNT` tries others.
+ * Random kernels do in slices and as workers what they do whole, with a fence what they do without, and as machine code what their PTX does; what
+ * cannot be sliced calls through a pointer. `test_random FIRST COUNT` tries others.
  */
 #include "assemble/assemble.h"
 
+#include "rewrite/fence.h"
 #include "slice_runner.h"
 #include "worker_runner.h"
 
@@ -114,10 +115,49 @@ static void same_as_workers(void **state)
         assert_in_range(refused, 1, seed_count / 3);
 }
 
+/* With a fence round so much of the buffer, and what it has recorded. */
+static uint8_t *run_fenced(const struct rewrite_case *item, const struct test_launch *launch, uint64_t bytes,
+                           uint64_t *recorded)
+{
+    struct loaded loaded = load_text(item, item->text);
+    struct fence_bounds bounds = {.first = loaded.out, .bytes = bytes};
+    uint64_t size, place = corun_module_instance_variable(loaded.instance, FENCE_VARIABLE, &size);
+    assert_int_equal(corun_memory_allocate(loaded.memory, sizeof *recorded, &bounds.record), CORUN_OK);
+    write_device(&loaded, place, &bounds, sizeof bounds);
+    run_launch(&loaded, item, launch, launch->grid, NULL, 0);
+    read_device(&loaded, bounds.record, recorded, sizeof *recorded);
+    return unload(&loaded);
+}
+
+static void same_in_a_fence(void **state)
+{
+    (void)state;
+    static struct random_kernel kernel;
+    static const uint8_t none[OUT_BYTES];
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
+        make_kernel(&kernel, seed);
+        struct rewrite_case item = rewrite_case_create(fence_module, kernel.text, kernel.length);
+        const struct test_launch launch = {
+            "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
+        uint64_t recorded[2];
+        assert_null(rewrite_case_kernel(&item, "k")->refusal);
+        uint8_t *whole = run_whole(&item, kernel.text, &launch),
+                *all = run_fenced(&item, &launch, OUT_BYTES, &recorded[0]),
+                *nothing = run_fenced(&item, &launch, 0, &recorded[1]);
+        if (memcmp(whole, all, OUT_BYTES) != 0 || recorded[0] || memcmp(nothing, none, OUT_BYTES) != 0 ||
+            (!recorded[1] && memcmp(whole, none, OUT_BYTES) != 0))
+            fail_msg("seed %llu:\n%s\nbecame\n%s", (unsigned long long)seed, kernel.text, item.text);
+        free(whole);
+        free(all);
+        free(nothing);
+        rewrite_case_destroy(&item);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_as_workers),
-                                       cmocka_unit_test(same_as_ptx)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_in_a_fence),
+                                       cmocka_unit_test(same_as_workers), cmocka_unit_test(same_as_ptx)};
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = strtoull(argv[2], NULL, 10);
