@@ -66,14 +66,14 @@ static void run(const struct random_kernel *kernel, const char *text, size_t byt
                 uint32_t words[RANDOM_WORDS], uint64_t *recorded)
 {
     struct corun_memory *memory = corun_memory_create(0);
-    struct corun_module *module;
-    struct corun_module_instance *program;
+    struct corun_module *module = NULL;
+    struct corun_module_instance *program = NULL;
     struct corun_kernel_info info;
     struct corun_grid *grid;
     uint8_t block[64] = {0};
     uint64_t out, record, size;
     check(memory && corun_module_load("k.ptx", text, bytes, NULL, &module) == CORUN_OK &&
-          corun_program_create(module, memory, NULL, &program) == CORUN_OK &&
+          corun_module_instance_create(module, memory, NULL, &program) == CORUN_OK &&
           corun_memory_allocate(memory, sizeof *words * RANDOM_WORDS, &out) == CORUN_OK &&
           corun_memory_allocate(memory, sizeof record, &record) == CORUN_OK);
     if (bounds >= 0) {
@@ -81,7 +81,7 @@ static void run(const struct random_kernel *kernel, const char *text, size_t byt
         uint64_t place = corun_module_instance_variable(program, FENCE_VARIABLE, &size);
         check(place && corun_memory_write(memory, place, &fence, sizeof fence) == CORUN_OK);
     }
-    struct corun_kernel *entry = corun_module_kernel(module, "k");
+    const struct corun_kernel *entry = corun_module_kernel(module, "k");
     corun_kernel_describe(entry, &info);
     memcpy(block, &out, sizeof out);
     struct corun_launch_description description = {.kernel = entry,
@@ -94,7 +94,7 @@ static void run(const struct random_kernel *kernel, const char *text, size_t byt
           corun_memory_read(memory, out, words, sizeof *words * RANDOM_WORDS) == CORUN_OK &&
           corun_memory_read(memory, record, recorded, sizeof *recorded) == CORUN_OK);
     corun_grid_destroy(grid);
-    corun_program_destroy(program);
+    corun_module_instance_destroy(program);
     corun_module_destroy(module);
     corun_memory_destroy(memory);
 }

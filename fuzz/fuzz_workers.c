@@ -64,7 +64,7 @@ static struct loaded load(const char *text, size_t bytes)
 {
     struct loaded loaded = {.memory = corun_memory_create(0)};
     check(loaded.memory && corun_module_load("k.ptx", text, bytes, NULL, &loaded.module) == CORUN_OK &&
-          corun_program_create(loaded.module, loaded.memory, NULL, &loaded.program) == CORUN_OK &&
+          corun_module_instance_create(loaded.module, loaded.memory, NULL, &loaded.program) == CORUN_OK &&
           corun_memory_allocate(loaded.memory, sizeof(uint32_t) * RANDOM_WORDS, &loaded.out) == CORUN_OK);
     return loaded;
 }
@@ -72,7 +72,7 @@ static struct loaded load(const char *text, size_t bytes)
 static void unload(struct loaded *loaded, uint32_t words[RANDOM_WORDS])
 {
     check(corun_memory_read(loaded->memory, loaded->out, words, sizeof *words * RANDOM_WORDS) == CORUN_OK);
-    corun_program_destroy(loaded->program);
+    corun_module_instance_destroy(loaded->program);
     corun_module_destroy(loaded->module);
     corun_memory_destroy(loaded->memory);
 }
