@@ -5,7 +5,7 @@
  *     corun_campaign_load → corun_campaign_run → rows in a results file (SQLite; schema in docs/campaigns.md)
  *
  * A case is known by its content: GPU, policy, workloads, goals, window, seed and the program that simulates it. What is in the
- * results file is not run again; what changed is.
+ * results file is not run again; what changed is. Cases of other commands are known likewise; the command itself runs them.
  */
 #ifndef CORUN_CAMPAIGN_H
 #define CORUN_CAMPAIGN_H
@@ -20,14 +20,22 @@ extern "C" {
 
 #define CORUN_CAMPAIGN_MAX_JOBS 256u
 
-/* One case in words: what `corun run` would be given. */
+/* An option of another command than `corun run`, by its long name. */
+struct corun_campaign_option {
+    const char *name, *value; /* value: NULL: it has none */
+};
+
+/* One case in words: what `corun run` would be given, or another command. */
 struct corun_campaign_case {
-    const char *gpu, *policy;
+    const char *gpu, *policy; /* of another command: its GPU, and its schedulers or strategies */
     uint32_t application_count;
-    const char *const *applications; /* WORKLOAD@SIZE[:goal=…] */
-    uint64_t cycles, seed;
+    const char *const *applications; /* WORKLOAD@SIZE[:goal=…]; of another command: what follows its options */
+    uint64_t cycles, seed;           /* cycles: 0 with another command */
     bool
         isolated; /* one application without a policy that others are compared with; not asked for by the description */
+    const char *command; /* NULL: run */
+    uint32_t option_count;
+    const struct corun_campaign_option *options; /* as the description gives them, of another command */
 };
 
 struct corun_campaign;
@@ -37,6 +45,8 @@ enum corun_status corun_campaign_load(const char *path, struct corun_diagnostics
 void corun_campaign_destroy(struct corun_campaign *campaign);
 const char *corun_campaign_name(const struct corun_campaign *campaign);
 const char *corun_campaign_summary(const struct corun_campaign *campaign);
+/* The command that all cases are of: "run" or another. */
+const char *corun_campaign_command(const struct corun_campaign *campaign);
 /* The isolated runs come first, then the cases in the order of the description; strings belong to the campaign. */
 size_t corun_campaign_count(const struct corun_campaign *campaign);
 const struct corun_campaign_case *corun_campaign_get(const struct corun_campaign *campaign, size_t index);
@@ -54,6 +64,7 @@ struct corun_campaign_run_request {
     const char *results;         /* file; created when it does not exist */
     const char *data_directory;  /* where workloads and GPUs are looked up */
     const char *cache_directory; /* of isolated baselines; NULL: none */
+    const char *program;         /* path of the command `corun`, which runs cases of other commands than `corun run` */
     uint32_t jobs;               /* worker processes; 0: as many as there are processors */
     uint64_t memory_bytes;       /* of each worker; 0: no limit */
     uint32_t seconds;            /* of each case; 0: no limit */
@@ -83,7 +94,8 @@ struct corun_campaign_outcome {
 /*
  * Runs what is not in the results file. Several runners may do so at once with one file: each case is run by one of them,
  * and all come back when there is nothing left, also of what the others run. OK also if cases failed: that is in the results file with their messages. FILE: the
- * results file cannot be used (not one of ours, damaged, disk full): what had been finished is in it.
+ * results file cannot be used (not one of ours, damaged, disk full): what had been finished is in it. ARGUMENT: cases are of another command and
+ * there is no `program`.
  */
 enum corun_status corun_campaign_run(const struct corun_campaign_run_request *request, struct corun_diagnostics *list,
                                      struct corun_campaign_outcome *outcome);

@@ -13,7 +13,7 @@ from . import tables
 from .results import Results, ResultsError
 from .summary import sections
 
-USAGE, NOT_FOUND, FILE = 2, 5, 13  # exit statuses of the command
+USAGE, UNSUPPORTED, NOT_FOUND, FILE = 2, 4, 5, 13  # exit statuses of the command
 
 
 class ReportError(Exception):
@@ -88,6 +88,17 @@ def render(write, parts):
     return stream.getvalue()
 
 
+def without_other_commands(parts, path):
+    """The sections that a report can show; the others are named."""
+    others = [part for part in parts if part.is_of_another_command()]
+    if len(others) == len(parts):
+        raise ReportError(UNSUPPORTED, f"{path}: reports have cases of corun run only; ask for the others with corun query")
+    for part in others:
+        print(f"corun: {path}: warning: campaign '{part.name}' is left out: reports have cases of corun run only",
+              file=sys.stderr)
+    return [part for part in parts if part not in others]
+
+
 def report(options):
     with Results(options.results) as results:
         try:
@@ -96,6 +107,7 @@ def report(options):
             known = ", ".join(campaign.name for campaign in results.campaigns()) or "none"
             raise ReportError(NOT_FOUND, f"{options.results}: there is no campaign '{options.campaign}'; there are: {known}") \
                 from None
+        parts = without_other_commands(parts, options.results)
         outputs = [(options.csv, lambda: render(tables.write_csv, parts)), (options.json, lambda: render(tables.write_json, parts))]
         if options.html:
             from .page import make_page  # needs matplotlib, which the others do not

@@ -112,6 +112,10 @@ class Section:
                 members = numpy.array([key in keys for key in self.applications["key"]], bool)
                 self.blocks.append(Block(gpu, int(size), self.cases[chosen], self.applications[members]))
 
+    def is_of_another_command(self) -> bool:
+        """Whether the cases are of another command than corun run: those have no window."""
+        return bool(len(self.cases)) and not self.cases["cycles"].any()
+
     def counts(self) -> Dict[str, int]:
         """{status: number}, isolated runs included."""
         both = list(self.cases["status"]) + list(self.isolated["status"])

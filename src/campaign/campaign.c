@@ -86,7 +86,10 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
     const char *key = run->selection.keys[worker->index].hex;
     const struct corun_campaign_case *item = get(run, worker->index);
     enum corun_status status = CORUN_OK;
-    if (end == WORKER_RESULT)
+    if (end == WORKER_RESULT && item->command)
+        status =
+            store_command_result(run->store, key, item, text, bytes, run_clock() - worker->started, problem, run->list);
+    else if (end == WORKER_RESULT)
         status = store_result(run->store, key, item, text, bytes, problem, run->list);
     if (status)
         return status;
@@ -109,7 +112,8 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
 static bool must_wait(const struct campaign_run *run, size_t index)
 {
     const struct corun_campaign *campaign = run->request->campaign;
-    for (uint32_t a = 0; index >= campaign->isolated && a < get(run, index)->application_count; a++) {
+    for (uint32_t a = 0; campaign->alone && index >= campaign->isolated && a < get(run, index)->application_count;
+         a++) {
         if (run->selection.states[campaign->alone[index][a]] == SELECTION_MISSING)
             return true;
     }
@@ -292,6 +296,9 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     struct selection_request what = {request->campaign, request->data_directory, request->only, request->shard,
                                      request->shards};
     *outcome = (struct corun_campaign_outcome){0};
+    if (strcmp(request->campaign->command, CAMPAIGN_RUN) != 0 && !request->program)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "cases of corun %s need the path of the command",
+                            request->campaign->command);
     run.jobs = parallel_jobs(request->jobs);
     run.jobs = run.jobs < CORUN_CAMPAIGN_MAX_JOBS ? run.jobs : CORUN_CAMPAIGN_MAX_JOBS;
     run.workers = calloc(run.jobs, sizeof *run.workers);

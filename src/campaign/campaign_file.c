@@ -5,6 +5,7 @@
 #include "base/text_file.h"
 #include "base/text_table.h"
 #include "base/yaml_reader.h"
+#include "campaign/command_file.h"
 #include "campaign/mixes.h"
 #include "campaign/sample.h"
 #include "case/policy_probe.h"
@@ -146,7 +147,13 @@ static enum corun_status add_case(struct parser *parser, const char *gpu, const 
     if (!copy)
         return yaml_out_of_memory(&parser->yaml);
     memcpy(copy, applications, count * sizeof *copy);
-    struct corun_campaign_case item = {gpu, policy, count, copy, parser->cycles, parser->seed, isolated};
+    struct corun_campaign_case item = {.gpu = gpu,
+                                       .policy = policy,
+                                       .application_count = count,
+                                       .applications = copy,
+                                       .cycles = parser->cycles,
+                                       .seed = parser->seed,
+                                       .isolated = isolated};
     return vector_push(&campaign->cases, item) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
 }
 
@@ -477,12 +484,13 @@ static enum corun_status add_isolated(struct parser *parser, const struct yaml_n
     return status;
 }
 
-static enum corun_status read_root(struct parser *parser, const struct yaml_node *root)
+/* The cases of `corun run`. */
+static enum corun_status read_runs(struct parser *parser, const struct yaml_node *root)
 {
     struct corun_campaign *campaign = parser->campaign;
     struct value name = {0}, summary = {.text = ""}, size = {0};
     enum corun_status status = yaml_expect_map(
-        &parser->yaml, root, "name | summary gpus policies workloads size cycles seed mixes cases goals");
+        &parser->yaml, root, "name | summary gpus policies workloads size cycles seed mixes cases goals command");
     if (!status)
         status = yaml_value(&parser->yaml, root, "name", &name);
     if (!status)
@@ -518,6 +526,24 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
     if (!status)
         status = take_sample(parser);
     return status ? status : add_isolated(parser, root);
+}
+
+static enum corun_status read_root(struct parser *parser, const struct yaml_node *root)
+{
+    struct value command = {.text = CAMPAIGN_RUN};
+    struct command_reader reader = {parser->yaml, parser->campaign, parser->scratch};
+    enum corun_status status = yaml_expect(&parser->yaml, root, YAML_MAP);
+    if (!status)
+        status = yaml_value(&parser->yaml, root, "command", &command);
+    if (status)
+        return status;
+    parser->campaign->command = command.text;
+    if (!strcmp(command.text, CAMPAIGN_RUN))
+        return read_runs(parser, root);
+    if (parser->changes)
+        return corun_report(parser->yaml.list, CORUN_SYNTAX, command.place,
+                            "an experiment has cases of corun run only, not of corun %.80s", command.text);
+    return command_read(&reader, root, &command);
 }
 
 static void parser_free(struct parser *parser)
@@ -619,6 +645,11 @@ const char *corun_campaign_name(const struct corun_campaign *campaign)
 const char *corun_campaign_summary(const struct corun_campaign *campaign)
 {
     return campaign->summary;
+}
+
+const char *corun_campaign_command(const struct corun_campaign *campaign)
+{
+    return campaign->command;
 }
 
 size_t corun_campaign_count(const struct corun_campaign *campaign)

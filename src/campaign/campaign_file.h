@@ -10,13 +10,16 @@
 
 #define CAMPAIGN_MAX_BYTES (1u << 20) /* larger ones are refused: no description is that long */
 #define CAMPAIGN_MAX_CASES 1000000u
+#define CAMPAIGN_RUN "run" /* the command of most campaigns */
 
 struct corun_campaign {
     struct arena *arena;
     const char *path, *name, *summary, *text; /* text: the whole description */
+    const char *command;                      /* "run" */
     VECTOR(struct corun_campaign_case) cases;
-    size_t isolated;              /* the first so many cases */
-    const uint32_t **alone;       /* of each case, one for each of its applications: the isolated case of it */
+    size_t isolated; /* the first so many cases */
+    const uint32_t *
+        *alone; /* of each case, one for each of its applications: the isolated case of it. NULL: another command */
     size_t combinations, sampled; /* of mixes and goals: all of them, and those that the cases are of */
 };
 

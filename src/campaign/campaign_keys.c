@@ -3,9 +3,17 @@
 #include "campaign/campaign_keys.h"
 
 #include "campaign/campaign_file.h"
+#include "campaign/commands.h"
 #include "case/case_key.h"
 
 #include <stdlib.h>
+
+static enum corun_status find_key(struct case_keys *cases, const struct corun_campaign_case *item,
+                                  const char *data_directory, struct corun_diagnostics *list, struct content_key *key)
+{
+    struct command_keys other = {cases, data_directory, list};
+    return item->command ? command_find(item->command)->key(&other, item, key) : case_keys_find(cases, item, key);
+}
 
 enum corun_status campaign_keys(const struct corun_campaign *campaign, const char *data_directory,
                                 struct corun_diagnostics *list, struct content_key **result)
@@ -16,7 +24,7 @@ enum corun_status campaign_keys(const struct corun_campaign *campaign, const cha
     struct case_keys *cases = case_keys_create(data_directory, list);
     enum corun_status status = keys && cases ? CORUN_OK : CORUN_MEMORY;
     for (size_t i = 0; i < count && !status; i++)
-        status = case_keys_find(cases, corun_campaign_get(campaign, i), &keys[i]);
+        status = find_key(cases, corun_campaign_get(campaign, i), data_directory, list, &keys[i]);
     if (status && status != CORUN_MEMORY)
         corun_report(list, status, (struct corun_place){campaign->path, 0, 0}, "in campaign '%s'", campaign->name);
     if (status == CORUN_MEMORY)

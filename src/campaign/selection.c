@@ -192,8 +192,8 @@ size_t selection_missing(const struct selection *selection, struct store *store,
     for (size_t i = first; i < end; i++) {
         if (selection->states[i] != SELECTION_MISSING)
             continue;
-        double weight = 0;
-        for (uint32_t a = 0; a < corun_campaign_get(campaign, i)->application_count; a++)
+        double weight = campaign->alone ? 0 : 1;
+        for (uint32_t a = 0; campaign->alone && a < corun_campaign_get(campaign, i)->application_count; a++)
             weight += seconds[campaign->alone[i][a]];
         selected[count++] = (struct selected_case){i, weight};
     }

@@ -40,7 +40,7 @@ void selection_free(struct selection *selection);
 struct selected_case {
     size_t index; /* in the campaign */
     double
-        weight; /* expected wall seconds: those of the isolated runs of its applications; 1 for each that is not known */
+        weight; /* expected wall seconds: those of the isolated runs of its applications; 1 for each that is not known, and for other commands */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "campaign/store.h"
 
 #include "campaign/campaign_file.h"
+#include "campaign/rows.h"
 #include "report/json.h"
 
 #include <errno.h>
@@ -35,12 +36,25 @@ static const char schema[] =
 #define APPLICATION_COLUMN(name, type, ...) ", " #name " " type
 #include "campaign/columns.def"
     ", PRIMARY KEY(key, position));"
+    /* results of other commands; files of before do not have these */
+    "CREATE TABLE IF NOT EXISTS queues("
+#define QUEUE_FIRST(name, type, ...) #name " " type
+#define QUEUE_COLUMN(name, type, ...) ", " #name " " type
+#include "campaign/columns.def"
+    ", PRIMARY KEY(key, run));"
+    "CREATE TABLE IF NOT EXISTS queue_kernels("
+#define QUEUE_KERNEL_FIRST(name, type, ...) #name " " type
+#define QUEUE_KERNEL_COLUMN(name, type, ...) ", " #name " " type
+#include "campaign/columns.def"
+    ", PRIMARY KEY(key, run, position));"
     /* who runs what, campaign/claims.h; files of before have neither */
     "CREATE TABLE IF NOT EXISTS runners("
     "  token TEXT PRIMARY KEY, machine TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,"
     "  started INTEGER NOT NULL, beat INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS claims(key TEXT PRIMARY KEY, runner TEXT NOT NULL);";
-#define TABLES 6
+#define TABLE_NAMES \
+    "('campaigns', 'members', 'cases', 'applications', 'queues', 'queue_kernels', 'runners', 'claims')"
+#define TABLES 8
 
 /* Places of the parameters in the statements below, from 1: the columns in their order. */
 enum {
@@ -59,6 +73,7 @@ struct store {
     sqlite3 *database;
     char *path;
     sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications, *drop_claim;
+    sqlite3_stmt *put_queue, *put_queue_kernel, *drop_queues, *drop_queue_kernels;
 };
 
 /* clang-format off */
@@ -82,6 +97,20 @@ static const struct {
      ")"},
     {offsetof(struct store, drop_applications), "DELETE FROM applications WHERE key = ?"},
     {offsetof(struct store, drop_claim), "DELETE FROM claims WHERE key = ?"},
+    {offsetof(struct store, put_queue),
+     "INSERT INTO queues VALUES("
+#define QUEUE_FIRST(name, ...) ":" #name
+#define QUEUE_COLUMN(name, ...) ", :" #name
+#include "campaign/columns.def"
+     ")"},
+    {offsetof(struct store, put_queue_kernel),
+     "INSERT INTO queue_kernels VALUES("
+#define QUEUE_KERNEL_FIRST(name, ...) ":" #name
+#define QUEUE_KERNEL_COLUMN(name, ...) ", :" #name
+#include "campaign/columns.def"
+     ")"},
+    {offsetof(struct store, drop_queues), "DELETE FROM queues WHERE key = ?"},
+    {offsetof(struct store, drop_queue_kernels), "DELETE FROM queue_kernels WHERE key = ?"},
 };
 /* clang-format on */
 
@@ -233,15 +262,14 @@ static int keep_log(struct store *store, enum store_use use)
 
 /*
  * What is missing of the schema: all of it in a new file, unless another process has been faster; the tables of claims
- * in one of before.
+ * and of other commands in one of before.
  */
 static int add_tables(struct store *store)
 {
     long long tables = 0, id = 0, present = 0;
     char text[200];
     int code = sqlite3_exec(store->database,
-                            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                            "('campaigns', 'members', 'cases', 'applications', 'runners', 'claims')",
+                            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN " TABLE_NAMES,
                             take_number, &present, NULL);
     if (code || present == TABLES)
         return code;
@@ -493,22 +521,6 @@ static char *join(const struct corun_campaign_case *item)
     return NULL;
 }
 
-/* Nothing is bound, that is NULL, where the JSON has null or no number. */
-static void bind_number(sqlite3_stmt *statement, int place, const json_t *value)
-{
-    if (json_is_integer(value))
-        sqlite3_bind_int64(statement, place, json_integer_value(value));
-    else if (json_is_real(value))
-        sqlite3_bind_double(statement, place, json_real_value(value));
-    else if (json_is_boolean(value))
-        sqlite3_bind_int(statement, place, json_is_true(value));
-}
-
-static void bind_string(sqlite3_stmt *statement, int place, const json_t *value)
-{
-    sqlite3_bind_text(statement, place, json_is_string(value) ? json_string_value(value) : "", -1, SQLITE_TRANSIENT);
-}
-
 /* What a row of `cases` is made of. */
 struct case_row {
     const char *key, *status, *message;
@@ -533,8 +545,8 @@ static bool case_row_begin(struct case_row *row)
 /* The values of columns.def. */
 #define TEXT(value) sqlite3_bind_text(put, place, value, -1, SQLITE_STATIC)
 #define NUMBER(value) sqlite3_bind_int64(put, place, (sqlite3_int64)(value))
-#define RESULT(path) bind_number(put, place, json_case_value(result, path))
-#define RESULT_TEXT(path) bind_string(put, place, json_case_value(result, path))
+#define RESULT(path) rows_bind_number(put, place, json_case_value(result, path))
+#define RESULT_TEXT(path) rows_bind_string(put, place, json_case_value(result, path))
 #define WHOLE sqlite3_bind_text64(put, place, row->json, row->bytes, SQLITE_STATIC, SQLITE_UTF8)
 
 static void bind_case(sqlite3_stmt *put, const struct case_row *row)
@@ -566,10 +578,15 @@ static int put_applications(struct store *store, const char *key, const json_t *
     return code;
 }
 
+static int drop_rows(sqlite3_stmt *statement, const char *key)
+{
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    return bind_and_step(statement);
+}
+
 static int drop_claim(struct store *store, const char *key)
 {
-    sqlite3_bind_text(store->drop_claim, 1, key, -1, SQLITE_STATIC);
-    return bind_and_step(store->drop_claim);
+    return drop_rows(store->drop_claim, key);
 }
 
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
@@ -590,9 +607,44 @@ enum corun_status store_result(struct store *store, const char *key, const struc
     if (!code) {
         bind_case(store->put, &row);
         code = bind_and_step(store->put);
-        sqlite3_bind_text(store->drop_applications, 1, key, -1, SQLITE_STATIC);
-        code = code ? code : bind_and_step(store->drop_applications);
+        code = code ? code : drop_rows(store->drop_applications, key);
         code = code ? code : put_applications(store, key, json_case_applications(result));
+        code = code ? code : drop_claim(store, key);
+    }
+    enum corun_status status = end_transaction(store, code, list);
+    json_decref(result);
+    free(row.applications);
+    return status;
+}
+
+enum corun_status store_command_result(struct store *store, const char *key, const struct corun_campaign_case *item,
+                                       const char *json, size_t bytes, double seconds,
+                                       char problem[STORE_PROBLEM_BYTES], struct corun_diagnostics *list)
+{
+    json_error_t error;
+    json_t *result = json_loadb(json, bytes, 0, &error);
+    problem[0] = 0;
+    if (!json_is_array(json_object_get(result, "runs"))) {
+        snprintf(problem, STORE_PROBLEM_BYTES, "its result is no such JSON as corun %s writes: %.200s", item->command,
+                 result ? "there are no `runs`" : error.text);
+        json_decref(result);
+        return CORUN_OK;
+    }
+    enum corun_status place = check_place(store, list);
+    if (place) {
+        json_decref(result);
+        return place;
+    }
+    struct case_row row = {
+        .key = key, .status = "finished", .message = "", .item = item, .result = result, .json = json, .bytes = bytes};
+    int code = case_row_begin(&row) ? execute(store, "BEGIN IMMEDIATE") : SQLITE_NOMEM;
+    if (!code) {
+        bind_case(store->put, &row);
+        sqlite3_bind_double(store->put, CASE_wall_seconds, seconds);
+        code = bind_and_step(store->put);
+        code = code ? code : drop_rows(store->drop_queues, key);
+        code = code ? code : drop_rows(store->drop_queue_kernels, key);
+        code = code ? code : rows_put_queues(store->put_queue, store->put_queue_kernel, key, result);
         code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
@@ -625,8 +677,16 @@ enum corun_status store_failure(struct store *store, const char *key, const stru
     "NOT EXISTS(SELECT 1 FROM main.cases AS ours WHERE ours.key = theirs.key AND (ours.status = 'finished' OR " \
     "(theirs.status <> 'finished' AND ours.ended >= theirs.ended)))"
 
-static const char take_applications[] = "INSERT OR REPLACE INTO main.applications SELECT * FROM other.applications "
-                                        "WHERE key IN (SELECT key FROM other.cases AS theirs WHERE " BETTER ")";
+#define TAKE_ROWS(table) \
+    "INSERT OR REPLACE INTO main." table " SELECT * FROM other." table \
+    " WHERE key IN (SELECT key FROM other.cases AS theirs WHERE " BETTER ")"
+
+/* Files of before have no more than the first of them. */
+static const struct {
+    const char *name, *take;
+} row_tables[] = {{"applications", TAKE_ROWS("applications")},
+                  {"queues", TAKE_ROWS("queues")},
+                  {"queue_kernels", TAKE_ROWS("queue_kernels")}};
 static const char take_cases[] = "INSERT OR REPLACE INTO main.cases SELECT * FROM other.cases AS theirs WHERE " BETTER;
 static const char take_campaigns[] =
     "INSERT INTO main.members SELECT * FROM other.members WHERE campaign NOT IN (SELECT name FROM main.campaigns);"
@@ -636,9 +696,16 @@ static const char take_campaigns[] =
 static int take_rows(struct store *store, uint64_t *taken)
 {
     uint64_t count = 0;
+    char question[120];
     int code = execute(store, "BEGIN"); /* the first statement writes: it locks our file, not the other one */
-    if (!code)
-        code = execute(store, take_applications);
+    for (size_t i = 0; i < sizeof row_tables / sizeof *row_tables && !code; i++) {
+        long long there = 0;
+        snprintf(question, sizeof question, "SELECT count(*) FROM other.sqlite_master WHERE name = '%s'",
+                 row_tables[i].name);
+        code = sqlite3_exec(store->database, question, take_number, &there, NULL);
+        if (!code && there)
+            code = execute(store, row_tables[i].take);
+    }
     if (!code)
         code = execute(store, take_cases);
     count = (uint64_t)sqlite3_changes64(store->database);

@@ -74,6 +74,10 @@ enum corun_status store_campaign(struct store *store, const struct corun_campaig
 enum corun_status store_result(struct store *store, const char *key, const struct corun_campaign_case *item,
                                const char *json, size_t bytes, char problem[STORE_PROBLEM_BYTES],
                                struct corun_diagnostics *list);
+/* The same of another command: its JSON, and the wall seconds that it took. */
+enum corun_status store_command_result(struct store *store, const char *key, const struct corun_campaign_case *item,
+                                       const char *json, size_t bytes, double seconds,
+                                       char problem[STORE_PROBLEM_BYTES], struct corun_diagnostics *list);
 /* Unless it is finished: another process may have been luckier. Claims are lost likewise. */
 enum corun_status store_failure(struct store *store, const char *key, const struct corun_campaign_case *item,
                                 const char *message, bool lost, double seconds, struct corun_diagnostics *list);

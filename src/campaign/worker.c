@@ -3,6 +3,7 @@
 #include "campaign/worker.h"
 
 #include "base/arena.h"
+#include "campaign/commands.h"
 #include "case/run.h"
 #include "case/specification.h"
 #include "share/load.h"
@@ -23,6 +24,11 @@
 #define MESSAGE_MAX_BYTES (UINT64_C(64) << 20)
 
 #define NICENESS 10
+
+#define OWN_WORDS 9u           /* of a command, besides its options and arguments */
+#define MESSAGE_MARK "corun: " /* what a command begins its messages with */
+#define SAID_BYTES 65536       /* of what it says: the end */
+#define INTERRUPTED 130        /* its exit status then */
 
 struct header {
     uint64_t end, bytes; /* enum worker_end; of the text that follows */
@@ -99,8 +105,49 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
     return status;
 }
 
-__attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct worker_watch *watch,
-                                                const struct corun_campaign_run_request *request, size_t index)
+/* In the child: it becomes the command. Comes back, with errno, only if that cannot be. */
+static void become_command(const struct corun_campaign_run_request *request, const struct corun_campaign_case *item,
+                           int pipe, FILE *said)
+{
+    struct arena *arena = arena_create();
+    const struct command_kind *kind = command_find(item->command);
+    const char **words =
+        arena ? ARENA_ARRAY(arena, const char *, item->option_count + item->application_count + OWN_WORDS) : NULL;
+    size_t count = 0;
+    errno = ENOMEM;
+    if (!words)
+        return;
+    words[count++] = request->program;
+    words[count++] = item->command;
+    for (uint32_t i = 0; i < item->option_count; i++) {
+        const struct corun_campaign_option *option = &item->options[i];
+        words[count] = option->value ? arena_format(arena, "--%s=%s", option->name, option->value)
+                                     : arena_format(arena, "--%s", option->name);
+        if (!words[count++])
+            return;
+    }
+    words[count++] = "--json=-";
+    words[count++] = "--quiet";
+    if (kind->has_cache) {
+        words[count++] = "--jobs=1";
+        words[count++] =
+            request->cache_directory ? arena_format(arena, "--cache=%s", request->cache_directory) : "--no-cache";
+        if (!words[count - 1])
+            return;
+    }
+    words[count++] = "--";
+    for (uint32_t i = 0; i < item->application_count; i++)
+        words[count++] = item->applications[i];
+    int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(pipe, STDOUT_FILENO) < 0 ||
+        dup2(fileno(said), STDERR_FILENO) < 0)
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    execv(request->program, (char *const *)words);
+}
+
+/* What every worker is for its parent and its machine. */
+static void settle_child(pid_t parent, const struct corun_campaign_run_request *request)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it writes */
     if (getppid() != parent)          /* it was gone before that */
@@ -115,6 +162,21 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct w
         struct rlimit limit = {request->memory_bytes, request->memory_bytes};
         setrlimit(RLIMIT_AS, &limit);
     }
+}
+
+__attribute__((noreturn)) static void run_command(int pipe, pid_t parent, FILE *said,
+                                                  const struct corun_campaign_run_request *request, size_t index)
+{
+    settle_child(parent, request);
+    become_command(request, corun_campaign_get(request->campaign, index), pipe, said);
+    dprintf(fileno(said), MESSAGE_MARK "%s cannot be run: %s\n", request->program, strerror(errno));
+    _exit(corun_status_exit(CORUN_FILE));
+}
+
+__attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct worker_watch *watch,
+                                                const struct corun_campaign_run_request *request, size_t index)
+{
+    settle_child(parent, request);
     struct arena *arena = arena_create();
     struct corun_diagnostics *list = corun_diagnostics_create();
     char *text = NULL;
@@ -134,9 +196,27 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct w
     _exit(0); /* what the parent has in its buffers is not for this process to write */
 }
 
+/* A file that is in memory only. */
+static bool open_said(struct worker *worker)
+{
+    int file = memfd_create("said", MFD_CLOEXEC);
+    worker->said = file >= 0 ? fdopen(file, "r+") : NULL;
+    if (!worker->said && file >= 0)
+        close(file);
+    return worker->said != NULL;
+}
+
+static void close_said(struct worker *worker)
+{
+    if (worker->said)
+        fclose(worker->said);
+    worker->said = NULL;
+}
+
 bool worker_start(struct worker *worker, const struct corun_campaign_run_request *request, size_t index)
 {
     int ends[2];
+    bool is_command = corun_campaign_get(request->campaign, index)->command != NULL;
     if (!worker->watch) {
         void *shared = mmap(NULL, sizeof *worker->watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (shared == MAP_FAILED)
@@ -144,19 +224,26 @@ bool worker_start(struct worker *worker, const struct corun_campaign_run_request
         worker->watch = shared;
     }
     worker->watch->inside_since = 0;
-    if (pipe2(ends, O_CLOEXEC))
+    if (is_command && !open_said(worker))
         return false;
+    if (pipe2(ends, O_CLOEXEC)) {
+        close_said(worker);
+        return false;
+    }
     fflush(NULL); /* what is in our buffers would be written once more if a policy called exit() */
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         int error = errno;
         close(ends[0]);
         close(ends[1]);
+        close_said(worker);
         errno = error;
         return false;
     }
     if (pid == 0) {
         close(ends[0]);
+        if (is_command)
+            run_command(ends[1], parent, worker->said, request, index);
         run_child(ends[1], parent, worker->watch, request, index);
     }
     close(ends[1]);
@@ -265,6 +352,48 @@ static enum worker_end explain(const struct worker *worker, const struct corun_c
     return end;
 }
 
+/* The first message that a command ended with, else its last words. False: it said nothing. */
+static bool find_message(FILE *said, char *message, size_t bytes)
+{
+    char tail[SAID_BYTES + 1];
+    long end = fseek(said, 0, SEEK_END) ? 0 : ftell(said);
+    if (end <= 0 || fseek(said, end > SAID_BYTES ? end - SAID_BYTES : 0, SEEK_SET))
+        return false;
+    char *line, *rest = tail, *last = NULL;
+    tail[fread(tail, 1, SAID_BYTES, said)] = 0;
+    while ((line = strsep(&rest, "\n"))) {
+        bool is_ours = !strncmp(line, MESSAGE_MARK, strlen(MESSAGE_MARK)) && !strstr(line, ": warning: ");
+        last = *line ? line : last;
+        if (!is_ours)
+            continue;
+        last = line + strlen(MESSAGE_MARK);
+        break;
+    }
+    if (last)
+        snprintf(message, bytes, "%s", last);
+    return last != NULL;
+}
+
+/* How a command ended. */
+static enum worker_end take_command(struct worker *worker, const struct corun_campaign_run_request *request, int status,
+                                    const char **text, size_t *bytes)
+{
+    enum worker_end end = WORKER_RESULT;
+    bool ended = WIFEXITED(status) && !worker->too_long;
+    *text = worker->message;
+    *bytes = worker->bytes;
+    if (!ended || WEXITSTATUS(status) || !worker->bytes) {
+        end = explain(worker, request, status, worker->why, sizeof worker->why);
+        if (ended && find_message(worker->said, worker->why, sizeof worker->why) &&
+            (WEXITSTATUS(status) == corun_status_exit(CORUN_MEMORY) || WEXITSTATUS(status) == INTERRUPTED))
+            end = WORKER_LOST;
+        *text = worker->why;
+        *bytes = strlen(worker->why);
+    }
+    close_said(worker);
+    return end;
+}
+
 enum worker_end worker_take(struct worker *worker, const struct corun_campaign_run_request *request, const char **text,
                             size_t *bytes)
 {
@@ -274,6 +403,8 @@ enum worker_end worker_take(struct worker *worker, const struct corun_campaign_r
     close(worker->pipe);
     worker->pid = 0;
     struct header header;
+    if (worker->said)
+        return take_command(worker, request, status, text, bytes);
     if (worker->bytes >= sizeof header) {
         memcpy(&header, worker->message, sizeof header);
         if (header.bytes == worker->bytes - sizeof header && header.end <= WORKER_LOST) {
@@ -296,6 +427,7 @@ void worker_kill(struct worker *worker)
     while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     close(worker->pipe);
+    close_said(worker);
     worker->pid = 0;
 }
 

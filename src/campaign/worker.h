@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A case in a process of its own: what it does wrong, or what is done to it, ends this case only. The parent reads one
- * message from a pipe; a worker that ends without one was killed.
+ * message from a pipe; a worker that ends without one was killed. A case of another command than `corun run` is that command, whose
+ * standard output is the pipe.
  */
 #ifndef CORUN_CAMPAIGN_WORKER_H
 #define CORUN_CAMPAIGN_WORKER_H
 
 #include "corun/campaign.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 /* In memory of both processes. */
@@ -18,6 +20,7 @@ struct worker_watch {
 struct worker {
     pid_t pid; /* 0: none */
     int pipe;
+    FILE *said; /* what another command says on its standard error output; NULL: corun run */
     struct worker_watch *watch;
     size_t index;  /* of its case */
     double weight; /* of its case; for the caller */

@@ -31,7 +31,7 @@ struct case_keys {
     const char *data_directory;
     struct corun_diagnostics *list;
     struct arena *arena;
-    struct digested workloads, gpus;
+    struct digested workloads, gpus, files;
     VECTOR(struct known_policy) policies;
     uint64_t seed; /* of the workloads' data */
 };
@@ -59,10 +59,8 @@ static void digested_free(struct digested *digested)
     vector_free(&digested->keys);
 }
 
-static enum corun_status digest_workload(struct case_keys *keys, const char *text, struct content_key *key)
+static enum corun_status hash_workload(struct case_keys *keys, const char *text, struct content_key *key)
 {
-    if (find_digest(&keys->workloads, text, key))
-        return CORUN_OK;
     struct corun_workload *workload;
     enum corun_status status = corun_workload_load(text, keys->data_directory, keys->list, &workload);
     if (status)
@@ -72,6 +70,14 @@ static enum corun_status digest_workload(struct case_keys *keys, const char *tex
     if (digest)
         *key = content_digest_end(digest);
     corun_workload_destroy(workload);
+    return status;
+}
+
+static enum corun_status digest_workload(struct case_keys *keys, const char *text, struct content_key *key)
+{
+    if (find_digest(&keys->workloads, text, key))
+        return CORUN_OK;
+    enum corun_status status = hash_workload(keys, text, key);
     if (!status && !keep_digest(&keys->workloads, text, key))
         status = CORUN_MEMORY;
     return status;
@@ -93,23 +99,68 @@ static enum corun_status digest_gpu(struct case_keys *keys, const char *text, st
     return keep_digest(&keys->gpus, text, key) ? CORUN_OK : CORUN_MEMORY;
 }
 
-/* A policy of the user's is known by the bytes of its shared object. */
-static enum corun_status add_file(const char *path, size_t length, struct case_keys *keys,
+/* The bytes of a file as a piece called `piece`; `what` with a blank is for messages. */
+static enum corun_status add_file(const char *what, const char *piece, const char *path, struct case_keys *keys,
                                   struct content_digest *digest)
 {
-    char *name = arena_copy_text(keys->arena, path, length);
-    FILE *file = name ? fopen(name, "rb") : NULL;
-    if (!name)
-        return CORUN_MEMORY;
+    FILE *file = fopen(path, "rb");
     if (!file)
-        return corun_report(keys->list, CORUN_FILE, CORUN_NOWHERE, "policy %s: %s", name, strerror(errno));
+        return corun_report(keys->list, CORUN_FILE, CORUN_NOWHERE, "%s%s: %s", what, path, strerror(errno));
     char chunk[65536];
     size_t bytes;
     while ((bytes = fread(chunk, 1, sizeof chunk, file)) > 0)
-        content_digest_add(digest, "policy file", chunk, bytes);
+        content_digest_add(digest, piece, chunk, bytes);
     bool failed = ferror(file);
     fclose(file);
-    return failed ? corun_report(keys->list, CORUN_FILE, CORUN_NOWHERE, "policy %s cannot be read", name) : CORUN_OK;
+    return failed ? corun_report(keys->list, CORUN_FILE, CORUN_NOWHERE, "%s%s cannot be read", what, path) : CORUN_OK;
+}
+
+enum corun_status case_keys_gpu(struct case_keys *keys, const char *text, struct content_key *key)
+{
+    return digest_gpu(keys, text, key);
+}
+
+enum corun_status case_keys_workload(struct case_keys *keys, const char *text, uint64_t seed, struct content_key *key)
+{
+    const char *known = arena_format(keys->arena, "%llu:%s", (unsigned long long)seed, text);
+    if (!known)
+        return CORUN_MEMORY;
+    if (find_digest(&keys->workloads, known, key))
+        return CORUN_OK;
+    struct content_key found;
+    keys->seed = seed;
+    enum corun_status status = hash_workload(keys, text, &found);
+    if (!status && !keep_digest(&keys->workloads, known, &found))
+        status = CORUN_MEMORY;
+    *key = found;
+    return status;
+}
+
+enum corun_status case_keys_file(struct case_keys *keys, const char *path, struct content_key *key)
+{
+    if (find_digest(&keys->files, path, key))
+        return CORUN_OK;
+    struct content_digest *digest = content_digest_create();
+    enum corun_status status = digest ? add_file("", "file", path, keys, digest) : CORUN_MEMORY;
+    if (digest)
+        *key = content_digest_end(digest);
+    if (status)
+        return status;
+    const char *known = arena_copy_text(keys->arena, path, strlen(path));
+    return known && keep_digest(&keys->files, known, key) ? CORUN_OK : CORUN_MEMORY;
+}
+
+struct arena *case_keys_arena(struct case_keys *keys)
+{
+    return keys->arena;
+}
+
+/* A policy of the user's is known by the bytes of its shared object. */
+static enum corun_status add_policy_file(const char *path, size_t length, struct case_keys *keys,
+                                         struct content_digest *digest)
+{
+    char *name = arena_copy_text(keys->arena, path, length);
+    return name ? add_file("policy ", "policy file", name, keys, digest) : CORUN_MEMORY;
 }
 
 /* Once for each text: a shared object is loaded by a process of its own. */
@@ -140,7 +191,7 @@ static enum corun_status add_policy(struct case_keys *keys, const char *text, st
     size_t path_length = policy_path_length(text);
     if (!path_length)
         content_digest_add(digest, "policies", policy_fingerprint(), strlen(policy_fingerprint()));
-    else if ((status = add_file(text, path_length, keys, digest)))
+    else if ((status = add_policy_file(text, path_length, keys, digest)))
         return status;
     content_digest_add(digest, "parameters", policy.parameters, policy.parameter_count * sizeof *policy.parameters);
     return CORUN_OK;
@@ -206,6 +257,7 @@ void case_keys_destroy(struct case_keys *keys)
         return;
     digested_free(&keys->workloads);
     digested_free(&keys->gpus);
+    digested_free(&keys->files);
     vector_free(&keys->policies);
     arena_destroy(keys->arena);
     free(keys);

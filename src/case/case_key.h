@@ -18,5 +18,11 @@ void case_keys_destroy(struct case_keys *keys);
  */
 enum corun_status case_keys_find(struct case_keys *keys, const struct corun_campaign_case *item,
                                  struct content_key *key);
+/* Parts of such keys, for cases of other commands: a GPU; a workload with its data; the bytes of a file, FILE if it cannot be read. */
+enum corun_status case_keys_gpu(struct case_keys *keys, const char *text, struct content_key *key);
+enum corun_status case_keys_workload(struct case_keys *keys, const char *text, uint64_t seed, struct content_key *key);
+enum corun_status case_keys_file(struct case_keys *keys, const char *path, struct content_key *key);
+/* For texts that live as long as the keys. */
+struct arena *case_keys_arena(struct case_keys *keys);
 
 #endif

@@ -4,10 +4,11 @@
 #define CORUN_CASE_FINGERPRINT_H
 
 /*
- * Hashes, in hexadecimal, over the sources: of PTX front end, executor, simulated GPU and governor; of the policies. The build
- * defines them.
+ * Hashes, in hexadecimal, over the sources: of PTX front end, executor, simulated GPU and governor; of the policies; of what serves queues,
+ * with its schedulers, its model and its driver. The build defines them.
  */
 const char *model_fingerprint(void);
 const char *policy_fingerprint(void);
+const char *queue_fingerprint(void);
 
 #endif

@@ -70,7 +70,7 @@ struct campaign_options {
     uint32_t slurm_tasks;
     struct corun_campaign *campaign;
     struct corun_campaign_run_request request;
-    char data[PATH_BYTES];
+    char data[PATH_BYTES], program[PATH_MAX];
     struct progress *progress;
 };
 
@@ -159,10 +159,26 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
+/* As the command is written; a shell would want quotes around some words. */
+static void list_command(const struct corun_campaign_case *item)
+{
+    fputs(item->command, stdout);
+    for (uint32_t i = 0; i < item->option_count; i++)
+        printf(" --%s%s%s", item->options[i].name, item->options[i].value ? "=" : "",
+               item->options[i].value ? item->options[i].value : "");
+    for (uint32_t a = 0; a < item->application_count; a++)
+        printf(" %s", item->applications[a]);
+    putchar('\n');
+}
+
 static void list_cases(const struct corun_campaign *campaign)
 {
     for (size_t i = 0; i < corun_campaign_count(campaign); i++) {
         const struct corun_campaign_case *item = corun_campaign_get(campaign, i);
+        if (item->command) {
+            list_command(item);
+            continue;
+        }
         printf("--gpu %s --policy %s --cycles %" PRIu64 " --seed %" PRIu64, item->gpu, item->policy, item->cycles,
                item->seed);
         for (uint32_t a = 0; a < item->application_count; a++)
@@ -247,12 +263,7 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
     const struct corun_campaign_run_request *run = &campaign->request;
     struct corun_campaign_submitted submitted;
     struct task_options tasks;
-    char program[PATH_MAX];
     wordexp_t words = {0};
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0)
-        return corun_report(campaign->command.list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
-    program[length] = 0;
     if (wordexp(campaign->slurm_options ? campaign->slurm_options : "", &words, WRDE_NOCMD))
         return corun_report(campaign->command.list, CORUN_USAGE, CORUN_NOWHERE,
                             "--slurm-options: `%s` is not a list of words as a shell takes them",
@@ -264,7 +275,7 @@ static enum corun_status submit_campaign(struct campaign_options *campaign)
         .data_directory = run->data_directory,
         .only = run->only,
         .retry = run->retry,
-        .program = program,
+        .program = run->program,
         .tasks = campaign->slurm_tasks ? campaign->slurm_tasks : DEFAULT_TASKS,
         .task_options = tasks.list,
         .slurm_options = (const char *const *)words.we_wordv,
@@ -297,6 +308,10 @@ static enum corun_status run_campaign(void *user)
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;
+    ssize_t length = readlink("/proc/self/exe", campaign->program, sizeof campaign->program - 1);
+    if (length < 0)
+        return corun_report(campaign->command.list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
+    request->program = campaign->program; /* zeroed: it ends with a NUL */
     if (campaign->slurm)
         return submit_campaign(campaign);
     campaign->progress = progress_begin(campaign->quiet);

@@ -39,6 +39,14 @@ static const char doc[] =
 #define APPLICATION_FIRST(name, ...) #name
 #define APPLICATION_COLUMN(name, ...) ", " #name
 #include "campaign/columns.def"
+    ". With cases of corun queue: of the table `queues`, a row for each scheduler of each case: "
+#define QUEUE_FIRST(name, ...) #name
+#define QUEUE_COLUMN(name, ...) ", " #name
+#include "campaign/columns.def"
+    ". Of the table `queue_kernels`, a row for each kernel of those: "
+#define QUEUE_KERNEL_FIRST(name, ...) #name
+#define QUEUE_KERNEL_COLUMN(name, ...) ", " #name
+#include "campaign/columns.def"
     ".\n\nExample: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
 /* clang-format on */
 
@@ -230,14 +238,12 @@ static bool is_of_file(int code)
     }
 }
 
-/* The tables `cases` and `applications` become views with what one campaign has, for this connection only. */
+/* The tables of cases become views with what one campaign has, for this connection only. */
 static int choose_campaign(const struct query_options *query, sqlite3 *database, enum corun_status *status)
 {
-    static const char text[] = "PRAGMA temp_store = MEMORY;"
-                               "CREATE TEMP VIEW cases AS SELECT * FROM main.cases WHERE key IN "
-                               "(SELECT key FROM main.members WHERE campaign = %Q);"
-                               "CREATE TEMP VIEW applications AS SELECT * FROM main.applications WHERE key IN "
+    static const char text[] = "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE key IN "
                                "(SELECT key FROM main.members WHERE campaign = %Q)";
+    static const char *const tables[] = {"cases", "applications", "queues", "queue_kernels"};
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(database, "SELECT 1 FROM campaigns WHERE name = ?", -1, &statement, NULL);
     if (!code) {
@@ -251,9 +257,13 @@ static int choose_campaign(const struct query_options *query, sqlite3 *database,
     sqlite3_finalize(statement);
     if (code != SQLITE_ROW)
         return code == SQLITE_DONE ? SQLITE_OK : code;
-    char *views = sqlite3_mprintf(text, query->campaign, query->campaign);
-    code = views ? sqlite3_exec(database, views, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(views);
+    code = sqlite3_exec(database, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !code;
+         i++) { /* a view of what is not there does no harm */
+        char *view = sqlite3_mprintf(text, tables[i], tables[i], query->campaign);
+        code = view ? sqlite3_exec(database, view, NULL, NULL, NULL) : SQLITE_NOMEM;
+        sqlite3_free(view);
+    }
     return code;
 }
 

@@ -63,6 +63,8 @@ static void note_read(struct query_guard *guard, const char *table, const char *
 #define GIVEN(name)
 #define CASE_COLUMN(name, type, value, role, ...) role(name)
 #define APPLICATION_COLUMN(name, type, value, role, ...) role(name)
+#define QUEUE_COLUMN(name, type, value, role, ...) role(name)
+#define QUEUE_KERNEL_COLUMN(name, type, value, role, ...) role(name)
 #include "campaign/columns.def"
 #undef MEASURED
 #undef GIVEN

@@ -2,18 +2,16 @@
 /* corun queue: kernels of many users go through one GPU, under one scheduler after the other. */
 #include "cli/command.h"
 
-#include "base/number.h"
 #include "base/vector.h"
 #include "cli/driver.h"
 #include "corun/workload.h"
 #include "report/queue_report.h"
 #include "serve/scheduler.h"
+#include "serve/setting.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SCHEDULERS "kernelet"
-#define DEFAULT_INSTANCES 100u
 #define TIMELINE_SPANS 250000u
 
 enum {
@@ -97,38 +95,9 @@ struct queue_options {
     struct progress *progress;
 };
 
-static void parse_arrivals(struct queue_options *queue, const char *value)
+static void set(struct queue_options *queue, const char *option, const char *value)
 {
-    static const char word[] = "poisson:";
-    struct serve_load *load = &queue->request.load;
-    load->rate_per_second = 0;
-    if (!strcmp(value, "all"))
-        return;
-    if (strncmp(value, word, strlen(word)) != 0 || !number_parse_real(value + strlen(word), &load->rate_per_second) ||
-        strchr(value, '%') || !(load->rate_per_second > 0 && load->rate_per_second <= 1e12))
-        command_keep(&queue->command,
-                     corun_report(queue->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                                  "--arrivals: expected all or poisson:RATE, a rate above 0 a second, found `%s`",
-                                  value));
-}
-
-static void parse_transfers(struct queue_options *queue, const char *value)
-{
-    struct serve_request *request = &queue->request;
-    request->overlap = !strcmp(value, "overlap");
-    request->transfers = request->overlap || !strcmp(value, "apart");
-    if (!request->transfers && strcmp(value, "none") != 0)
-        command_keep(&queue->command, corun_report(queue->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                                                   "--transfers: expected none, overlap or apart, found `%s`", value));
-}
-
-static void parse_slicing(struct queue_options *queue, const char *value)
-{
-    double *share = &queue->request.slicing_cost;
-    if (!number_parse_real(value, share) || *share < 0 || *share > 10)
-        command_keep(&queue->command,
-                     corun_report(queue->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                                  "--slicing: expected a share of the time, 2%% or 0.02, found `%s`", value));
+    command_keep(&queue->command, serve_set(option, value, queue->command.list, &queue->request));
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -144,22 +113,22 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             command_keep(&queue->command, CORUN_MEMORY);
         break;
     case KEY_ARRIVALS:
-        parse_arrivals(queue, value);
+        set(queue, "arrivals", value);
         break;
     case KEY_INSTANCES:
-        command_count(&queue->command, "--instances", value, 1000000, &request->load.instances);
+        set(queue, "instances", value);
         break;
     case KEY_SEED:
-        command_number(&queue->command, "--seed", value, 1000, 0, UINT64_MAX, &request->seed);
+        set(queue, "seed", value);
         break;
     case KEY_TRANSFERS:
-        parse_transfers(queue, value);
+        set(queue, "transfers", value);
         break;
     case KEY_SLICING:
-        parse_slicing(queue, value);
+        set(queue, "slicing", value);
         break;
     case KEY_MEMORY:
-        command_number(&queue->command, "--memory", value, 1024, 1, INT64_MAX, &request->memory_bytes);
+        set(queue, "memory", value);
         break;
     case KEY_FULL:
         request->full = true;
@@ -274,7 +243,7 @@ static enum corun_status run_queue(void *user)
     struct serve_request *request = &queue->request;
     struct corun_diagnostics *list = queue->command.list;
     struct serve_result *result = NULL;
-    if (!queue->scheduler_texts.count && !vector_push(&queue->scheduler_texts, (const char *)DEFAULT_SCHEDULERS))
+    if (!queue->scheduler_texts.count && !vector_push(&queue->scheduler_texts, (const char *)SERVE_DEFAULT_SCHEDULER))
         return CORUN_MEMORY;
     enum corun_status status = find_schedulers(queue);
     if (status == CORUN_OK)
@@ -306,11 +275,10 @@ int command_queue(int argc, char **argv)
                                      .args_doc = "KERNEL...",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct queue_options queue = {
-        .gpu = DEFAULT_GPU,
-        .outputs = {{.option = "--json"}, {.option = "--timeline"}},
-        .timeline = {.limit = TIMELINE_SPANS},
-        .request = {.seed = 1, .load = {.instances = DEFAULT_INSTANCES}, .slicing_cost = 0.02}};
+    struct queue_options queue = {.gpu = DEFAULT_GPU,
+                                  .outputs = {{.option = "--json"}, {.option = "--timeline"}},
+                                  .timeline = {.limit = TIMELINE_SPANS}};
+    serve_initial(&queue.request);
     int exit_status = command_perform(&queue.command, &argp, argc, argv, run_queue, &queue);
     vector_free(&queue.scheduler_texts);
     return exit_status;

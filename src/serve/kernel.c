@@ -21,8 +21,8 @@ static bool called(const struct corun_workload_info *info, const char *name, siz
 }
 
 /* The workload's own name in place of the paper's; the text itself if no paper calls one so, or one is called so. */
-static enum corun_status translate(const char *text, const char *data_directory, struct arena *arena,
-                                   struct corun_diagnostics *list, const char **specification)
+enum corun_status served_kernel_workload(const char *text, const char *data_directory, struct arena *arena,
+                                         struct corun_diagnostics *list, const char **specification)
 {
     *specification = text;
     size_t length = strcspn(text, "@");
@@ -75,7 +75,7 @@ enum corun_status served_kernel_load(const char *text, const char *data_director
 {
     *kernel = (struct served_kernel){.name = text};
     const char *specification;
-    enum corun_status status = translate(text, data_directory, arena, list, &specification);
+    enum corun_status status = served_kernel_workload(text, data_directory, arena, list, &specification);
     if (status == CORUN_OK)
         status = corun_workload_assemble(specification, data_directory, rewrites, list, &kernel->workload);
     if (status != CORUN_OK)

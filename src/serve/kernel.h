@@ -25,6 +25,9 @@ struct served_kernel {
  */
 enum corun_status served_kernel_load(const char *text, const char *data_directory, uint32_t rewrites, uint64_t seed,
                                      struct arena *arena, struct corun_diagnostics *list, struct served_kernel *kernel);
+/* The workload that such a text means, as corun_workload_load takes it: the text itself, or one in the arena. */
+enum corun_status served_kernel_workload(const char *text, const char *data_directory, struct arena *arena,
+                                         struct corun_diagnostics *list, const char **specification);
 void served_kernel_end(struct served_kernel *kernel);
 /*
  * An instance of the workload in the address space `number`, with its data as the launch finds them, and the launch's grid, which belongs to

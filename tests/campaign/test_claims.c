@@ -21,7 +21,8 @@ struct place {
 };
 
 static const char *const applications[] = {"a@small"};
-static const struct corun_campaign_case item = {"gtx980", "even", 1, applications, 1000, 1, false};
+static const struct corun_campaign_case item = {
+    .gpu = "gtx980", .policy = "even", .application_count = 1, .applications = applications, .cycles = 1000, .seed = 1};
 
 static int begin_with(void **state, enum store_use use)
 {

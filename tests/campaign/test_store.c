@@ -3,6 +3,7 @@
 #include "campaign/store.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ struct place {
 };
 
 static const char *const applications[] = {"a@small"};
-static const struct corun_campaign_case item = {"gtx980", "even", 1, applications, 1000, 1, false};
+static const struct corun_campaign_case item = {
+    .gpu = "gtx980", .policy = "even", .application_count = 1, .applications = applications, .cycles = 1000, .seed = 1};
 
 static int begin(void **state)
 {
@@ -119,6 +121,52 @@ static void what_is_no_result_is_told(void **state)
     store_close(store);
 }
 
+static uint32_t count_rows(struct store *store, const char *question)
+{
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_prepare_v2(store_database(store), question, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    uint32_t count = (uint32_t)sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+static void results_of_other_commands_have_rows(void **state)
+{
+    static const struct corun_campaign_case queue = {
+        .command = "queue", .gpu = "gtx980", .policy = "base", .application_count = 1, .applications = applications};
+    static const char result[] =
+        "{\"ticks_per_second\": 1000, \"runs\": [{\"scheduler\": \"base\", \"makespan_ticks\": 500, \"busy_ticks\": "
+        "250, "
+        "\"copy_ticks\": 0, \"kernels\": [{\"name\": \"a\", \"launches\": 3, \"mean_response_ticks\": 20.0}, "
+        "{\"name\": \"b\", \"launches\": 2}]}]}";
+    static const char *const wrong[] = {"", "nonsense", "[]", "{}", "{\"runs\": 1}", "{\"runs\": []"};
+    struct place *place = *state;
+    struct store *store = open_store(place, place->first);
+    char problem[STORE_PROBLEM_BYTES];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(store_command_result(store, "k", &queue, wrong[i], strlen(wrong[i]), 1, problem, place->list),
+                         CORUN_OK);
+        assert_non_null(strstr(problem, "no such JSON as corun queue writes"));
+        assert_int_equal(state_of(place, store, "k"), STORE_ABSENT);
+    }
+    for (int again = 0; again < 2; again++) { /* the same rows in place of those of before */
+        assert_int_equal(store_command_result(store, "k", &queue, result, strlen(result), 1.25, problem, place->list),
+                         CORUN_OK);
+        assert_int_equal(state_of(place, store, "k"), STORE_FINISHED);
+        assert_int_equal(count_rows(store, "SELECT count(*) FROM queues"), 1);
+        assert_int_equal(count_rows(store, "SELECT count(*) FROM queue_kernels"), 2);
+    }
+    assert_true(store_seconds(store, "k") == 1.25);
+    assert_int_equal(count_rows(store, "SELECT count(*) FROM queues WHERE makespan_seconds = 0.5 AND throughput = 10 "
+                                       "AND utilisation = 0.5 AND copy_overlap IS NULL AND plans IS NULL"),
+                     1);
+    assert_int_equal(count_rows(store, "SELECT count(*) FROM queue_kernels WHERE kernel = 'a' AND throughput = 6 AND "
+                                       "mean_response_seconds = 0.02 AND p99_response_seconds IS NULL"),
+                     1);
+    store_close(store);
+}
+
 static void a_file_that_goes_away_is_noticed(void **state)
 {
     struct place *place = *state;
@@ -194,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(finished_ones_stay, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_result_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(results_of_other_commands_have_rows, begin, end),
         cmocka_unit_test_setup_teardown(a_file_that_goes_away_is_noticed, begin, end),
         cmocka_unit_test_setup_teardown(names_that_sqlite_would_forget, begin, end),
         cmocka_unit_test_setup_teardown(merging_takes_what_is_better, begin, end),

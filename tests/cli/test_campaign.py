@@ -58,7 +58,8 @@ class Campaign(unittest.TestCase):
     def corun(self, *arguments, status=OK):
         done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
+        if status is not None: # else the caller looks at it
+            self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
         return done
 
     def run_campaign(self, *arguments, status=OK):
@@ -730,6 +731,211 @@ class Query(Campaign):
         (self.folder / "broken.db").write_bytes(data)
         self.assertIn("broken.db: ", self.corun("query", "-r", "broken.db", "SELECT result FROM cases", status=FILE).stderr)
         self.corun("query", status=USAGE)
+
+
+QUEUE = """\
+name: queues
+command: queue
+options:
+  gpu: "gtx980:sms=2"
+  scheduler: [sequential, base]
+  instances: 1
+arguments: {arguments}
+"""
+
+
+class Commands(Campaign):
+    def setUp(self):
+        super().setUp()
+        self.write("campaign.yaml", QUEUE.format(arguments="[./a.yaml, ./b.yaml]"))
+
+    def queue(self, *arguments):
+        done = self.corun("queue", "--gpu", "gtx980:sms=2", "-n", "1", "--json", "-", *arguments)
+        return self.timeless(json.loads(done.stdout))
+
+    @staticmethod
+    def timeless(result):
+        for run in result["runs"]:
+            for name in ("planning_seconds", "longest_plan_seconds"):
+                run.pop(name)
+        return result
+
+    def test_a_case_is_what_the_command_gives(self):
+        self.assertEqual(self.run_campaign(), (0, 2))
+        self.assertEqual(self.run_campaign(), (2, 0))
+        for scheduler in ("sequential", "base"):
+            row = self.rows("SELECT gpu, applications, cycles, seed, isolated, status, result, wall_seconds > 0 FROM cases "
+                            f"WHERE policy = '{scheduler}'")[0]
+            self.assertEqual(row[:6], ("gtx980:sms=2", "./a.yaml ./b.yaml", 0, 1, 0, "finished"))
+            self.assertEqual(self.timeless(json.loads(row[6])), self.queue("-s", scheduler, "./a.yaml", "./b.yaml"))
+            self.assertEqual(row[7], 1)
+
+    def test_rows_are_the_figures_of_the_result(self):
+        self.run_campaign()
+        queues = self.rows("SELECT scheduler, simulated, transfers, instances, rate_per_second, makespan_seconds, throughput, "
+                           "utilisation, copy_overlap, slices, result FROM queues JOIN cases USING(key) ORDER BY scheduler")
+        self.assertEqual([row[0] for row in queues], ["base", "sequential"])
+        for row in queues:
+            result = json.loads(row[-1])
+            of, tick = result["runs"][0], 1 / result["ticks_per_second"]
+            self.assertEqual(row[1:5], ("events", "none", 1, 0))
+            self.assertAlmostEqual(row[5] / (of["makespan_ticks"] * tick), 1)
+            self.assertAlmostEqual(row[6] * of["makespan_ticks"] * tick, 2)
+            self.assertAlmostEqual(row[7], of["busy_ticks"] / of["makespan_ticks"])
+            self.assertIsNone(row[8]) # nothing was copied
+            self.assertEqual(row[9], of["slices"])
+            kernels = self.rows("SELECT position, kernel, launches, slices, throughput, mean_response_seconds, "
+                                f"p99_response_seconds, mean_wait_seconds FROM queue_kernels WHERE scheduler = '{row[0]}' "
+                                "ORDER BY position")
+            self.assertEqual([kernel[1] for kernel in kernels], ["./a.yaml", "./b.yaml"])
+            for kernel, its in zip(kernels, of["kernels"]):
+                self.assertEqual(kernel[2:4], (1, its["slices"]))
+                for value, ticks in zip(kernel[5:], ("mean_response_ticks", "p99_response_ticks", "mean_wait_ticks")):
+                    self.assertAlmostEqual(value / tick, its[ticks], 3)
+        table = self.corun("query", "-r", "results.db", "--campaign", "queues", "--csv",
+                           "SELECT scheduler, count(*), avg(mean_response_seconds) > 0 FROM queue_kernels GROUP BY 1").stdout
+        self.assertEqual(table.splitlines()[1:], ["base,2,1", "sequential,2,1"])
+
+    def test_several_values_in_one_case(self):
+        self.write("campaign.yaml", "name: both\ncommand: queue\noptions: {gpu: 'gtx980:sms=2', instances: 1, full: [true, false],\n"
+                                    "  scheduler: [[sequential, base], base]}\narguments: [[./a.yaml], [./b.yaml, ./a.yaml]]\n")
+        words = "queue --gpu=gtx980:sms=2 --instances=1"
+        both, one = "--scheduler=sequential --scheduler=base", "--scheduler=base"
+        self.assertEqual(self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines(),
+                         [f"{words}{full} {chosen} {kernels}" for kernels in ("./a.yaml", "./b.yaml ./a.yaml")
+                          for full in (" --full", "") for chosen in (both, one)])
+        self.assertEqual(self.run_campaign(), (0, 8))
+        self.assertEqual(self.rows("SELECT policy, count(*) FROM queues JOIN cases USING(key) GROUP BY policy ORDER BY policy"),
+                         [("base", 4), ("sequential base", 8)])
+        self.assertEqual(self.rows("SELECT DISTINCT run, scheduler FROM queues JOIN cases USING(key) "
+                                   "WHERE policy = 'sequential base' ORDER BY run"), [(0, "sequential"), (1, "base")])
+
+    def test_only_what_changed_runs_again(self):
+        self.assertEqual(self.run_campaign(), (0, 2))
+        text = (self.folder / "campaign.yaml").read_text()
+        self.write("campaign.yaml", "# a comment\n" + text.replace("instances: 1", "instances: 1\n  seed: 1\n  arrivals: all"))
+        self.assertEqual(self.run_campaign(), (2, 0)) # what was said is what it is without
+        for change in ("instances: 2", "instances: 1\n  seed: 2", "instances: 1\n  full: true", "instances: 1\n  arrivals: poisson:7",
+                       "instances: 1\n  slicing: 3%", "instances: 1\n  transfers: apart"):
+            self.write("campaign.yaml", text.replace("instances: 1", change))
+            self.assertEqual(self.run_campaign(), (0, 2), change)
+        self.write("campaign.yaml", text)
+        self.write("b.yaml", describe("b", 91))
+        self.assertEqual(self.run_campaign(), (0, 2))
+
+    def test_failures_are_recorded_and_the_others_continue(self):
+        self.write("campaign.yaml", QUEUE.format(arguments="[[./bad.yaml], [./a.yaml]]"))
+        self.assertIn("4 cases, 0 found, 2 run, 2 failed", self.corun("campaign", "-r", "results.db", "campaign.yaml").stdout)
+        failed = self.rows("SELECT status, applications, message FROM cases WHERE status <> 'finished'")
+        self.assertEqual([row[:2] for row in failed], [("failed", "./bad.yaml")] * 2)
+        for row in failed:
+            self.assertRegex(row[2], "outside|address|buffer")
+        self.assertEqual(self.run_campaign(), (2, 0))
+        self.assertEqual(self.rows("SELECT count(*) FROM queues"), [(2,)])
+
+    def test_time_is_limited_and_workers_are_killed(self):
+        self.write("long.yaml", describe("long", 30000000))
+        self.write("campaign.yaml", QUEUE.format(arguments="[[./long.yaml], [./a.yaml]]"))
+        done = self.corun("campaign", "-r", "results.db", "--time", "2", "--jobs", "1", "campaign.yaml")
+        self.assertIn("4 cases, 0 found, 2 run, 2 failed", done.stdout)
+        self.assertEqual(self.rows("SELECT DISTINCT status, message FROM cases WHERE status <> 'finished'"),
+                         [("lost", "it took longer than 2 seconds")])
+        process = self.begin("--jobs", "2", "campaign.yaml")
+        until = time.monotonic() + 60
+        while len(children_of(process.pid)) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        workers = children_of(process.pid)
+        self.assertEqual(len(workers), 2)
+        process.kill()
+        process.communicate()
+        until = time.monotonic() + 20
+        while any(pathlib.Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertFalse([worker for worker in workers if pathlib.Path(f"/proc/{worker}").exists()])
+
+    def test_runners_share_and_shards_merge(self):
+        self.write("campaign.yaml", (self.folder / "campaign.yaml").read_text().replace("instances: 1", "instances: [1, 2, 3]"))
+        processes = [self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)]
+        run = [int(re.search(r"found, (\d+) run", process.communicate(timeout=300)[0])[1]) for process in processes]
+        self.assertEqual(sum(run), 6)
+        for part in ("1", "2"):
+            self.corun("campaign", "-r", f"{part}.db", "--shard", f"{part}/2", "campaign.yaml")
+        self.assertIn(": 6 cases", self.corun("merge", "-r", "merged.db", "1.db", "2.db").stdout)
+        columns = "SELECT key, run, scheduler, instances, makespan_seconds FROM queues ORDER BY key"
+        self.assertEqual(self.rows(columns, "merged.db"), self.rows(columns))
+        self.assertEqual(self.rows("SELECT count(*) FROM queue_kernels", "merged.db"), [(12,)])
+
+    def test_files_of_before(self):
+        run = CAMPAIGN.format(cycles="20K").replace("{size: 2, repeated: true}", "{size: 1}")
+        self.write("runs.yaml", run)
+        self.corun("campaign", "-r", "results.db", "runs.yaml")
+        database = sqlite3.connect(self.folder / "results.db")
+        for table in ("queues", "queue_kernels"):
+            database.execute(f"DROP TABLE {table}")
+        database.commit()
+        database.close()
+        shutil.copy(self.folder / "results.db", self.folder / "before.db")
+        asked = self.corun("query", "-r", "before.db", "--campaign", "mixed", "--csv", "SELECT count(*) FROM cases").stdout
+        self.assertEqual(asked.split(), ["count(*)", "9"])
+        self.assertEqual(self.run_campaign(), (0, 2))
+        self.assertEqual(self.rows("SELECT count(*) FROM queues"), [(2,)])
+        self.assertIn(": 9 cases", self.corun("merge", "-r", "new.db", "before.db").stdout)
+        self.assertIn(": 2 cases", self.corun("merge", "-r", "new.db", "results.db").stdout)
+        self.assertEqual(self.rows("SELECT count(*) FROM queues", "new.db"), [(2,)])
+
+    def test_mistakes_have_their_place(self):
+        begin = "name: wrong\ncommand: queue\n"
+        for text, place, message in (
+                ("name: wrong\ncommand: exec\n", "2:10", "a campaign has no cases of 'exec', only of: run, queue"),
+                (begin, "1:1", "the key 'arguments' is missing"),
+                (begin + "gpus: [gtx980]\narguments: [bs]\n", "3:1", "unknown key 'gpus'"),
+                (begin + "arguments: []\n", "3:12", "expected 1 to 1000 kernels"),
+                (begin + "arguments: [bs, [mm]]\n", "3:17", "expected text, found a list"),
+                (begin + "arguments: bs\n", "3:12", "expected a list for 'arguments'"),
+                (begin + "options: {schedular: base}\narguments: [bs]\n", "3:11", "did you mean 'scheduler'?"),
+                (begin + "options: {colour: red}\narguments: [bs]\n", "3:11", "corun queue has no option 'colour'"),
+                (begin + "options: {json: a}\narguments: [bs]\n", "3:11", "the result goes to the results file"),
+                (begin + "options: {native: true}\narguments: [bs]\n", "3:11", "its times are those of this machine"),
+                (begin + "options: {jobs: 2}\narguments: [bs]\n", "3:11", "it is an option of corun campaign"),
+                (begin + "options: {scheduler: [base, bas]}\narguments: [bs]\n", "3:29", "no scheduler `bas`"),
+                (begin + "options: {scheduler: 'base:x=1'}\narguments: [bs]\n", "3:22", "x"),
+                (begin + "options: {instances: [1, none]}\narguments: [bs]\n", "3:26", "--instances"),
+                (begin + "options: {instances: []}\narguments: [bs]\n", "3:22", "the list is empty"),
+                (begin + "options: {instances: [[1, 2]]}\narguments: [bs]\n", "3:23", "expected text"),
+                (begin + "options: {full: maybe}\narguments: [bs]\n", "3:17", "expected true or false for 'full'"),
+                (begin + "options: {full: true, driver: true}\narguments: [bs]\n", "3:17", "exclude each other"),
+                (begin + "options: {arrivals: poisson}\narguments: [bs]\n", "3:21", "expected all or poisson:RATE"),
+                ("name: wrong\noptions: {full: true}\ncases: [[bs]]\n", "2:1", "unknown key 'options'")):
+            self.write("campaign.yaml", text)
+            said = self.corun("campaign", "--list", "campaign.yaml", status=None).stderr
+            self.assertIn(message, said, text)
+            self.assertIn(f"campaign.yaml:{place}:", said, text)
+
+    def test_what_is_not_there(self):
+        for text, message in (("options: {gpu: none}\narguments: [./a.yaml]\n", "none"),
+                              ("arguments: [nothing-like-it]\n", "nothing-like-it"),
+                              ("options: {scheduler: ./none.so}\narguments: [./a.yaml]\n", "none.so")):
+            self.write("campaign.yaml", "name: wrong\ncommand: queue\n" + text)
+            said = self.corun("campaign", "-r", "results.db", "campaign.yaml", status=None)
+            self.assertNotEqual(said.returncode, OK)
+            self.assertIn(message, said.stderr)
+            self.assertIn("in campaign 'wrong'", said.stderr)
+            self.assertFalse((self.folder / "results.db").exists())
+
+    def test_the_report_says_that_there_is_none(self):
+        self.run_campaign()
+        said = self.corun("report", "-r", "results.db", status=None)
+        if "numpy" in said.stderr or "Python" in said.stderr:
+            self.skipTest(said.stderr)
+        self.assertNotEqual(said.returncode, OK)
+        self.assertIn("results.db: reports have cases of corun run only; ask for the others with corun query", said.stderr)
+        self.write("runs.yaml", CAMPAIGN.format(cycles="20K").replace("{size: 2, repeated: true}", "{size: 1}"))
+        self.corun("campaign", "-r", "results.db", "runs.yaml")
+        said = self.corun("report", "-r", "results.db")
+        self.assertIn("mixed", said.stdout)
+        self.assertNotIn("queues", said.stdout)
+        self.assertIn("campaign 'queues' is left out", said.stderr)
+        self.assertIn("cases of corun run only", self.corun("report", "-r", "results.db", "--campaign", "queues", status=None).stderr)
 
 
 if __name__ == "__main__":

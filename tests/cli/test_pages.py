@@ -296,7 +296,7 @@ class Examples(Pages):
         self.text("campaign", "-q", "-r", "tiny.db", "tiny.yaml")
         told = dict(re.findall(r"^\| `(\w+)` \| (`.*) \|$", (ROOT / "docs/campaigns.md").read_text().split("| table | columns |")[1],
                                re.M))
-        told = {table: re.findall(r"`([a-z_]+)`", re.sub(r"\(.*?\)(?=,|$)", "", columns)) for table, columns in told.items()}
+        told = {table: re.findall(r"`([a-z0-9_]+)`", re.sub(r"\(.*?\)(?=,|$)", "", columns)) for table, columns in told.items()}
         with contextlib.closing(sqlite3.connect(self.folder / "tiny.db")) as file:
             tables = [name for name, in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
             found = {table: [row[1] for row in file.execute(f"PRAGMA table_info({table})")] for table in tables}

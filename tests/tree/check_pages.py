@@ -96,6 +96,7 @@ def keys(root, pages):
     """Each key that a reader of YAML takes stands on its page: in backticks, or in an example."""
     complaints = []
     for page, source, function in (("docs/campaigns.md", "src/campaign/campaign_file.c", "yaml_expect_map"),
+                                   ("docs/campaigns.md", "src/campaign/command_file.c", "yaml_expect_map"),
                                    ("docs/experiments.md", "src/reproduce/experiment.c", "yaml_expect_map"),
                                    ("docs/launch-descriptions.md", "src/workload/description*.c", "yaml_expect_map")):
         found = [key for path in root.glob(source) for call in re.findall(rf"{function}\((.*?)\);", path.read_text(), re.S)
@@ -112,7 +113,7 @@ def columns(root, pages):
     """docs/campaigns.md names the columns of a results file as src/campaign/columns.def has them, in their order."""
     source = (root / "src/campaign/columns.def").read_text(encoding="utf-8")
     complaints = []
-    for table, macro in (("cases", "CASE"), ("applications", "APPLICATION")):
+    for table, macro in (("cases", "CASE"), ("applications", "APPLICATION"), ("queues", "QUEUE"), ("queue_kernels", "QUEUE_KERNEL")):
         known = re.findall(rf"^{macro}_(?:FIRST|COLUMN)\((\w+),", source, re.M)
         cell = re.search(rf"^\| `{table}` \| (`key`.*) \|$", pages["docs/campaigns.md"], re.M)
         told = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", re.sub(r"\]\([^)]*\)", "]", cell[1]))) if cell else []
