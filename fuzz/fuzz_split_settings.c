@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(text, data, size);
     text[size] = '\0';
-    enum corun_status status = settings_read(&settings, text, list);
+    enum corun_status status = split_settings_read(&settings, text, list);
     if (status == CORUN_OK
             ? settings_check(&settings.parameters, NULL) != CORUN_OK || corun_diagnostics_count(list) != 0
             : status != CORUN_SYNTAX || corun_diagnostics_count(list) != 1)

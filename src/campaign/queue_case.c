@@ -190,6 +190,7 @@ static enum corun_status find_key(struct command_keys *keys, const struct corun_
 const struct command_kind queue_command = {
     .name = "queue",
     .arguments = "kernels",
+    .results = "runs",
     .has_cache = true,
     .options = options,
     .check = check,

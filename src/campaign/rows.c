@@ -2,6 +2,8 @@
 /* Members of a result's JSON become values of rows. */
 #include "campaign/rows.h"
 
+#include "report/split_record.h"
+
 /* Places of the parameters, from 1: the columns in their order. */
 /* clang-format off */
 enum {
@@ -12,6 +14,11 @@ enum {
 enum {
     QUEUE_KERNEL_COLUMN_BEFORE_FIRST,
 #define QUEUE_KERNEL_COLUMN(name, ...) QUEUE_KERNEL_##name,
+#include "campaign/columns.def"
+};
+enum {
+    SPLIT_COLUMN_BEFORE_FIRST,
+#define SPLIT_COLUMN(name, ...) SPLIT_COLUMN_##name,
 #include "campaign/columns.def"
 };
 /* clang-format on */
@@ -76,7 +83,7 @@ static double rows_makespan(const struct queue_row *row)
 #define SECONDS(value) \
     if (json_is_number(value)) \
     sqlite3_bind_double(put, place, rows_seconds(row, value))
-#define PART(of, all) bind_part(put, place, json_number_value(of), json_number_value(all))
+#define PART(of, all) bind_part(put, place, of, all)
 #define PER_SECOND(count) bind_part(put, place, count, rows_makespan(row))
 
 static void bind_queue(sqlite3_stmt *put, const struct queue_row *row)
@@ -120,6 +127,76 @@ int rows_put_queues(sqlite3_stmt *queue, sqlite3_stmt *kernel, const char *key, 
             bind_queue_kernel(kernel, &row);
             code = step(kernel);
         }
+    }
+    return code;
+}
+
+/* Of a result of corun split: one start of the program. */
+struct split_row {
+    const char *key;
+    size_t run;
+    const json_t *start, *rounds;
+    double ideal; /* seconds */
+};
+
+/* Over all rounds. */
+static double total(const json_t *rounds, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(rounds); i++)
+        sum += json_number_value(json_object_get(json_array_get(rounds, i), name));
+    return sum;
+}
+
+static double cpu_iterations(const struct split_row *row)
+{
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(row->rounds); i++) {
+        const json_t *devices = json_object_get(json_array_get(row->rounds, i), "devices");
+        sum += json_number_value(json_object_get(json_array_get(devices, 0), "iterations"));
+    }
+    return sum;
+}
+
+static bool is_reproducible(const struct split_row *row)
+{
+    bool is = json_array_size(row->rounds) > 0;
+    for (size_t i = 0; i < json_array_size(row->rounds); i++)
+        is = is && json_is_false(json_object_get(json_array_get(row->rounds, i), "measured"));
+    return is;
+}
+
+#define OF_START(name) json_object_get(row->start, name)
+#define OF_FIRST(name) json_object_get(json_array_get(row->rounds, 0), name)
+#define REAL(value) sqlite3_bind_double(put, place, value)
+
+static void bind_split(sqlite3_stmt *put, const struct split_row *row)
+{
+    int place = 0;
+#define SPLIT_COLUMN(name, type, value, ...) \
+    place = SPLIT_COLUMN_##name; \
+    value;
+#include "campaign/columns.def"
+}
+
+static const json_t *rounds_of(const json_t *starts, size_t number)
+{
+    return json_object_get(json_array_get(starts, number), "rounds");
+}
+
+int rows_put_splits(sqlite3_stmt *split, const char *key, const json_t *result)
+{
+    const json_t *starts = json_object_get(result, "cases");
+    double cpu = total(rounds_of(starts, SPLIT_CPU), "seconds"), gpu = total(rounds_of(starts, SPLIT_GPU), "seconds");
+    struct split_row row = {.key = key, .ideal = cpu > 0 && gpu > 0 ? 1 / (1 / cpu + 1 / gpu) : 0};
+    int code = SQLITE_OK;
+    for (row.run = 0; row.run < json_array_size(starts) && !code; row.run++) {
+        if (row.run == SPLIT_SIZES) /* not made to be quick */
+            continue;
+        row.start = json_array_get(starts, row.run);
+        row.rounds = rounds_of(starts, row.run);
+        bind_split(split, &row);
+        code = step(split);
     }
     return code;
 }

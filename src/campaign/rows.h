@@ -15,5 +15,7 @@ void rows_bind_string(sqlite3_stmt *statement, int place, const json_t *value);
  * are reset.
  */
 int rows_put_queues(sqlite3_stmt *queue, sqlite3_stmt *kernel, const char *key, const json_t *result);
+/* The same of a result of corun split: a row for each start of the program but that of growing parts. */
+int rows_put_splits(sqlite3_stmt *split, const char *key, const json_t *result);
 
 #endif

@@ -3,6 +3,7 @@
 #include "campaign/store.h"
 
 #include "campaign/campaign_file.h"
+#include "campaign/commands.h"
 #include "campaign/rows.h"
 #include "report/json.h"
 
@@ -47,14 +48,19 @@ static const char schema[] =
 #define QUEUE_KERNEL_COLUMN(name, type, ...) ", " #name " " type
 #include "campaign/columns.def"
     ", PRIMARY KEY(key, run, position));"
+    "CREATE TABLE IF NOT EXISTS splits("
+#define SPLIT_FIRST(name, type, ...) #name " " type
+#define SPLIT_COLUMN(name, type, ...) ", " #name " " type
+#include "campaign/columns.def"
+    ", PRIMARY KEY(key, run));"
     /* who runs what, campaign/claims.h; files of before have neither */
     "CREATE TABLE IF NOT EXISTS runners("
     "  token TEXT PRIMARY KEY, machine TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL,"
     "  started INTEGER NOT NULL, beat INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS claims(key TEXT PRIMARY KEY, runner TEXT NOT NULL);";
 #define TABLE_NAMES \
-    "('campaigns', 'members', 'cases', 'applications', 'queues', 'queue_kernels', 'runners', 'claims')"
-#define TABLES 8
+    "('campaigns', 'members', 'cases', 'applications', 'queues', 'queue_kernels', 'splits', 'runners', 'claims')"
+#define TABLES 9
 
 /* Places of the parameters in the statements below, from 1: the columns in their order. */
 enum {
@@ -74,6 +80,7 @@ struct store {
     char *path;
     sqlite3_stmt *find, *seconds, *put, *put_application, *drop_applications, *drop_claim;
     sqlite3_stmt *put_queue, *put_queue_kernel, *drop_queues, *drop_queue_kernels;
+    sqlite3_stmt *put_split, *drop_splits;
 };
 
 /* clang-format off */
@@ -109,6 +116,13 @@ static const struct {
 #define QUEUE_KERNEL_COLUMN(name, ...) ", :" #name
 #include "campaign/columns.def"
      ")"},
+    {offsetof(struct store, put_split),
+     "INSERT INTO splits VALUES("
+#define SPLIT_FIRST(name, ...) ":" #name
+#define SPLIT_COLUMN(name, ...) ", :" #name
+#include "campaign/columns.def"
+     ")"},
+    {offsetof(struct store, drop_splits), "DELETE FROM splits WHERE key = ?"},
     {offsetof(struct store, drop_queues), "DELETE FROM queues WHERE key = ?"},
     {offsetof(struct store, drop_queue_kernels), "DELETE FROM queue_kernels WHERE key = ?"},
 };
@@ -617,6 +631,17 @@ enum corun_status store_result(struct store *store, const char *key, const struc
     return status;
 }
 
+static int put_command_rows(struct store *store, const char *key, const char *command, const json_t *result)
+{
+    int code = drop_rows(store->drop_queues, key);
+    code = code ? code : drop_rows(store->drop_queue_kernels, key);
+    code = code ? code : drop_rows(store->drop_splits, key);
+    if (code)
+        return code;
+    return !strcmp(command, "queue") ? rows_put_queues(store->put_queue, store->put_queue_kernel, key, result)
+                                     : rows_put_splits(store->put_split, key, result);
+}
+
 enum corun_status store_command_result(struct store *store, const char *key, const struct corun_campaign_case *item,
                                        const char *json, size_t bytes, double seconds,
                                        char problem[STORE_PROBLEM_BYTES], struct corun_diagnostics *list)
@@ -624,9 +649,9 @@ enum corun_status store_command_result(struct store *store, const char *key, con
     json_error_t error;
     json_t *result = json_loadb(json, bytes, 0, &error);
     problem[0] = 0;
-    if (!json_is_array(json_object_get(result, "runs"))) {
+    if (!json_is_array(json_object_get(result, command_find(item->command)->results))) {
         snprintf(problem, STORE_PROBLEM_BYTES, "its result is no such JSON as corun %s writes: %.200s", item->command,
-                 result ? "there are no `runs`" : error.text);
+                 result ? "its list is missing" : error.text);
         json_decref(result);
         return CORUN_OK;
     }
@@ -642,9 +667,7 @@ enum corun_status store_command_result(struct store *store, const char *key, con
         bind_case(store->put, &row);
         sqlite3_bind_double(store->put, CASE_wall_seconds, seconds);
         code = bind_and_step(store->put);
-        code = code ? code : drop_rows(store->drop_queues, key);
-        code = code ? code : drop_rows(store->drop_queue_kernels, key);
-        code = code ? code : rows_put_queues(store->put_queue, store->put_queue_kernel, key, result);
+        code = code ? code : put_command_rows(store, key, item->command, result);
         code = code ? code : drop_claim(store, key);
     }
     enum corun_status status = end_transaction(store, code, list);
@@ -686,7 +709,8 @@ static const struct {
     const char *name, *take;
 } row_tables[] = {{"applications", TAKE_ROWS("applications")},
                   {"queues", TAKE_ROWS("queues")},
-                  {"queue_kernels", TAKE_ROWS("queue_kernels")}};
+                  {"queue_kernels", TAKE_ROWS("queue_kernels")},
+                  {"splits", TAKE_ROWS("splits")}};
 static const char take_cases[] = "INSERT OR REPLACE INTO main.cases SELECT * FROM other.cases AS theirs WHERE " BETTER;
 static const char take_campaigns[] =
     "INSERT INTO main.members SELECT * FROM other.members WHERE campaign NOT IN (SELECT name FROM main.campaigns);"

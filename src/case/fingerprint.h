@@ -5,10 +5,12 @@
 
 /*
  * Hashes, in hexadecimal, over the sources: of PTX front end, executor, simulated GPU and governor; of the policies; of what serves queues,
- * with its schedulers, its model and its driver. The build defines them.
+ * with its schedulers, its model and its driver; of what divides a task, with the
+ * driver that its programs get. The build defines them.
  */
 const char *model_fingerprint(void);
 const char *policy_fingerprint(void);
 const char *queue_fingerprint(void);
+const char *split_fingerprint(void);
 
 #endif

@@ -2,6 +2,7 @@
 /* The libraries, the environment and the folder of records for a CUDA program, and the program's start. */
 #include "cli/program.h"
 
+#include "base/search_path.h"
 #include "corun/config.h"
 #include "corun/workload.h"
 #include "cuda/program_file.h"
@@ -18,8 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 error_t program_option(int key, struct argp_state *state, struct program *program)
 {
@@ -40,23 +39,11 @@ error_t program_option(int key, struct argp_state *state, struct program *progra
 /* As a shell finds it. */
 static enum corun_status find_path(struct program *program, struct corun_diagnostics *list)
 {
-    const char *name = program->words[0], *search = getenv("PATH");
-    bool has_folder = strchr(name, '/') != NULL;
-    search = search ? search : DEFAULT_PATH;
-    if (has_folder && strlen(name) < sizeof program->path) {
-        snprintf(program->path, sizeof program->path, "%s", name);
+    const char *name = program->words[0];
+    if (search_path_find(name, program->path, sizeof program->path))
         return CORUN_OK;
-    }
-    while (!has_folder && *search) {
-        struct stat about;
-        size_t length = strcspn(search, ":");
-        int written = snprintf(program->path, sizeof program->path, "%.*s/%s", (int)length, search, name);
-        if (written > 0 && (size_t)written < sizeof program->path && !access(program->path, X_OK) &&
-            !stat(program->path, &about) && S_ISREG(about.st_mode))
-            return CORUN_OK;
-        search += length + (search[length] == ':');
-    }
-    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no program `%s`%s", name, has_folder ? "" : " in PATH");
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "no program `%s`%s", name,
+                        strchr(name, '/') ? "" : " in PATH");
 }
 
 /* The folder with the CUDA libraries: in the build tree, or where they are installed. */

@@ -47,6 +47,10 @@ static const char doc[] =
 #define QUEUE_KERNEL_FIRST(name, ...) #name
 #define QUEUE_KERNEL_COLUMN(name, ...) ", " #name
 #include "campaign/columns.def"
+    ". With cases of corun split: of the table `splits`, a row for each start of the program: "
+#define SPLIT_FIRST(name, ...) #name
+#define SPLIT_COLUMN(name, ...) ", " #name
+#include "campaign/columns.def"
     ".\n\nExample: corun query \"SELECT policy, count(*), exp(avg(ln(stp))) FROM cases WHERE NOT isolated GROUP BY policy\"";
 /* clang-format on */
 
@@ -243,7 +247,7 @@ static int choose_campaign(const struct query_options *query, sqlite3 *database,
 {
     static const char text[] = "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE key IN "
                                "(SELECT key FROM main.members WHERE campaign = %Q)";
-    static const char *const tables[] = {"cases", "applications", "queues", "queue_kernels"};
+    static const char *const tables[] = {"cases", "applications", "queues", "queue_kernels", "splits"};
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(database, "SELECT 1 FROM campaigns WHERE name = ?", -1, &statement, NULL);
     if (!code) {

@@ -65,6 +65,7 @@ static void note_read(struct query_guard *guard, const char *table, const char *
 #define APPLICATION_COLUMN(name, type, value, role, ...) role(name)
 #define QUEUE_COLUMN(name, type, value, role, ...) role(name)
 #define QUEUE_KERNEL_COLUMN(name, type, value, role, ...) role(name)
+#define SPLIT_COLUMN(name, type, value, role, ...) role(name)
 #include "campaign/columns.def"
 #undef MEASURED
 #undef GIVEN

@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
      "a simulated one, as for `corun exec`; given again, the task is divided among all of them [gtx980]", 1},
     {"native", KEY_NATIVE, NULL, 0, "the GPUs of this machine, in wall time", 1},
     {"threads", KEY_THREADS, "N", 0, "threads of the CPU, or `all` [all]", 1},
-    {"strategy", KEY_STRATEGY, "NAME,...", 0, "what is compared [meet,cap,quick,split,static]", 2},
+    {"strategy", KEY_STRATEGY, "NAME,...", 0, "what is compared [" SPLIT_DEFAULT_STRATEGIES "]", 2},
     {"set", KEY_SET, "NAME=VALUE,...", 0, "parameters of all strategies (docs/split.md)", 2},
     {"json", KEY_JSON, "FILE", 0, "every run with its steps; - is standard output", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no tables", 3},
@@ -101,7 +101,7 @@ static enum corun_status add_case(struct split_options *split, const char *label
 /* What is run. Steps that double from very small ones and never settle show the GPU at every size. */
 static enum corun_status list_cases(struct split_options *split)
 {
-    char defaults[] = "meet,cap,quick,split,static", *rest = split->strategies ? split->strategies : defaults, *name;
+    char defaults[] = SPLIT_DEFAULT_STRATEGIES, *rest = split->strategies ? split->strategies : defaults, *name;
     split->report.cases = split->cases;
     enum corun_status status = add_case(split, "CPU alone", "strategy=static,cpu_share=1");
     if (status == CORUN_OK)

@@ -18,6 +18,8 @@ struct split_case {
     json_t *rounds;       /* one object for each run of the task */
 };
 
+#define SPLIT_DEFAULT_STRATEGIES "meet,cap,quick,split,static"
+
 /* Which cases every comparison has, in this order; strategies follow. */
 enum { SPLIT_CPU, SPLIT_GPU, SPLIT_SIZES, SPLIT_STRATEGIES };
 

@@ -58,22 +58,30 @@ static void write_step(FILE *file, const struct corun_split_step *step, uint32_t
     fputs("]}", file);
 }
 
-static void write_run(FILE *file, const struct corun_split_result *result)
+/* Whether the machine's clock is in the times: run again, they would differ. */
+static bool is_measured(const struct corun_split *split)
 {
+    return !split->result.deterministic && !(split->result.simulated && split->parameters.cpu_seconds > 0);
+}
+
+static void write_run(FILE *file, const struct corun_split *split)
+{
+    const struct corun_split_result *result = &split->result;
     fputs("{\"task\":", file);
     write_text(file, result->task);
     fputs(",\"strategy\":", file);
     write_text(file, result->strategy);
     fprintf(file,
-            ",\"run\":%llu,\"clock\":\"%s\",\"reused\":%s,\"drifted\":%s,\"iterations\":%llu,\"seconds\":%.9g,"
+            ",\"run\":%llu,\"clock\":\"%s\",\"measured\":%s,\"reused\":%s,\"drifted\":%s,\"iterations\":%llu,"
+            "\"seconds\":%.9g,"
             "\"profiled\":%.9g,\"imbalance\":%.9g,\"deciding_seconds\":%.9g,\"devices\":[",
             (unsigned long long)result->run,
             result->deterministic ? "table"
             : result->simulated   ? "simulated"
                                   : "wall",
-            result->reused ? "true" : "false", result->drifted ? "true" : "false",
-            (unsigned long long)result->iterations, result->seconds, result->profiled, result->imbalance,
-            result->deciding_seconds);
+            is_measured(split) ? "true" : "false", result->reused ? "true" : "false",
+            result->drifted ? "true" : "false", (unsigned long long)result->iterations, result->seconds,
+            result->profiled, result->imbalance, result->deciding_seconds);
     for (uint32_t d = 0; d < result->device_count; d++) {
         fputs(d ? "," : "", file);
         write_device(file, &result->devices[d]);
@@ -95,7 +103,7 @@ enum corun_status record_run(const struct corun_split *split, struct corun_diagn
     if (!file)
         return corun_report(diagnostics, CORUN_FILE, place, "the record of a run cannot be written: %s",
                             strerror(errno));
-    write_run(file, &split->result);
+    write_run(file, split);
     bool failed = ferror(file);
     if (fclose(file) || failed)
         return corun_report(diagnostics, CORUN_FILE, place, "the record of a run cannot be written");

@@ -124,7 +124,8 @@ static enum corun_status read_word(struct settings *settings, char *word, struct
                    : complain(word, "there is no such setting", diagnostics);
 }
 
-enum corun_status settings_read(struct settings *settings, const char *text, struct corun_diagnostics *diagnostics)
+enum corun_status split_settings_read(struct settings *settings, const char *text,
+                                      struct corun_diagnostics *diagnostics)
 {
     char *copy = strdup(text), *rest = copy, *word;
     if (!copy)

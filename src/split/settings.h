@@ -18,7 +18,8 @@ struct settings {
 /* The defaults of the parameters. */
 struct corun_split_parameters settings_default_parameters(void);
 /* Reads words into what is there already. SYNTAX after a message that names the word. */
-enum corun_status settings_read(struct settings *settings, const char *text, struct corun_diagnostics *diagnostics);
+enum corun_status split_settings_read(struct settings *settings, const char *text,
+                                      struct corun_diagnostics *diagnostics);
 /* Whether parameters lie in their ranges; ARGUMENT after a message. */
 enum corun_status settings_check(const struct corun_split_parameters *parameters,
                                  struct corun_diagnostics *diagnostics);

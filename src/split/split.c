@@ -98,7 +98,7 @@ static enum corun_status read_settings(const struct corun_split_options *options
     else if (strlen(name) >= sizeof settings->strategy || !corun_split_strategy_find(name))
         return corun_report(diagnostics, CORUN_NOT_FOUND, CORUN_NOWHERE, "there is no strategy `%s`", name);
     snprintf(settings->strategy, sizeof settings->strategy, "%s", name);
-    enum corun_status status = text && !options->rates ? settings_read(settings, text, diagnostics) : CORUN_OK;
+    enum corun_status status = text && !options->rates ? split_settings_read(settings, text, diagnostics) : CORUN_OK;
     return status == CORUN_OK ? settings_check(&settings->parameters, diagnostics) : status;
 }
 

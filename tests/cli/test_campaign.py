@@ -870,7 +870,7 @@ class Commands(Campaign):
         self.write("runs.yaml", run)
         self.corun("campaign", "-r", "results.db", "runs.yaml")
         database = sqlite3.connect(self.folder / "results.db")
-        for table in ("queues", "queue_kernels"):
+        for table in ("queues", "queue_kernels", "splits"):
             database.execute(f"DROP TABLE {table}")
         database.commit()
         database.close()

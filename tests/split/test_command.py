@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A divided task under `corun exec` and `corun split`. Usage: test_command.py CORUN PROGRAM MODULE [TEST...]"""
+import contextlib
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -89,6 +93,111 @@ class Split(unittest.TestCase):
             done = run("split", *words)
             self.assertEqual(done.returncode, status, (words, done.stderr))
             self.assertIn(text, done.stderr)
+
+
+class Campaigns(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.program, self.module = os.path.join(self.folder.name, "smooth"), os.path.join(self.folder.name, "smooth.ptx")
+        shutil.copy(PROGRAM, self.program)
+        shutil.copy(MODULE, self.module)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def campaign(self, options, *more, iterations="20000", rounds="2"):
+        path = os.path.join(self.folder.name, "campaign.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"name: ratios\ncommand: split\noptions: {{gpu: '{GPU}', threads: 1, strategy: cap, {options}}}\n"
+                       f"arguments: [{self.program}, {self.module}, '{iterations}', '{rounds}']\n")
+        done = run("campaign", "-r", os.path.join(self.folder.name, "results.db"), "--jobs", "1", *more, path,
+                   TMPDIR=self.folder.name)  # a killed one leaves its records
+        self.assertEqual(done.returncode, 0, done.stderr)
+        numbers = re.search(r"(\d+) found, (\d+) run", done.stdout)
+        return int(numbers[1]), int(numbers[2])
+
+    def rows(self, text):
+        with contextlib.closing(sqlite3.connect(os.path.join(self.folder.name, "results.db"))) as database:
+            return database.execute(text).fetchall()
+
+    def test_rows_are_the_figures_of_the_result(self):
+        self.assertEqual(self.campaign("set: [cpu_seconds=1e-8, first=1/64]"), (0, 2))
+        self.assertEqual(self.campaign("set: [cpu_seconds=1e-8, first=1/64]"), (2, 0))
+        rows = self.rows("SELECT run, strategy, task, clock, rounds, iterations, seconds, cpu_iterations, gpu_iterations, steps, "
+                         "imbalance, efficiency, reproducible, result FROM splits JOIN cases USING(key) ORDER BY key, run")
+        self.assertEqual([row[:2] for row in rows], [(0, "CPU alone"), (1, "GPUs alone"), (3, "cap")] * 2)
+        self.assertEqual(sorted(row[12] for row in rows), [0, 0, 0, 1, 1, 1])
+        for row in rows:
+            cases = json.loads(row[-1])["cases"]
+            rounds = cases[row[0]]["rounds"]
+            seconds = [sum(one["seconds"] for one in case["rounds"]) for case in cases]
+            self.assertEqual(row[2:6], ("smooth", "simulated", 2, 40000))
+            self.assertAlmostEqual(row[6] / seconds[row[0]], 1)
+            self.assertEqual(row[7], sum(one["devices"][0]["iterations"] for one in rounds))
+            self.assertEqual(row[8], sum(one["devices"][1]["iterations"] for one in rounds))
+            self.assertEqual(row[9], len(rounds[0]["steps"]))
+            self.assertAlmostEqual(row[10], rounds[0]["imbalance"])
+            self.assertAlmostEqual(row[11] * seconds[row[0]] * (1 / seconds[0] + 1 / seconds[1]), 1)
+            self.assertEqual(row[12], 0 if any(one["measured"] for one in rounds) else 1)
+
+    def test_only_what_changed_runs_again(self):
+        options = "set: 'cpu_seconds=1e-8'"
+        self.assertEqual(self.campaign(options), (0, 1))
+        self.assertEqual(self.campaign(options), (1, 0))
+        with open(self.module, "a", encoding="utf-8") as file:
+            file.write("\n// one more line\n")
+        self.assertEqual(self.campaign(options), (0, 1))
+        with open(self.program, "ab") as file:
+            file.write(b"more")
+        self.assertEqual(self.campaign(options), (0, 1))
+        self.assertEqual(self.campaign(options, iterations="20001"), (0, 1))
+        # what is the same every time is the same every time
+        times = self.rows("SELECT strategy, count(DISTINCT seconds) FROM splits WHERE iterations = 40000 GROUP BY 1")
+        self.assertEqual(sorted(times), [("CPU alone", 1), ("GPUs alone", 1), ("cap", 1)])
+
+    def test_failures_and_time(self):
+        module, self.module = self.module, "no.ptx"
+        self.assertEqual(self.campaign("set: first=1/64"), (0, 0))
+        self.assertEqual(self.rows("SELECT status FROM cases"), [("failed",)])
+        self.assertIn("the program has ended with status", self.rows("SELECT message FROM cases")[0][0])
+        self.module = module
+        self.campaign("set: first=1/64", "--time", "1", rounds="1000000")
+        self.assertEqual(self.rows("SELECT message FROM cases WHERE status = 'lost'"), [("it took longer than 1 seconds",)])
+        until = time.monotonic() + 20 # the program ends with the command that started it
+        while self.running() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertEqual(self.running(), [])
+
+    def running(self):
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{name}/exe") == self.program:
+                    found.append(name)
+            except OSError:
+                pass
+        return found
+
+    def test_mistakes_have_their_place(self):
+        for options, place, message in (("strategy: [cap, best]", "3:27", "`best`"),
+                                        ("set: ['first=2']", "3:17", "beyond its range"),
+                                        ("set: ['nothing=2']", "3:17", "there is no such setting"),
+                                        ("threads: many", "3:20", "`many`"),
+                                        ("native: true", "3:11", "its times are those of this machine"),
+                                        ("json: a", "3:11", "the result goes to the results file"),
+                                        ("instances: 3", "3:11", "corun split has no option 'instances'")):
+            path = os.path.join(self.folder.name, "wrong.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"name: wrong\ncommand: split\noptions: {{{options}}}\narguments: [./program]\n")
+            done = run("campaign", "--list", path)
+            self.assertNotEqual(done.returncode, 0, options)
+            self.assertIn(message, done.stderr)
+            self.assertIn(f"wrong.yaml:{place}:", done.stderr)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("name: wrong\ncommand: split\narguments: [./no-such-program]\n")
+        done = run("campaign", "-r", os.path.join(self.folder.name, "none.db"), path)
+        self.assertIn("./no-such-program", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
 
 
 if __name__ == "__main__":

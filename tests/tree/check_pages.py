@@ -113,7 +113,7 @@ def columns(root, pages):
     """docs/campaigns.md names the columns of a results file as src/campaign/columns.def has them, in their order."""
     source = (root / "src/campaign/columns.def").read_text(encoding="utf-8")
     complaints = []
-    for table, macro in (("cases", "CASE"), ("applications", "APPLICATION"), ("queues", "QUEUE"), ("queue_kernels", "QUEUE_KERNEL")):
+    for table, macro in (("cases", "CASE"), ("applications", "APPLICATION"), ("queues", "QUEUE"), ("queue_kernels", "QUEUE_KERNEL"), ("splits", "SPLIT")):
         known = re.findall(rf"^{macro}_(?:FIRST|COLUMN)\((\w+),", source, re.M)
         cell = re.search(rf"^\| `{table}` \| (`key`.*) \|$", pages["docs/campaigns.md"], re.M)
         told = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", re.sub(r"\]\([^)]*\)", "]", cell[1]))) if cell else []
