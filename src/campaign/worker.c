@@ -29,6 +29,7 @@
 #define MESSAGE_MARK "corun: " /* what a command begins its messages with */
 #define SAID_BYTES 65536       /* of what it says: the end */
 #define INTERRUPTED 130        /* its exit status then */
+#define NOT_LOADED 127         /* that of the dynamic linker */
 
 struct header {
     uint64_t end, bytes; /* enum worker_end; of the text that follows */
@@ -374,6 +375,13 @@ static bool find_message(FILE *said, char *message, size_t bytes)
     return last != NULL;
 }
 
+/* Out of memory, also when it was to be loaded; or interrupted. */
+static bool is_hosts_fault(int exit_status, const struct corun_campaign_run_request *request)
+{
+    return exit_status == corun_status_exit(CORUN_MEMORY) || exit_status == INTERRUPTED ||
+           (exit_status == NOT_LOADED && request->memory_bytes);
+}
+
 /* How a command ended. */
 static enum worker_end take_command(struct worker *worker, const struct corun_campaign_run_request *request, int status,
                                     const char **text, size_t *bytes)
@@ -385,7 +393,7 @@ static enum worker_end take_command(struct worker *worker, const struct corun_ca
     if (!ended || WEXITSTATUS(status) || !worker->bytes) {
         end = explain(worker, request, status, worker->why, sizeof worker->why);
         if (ended && find_message(worker->said, worker->why, sizeof worker->why) &&
-            (WEXITSTATUS(status) == corun_status_exit(CORUN_MEMORY) || WEXITSTATUS(status) == INTERRUPTED))
+            is_hosts_fault(WEXITSTATUS(status), request))
             end = WORKER_LOST;
         *text = worker->why;
         *bytes = strlen(worker->why);

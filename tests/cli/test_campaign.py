@@ -853,6 +853,16 @@ class Commands(Campaign):
             time.sleep(0.01)
         self.assertFalse([worker for worker in workers if pathlib.Path(f"/proc/{worker}").exists()])
 
+    def test_memory_is_limited(self):
+        if "asan" in subprocess.run(["ldd", CORUN], stdout=subprocess.PIPE, text=True, check=False).stdout:
+            self.skipTest("the sanitizer takes more address space than any limit")
+        for limit in ("12M", "40M"): # the one does for no program, the other for no queue
+            self.corun("campaign", "-r", f"{limit}.db", "--memory", limit, "--no-cache", "campaign.yaml")
+            self.assertEqual(self.rows("SELECT DISTINCT status FROM cases", f"{limit}.db"), [("lost",)],
+                             self.rows("SELECT message FROM cases", f"{limit}.db"))
+        self.corun("campaign", "-r", "12M.db", "campaign.yaml")
+        self.assertEqual(self.rows("SELECT DISTINCT status FROM cases", "12M.db"), [("finished",)])
+
     def test_runners_share_and_shards_merge(self):
         self.write("campaign.yaml", (self.folder / "campaign.yaml").read_text().replace("instances: 1", "instances: [1, 2, 3]"))
         processes = [self.begin("--jobs", "1", "campaign.yaml") for _ in range(2)]
